@@ -48,6 +48,7 @@ mod interrupt;
 mod man;
 mod merge;
 mod messages;
+mod metric_name;
 mod models;
 mod parts;
 mod plan;

@@ -39,9 +39,9 @@
 //! | cell | one session × one strategy × one repeat | job |
 //! | probe | a question about the past whose answer is known | needle, evaluation item |
 //! | evidence | the messages that hold a probe's answer | gold turns |
-//! | survival | the planted value is still in the prompt, by string matching | retention |
-//! | accuracy | share of probes that a model answers correctly | recall |
-//! | fidelity | accuracy relative to full history, same probes and reader | quality |
+//! | facts kept | share of planted values that are still in the prompt, by string matching: the evaluator `survival` | retention |
+//! | answers right | share of probes that a model answers correctly | accuracy, recall |
+//! | fidelity | answers right relative to full history, same probes and reader | quality |
 //! | reader, judge, summariser | the models that answer, grade and summarise | answerer, grader |
 //! | baseline | the result that others are compared with | control |
 //! | estimate | a number with its interval and its n | |

@@ -18,6 +18,7 @@ pub mod cost;
 pub mod fidelity;
 pub mod forecast;
 pub mod generations;
+pub mod name;
 pub mod noise;
 mod pool;
 mod prelude;

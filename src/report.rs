@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::compare::sweep::Sweep;
 use crate::compare::advice::Verdict;
+use crate::compare::sweep::Sweep;
 use crate::metric::CellSummary;
 use crate::metric::retention::Retention;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, ProbeText, Timing};
@@ -301,9 +301,9 @@ impl Report {
     pub(crate) fn kept(&self) -> (&'static str, &'static str) {
         const AXES: [(&str, &str); 4] = [
             ("fidelity", "facts kept, by answers"),
-            ("accuracy", "facts kept, by answers"),
-            ("survival", "facts kept, by string search"),
-            ("action_support", "actions supported"),
+            ("answers", "facts kept, by answers"),
+            ("facts", "facts kept, by string search"),
+            ("actions", "actions supported"),
         ];
         let is_measured =
             |column: &str| self.strategies().any(|it| self.share(it, column).is_some());

@@ -231,7 +231,9 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.
     manifest.conditions = variant::conditions(scenario);
     let margins = scenario.gate.margins.iter();
-    manifest.margins = margins.map(|(name, margin, _)| (name.clone(), *margin)).collect();
+    manifest.margins = margins
+        .map(|(name, margin, _)| (name.clone(), *margin))
+        .collect();
     manifest
 }
 

@@ -218,11 +218,7 @@ fn check_fit(typed: &str) -> anyhow::Result<()> {
 }
 
 /// Writes a baseline.
-pub(super) fn save(
-    source: &ComparedRun,
-    name: &str,
-    baselines: &Path,
-) -> anyhow::Result<()> {
+pub(super) fn save(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow::Result<()> {
     write(source, name, baselines)?;
     let path = baseline_path(name, baselines);
     say(&format!("saved baseline `{}`", path.display()));

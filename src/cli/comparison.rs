@@ -11,9 +11,7 @@ use super::{CliError, Exit, environment, read_run, report, say, stop, stop_with}
 use crate::compare::baseline::BaselineError;
 use crate::compare::gate::{Ending, Rules, gate as gate_one};
 use crate::compare::judge::judge;
-use crate::compare::{
-    self, Chance, ComparedRun, Findings, Mismatch, Rule, Sample, Target,
-};
+use crate::compare::{self, Chance, ComparedRun, Findings, Mismatch, Rule, Sample, Target};
 use crate::record::journal::Run;
 use crate::record::{Arm, End};
 use crate::report::comparison::{Comparisons, GatedComparison};
@@ -381,11 +379,19 @@ fn listed(source: &ComparedRun) -> String {
 }
 
 /// Gates comparisons, all of them one family.
-pub(super) fn gate(comparisons: &mut [GatedComparison], baselines: &[Side], candidate: &Side, rules: &Rules) {
+pub(super) fn gate(
+    comparisons: &mut [GatedComparison],
+    baselines: &[Side],
+    candidate: &Side,
+    rules: &Rules,
+) {
     let family = comparisons.len();
     for one in comparisons {
-        let side = baselines.iter().find(|side| side.name == one.baseline_source);
-        let of = |side: Option<&Side>, name: &str| side.and_then(|it| it.source.strategy(name).cloned());
+        let side = baselines
+            .iter()
+            .find(|side| side.name == one.baseline_source);
+        let of =
+            |side: Option<&Side>, name: &str| side.and_then(|it| it.source.strategy(name).cloned());
         let old = of(side, &one.comparison.baseline).unwrap_or_default();
         let new = of(Some(candidate), &one.comparison.candidate).unwrap_or_default();
         one.gated = Some(gate_one(&one.comparison, [&old, &new], rules, family));

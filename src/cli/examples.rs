@@ -164,7 +164,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "the prompt of call 30",
             ),
             (
-                "proctor inspect reports/run --cell code-review-s1-t100000/codex --metric cost_savings",
+                "proctor inspect reports/run --cell code-review-s1-t100000/codex --metric bill_saved",
                 "what a number is made of",
             ),
         ],

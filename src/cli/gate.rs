@@ -39,7 +39,8 @@ pub(super) struct Args {
 /// The rules for a change, on the command line.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct GateOptions {
-    /// How much worse a metric may be, as in `survival=0.03`; for tokens and costs a share
+    /// How much worse a metric may be, as in `facts=0.03`; of a bill or tokens a share
+    /// of the total
     /// (repeatable)
     #[arg(long, value_name = "METRIC=MARGIN")]
     pub(super) margin: Vec<String>,
@@ -122,8 +123,7 @@ pub(super) fn against(
         } else {
             Unpaired::Reported
         };
-        let found =
-            comparison::compare(baseline, candidate, options, rules, unpaired, seed)?;
+        let found = comparison::compare(baseline, candidate, options, rules, unpaired, seed)?;
         comparisons.extend(found.comparisons);
         mismatches.extend(found.mismatches);
     }

@@ -66,8 +66,8 @@ pub(super) struct Args {
     /// `--metric`
     #[arg(long, value_name = "KEY", requires = "metric", conflicts_with_all = ["strategy", "at", "diff", "synthetic"])]
     cell: Option<String>,
-    /// The metric to explain: `completion`, `token_savings`, `cost_savings`, `cost_savings_edge`, `survival`,
-    /// `action_support` or `strategy_calls`
+    /// The metric to explain: `completion`, `tokens`, `bill_saved`, `bill_saved_edge`, `facts`,
+    /// `actions` or `calls`
     #[arg(long, value_name = "NAME", requires = "cell")]
     metric: Option<String>,
     /// Write JSON

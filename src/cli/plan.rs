@@ -218,7 +218,7 @@ fn calls(forecast: &Forecast) -> Section {
         let known = |of: Option<Tokens>| of.map_or(Cell::NOT_MEASURED, Cell::tokens);
         let cells = vec![
             Cell::count(strategy.agent_calls),
-            Cell::count(strategy.strategy_calls),
+            Cell::count(strategy.calls),
             tokens(strategy.input_range),
             known(cost.map(|cost| cost.cache_read)),
             known(cost.map(|cost| cost.cache_written)),

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{CliError, Exit, print, read_run, say, stop, stop_with, terminal};
+use crate::metric::name::called;
 use crate::record::journal::{check_writable, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
@@ -47,8 +48,8 @@ pub(super) struct PrintedTables {
 pub(super) struct Printed {
     #[command(flatten)]
     tables: PrintedTables,
-    /// Sort strategies by `cost`, `tokens`, `facts`, `actions`, `calls` or `name`
-    #[arg(long, value_name = "BY", value_parser = sort_by, default_value = "cost", hide_default_value = true)]
+    /// Sort strategies by `bill`, `tokens`, `facts`, `answers`, `actions`, `calls`, `waiting` or `name`
+    #[arg(long, value_name = "BY", value_parser = sort_by, default_value = "bill", hide_default_value = true)]
     sort: SortBy,
 }
 
@@ -69,8 +70,9 @@ fn table_name(typed: &str) -> Result<String, String> {
 fn sort_by(typed: &str) -> Result<SortBy, String> {
     let mut all = SortBy::ALL.into_iter();
     all.find(|by| by.name() == typed).ok_or_else(|| {
-        let names: Vec<&str> = SortBy::ALL.iter().map(|by| by.name()).collect();
-        format!("it must be one of {}", names.join(", "))
+        let names = SortBy::ALL.map(SortBy::name);
+        let other = || format!("it must be one of {}", names.join(", "));
+        called(typed, &names).unwrap_or_else(other)
     })
 }
 

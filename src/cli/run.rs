@@ -24,6 +24,7 @@ use crate::record::{CellKey, CellRecord, End};
 use crate::report::Report;
 use crate::runner::{self, Outcome, Plan, Progress, Unfinished, Workers};
 use crate::scenario::GateSetting;
+use crate::settings::Place;
 use crate::units::many;
 
 /// Arguments of `proctor run`.
@@ -257,7 +258,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     // What a run recommends is judged with the same margins.
     for (metric, margin) in args.gate.gate_options.margins()? {
         let place = Place::Flag("margin".into());
-        scenario.gate.margins.push((metric.to_owned(), margin, place));
+        scenario
+            .gate
+            .margins
+            .push((metric.to_owned(), margin, place));
     }
     let mut plan = args.part.of(scenario, &args.graded, args.batch)?;
     let folder = args.out.clone();

@@ -7,17 +7,18 @@ use anyhow::Context as _;
 
 use super::inputs::Inputs;
 use super::interrupt::{FINISHING, stop_on_interrupt};
+use super::metric_name::MetricName;
 use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::{
     CliError, Exit, find_sessions, gate, models, print, prompts, report, say, stop, stop_with,
     terminal,
 };
+use crate::compare::judge;
 use crate::compare::sweep::{
     Choice, Confirmation, Objective, Sweep, Trial, better_half, broken, judge as judge_settings,
     measured,
 };
-use crate::compare::judge;
 use crate::compare::{Axis as Measured, ComparedRun, Margins, Rule};
 use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
@@ -39,6 +40,9 @@ use grid::Axis;
 
 /// What can be kept.
 const KEEPABLE: [&str; 3] = ["facts", "actions", "answers"];
+
+/// What can be saved.
+const SAVABLE: [&str; 2] = ["bill", "tokens"];
 
 /// Of these, the ones that need no answer to a question.
 const UNANSWERED: [&str; 2] = ["facts", "actions"];
@@ -80,11 +84,11 @@ pub(super) struct Args {
     #[arg(long)]
     halving: bool,
     /// What to save
-    #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = ["bill", "tokens"])]
+    #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = MetricName(&SAVABLE))]
     saves: String,
     /// What to keep; by default the first that was measured: answers (where the scenario names a
     /// reader), facts, actions
-    #[arg(long, value_name = "METRIC", value_parser = KEEPABLE)]
+    #[arg(long, value_name = "METRIC", value_parser = MetricName(&KEEPABLE))]
     keeps: Option<String>,
     /// How much worse the kept metric may be, as in `facts=0.03`; by default the scenario's
     /// `[gate]`, else 0.05 (repeatable)
@@ -312,7 +316,10 @@ fn unmeasured(
     if !measured(tried, sessions, &[kept.axis]).is_empty() {
         return None;
     }
-    let others: Vec<&str> = measured(tried, sessions, &KEPT).into_iter().map(Measured::name).collect();
+    let others: Vec<&str> = measured(tried, sessions, &KEPT)
+        .into_iter()
+        .map(Measured::name)
+        .collect();
     let problem = format!("`--keeps {}` was not measured on these sessions", kept.axis);
     let error = CliError::new(Exit::NothingSelected, problem);
     Some(match others.first() {

@@ -142,7 +142,9 @@ impl From<&AxisFinding> for Difference {
             axis: found.axis,
             state: found.state,
             difference: found.difference(),
-            interval: found.bounds.map(|it| (it.interval_lower, it.interval_upper)),
+            interval: found
+                .bounds
+                .map(|it| (it.interval_lower, it.interval_upper)),
             note: found.note.clone(),
         }
     }
@@ -242,7 +244,9 @@ impl Three {
     }
 
     fn all(&self) -> impl Iterator<Item = &AxisFinding> {
-        [&self.bill, &self.kept, &self.actions].into_iter().flatten()
+        [&self.bill, &self.kept, &self.actions]
+            .into_iter()
+            .flatten()
     }
 
     /// What is kept, and actions.
@@ -271,7 +275,11 @@ impl Three {
 
     /// Shown to be better on one axis and not worse on the others, each by itself.
     fn dominates(&self) -> bool {
-        let all = [self.bill.as_ref(), self.kept.as_ref(), self.actions.as_ref()];
+        let all = [
+            self.bill.as_ref(),
+            self.kept.as_ref(),
+            self.actions.as_ref(),
+        ];
         let is_held = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state.is_not_worse());
         all.iter().all(is_held) && self.all().any(|it| it.state == State::Better)
     }
@@ -337,7 +345,10 @@ impl Case<'_> {
         let Some(three) = &self.nothing else {
             return Vec::new();
         };
-        let is_cheaper = three.bill.as_ref().is_some_and(|it| it.state == State::Better);
+        let is_cheaper = three
+            .bill
+            .as_ref()
+            .is_some_and(|it| it.state == State::Better);
         let lost = three.quality().into_iter().flatten();
         let lost = lost.filter(|it| it.state == State::Worse && it.difference() < -it.margin);
         lost.filter(|_| is_cheaper).collect()
@@ -358,7 +369,10 @@ impl Case<'_> {
         let Some(three) = &self.control else {
             return beats_nothing && self.row.is_control();
         };
-        let better = three.quality().into_iter().any(|it| is_up(it, it.map_or(0.0, |it| it.margin)));
+        let better = three
+            .quality()
+            .into_iter()
+            .any(|it| is_up(it, it.map_or(0.0, |it| it.margin)));
         let is_cheaper = is_up(three.bill.as_ref(), 0.0);
         beats_nothing && three.seems_to_keep() && (better || is_cheaper)
     }
@@ -383,7 +397,11 @@ impl Case<'_> {
         if let Some(three) = &self.control {
             let of = |found: &AxisFinding| found.sessions_needed(found.difference(), strategies);
             let quality = three.quality().into_iter().flatten().filter_map(of).min();
-            let bill = three.bill.as_ref().and_then(of).filter(|_| three.seems_to_keep());
+            let bill = three
+                .bill
+                .as_ref()
+                .and_then(of)
+                .filter(|_| three.seems_to_keep());
             needed.push(quality.or(bill)?);
             needed.extend(open(three)?);
         }
@@ -414,7 +432,9 @@ impl Rows {
     /// The independent sessions in which doing nothing completes.
     fn fitting(&self) -> usize {
         let sessions = &self.nothing.sample.sessions;
-        let fitting = sessions.iter().filter(|(id, _)| self.nothing.fits.contains(*id));
+        let fitting = sessions
+            .iter()
+            .filter(|(id, _)| self.nothing.fits.contains(*id));
         let clusters: BTreeSet<&str> = fitting
             .map(|(id, session)| session.cluster.as_deref().unwrap_or(id))
             .collect();
@@ -429,9 +449,8 @@ impl Rows {
         let mut cases: Vec<Case<'_>> = sound
             .map(|row| {
                 let against = |baseline| Pairs::of(baseline, &row.sample);
-                let nothing = has_choice.then(|| {
-                    Three::of(&against(&self.nothing.sample).only(fits), &self.rule)
-                });
+                let nothing = has_choice
+                    .then(|| Three::of(&against(&self.nothing.sample).only(fits), &self.rule));
                 let control = row.control.as_ref();
                 Case {
                     row,
@@ -472,9 +491,9 @@ impl Rows {
             .filter(|(sample, total)| *total < own && super::sweep::broken(sample).is_none())
             .collect();
         others.sort_by(|left, right| left.1.total_cmp(&right.1));
-        let mut as_good = others.into_iter().filter(|(other, _)| {
-            Three::between(&case.row.sample, other, &self.rule).keeps()
-        });
+        let mut as_good = others
+            .into_iter()
+            .filter(|(other, _)| Three::between(&case.row.sample, other, &self.rule).keeps());
         let (yardstick, _) = as_good.next()?;
         let beats = Three::between(yardstick, &case.row.sample, &self.rule).dominates();
         (!beats).then(|| yardstick.strategy.clone())
@@ -515,7 +534,8 @@ impl Rows {
             let needed = case.sessions_needed(strategies);
             let more = needed.map(|it| it.saturating_sub(self.clusters).max(1));
             let obstacle = (!is_recommended).then(|| self.obstacle(case, dominator, strategies));
-            let of = |three: &Option<Three>| three.as_ref().map(Three::differences).unwrap_or_default();
+            let of =
+                |three: &Option<Three>| three.as_ref().map(Three::differences).unwrap_or_default();
             contenders.push(Contender {
                 strategy: case.row.name().to_owned(),
                 bill: case.total,
@@ -606,7 +626,11 @@ impl Rows {
 
     /// Whether a case does the same as its control on every axis.
     fn is_plain_tail(&self, case: &Case<'_>) -> bool {
-        let is_equal = |three: &Three| three.all().all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0));
+        let is_equal = |three: &Three| {
+            three
+                .all()
+                .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
+        };
         case.control.as_ref().is_some_and(is_equal)
     }
 }

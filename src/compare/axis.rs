@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Direction::{self, Higher, Lower};
+use crate::metric::name::called;
 use crate::record::evaluators::{SURVIVAL, VALIDITY};
 
 /// How the values of an axis are compared.
@@ -135,7 +136,11 @@ pub struct Margins(BTreeMap<Axis, f64>);
 impl Default for Margins {
     fn default() -> Self {
         let entries = Axis::ALL.into_iter();
-        Self(entries.filter_map(|axis| Some((axis, axis.entry().4?))).collect())
+        Self(
+            entries
+                .filter_map(|axis| Some((axis, axis.entry().4?)))
+                .collect(),
+        )
     }
 }
 
@@ -153,8 +158,10 @@ impl Margins {
     /// Sets the margin of the axis of this name, at least 0; the problem in words where it has none.
     pub fn set(&mut self, name: &str, margin: f64) -> Result<(), String> {
         let Some(axis) = Axis::named(name) else {
-            let names = Axis::ALL.map(Axis::name).join(", ");
-            return Err(format!("no metric `{name}` can be gated: {names}"));
+            let names = Axis::ALL.map(Axis::name);
+            return Err(called(name, &names).unwrap_or_else(|| {
+                format!("no metric `{name}` can be gated: {}", names.join(", "))
+            }));
         };
         let is_share = matches!(axis.kind(), Kind::Probes | Kind::Share);
         if is_share && margin > 1.0 {

@@ -226,4 +226,3 @@ pub(super) fn coverage(pairs: &[Pair<'_>]) -> Coverage {
     }
     coverage
 }
-

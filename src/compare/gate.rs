@@ -167,16 +167,14 @@ impl GatedAxis {
 }
 
 /// Gates one comparison, one of a `family` that are gated together. `sides` are baseline and candidate.
-pub fn gate(
-    findings: &Findings,
-    sides: [&Sample; 2],
-    rules: &Rules,
-    family: usize,
-) -> GateResult {
+pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usize) -> GateResult {
     // A replay by rules alone is exact; a model's summary or answer is one draw of many, and a
     // script may answer otherwise the next time, too.
     let is_exact = |axis: Axis| axis != Axis::Answers && !findings.chance.touches(axis);
-    let lost = findings.changed.iter().filter(|probe| probe.lost && probe.high_importance);
+    let lost = findings
+        .changed
+        .iter()
+        .filter(|probe| probe.lost && probe.high_importance);
     let (lost, unconfirmed): (Vec<ChangedProbe>, Vec<ChangedProbe>) = lost
         .filter(|_| rules.hard_break)
         .cloned()
@@ -280,11 +278,20 @@ fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
             found.push(format!("{}, within the margin", finding.in_words()));
         }
     }
-    let fewer: BTreeSet<(&str, &str)> = findings.changed.iter().filter(|it| it.lost).map(fact).collect();
+    let fewer: BTreeSet<(&str, &str)> = findings
+        .changed
+        .iter()
+        .filter(|it| it.lost)
+        .map(fact)
+        .collect();
     if !fewer.is_empty() {
         let facts = many(fewer.len(), "fact", "facts");
         let named: Vec<&str> = fewer.iter().take(3).map(|(_, name)| *name).collect();
-        let more = if fewer.len() > named.len() { ", …" } else { "" };
+        let more = if fewer.len() > named.len() {
+            ", …"
+        } else {
+            ""
+        };
         found.push(format!("{facts} fewer: {}{more}", named.join("; ")));
     }
     let shown = findings.axes.iter();
@@ -300,7 +307,10 @@ fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
 
 /// A changed probe as one fact: its session, and its question or id.
 fn fact(probe: &ChangedProbe) -> (&str, &str) {
-    let id = probe.probe.rsplit_once('@').map_or(&*probe.probe, |(id, _)| id);
+    let id = probe
+        .probe
+        .rsplit_once('@')
+        .map_or(&*probe.probe, |(id, _)| id);
     let text = probe.text.as_ref().map(|text| &*text.question);
     (&probe.session, text.unwrap_or(id))
 }

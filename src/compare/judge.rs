@@ -514,7 +514,12 @@ impl<'a> Values<'a> {
         Some(found)
     }
 
-    fn finding(&self, [baseline, candidate]: [f64; 2], paired: PairedDifference, rule: &Rule) -> AxisFinding {
+    fn finding(
+        &self,
+        [baseline, candidate]: [f64; 2],
+        paired: PairedDifference,
+        rule: &Rule,
+    ) -> AxisFinding {
         AxisFinding {
             axis: self.axis,
             kind: self.axis.kind(),
@@ -537,7 +542,13 @@ impl<'a> Values<'a> {
 
     /// The bounds of an estimate that is turned so that higher is better; `scale` brings the error of repeats
     /// to its unit.
-    fn bounds(&self, estimate: &Estimate, suite: Option<&SuiteDifference>, scale: f64, rule: &Rule) -> Option<Bounds> {
+    fn bounds(
+        &self,
+        estimate: &Estimate,
+        suite: Option<&SuiteDifference>,
+        scale: f64,
+        rule: &Rule,
+    ) -> Option<Bounds> {
         let sessions = estimate.n.sessions;
         match rule.target {
             Target::Suite if !rule.chance.touches(self.axis) => {
@@ -602,7 +613,12 @@ impl<'a> Values<'a> {
 
     /// A session's value in each repeat: of probes those that `other` scores as well, and with `fill` those
     /// that one side alone scores.
-    fn repeats(&self, session: &SessionSample, other: &SessionSample, fill: Option<f64>) -> Vec<f64> {
+    fn repeats(
+        &self,
+        session: &SessionSample,
+        other: &SessionSample,
+        fill: Option<f64>,
+    ) -> Vec<f64> {
         if self.axis.kind() != Kind::Probes {
             let values = session.metrics.get(self.key).cloned();
             return values.unwrap_or_default();
@@ -610,8 +626,13 @@ impl<'a> Values<'a> {
         let ids: BTreeSet<&String> = session.probes.keys().chain(other.probes.keys()).collect();
         let (mut scored, mut filled): (Vec<&[f64]>, f64) = (Vec::new(), 0.0);
         for id in ids {
-            let scores = |of: &'_ SessionSample| of.probes.get(id).map(|it| !it.scores(self.axis).is_empty());
-            let own = session.probes.get(id).map_or(&[][..], |it| it.scores(self.axis));
+            let scores = |of: &'_ SessionSample| {
+                of.probes.get(id).map(|it| !it.scores(self.axis).is_empty())
+            };
+            let own = session
+                .probes
+                .get(id)
+                .map_or(&[][..], |it| it.scores(self.axis));
             match (own.is_empty(), !scores(other).unwrap_or(false)) {
                 (false, false) => scored.push(own),
                 (false, true) if fill.is_some() => scored.push(own),
@@ -738,7 +759,10 @@ impl AxisFinding {
     /// The clusters in which the two differ.
     pub(crate) fn differing(&self) -> usize {
         let mut clusters = self.by_cluster.iter();
-        clusters.by_ref().filter(|(_, value)| value.abs() > NOTHING).count()
+        clusters
+            .by_ref()
+            .filter(|(_, value)| value.abs() > NOTHING)
+            .count()
     }
 
     /// The cluster without which the difference is gone, or points the other way.
@@ -746,7 +770,9 @@ impl AxisFinding {
         let sum = sum_of(&self.by_cluster, |it| it.1);
         let mut clusters = self.by_cluster.iter();
         let turning = clusters.find(|(_, value)| (sum - value) * sum <= 0.0);
-        turning.map(|(name, _)| name.as_str()).filter(|_| sum != 0.0)
+        turning
+            .map(|(name, _)| name.as_str())
+            .filter(|_| sum != 0.0)
     }
 
     /// Enters the p value that is adjusted for a family of comparisons.
@@ -758,7 +784,10 @@ impl AxisFinding {
     }
 
     fn state_under(&self, target: Target) -> State {
-        let is_still = self.by_cluster.iter().all(|(_, value)| value.abs() < NOTHING);
+        let is_still = self
+            .by_cluster
+            .iter()
+            .all(|(_, value)| value.abs() < NOTHING);
         let Some(bounds) = self.bounds else {
             return State::Unknown;
         };

@@ -36,7 +36,8 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
             Line::new("not decided", text)
         }
         ("", "") if axes.iter().all(|it| it.difference() == 0.0) => {
-            let text = format!("No difference: {name} and {other} are the same on every axis{notes}.");
+            let text =
+                format!("No difference: {name} and {other} are the same on every axis{notes}.");
             Line::new("no difference", text)
         }
         ("", "") => {
@@ -57,7 +58,10 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
             Line::new("use", text)
         }
         ("", worse) => {
-            let text = format!("Keep {other}: {name} is worse on {worse}{}{notes}.", rest(&held));
+            let text = format!(
+                "Keep {other}: {name} is worse on {worse}{}{notes}.",
+                rest(&held)
+            );
             Line::new("keep", text)
         }
         (better, worse) => {
@@ -91,7 +95,10 @@ fn of_open(open: &[String]) -> Option<String> {
 }
 
 fn not_comparable(found: &AxisFinding) -> Option<String> {
-    let why = found.note.as_ref().filter(|_| found.state == State::NotComparable)?;
+    let why = found
+        .note
+        .as_ref()
+        .filter(|_| found.state == State::NotComparable)?;
     Some(format!("{} are not compared: {why}", found.axis))
 }
 

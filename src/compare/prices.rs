@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::judge::DOLLARS;
+use super::sample::price_of_input;
 use super::{Axis, ComparedRun, Findings, SessionSample};
 use crate::metric::cost::{Costs, SessionPrices};
 use crate::record::{CellRecord, PriceEntry};
-use super::sample::price_of_input;
 use crate::units::many;
 
 /// The axis that rests on prices.
@@ -184,7 +184,8 @@ fn read(entry: &str) -> Option<PriceEntry> {
 impl SessionSample {
     fn forget_costs(&mut self) {
         let priced = [PRICED.name(), DOLLARS];
-        self.metrics.retain(|name, _| !priced.contains(&name.as_str()));
+        self.metrics
+            .retain(|name, _| !priced.contains(&name.as_str()));
     }
 
     /// Computes its costs at these prices.

@@ -80,7 +80,10 @@ impl SessionSample {
             Axis::Bill => full.bill,
             _ => full.tokens,
         });
-        Some((mean(self.metrics.get(axis.name())?)?, mean(&full.collect::<Vec<_>>())?))
+        Some((
+            mean(self.metrics.get(axis.name())?)?,
+            mean(&full.collect::<Vec<_>>())?,
+        ))
     }
 
     /// Repeats that were run.
@@ -196,8 +199,13 @@ fn wrote(cell: &CellRecord) -> bool {
 /// Who wrote a strategy's summaries: the product's own model where they are the recorded ones.
 fn writer(toml: &str, manifest: &Manifest) -> ModelEntry {
     let table: Option<toml::Table> = toml.parse().ok();
-    let stages = table.as_ref().and_then(|table| table.get("stage")?.as_array());
-    let mut kinds = stages.into_iter().flatten().filter_map(|stage| stage.get("kind")?.as_str());
+    let stages = table
+        .as_ref()
+        .and_then(|table| table.get("stage")?.as_array());
+    let mut kinds = stages
+        .into_iter()
+        .flatten()
+        .filter_map(|stage| stage.get("kind")?.as_str());
     if kinds.any(|kind| kind == "recorded") {
         return ModelEntry {
             name: "the recorded product's model".to_owned(),
@@ -234,13 +242,17 @@ impl SessionSample {
             (Axis::Calls, Some(summary.model_calls.total().calls as f64)),
         ];
         let values = values.into_iter().map(|(axis, value)| (axis.name(), value));
-        let priced = cost.into_iter().flat_map(|cost| prices::priced(cost.costs(), price_of_input(price)));
+        let priced = cost
+            .into_iter()
+            .flat_map(|cost| prices::priced(cost.costs(), price_of_input(price)));
         self.put(values.chain(priced));
         self.billed.extend(cost.map(|cost| cost.billed.clone()));
-        let full = cost.zip(summary.savings).map(|(cost, savings)| FullHistory {
-            bill: cost.reference_cost as f64 / 1_000.0,
-            tokens: savings.reference.0 as f64,
-        });
+        let full = cost
+            .zip(summary.savings)
+            .map(|(cost, savings)| FullHistory {
+                bill: cost.reference_cost as f64 / 1_000.0,
+                tokens: savings.reference.0 as f64,
+            });
         self.full.extend(full);
         if wrote(cell) {
             let planted = cell.probes.iter().filter(|probe| is_planted(probe.kind));

@@ -499,7 +499,7 @@ mod tests {
                         (strategy, sample)
                     })
                     .collect(),
-                    texts: BTreeMap::new(),
+                texts: BTreeMap::new(),
             }
         };
         let (baseline, candidate) = (source(baseline), source(candidate));

@@ -33,7 +33,9 @@ impl Trial {
     /// The totals of a cluster on an axis that is saved, under the setting and under full history; `None` where
     /// some session has none.
     fn totals(&self, cluster: &[&String], cost: Axis) -> Option<(f64, f64)> {
-        let sessions = cluster.iter().map(|id| self.sample.sessions.get(*id)?.against_full(cost));
+        let sessions = cluster
+            .iter()
+            .map(|id| self.sample.sessions.get(*id)?.against_full(cost));
         let mut sum = (0.0, 0.0);
         for totals in sessions {
             let (own, full) = totals?;
@@ -44,7 +46,9 @@ impl Trial {
 
     /// The mean of an axis that is kept over the sessions of a cluster; `None` where none has it.
     fn kept(&self, cluster: &[&String], quality: Axis) -> Option<f64> {
-        let values = cluster.iter().filter_map(|id| value(&self.sample, id, quality));
+        let values = cluster
+            .iter()
+            .filter_map(|id| value(&self.sample, id, quality));
         mean(&values.collect::<Vec<_>>())
     }
 
@@ -180,7 +184,10 @@ fn value(sample: &Sample, session: &str, axis: Axis) -> Option<f64> {
     let session = sample.sessions.get(session)?;
     match axis {
         Axis::Facts | Axis::Answers => {
-            let scores = session.probes.values().filter_map(|probe| mean(probe.scores(axis)));
+            let scores = session
+                .probes
+                .values()
+                .filter_map(|probe| mean(probe.scores(axis)));
             mean(&scores.collect::<Vec<_>>())
         }
         Axis::Bill | Axis::Tokens => {
@@ -264,7 +271,9 @@ pub fn judge(
     let (used, left_out): (Vec<&String>, Vec<&String>) = tune.iter().partition(complete);
     let clusters = in_clusters(tried, &used);
     let kept = |point: &Trial| {
-        let values = clusters.iter().filter_map(|own| point.kept(own, quality.axis));
+        let values = clusters
+            .iter()
+            .filter_map(|own| point.kept(own, quality.axis));
         Estimate::of_sessions(&values.collect::<Vec<_>>(), used.len())
     };
     let points = tried.iter().map(|point| SweepPoint {

@@ -109,7 +109,9 @@ pub(crate) fn percent(share: f64) -> String {
     } else {
         format!("{value:.0}")
     };
-    text.strip_suffix(".0").map(ToOwned::to_owned).unwrap_or(text)
+    text.strip_suffix(".0")
+        .map(ToOwned::to_owned)
+        .unwrap_or(text)
 }
 
 /// `a, b and c`.
@@ -124,12 +126,19 @@ pub(crate) fn listed(items: &[String]) -> String {
 /// Axes in words, one after the other: `bill −25 % [−29, −21], actions 0 [−2, +2]`.
 pub(crate) fn deciding_words<'a>(found: impl Iterator<Item = &'a AxisFinding>) -> String {
     let known = found.filter(|it| it.state != State::NotComparable);
-    known.map(AxisFinding::in_words).collect::<Vec<_>>().join(", ")
+    known
+        .map(AxisFinding::in_words)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The axes that decide, for sentences: the bill, what was kept, and actions.
 pub(crate) fn deciding(findings: &super::Findings) -> Vec<&AxisFinding> {
-    let all = [findings.axis(Axis::Bill), findings.kept(), findings.axis(Axis::Actions)];
+    let all = [
+        findings.axis(Axis::Bill),
+        findings.kept(),
+        findings.axis(Axis::Actions),
+    ];
     all.into_iter().flatten().collect()
 }
 

@@ -178,7 +178,7 @@ impl SchemeCost {
     ) -> Self {
         let reached = cell.prompt_tokens.len();
         let calls = reached.min(reference.prompt_tokens.len());
-        // As for token savings: calls of the strategy at the call of a death are on the bill.
+        // As for tokens saved: calls of the strategy at the call of a death are on the bill.
         let is_compared = |call: usize| call < calls || calls == reached;
         let mut cost = Self {
             scheme: own.scheme.clone(),

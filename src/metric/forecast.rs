@@ -99,7 +99,7 @@ pub struct StrategyForecast {
     /// Calls of the agent that are sent.
     pub agent_calls: usize,
     /// Calls of the strategy's own.
-    pub strategy_calls: usize,
+    pub calls: usize,
     /// Prompts of the agent and of the strategy.
     pub input_tokens: Tokens,
     /// The same with shorter and with longer summaries in them.
@@ -173,7 +173,7 @@ impl StrategyForecast {
             let input = prompts + requests.map(|it| it.usage.prompt()).sum();
             total.broken += usize::from(record.end != crate::record::End::Completed);
             total.agent_calls += record.prompt_tokens.len();
-            total.strategy_calls += carry.requests.len();
+            total.calls += carry.requests.len();
             total.input_tokens += input;
             total.input_range += carry.total().around(input);
             for request in &carry.requests {

@@ -8,7 +8,7 @@ use crate::stats::components::{Item, Levels};
 /// Scores of the same items, each as often as it was repeated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepeatedScores {
-    /// Whose scores: `answers`, or `survival` where no model answers.
+    /// Whose scores: `answers`, or `facts` where no model answers.
     pub scored: &'static str,
     /// The run's repeats. A verdict by rules counts for all repeats.
     pub(crate) levels: Levels,
@@ -57,7 +57,7 @@ impl RepeatedScores {
             .filter_map(|repeats| Some(repeats.into_values().collect::<Option<Vec<_>>>()?.concat()))
             .collect();
         Some(Self {
-            scored: if is_answered { "answers" } else { "survival" },
+            scored: if is_answered { "answers" } else { "facts" },
             levels: [compactions, answers, judgements],
             left_out: all - items.len(),
             items,

@@ -65,27 +65,27 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// tokens not processed, compared with full history over the calls both reached
     /// 1 − S/S⁰; S = prompts of the agent's calls + input and output of every call the strategy made
-    "token_savings" = "token savings", Share, Higher, COUNTER, Some((2, 0)), [Best, Savings]
+    "tokens" = "tokens saved", Share, Higher, COUNTER, Some((2, 0)), [Best, Savings]
         => Mean(|cell| tokens::compared(cell, tokens::Savings::share));
 
-    /// cost saved with the provider's prompt cache, compared with full history over the calls both reached; below 0 the strategy costs more than it saves
+    /// what is saved of the bill with the provider's prompt cache, compared with full history over the calls both reached; below 0 the strategy costs more than it saves
     /// 1 − C/C⁰; C = uncached + w·written + r·read tokens of the agent's prompts and, with o·output, of every call the strategy made; w, r and o are prices relative to input, those of the session's model or, where no price file has it, the scheme's; what the agent wrote is the same under both and left out
-    "cost_savings" = "cost savings", Share, Higher, CACHE, Some((3, 0)), [Best, Savings]
+    "bill_saved" = "bill saved", Share, Higher, CACHE, Some((3, 0)), [Best, Savings]
         => Mean(|cell| cost::under_first_bill(cell, SchemeCost::share));
 
-    /// cost savings of a client that puts one cache breakpoint in front of the lowest entry that the strategy means to change next; a strategy that names no such entry costs as usual
-    /// 1 − C/C⁰ as for cost savings
-    "cost_savings_edge" = "cost, edge", Share, Higher, CACHE, Some((4, 0)), [Best, Savings, Optional]
+    /// the bill saved by a client that puts one cache breakpoint in front of the lowest entry that the strategy means to change next; a strategy that names no such entry costs as usual
+    /// 1 − C/C⁰ as for the bill saved
+    "bill_saved_edge" = "bill saved, edge", Share, Higher, CACHE, Some((4, 0)), [Best, Savings, Optional]
         => Mean(cost::edge_savings);
 
     /// the same over all sessions together, so that long sessions weigh more
     /// 1 − ΣS/ΣS⁰
-    "token_savings_of_totals" = "savings of totals", Share, Higher, COUNTER, Some((23, 13)), []
+    "tokens_of_totals" = "tokens saved of totals", Share, Higher, COUNTER, Some((23, 13)), []
         => Pool(tokens::savings_of_totals);
 
-    /// token savings as if the strategy's own calls were free
+    /// tokens saved as if the strategy's own calls were free
     /// 1 − S′/S⁰; S′ = prompts of the agent's calls
-    "token_savings_without_calls" = "savings without strategy's calls", Share, Higher, COUNTER, Some((24, 14)), [Savings]
+    "tokens_without_calls" = "tokens saved without calls", Share, Higher, COUNTER, Some((24, 14)), [Savings]
         => Mean(|cell| tokens::compared(cell, tokens::Savings::share_without_calls));
 
     /// the largest prompt that was sent
@@ -119,42 +119,42 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// planted facts whose value is in the prompt, bound to its key; says nothing about answers
     /// mean score of the planted items, corrected for chance by the decoys: (s − f)/(1 − f); items after a death score 0
-    "survival" = "survival", Share, Higher, SURVIVAL, Some((5, 1)), [Controls, BestKept]
+    "facts" = "facts kept", Share, Higher, SURVIVAL, Some((5, 1)), [Controls, BestKept]
         => Pool(|cells, _| survival::corrected(cells).map(PooledValue::Estimate));
 
     /// the same for items whose evidence is no longer wholly verbatim, searched in what compaction left of it
     /// mean compacted score of the items that have one, corrected for chance; own n
-    "survival_compacted" = "survival compacted", Share, Higher, SURVIVAL, Some((6, 4)), []
+    "facts_compacted" = "facts compacted", Share, Higher, SURVIVAL, Some((6, 4)), []
         => Pool(|cells, _| survival::compacted(cells).map(PooledValue::Estimate));
 
-    /// planted facts that are gone from the prompt and could be read again: it names the file in which they were put aside, or holds the call that read a file which has not changed since; never part of survival
+    /// planted facts that are gone from the prompt and could be read again: it names the file in which they were put aside, or holds the call that read a file which has not changed since; never part of the facts kept
     /// items of that fate / planted items
-    "survival_reachable" = "reachable", Share, Higher, SURVIVAL, Some((27, 16)), [NotInCsv]
+    "facts_reachable" = "facts reachable", Share, Higher, SURVIVAL, Some((27, 16)), [NotInCsv]
         => Mean(|cell| cell.survival.reachable.counted());
 
     /// probes a model answers right from the prompt
     /// mean score of the planted items; those after a death score 0, unscored ones are left out and counted, and the least and the most it can be with them is shown as a range
-    "accuracy" = "accuracy", Share, Higher, READER, Some((10, 1)), [Controls, BestKept]
+    "answers" = "answers right", Share, Higher, READER, Some((10, 1)), [Controls, BestKept]
         => Mean(|cell| cell.accuracy(Scope::Context)?.score.counted());
 
-    /// accuracy relative to full history, same items and reader
+    /// answers right relative to full history, same items and reader
     /// F = Σ acc / Σ acc_full over sessions, of qualified items scored under both; refused where acc_full < 60 % or acc_full − acc_empty < 20 points
     "fidelity" = "fidelity", Share, Higher, READER, Some((11, 2)), [Controls, BestKept]
         => Pool(fidelity::pooled);
 
     /// of what the agent's recorded tool calls needed from the past, the share still in the prompt
     /// atoms present / atoms wanted under full history, calls after a death included
-    "action_support" = "action support", Share, Higher, TOOL_CALLS, Some((7, 5)), [Reference, BestKept]
+    "actions" = "actions supported", Share, Higher, TOOL_CALLS, Some((7, 5)), [Reference, BestKept]
         => Mean(|cell| counted(cell.support.share(), cell.support.wanted));
 
     /// the same for atoms of which some occurrence has been compacted, over calls reached
     /// compacted atoms present / compacted atoms wanted
-    "action_support_compacted" = "support compacted", Share, Higher, TOOL_CALLS, Some((25, 15)), []
+    "actions_compacted" = "actions compacted", Share, Higher, TOOL_CALLS, Some((25, 15)), []
         => Mean(|cell| counted(cell.support.compacted_share(), cell.support.compacted_wanted));
 
-    /// of what the agent's tool calls needed and the prompt no longer held, what could be read again: the prompt names the file in which the tool result was put aside, or holds the call that read a file which has not changed since; never part of action support
+    /// of what the agent's tool calls needed and the prompt no longer held, what could be read again: the prompt names the file in which the tool result was put aside, or holds the call that read a file which has not changed since; never part of the actions supported
     /// atoms gone and reachable / atoms wanted under full history
-    "action_reachable" = "support reachable", Share, Higher, TOOL_CALLS, Some((47, 33)), []
+    "actions_reachable" = "actions reachable", Share, Higher, TOOL_CALLS, Some((47, 33)), []
         => Mean(|cell| counted(cell.support.reachable_share(), cell.support.wanted));
 
     /// what a compaction leaves of the messages
@@ -174,7 +174,7 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// model calls the strategy made, failed ones included
     /// count of purposes compaction, background and recovery
-    "strategy_calls" = "model calls", Count, Lower, REPLAY, Some((8, 6)), []
+    "calls" = "calls", Count, Lower, REPLAY, Some((8, 6)), []
         => Count(|cell| Some(cell.model_calls.total().calls));
 
     /// model calls of the strategy without an answer
@@ -202,7 +202,7 @@ pub static METRICS: &[Metric] = metrics! {
     "summary_tokens" = "summary tokens", Tokens, Neutral, COUNTER, Some((22, 12)), []
         => Pool(summaries::pooled);
 
-    /// token savings if the agent re-read, once, everything that a call needed and its prompt no longer held; an estimate, since a replay cannot see an agent re-read
+    /// tokens saved if the agent re-read, once, everything that a call needed and its prompt no longer held; an estimate, since a replay cannot see an agent re-read
     /// 1 − (S + re-reads)/S⁰; a re-read costs the prompt at that call + the missing tool result × the calls from there to the next compaction; a thing that no tool result held costs a call that returns nothing
     "net_savings" = "net savings (estimate)", Share, Higher, "string matching on tool calls, and the scenario's token counter", Some((41, 28)), [Savings, Optional, NotInCsv]
         => Mean(|cell| {
@@ -237,7 +237,7 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// calls whose prompt breaks a rule for which the provider documents an error
     /// calls with a violation of level rejected that full history does not have
-    "rejected" = "rejected", Count, Lower, VALIDITY, Some((9, 6)), []
+    "refused" = "refused", Count, Lower, VALIDITY, Some((9, 6)), []
         => Count(|cell| Some(cell.findings.rejected));
 
     /// findings that the provider accepts although they are suspicious
@@ -315,7 +315,7 @@ pub static METRICS: &[Metric] = metrics! {
     "unseen_gone" = "unseen and gone", Count, Lower, REPLAY, Some((36, 23)), [HideZeros]
         => Count(|cell| Some(cell.context_pressure.unseen_gone));
 
-    /// attempts at the agent's own calls that failed; not in token savings, since no strategy causes them
+    /// attempts at the agent's own calls that failed; not in the tokens saved, since no strategy causes them
     /// count over all cells
     "agent_failures" = "agent retries", Count, Lower, REPLAY, Some((40, 27)), [HideZeros]
         => Count(|cell| Some(cell.context_pressure.agent_failures));
@@ -366,7 +366,7 @@ pub static DETAILS: &[Metric] = metrics! {
 
     /// modelled time of the agent's calls and of those that it waits for; of the background's what is in `waited_seconds`
     /// Σ a + (uncached + written)/ρ_prefill + read/ρ_read + output/ρ_decode over purposes agent, compaction and recovery, + waited for background
-    "blocking_seconds" = "modelled time", Seconds, Lower, LATENCY, None, [] => Nothing;
+    "waiting" = "waiting", Seconds, Lower, LATENCY, None, [] => Nothing;
 
     /// the same for the calls in the background
     /// Σ over purpose background

@@ -23,8 +23,8 @@ const FIXED_TRAJECTORY: &str = "the recorded agent's actions are fixed; this mea
 const RUNNING_AGENTS: &str = "agents ran under each strategy; the table shows a replay of each one's longest conversation, with \
      the bill of full history taken from that under `none`, or the first strategy";
 
-const NO_READER: &str = "no model was asked what it still knows: survival is string matching, and \
-     accuracy and fidelity are not measured";
+const NO_READER: &str = "no model was asked what it still knows: facts kept are found by string matching, and \
+     answers right and fidelity are not measured";
 
 const SCRIPTED: &str = "answers scripted, not a result of a model";
 

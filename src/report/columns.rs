@@ -69,17 +69,17 @@ fn metric(metric: &Metric) -> Option<Cell> {
 
 /// The order of the columns of a cell, which programs rely on.
 const CELL_COLUMNS: &str = "\
-    session strategy repeat arm calls_planned calls_reached died_at failed_at token_savings \
-    token_savings_without_calls calls_compared prompt_tokens strategy_tokens_compared reference_tokens \
-    cache_scheme cost_savings cost_savings_edge cost_thousandths reference_cost_thousandths \
+    session strategy repeat arm calls_planned calls_reached died_at failed_at tokens \
+    tokens_without_calls calls_compared prompt_tokens strategy_tokens_compared reference_tokens \
+    cache_scheme bill_saved bill_saved_edge cost_thousandths reference_cost_thousandths \
     cache_read_share tokens_uncached tokens_cache_written tokens_cache_read cache_broken cache_again \
-    break_even_call peak_prompt survival_uncorrected survival_items survival_compacted_uncorrected \
-    survival_compacted_items decoys_found decoy_items accuracy answers_scored answers_unscored \
-    action_support action_atoms action_support_compacted action_atoms_compacted compactions retained \
-    strategy_calls strategy_calls_failed strategy_tokens rejected warnings overflows blocked_turns \
+    break_even_call peak_prompt facts_uncorrected facts_items facts_compacted_uncorrected \
+    facts_compacted_items decoys_found decoy_items answers answers_scored answers_unscored \
+    actions action_atoms actions_compacted action_atoms_compacted compactions retained \
+    calls calls_failed strategy_tokens refused warnings overflows blocked_turns \
     blocked_agents thrash futile retriggered unseen_altered unseen_reachable unseen_gone \
     blocking_calls auto_compact_calls warned_calls agent_failures retried_calls wasted_calls \
-    prompt_area headroom action_reachable";
+    prompt_area headroom actions_reachable";
 
 /// One row per cell, in the order of [`CELL_COLUMNS`]. Behind the columns named there come those of all
 /// other metrics, except those marked [`Mark::NotInCsv`].
@@ -111,12 +111,12 @@ pub(crate) fn cells() -> Vec<Cell> {
         }),
         Cell::tokens("tokens_cache_read", |it| Some(cost(it)?.total().cache_read)),
         Cell::count("break_even_call", |it| cost(it)?.break_even),
-        Cell::number("survival_uncorrected", |it| it.survival.planted().mean()),
-        Cell::count("survival_items", |it| Some(it.survival.planted().items)),
-        Cell::number("survival_compacted_uncorrected", |it| {
+        Cell::number("facts_uncorrected", |it| it.survival.planted().mean()),
+        Cell::count("facts_items", |it| Some(it.survival.planted().items)),
+        Cell::number("facts_compacted_uncorrected", |it| {
             it.survival.compacted.mean()
         }),
-        Cell::count("survival_compacted_items", |it| {
+        Cell::count("facts_compacted_items", |it| {
             Some(it.survival.compacted.items)
         }),
         Cell::number("decoys_found", |it| it.survival.decoys().mean()),
@@ -127,9 +127,7 @@ pub(crate) fn cells() -> Vec<Cell> {
         Cell::count("action_atoms_compacted", |it| {
             Some(it.support.compacted_wanted)
         }),
-        Cell::count("strategy_calls_failed", |it| {
-            Some(it.model_calls.total().failed)
-        }),
+        Cell::count("calls_failed", |it| Some(it.model_calls.total().failed)),
         Cell::tokens("prompt_area", |it| Some(it.area)),
     ];
     let metrics = METRICS.iter().filter(|metric| !metric.is(Mark::NotInCsv));

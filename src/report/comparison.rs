@@ -142,12 +142,7 @@ impl Comparisons {
         }
         let (one, gated) = self.deciding()?;
         let Some(metric) = one.comparison.axis(gated.axis) else {
-            return Some(format!(
-                "{}: {}: {}",
-                one.title(),
-                gated.axis,
-                gated.why()
-            ));
+            return Some(format!("{}: {}: {}", one.title(), gated.axis, gated.why()));
         };
         let reason = gated.reason.iter().map(|reason| format!(": {reason}"));
         Some(format!(
@@ -259,9 +254,8 @@ impl GatedComparison {
 
     /// Says that the two sides came out the same in everything, if they did.
     fn unchanged(&self) -> Option<String> {
-        let zero = |metric: &AxisFinding| {
-            metric.paired.counts.wins + metric.paired.counts.losses == 0
-        };
+        let zero =
+            |metric: &AxisFinding| metric.paired.counts.wins + metric.paired.counts.losses == 0;
         let all = &self.comparison;
         let sessions = display::many(all.coverage.paired_sessions, "session", "sessions");
         (all.axes.iter().all(zero) && all.broken_rules.is_empty())

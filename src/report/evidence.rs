@@ -21,9 +21,14 @@ pub(super) fn verdict(
 ) -> Verdict {
     let source = ComparedRun::with_added(manifest, cells);
     let clusters = manifest.clusters();
-    let ran = material.cells.iter().filter_map(|it| clusters.get(&*it.session));
+    let ran = material
+        .cells
+        .iter()
+        .filter_map(|it| clusters.get(&*it.session));
     let ran: BTreeSet<&&str> = ran.collect();
-    let strategies = material.compared().filter_map(|it| row(it, &source, material));
+    let strategies = material
+        .compared()
+        .filter_map(|it| row(it, &source, material));
     let rows = Rows {
         population: (population(manifest), manifest.sessions.len()),
         clusters: ran.len(),
@@ -50,17 +55,17 @@ fn rule(manifest: &Manifest) -> Rule {
 }
 
 /// A strategy before it is judged; `None` where nothing was measured of it.
-fn row(
-    strategy: &StrategySummary,
-    source: &ComparedRun,
-    material: &Material<'_>,
-) -> Option<Row> {
+fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>) -> Option<Row> {
     let name = strategy.name.as_str();
     let sample = source.strategy(name)?;
     let cells = material.summaries.iter();
     let fired = cells.filter(|cell| cell.strategy == name && cell.fired());
     let fired: BTreeSet<&str> = fired.map(|cell| cell.cluster.as_str()).collect();
-    let entry = material.manifest.strategies.iter().find(|it| it.name == name);
+    let entry = material
+        .manifest
+        .strategies
+        .iter()
+        .find(|it| it.name == name);
     Some(Row {
         control: source.strategy(&format!("tail@{name}")).cloned(),
         fired: fired.len(),
@@ -83,7 +88,11 @@ fn cause(strategy: &StrategySummary) -> Option<String> {
     let calls = own.prompt().0 + 5 * own.output.0;
     let what = if calls > broken {
         let calls = strategy.model_calls.total().calls;
-        super::display::many(calls, "call of its own costs most of it", "calls of its own cost most of it")
+        super::display::many(
+            calls,
+            "call of its own costs most of it",
+            "calls of its own cost most of it",
+        )
     } else {
         match edits {
             0 => return None,
@@ -98,13 +107,19 @@ fn cause(strategy: &StrategySummary) -> Option<String> {
 /// full history.
 fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
     let references: Vec<&CellRecord> = material.references().collect();
-    let by_session = references.iter().map(|cell| (&*cell.session, *cell)).collect();
+    let by_session = references
+        .iter()
+        .map(|cell| (&*cell.session, *cell))
+        .collect();
     let mut sample = Sample::of("none", "", &references, &by_session, material.manifest);
     source.place_in_clusters(&mut sample);
     let mut fits: BTreeSet<String> = full_fits(material).into_iter().map(str::to_owned).collect();
     if let Some(recorded) = source.strategy("recorded") {
         let cells = material.cells_of("recorded");
-        let fired: BTreeSet<&str> = cells.filter(|it| !it.compactions.is_empty()).map(|it| &*it.session).collect();
+        let fired: BTreeSet<&str> = cells
+            .filter(|it| !it.compactions.is_empty())
+            .map(|it| &*it.session)
+            .collect();
         for (id, session) in &recorded.sessions {
             if fired.contains(id.as_str()) && session.dead == 0 {
                 sample.sessions.insert(id.clone(), session.clone());

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{Cell, Column, Role, Row, Section, Value, display, probe_texts, sections};
 use crate::metric::calls::is_on_the_bill;
-use crate::metric::metric;
 use crate::metric::survival::is_planted;
+use crate::metric::{Mark, metric};
 use crate::record::words::Placement;
 use crate::record::{CacheRecord, CellKey, CellRecord};
 use crate::units::Tokens;
@@ -15,12 +15,12 @@ use crate::units::Tokens;
 /// The metrics that can be explained.
 pub const EXPLAINED: [&str; 7] = [
     "completion",
-    "token_savings",
-    "cost_savings",
-    "cost_savings_edge",
-    "survival",
-    "action_support",
-    "strategy_calls",
+    "tokens",
+    "bill_saved",
+    "bill_saved_edge",
+    "facts",
+    "actions",
+    "calls",
 ];
 
 /// A number and what it is made of.
@@ -90,11 +90,11 @@ pub fn explain(
     let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
     let terms = match metric.name {
         "completion" => Some(completion(cell)),
-        "token_savings" => full.map(|full| tokens(cell, full)),
-        "cost_savings" => full.and_then(|full| cost(cell, full, None)),
-        "cost_savings_edge" => full.and_then(|full| cost(cell, full, Some(Placement::Edge))),
-        "survival" => Some(survival(cell)),
-        "action_support" => Some(actions(cell, full)),
+        "tokens" => full.map(|full| tokens(cell, full)),
+        "bill_saved" => full.and_then(|full| cost(cell, full, None)),
+        "bill_saved_edge" => full.and_then(|full| cost(cell, full, Some(Placement::Edge))),
+        "facts" => Some(survival(cell)),
+        "actions" => Some(actions(cell, full)),
         _ => Some(own_calls(cell)),
     };
     let terms = terms.ok_or_else(|| ExplainError::NotMeasured {
@@ -127,8 +127,8 @@ pub fn explain(
 }
 
 /// Whether the value is `1 − numerator/denominator`.
-fn is_saving(metric: &str) -> bool {
-    metric.contains("savings")
+fn is_saving(name: &str) -> bool {
+    metric(name).is_some_and(|metric| metric.is(Mark::Savings))
 }
 
 impl Explanation {

@@ -17,10 +17,10 @@ pub(super) struct Headline {
 
 /// The two measures of facts kept: answers of a model, and string search. A screen shows the first one that
 /// was measured.
-const KEPT: [&str; 2] = ["accuracy", "survival"];
+const KEPT: [&str; 2] = ["answers", "facts"];
 
 /// The modelled time of the agent's calls and of those it waits for: a column of the costs.
-pub(super) const WAIT: &str = "blocking_seconds";
+pub(super) const WAIT: &str = "waiting";
 
 /// Tasks that agents solved: known of strategies that are not ranked, too.
 pub(super) const SOLVED: &str = "tasks_solved";
@@ -30,14 +30,14 @@ pub(super) const HEADLINES: [Headline; 11] = [
     headline(SOLVED, ["tasks", "solved"], true),
     headline("completion", ["", "completed"], false),
     headline("fired", ["", "fired"], false),
-    headline("cost_savings", ["cost", "saved"], true),
-    headline("cost_savings_edge", ["cost saved,", "edge"], false),
-    headline("token_savings", ["tokens", "saved"], true),
+    headline("bill_saved", ["bill", "saved"], true),
+    headline("bill_saved_edge", ["bill saved,", "edge"], false),
+    headline("tokens", ["tokens", "saved"], true),
     headline(KEPT[0], ["answers", "right"], true),
     headline(KEPT[1], ["facts", "kept"], true),
-    headline("action_support", ["actions", "supported"], true),
-    headline("strategy_calls", ["own", "calls"], true),
-    headline(WAIT, ["", "latency"], false),
+    headline("actions", ["actions", "supported"], true),
+    headline("calls", ["", "calls"], true),
+    headline(WAIT, ["", "waiting"], false),
 ];
 
 const fn headline(
@@ -77,7 +77,7 @@ pub(super) fn rows(report: &Report) -> Vec<&Row> {
     let is_shown = |row: &&Row| row.role == Role::Strategy || shows_controls;
     let mut rows: Vec<&Row> = report.compared().iter().filter(is_shown).collect();
     let savings = |row: &Row| {
-        let share = report.share(row, "cost_savings");
+        let share = report.share(row, "bill_saved");
         share.map_or(f64::NEG_INFINITY, |(share, _)| share)
     };
     rows.sort_by(|left, right| {

@@ -9,7 +9,7 @@ use crate::record::words::ModelKind;
 use crate::report::headline::{self, HEADLINES, Headline, is_control, kept, label, short_value};
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};
-use crate::report::{BannerLevel, Report, Row, RowMark, Subject, Value, display, escape};
+use crate::report::{BannerLevel, Report, Row, RowMark, Seconds, Subject, Value, display, escape};
 use crate::stats::pareto;
 
 /// Lines of a screen at most.
@@ -33,40 +33,48 @@ const LONGEST_NAME: usize = 36;
 /// What the rows of the screen are sorted by: best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SortBy {
-    /// Cost saved.
+    /// The bill saved.
     #[default]
-    Cost,
+    Bill,
     /// Tokens saved.
     Tokens,
-    /// Facts kept, or answers that are right.
+    /// Facts kept.
     Facts,
+    /// Answers right.
+    Answers,
     /// Actions supported.
     Actions,
     /// Calls of the strategy's own: fewest first.
     Calls,
+    /// Modelled time of the calls that the agent makes or waits for: shortest first.
+    Waiting,
     /// The name.
     Name,
 }
 
 impl SortBy {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Cost,
+    pub const ALL: [Self; 8] = [
+        Self::Bill,
         Self::Tokens,
         Self::Facts,
+        Self::Answers,
         Self::Actions,
         Self::Calls,
+        Self::Waiting,
         Self::Name,
     ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Cost => "cost",
+            Self::Bill => "bill",
             Self::Tokens => "tokens",
             Self::Facts => "facts",
+            Self::Answers => "answers",
             Self::Actions => "actions",
             Self::Calls => "calls",
+            Self::Waiting => "waiting",
             Self::Name => "name",
         }
     }
@@ -93,12 +101,12 @@ fn columns(report: &Report) -> Vec<&'static Headline> {
     columns
 }
 
-/// The value of a row as a number: a share, or a count.
+/// The value of a row as a number: a share, a count, or seconds.
 fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
-    let section = report.section("comparison")?;
-    match section.table.cell(row, metric)?.value {
+    match headline::cell(report, row, metric)?.value {
         Value::Percent(share) => Some(share),
         Value::Count(count) => Some(count as f64),
+        Value::Seconds(Seconds(seconds)) => Some(seconds),
         _ => None,
     }
 }
@@ -241,7 +249,7 @@ impl Terminal {
 
     fn rows(self, report: &Report, sort: SortBy, most: usize) -> Vec<String> {
         let columns = columns(report);
-        let rows = sorted(report, &columns, sort);
+        let rows = sorted(report, sort);
         if rows.is_empty() {
             return Vec::new();
         }
@@ -318,7 +326,9 @@ impl Terminal {
         let mut lines = Vec::new();
         for line in said {
             let text = escape::plain(&line.text);
-            let wrapped = wrap(&text, self.columns() - HANGING).into_iter().enumerate();
+            let wrapped = wrap(&text, self.columns() - HANGING)
+                .into_iter()
+                .enumerate();
             lines.extend(wrapped.map(|(at, text)| match at {
                 0 => format!("{INDENT}{text}"),
                 _ => format!("{}{text}", " ".repeat(HANGING)),
@@ -402,17 +412,22 @@ fn title(report: &Report, took: Option<Duration>) -> String {
 }
 
 /// The rows of the strategies, the best first; those that take part in no ranking come last.
-fn sorted<'a>(report: &'a Report, columns: &[&Headline], sort: SortBy) -> Vec<&'a Row> {
+fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
     let mut rows: Vec<&Row> = report.strategies().collect();
     let metric = match sort {
-        SortBy::Cost => Some("cost_savings"),
-        SortBy::Tokens => Some("token_savings"),
-        SortBy::Facts => kept(columns),
-        SortBy::Actions => Some("action_support"),
-        SortBy::Calls => Some("strategy_calls"),
+        SortBy::Bill => Some("bill_saved"),
+        SortBy::Tokens => Some("tokens"),
+        SortBy::Facts => Some("facts"),
+        SortBy::Answers => Some("answers"),
+        SortBy::Actions => Some("actions"),
+        SortBy::Calls => Some("calls"),
+        SortBy::Waiting => Some(headline::WAIT),
         SortBy::Name => None,
     };
-    let sign = if sort == SortBy::Calls { -1.0 } else { 1.0 };
+    let sign = match sort {
+        SortBy::Calls | SortBy::Waiting => -1.0,
+        _ => 1.0,
+    };
     let key = |row: &Row| {
         let value = metric.and_then(|metric| points(report, row, metric));
         value.map_or(f64::NEG_INFINITY, |value| sign * value)
@@ -438,9 +453,9 @@ fn chosen<'a>(
     if rows.len() <= most {
         return (rows, 0);
     }
-    let second = kept(columns).unwrap_or("action_support");
+    let second = kept(columns).unwrap_or("actions");
     let objectives = rows.iter().map(|row| {
-        ["cost_savings", second].map(|metric| {
+        ["bill_saved", second].map(|metric| {
             let value = points(report, row, metric).filter(|_| not_ranked(row).is_none());
             value.unwrap_or(f64::NAN)
         })

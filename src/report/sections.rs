@@ -127,7 +127,7 @@ fn kinds(material: &Material<'_>) -> Section {
          there as they were. It is in no share of planted items."
             .to_owned()
     });
-    Section::new("survival_by_kind", rows)
+    Section::new("facts_by_kind", rows)
         .more_columns(of_kinds)
         .more_columns(columns("uncorrected: all planted @1 | corrected @2"))
         .with_notes(of_open)

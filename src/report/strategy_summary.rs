@@ -138,7 +138,7 @@ impl StrategySummary {
         }
     }
 
-    /// Why the strategy takes part in no ranking: `2 rejected, died at 57`. `None` if it does.
+    /// Why the strategy takes part in no ranking: `2 refused, died at 57`. `None` if it does.
     ///
     /// A session that ended early must never look cheap, and a prompt that would have been
     /// refused saves nothing.
@@ -167,7 +167,7 @@ impl Breakage {
     pub(crate) fn in_words(&self, unit: &str, call: &str) -> String {
         let mut parts = Vec::new();
         if self.rejected > 0 {
-            parts.push(format!("{} rejected", self.rejected));
+            parts.push(format!("{} refused", self.rejected));
         }
         for (word, calls) in [("died", &self.deaths), ("failed", &self.failures)] {
             match calls.as_slice() {

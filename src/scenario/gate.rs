@@ -47,7 +47,7 @@ fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>, SettingError>
     let Value::Table(table) = &setting.value else {
         return Err(
             SettingError::new(&setting.place, "`gate.margins` must be a table")
-                .with_hint("as in `margins = { survival = 0.03 }`"),
+                .with_hint("as in `margins = { facts = 0.03 }`"),
         );
     };
     let margin = |(metric, setting): &(String, Setting)| {

@@ -227,7 +227,8 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
             "`{}` cannot be `offline`: rules answer no questions",
             path_of("reader")
         );
-        let hint = "`none` asks nobody, and survival is measured all the same; or name a model";
+        let hint =
+            "`none` asks nobody, and the facts kept are measured all the same; or name a model";
         return Err(SettingError::new(keys.place_of("reader"), problem).with_hint(hint));
     }
     let judges = keys.given("judge");

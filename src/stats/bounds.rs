@@ -95,8 +95,9 @@ impl Bounds {
     /// The ends of the two-sided interval at the level 1 − α.
     pub fn interval_at(&self, alpha: f64) -> (f64, f64) {
         let reach = match self.error {
-            Some(error) if error > 0.0 => quantile::t(1.0 - alpha / 2.0, self.freedom)
-                .map_or(f64::INFINITY, |t| t * error),
+            Some(error) if error > 0.0 => {
+                quantile::t(1.0 - alpha / 2.0, self.freedom).map_or(f64::INFINITY, |t| t * error)
+            }
             Some(_) | None => 0.0,
         };
         (self.difference - reach, self.difference + reach)

@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 
 use rayon::prelude::*;
 
-use super::draw::Draws;
 use super::bounds::Bounds;
+use super::draw::Draws;
 use super::paired::{Cluster, probe_weighted, session_weighted};
 use super::suite::{self, Repeats};
 use super::{Estimate, bootstrap, quantile, signflip};
@@ -182,10 +182,11 @@ fn run(process: Process, sessions: usize) -> RejectionCounts {
             session_t: beyond(by_session.point_estimate, session_error, t),
             probe_t: beyond(by_probe.point_estimate, probe_error, t),
             sign_flip: u32::from(flip <= 0.05),
-            regressed: Bounds::estimated(&by_session, sessions - 1)
-                .map_or(0, |bounds| {
-                    u32::from(bounds.interval_at(0.05).1 < 0.0 && bounds.permuted.is_none_or(|p| p <= 0.05))
-                }),
+            regressed: Bounds::estimated(&by_session, sessions - 1).map_or(0, |bounds| {
+                u32::from(
+                    bounds.interval_at(0.05).1 < 0.0 && bounds.permuted.is_none_or(|p| p <= 0.05),
+                )
+            }),
             bootstrap: u32::from(
                 interval.is_some_and(|i| i.lower_bound > 0.0 || i.upper_bound < 0.0),
             ),
@@ -274,7 +275,9 @@ fn on_a_suite(sessions: usize, noisy: usize, repeats: usize, items: Option<usize
         let pooled = quantile::t(0.95, 2 * sessions * (repeats - 1)).unwrap();
         let error = found.estimate.standard_error.unwrap();
         (
-            u32::from(bounds.interval_at(0.05).1 < 0.0 && bounds.permuted.is_none_or(|p| p <= 0.05)),
+            u32::from(
+                bounds.interval_at(0.05).1 < 0.0 && bounds.permuted.is_none_or(|p| p <= 0.05),
+            ),
             u32::from(found.estimate.point_estimate + pooled * error < 0.0),
         )
     };

@@ -75,12 +75,12 @@ fn measured(cell: &CellSummary, metric: &str) -> Option<f64> {
     };
     match metric {
         "completion" => Some(cell.completion.reached as f64 / cell.completion.planned as f64),
-        "token_savings" => cell.savings?.share(),
-        "cost_savings" => cell.costs.first()?.share(),
-        "cost_savings_edge" => edge(),
-        "survival" => cell.survival.planted().mean(),
-        "action_support" => cell.support.share(),
-        "strategy_calls" => Some(cell.model_calls.total().calls as f64),
+        "tokens" => cell.savings?.share(),
+        "bill_saved" => cell.costs.first()?.share(),
+        "bill_saved_edge" => edge(),
+        "facts" => cell.survival.planted().mean(),
+        "actions" => cell.support.share(),
+        "calls" => Some(cell.model_calls.total().calls as f64),
         other => panic!("{other}"),
     }
 }
@@ -96,7 +96,7 @@ fn a_column_is_the_mean_of_its_explained_cells() {
         .iter()
         .filter(|row| row.marks.is_empty())
     {
-        for metric in ["token_savings", "cost_savings", "action_support"] {
+        for metric in ["tokens", "bill_saved", "actions"] {
             let cells = SMALL.cells.iter().filter(|cell| cell.strategy == row.name);
             let values =
                 cells.filter_map(|cell| explain(&SMALL.cells, &cell.key(), metric).ok()?.value);

@@ -300,8 +300,8 @@ fn the_example_gate_asks_for_money_and_facts_and_not_for_tokens() {
     repository.write("compaction/ours.toml", &at_every_call());
     let (code, said, _) = repository.sh(&format!("{run} dearer"), &BTreeMap::new());
     assert_eq!(code, 100, "{said}");
-    assert_eq!(verdict("cost").as_deref(), Some("regressed"));
-    assert_eq!(verdict("token_savings"), None);
+    assert_eq!(verdict("bill").as_deref(), Some("regressed"));
+    assert_eq!(verdict("tokens"), None);
     // And back again.
     let save = format!("{run} again --save-baseline main").replace("--gate ", "");
     let save = save.replace("--comparison-output c.json ", "");
@@ -310,7 +310,7 @@ fn the_example_gate_asks_for_money_and_facts_and_not_for_tokens() {
     repository.write("compaction/ours.toml", &example("ours.toml"));
     let (code, said, _) = repository.sh(&format!("{run} cheaper"), &BTreeMap::new());
     assert_eq!(code, 0, "{said}");
-    assert_eq!(verdict("cost").as_deref(), Some("improved"));
+    assert_eq!(verdict("bill").as_deref(), Some("improved"));
 }
 
 #[test]

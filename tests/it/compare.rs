@@ -205,7 +205,7 @@ fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_na
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&json));
     let forest = bench.read("c.svg");
     assert!(
-        forest.contains("survival in points") && forest.contains("regressed"),
+        forest.contains("facts in points") && forest.contains("regressed"),
         "{forest}"
     );
     let junit = bench.read("c.junit.xml");
@@ -320,7 +320,7 @@ fn an_underpowered_change_is_inconclusive_and_says_how_many_sessions_it_needs() 
         "ci.toml",
         &(scenario(11, 1, 8)
             + "[gate]\ntarget = 'population'\nhard_break = false\nonly = true\n\
-            margins = { survival = 0.005 }\nbaseline = 'main'\n"),
+            margins = { facts = 0.005 }\nbaseline = 'main'\n"),
     );
     let said = bench.check(
         &[
@@ -378,12 +378,12 @@ fn answers_of_two_readers_are_never_one_difference() {
         bench.check(
             &["compare", left, right, "--allow-different"],
             0,
-            &["survival"],
+            &["facts"],
         )
     };
     let is_compared = |said: &str| {
         let mut lines = said.lines().map(str::trim_start);
-        lines.any(|line| line.starts_with("accuracy"))
+        lines.any(|line| line.starts_with("answers"))
     };
     let said = refused("one", "two");
     assert!(said.contains("`one` and `two` are two readers"), "{said}");
@@ -391,6 +391,49 @@ fn answers_of_two_readers_are_never_one_difference() {
     assert!(!is_compared(&refused("nobody", "one")));
     let said = bench.check(&["compare", "one", "one"], 0, &[]);
     assert!(is_compared(&said), "{said}");
+}
+
+#[test]
+fn another_word_for_a_metric_is_an_error_that_says_its_name() {
+    let bench = baselined(10);
+    let check = |arguments: &str, says: &str| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        bench.check(&arguments, 2, &[says]);
+    };
+    let gate = "gate old --baseline main --margin";
+    check(
+        &format!("{gate} survival=0.05"),
+        "`survival` is called `facts`",
+    );
+    check(&format!("{gate} cost=0.05"), "`cost` is called `bill`");
+    check(
+        &format!("{gate} cost_savings=0.05"),
+        "`cost_savings` is called `bill_saved`",
+    );
+    let sweep = "sweep ci.toml -P clear_results.keep_last=1,2";
+    check(
+        &format!("{sweep} --saves cost_savings"),
+        "`cost_savings` is called `bill`",
+    );
+    check(
+        &format!("{sweep} --keeps accuracy"),
+        "`accuracy` is called `answers`",
+    );
+    check(
+        &format!("{sweep} --keeps fcats"),
+        "similar value exists: 'facts'",
+    );
+    check("report old --sort latency", "`latency` is called `waiting`");
+    check("report old --sort cost", "`cost` is called `bill`");
+    let cell = "--cell code-review-s1-r24/empty";
+    check(
+        &format!("inspect old {cell} --metric token_savings"),
+        "`token_savings` is called `tokens`",
+    );
+    let gate = scenario(1, 1, 2) + "[gate]\nmargins = { action_support = 0.1 }\n";
+    bench.write("bad.toml", &gate);
+    let says = "line 13: `gate.margins`: `action_support` is called `actions`";
+    bench.check(&["validate", "bad.toml"], 3, &[says]);
 }
 
 #[test]
@@ -414,7 +457,7 @@ fn what_was_measured_by_something_else_is_refused_with_what_differs() {
         0,
         &[
             "differs: counter: chars/4 in the baseline, bytes/4 in the candidate",
-            "survival",
+            "facts",
         ],
     );
     bench.check(
@@ -441,16 +484,9 @@ fn what_was_measured_by_something_else_is_refused_with_what_differs() {
         &["there is no baseline `nobody` yet"],
     );
     bench.check(
-        &[
-            "gate",
-            "old",
-            "--baseline",
-            "main",
-            "--margin",
-            "suvival=0.1",
-        ],
+        &["gate", "old", "--baseline", "main", "--margin", "fcats=0.1"],
         2,
-        &["no metric `suvival`"],
+        &["no metric `fcats`"],
     );
     bench.check(
         &["compare", "old::nothing", "old"],
@@ -459,12 +495,12 @@ fn what_was_measured_by_something_else_is_refused_with_what_differs() {
     );
     bench.write(
         "bad.toml",
-        &(scenario(1, 1, 2) + "[gate]\nmargins = { suvival = 0.1 }\n"),
+        &(scenario(1, 1, 2) + "[gate]\nmargins = { fcats = 0.1 }\n"),
     );
     bench.check(
         &["validate", "bad.toml"],
         3,
-        &["line 13", "did you mean `survival`"],
+        &["line 13", "did you mean `facts`"],
     );
 }
 
@@ -913,7 +949,7 @@ fn a_sweep_writes_a_preset_that_runs_and_says_whether_it_holds() {
             "-P",
             "window.tokens=50000,60000",
             "--saves",
-            "token_savings",
+            "tokens",
             "--out",
             "s",
             "-o",
@@ -1034,7 +1070,7 @@ fn a_sweep_writes_a_preset_that_runs_and_says_whether_it_holds() {
             "-P",
             "window.tokens=50000,60000",
             "--saves",
-            "token_savings",
+            "tokens",
             "--out",
             "s",
             "-o",
@@ -1051,7 +1087,7 @@ fn a_sweep_asks_the_models_that_it_needs() {
     let bench = Bench::new();
     let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/graded.toml");
     let scenario = scenario.to_str().unwrap();
-    for (keeps, replay) in [("accuracy", "off"), ("survival", "off")] {
+    for (keeps, replay) in [("answers", "off"), ("facts", "off")] {
         bench.check(
             &[
                 "sweep",
@@ -1063,7 +1099,7 @@ fn a_sweep_asks_the_models_that_it_needs() {
                 "--keeps",
                 keeps,
                 "--saves",
-                "token_savings",
+                "tokens",
                 "--replay",
                 replay,
                 "--out",
@@ -1087,7 +1123,7 @@ fn a_sweep_asks_the_models_that_it_needs() {
             "-P",
             "clear_results.keep_last=1,3",
             "--keeps",
-            "accuracy",
+            "answers",
             "--out",
             "missed",
         ],
@@ -1127,7 +1163,7 @@ fn a_sweep_that_recommends_nothing_says_why_and_writes_every_file() {
     check(
         &dear,
         0,
-        &["no recommendation: no setting that keeps survival"],
+        &["no recommendation: no setting that keeps facts"],
     );
     let small = ["--window", "9000", "--out", "small"];
     let broken = [
@@ -1137,9 +1173,9 @@ fn a_sweep_that_recommends_nothing_says_why_and_writes_every_file() {
     ];
     let said = check(&small, 4, &broken);
     assert!(!said.contains("above 0"), "{said}");
-    let unasked = ["--keeps", "accuracy", "--out", "unasked"];
-    let hint = "write `--keeps survival`";
-    check(&unasked, 4, &["`--keeps accuracy` was not measured", hint]);
+    let unasked = ["--keeps", "answers", "--out", "unasked"];
+    let hint = "write `--keeps facts`";
+    check(&unasked, 4, &["`--keeps answers` was not measured", hint]);
 }
 
 #[test]
@@ -1171,7 +1207,7 @@ fn a_sweep_of_recordings_keeps_what_was_measured_and_takes_folders() {
         ],
         0,
         &[
-            "kept is action_support (not measured: accuracy, survival)",
+            "kept is actions (not measured: answers, facts)",
             "more settings: -o sweep.html / --json has them",
         ],
     );
@@ -1418,14 +1454,14 @@ fn a_baseline_is_refreshed_by_a_run_of_the_same_and_by_no_other() {
             .iter_mut()
             .next()
             .unwrap();
-        session["metrics"]["cost"] = serde_json::json!([1.0]);
+        session["metrics"]["bill"] = serde_json::json!([1.0]);
     });
     let refresh = ["baseline", "refresh", "main", "--run"];
     let with = |run| [&refresh[..], &[run]].concat();
     bench.check(
         &with("old"),
         0,
-        &["refreshed `baselines/main.json`", ": cost ×"],
+        &["refreshed `baselines/main.json`", ": bill ×"],
     );
     assert_eq!(bench.read("baselines/main.json"), first);
     bench.check(&with("old"), 0, &["no score moved"]);
@@ -1474,7 +1510,7 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
     let bench = repriced();
     let words =
         "osts of 4 sessions: both sides priced with the candidate's prices (our-model, 2026-11-01)";
-    let margins = ["--margin", "cost=0", "--margin", "cost_savings=0"];
+    let margins = ["--margin", "bill=0", "--margin", "bill_saved=0"];
     let gate = |run: &'static str, more: &[&'static str]| -> Vec<&'static str> {
         let fixed = [
             "gate",
@@ -1493,7 +1529,7 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
     assert!(!said.contains("not compared"), "{said}");
     assert_eq!(bench.read("gate.md").matches("priced with").count(), 1);
     let suites = bench.read("gate.junit.xml");
-    for metric in ["cost", "cost_savings"] {
+    for metric in ["bill", "bill_saved"] {
         let case = suites.split(&format!("name=\"{metric}\">")).nth(1).unwrap();
         assert!(
             case.split("</testcase>")
@@ -1513,7 +1549,7 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
         assert_eq!(comparison["repriced"]["sessions"], 4);
         let metrics = comparison["metrics"].as_array().unwrap().iter();
         let priced =
-            metrics.filter(|it| ["cost", "cost_savings"].contains(&it["metric"].as_str().unwrap()));
+            metrics.filter(|it| ["bill", "bill_saved"].contains(&it["metric"].as_str().unwrap()));
         let priced: Vec<_> = priced.collect();
         assert_eq!(priced.len(), 2, "{comparison}");
         for metric in priced {
@@ -1527,20 +1563,20 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
         .as_array()
         .unwrap()
         .iter()
-        .find(|it| it["metric"] == "cost")
+        .find(|it| it["metric"] == "bill")
         .unwrap();
     let (mut sum, mut sessions) = (0.0, 0.0);
     for (_, session) in before["strategies"][first["baseline"].as_str().unwrap()]["sessions"]
         .as_object()
         .unwrap()
     {
-        sum += session["metrics"]["cost"][0].as_f64().unwrap();
+        sum += session["metrics"]["bill"][0].as_f64().unwrap();
         sessions += 1.0;
     }
     let now = cost["baseline"].as_f64().unwrap();
     assert!((now / (sum / sessions) - 1.0).abs() > 0.05, "{now} {sum}");
     // What costs more at the same prices still fails.
-    bench.check(&gate("worse", &[]), 100, &[words, "cost_savings"]);
+    bench.check(&gate("worse", &[]), 100, &[words, "bill_saved"]);
 }
 
 #[test]
@@ -1582,7 +1618,7 @@ fn costs_of_unknown_prices_are_not_compared_at_other_prices_and_never_pass_in_si
     bench.check(&gate, 0, &[note, "baseline refresh", "the gate passed"]);
     let costs = [
         &gate[..],
-        &["--margin", "cost=0.05", "--fail-on", "inconclusive"],
+        &["--margin", "bill=0.05", "--fail-on", "inconclusive"],
     ]
     .concat();
     bench.check(

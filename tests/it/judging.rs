@@ -319,8 +319,8 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     let compare = ["compare", "other.json", "out", "--allow-different"];
     let output = run(path, &compare, 0);
     let said = shown(&output.stderr);
-    assert!(said.contains("accuracy is not compared"), "{said}");
-    assert!(!shown(&output.stdout).contains("accuracy"), "{said}");
+    assert!(said.contains("answers are not compared"), "{said}");
+    assert!(!shown(&output.stdout).contains("answers"), "{said}");
     // The same rubric in another layout is another prompt.
     let prompt = settings["judge prompt"].as_str().unwrap();
     fs::write(path.join("relaid.json"), with(prompt, "v0 0123456789ab")).unwrap();
@@ -333,7 +333,7 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     let compare = ["compare", "relaid.json", "out", "--allow-different"];
     let output = run(path, &compare, 0);
     let said = shown(&output.stderr);
-    assert!(said.contains("accuracy is not compared"), "{said}");
+    assert!(said.contains("answers are not compared"), "{said}");
     fs::write(path.join("newer.json"), with("survival v1", "survival v0")).unwrap();
     let said = shown(&run(path, &["compare", "newer.json", "out"], 106).stderr);
     assert!(said.contains("setting evaluators: survival v0"), "{said}");

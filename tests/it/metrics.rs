@@ -661,7 +661,7 @@ fn a_report_holds_the_figures() {
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names[..3], ["full", "empty", "none"]);
     close(share(figure(&report, "none", "completion")), 0.75);
-    let masking = figure(&report, "observation-masking", "survival");
+    let masking = figure(&report, "observation-masking", "facts");
     close(share(masking), 0.5);
     assert_eq!(
         masking.n,
@@ -674,15 +674,12 @@ fn a_report_holds_the_figures() {
     let kept = figure(
         &report,
         "observation-masking[clear_results.keep_last=5]",
-        "survival",
+        "facts",
     );
     close(share(kept), 0.75);
     assert!((kept.interval.unwrap().half_width() - 12.706 * 0.25).abs() < 1e-3);
     assert!(kept.best && !masking.best);
-    assert_eq!(
-        figure(&report, "none", "accuracy").value,
-        Value::NotMeasured
-    );
+    assert_eq!(figure(&report, "none", "answers").value, Value::NotMeasured);
     assert_eq!(figure(&report, "full", "fired").value, Value::NotApplicable);
     assert_eq!(
         figure(&report, "none", "fired").value,
@@ -698,7 +695,7 @@ fn a_report_holds_the_figures() {
         marks("none"),
         ["never fired", "broken (died in 1 of 2, first at 4)"]
     );
-    assert_eq!(marks("learn-claude-code-s06"), ["broken (2 rejected)"]);
+    assert_eq!(marks("learn-claude-code-s06"), ["broken (2 refused)"]);
     for row in rows.iter().filter(|row| !row.ranked) {
         assert!(row.cells.iter().all(|cell| !cell.best), "{}", row.name);
     }
@@ -763,7 +760,7 @@ fn what_only_a_model_could_tell_apart_gets_no_best_mark() {
         Report::of(&manifest, &cells)
     };
     let report = run(ModelKind::Deterministic);
-    assert!(!figure(&report, "continuity", "survival").best);
+    assert!(!figure(&report, "continuity", "facts").best);
     let said = |report: &Report| {
         report.banners.iter().any(|banner| {
             banner
@@ -773,7 +770,7 @@ fn what_only_a_model_could_tell_apart_gets_no_best_mark() {
     };
     assert!(said(&report));
     let report = run(ModelKind::Live);
-    assert!(figure(&report, "continuity", "survival").best);
+    assert!(figure(&report, "continuity", "facts").best);
     assert!(!said(&report));
 }
 
@@ -790,7 +787,7 @@ fn scripted_answers_are_watermarked_in_every_format() {
     ] {
         assert!(shown.contains("answers scripted, not a result of a model"));
     }
-    close(share(figure(&report, "full", "accuracy")), 1.0);
+    close(share(figure(&report, "full", "answers")), 1.0);
     assert!(Terminal::plain(80).render(&report).contains("(scripted)"));
 }
 
@@ -888,18 +885,18 @@ fn a_pull_request_shows_what_matters_and_folds_the_rest() {
         .collect();
     assert_eq!(first[..3], ["strategy", "completion", "fired"]);
     assert!(
-        first.contains(&"token savings") && first.contains(&"survival"),
+        first.contains(&"tokens saved") && first.contains(&"facts kept"),
         "{first:?}"
     );
     // What was measured stands in one table, and what was not in none.
     let all: Vec<&str> = heads.iter().flat_map(|head| &head[1..]).copied().collect();
     let distinct: std::collections::BTreeSet<&str> = all.iter().copied().collect();
     assert_eq!(all.len(), distinct.len(), "{all:?}");
-    assert!(distinct.contains("model calls") && !distinct.contains("cost savings"));
-    assert!(comparison.contains("not measured: cost savings, "));
+    assert!(distinct.contains("calls") && !distinct.contains("bill saved"));
+    assert!(comparison.contains("not measured: bill saved, "));
     let (open, closed) = ("<details>", "</details>");
     assert_eq!(shown.matches(open).count(), shown.matches(closed).count());
-    assert!(comparison.find(open).unwrap() > comparison.find("token savings").unwrap());
+    assert!(comparison.find(open).unwrap() > comparison.find("tokens saved").unwrap());
 }
 
 #[test]
@@ -917,17 +914,14 @@ fn what_was_not_planted_is_said_in_one_line_and_takes_no_column() {
     assert!(comparison.rows.iter().all(|row| row.name != "empty"));
     for width in [80, 140] {
         let shown = Terminal::plain(width).render(&report);
-        let line = "survival: not measured (nothing was planted in these sessions)";
+        let line = "facts kept: not measured (nothing was planted in these sessions)";
         assert_eq!(shown.matches("not measured").count(), 1, "{shown}");
         assert!(shown.contains(line), "{shown}");
         let head = shown
             .lines()
             .find(|line| line.starts_with("strategy "))
             .unwrap();
-        assert!(
-            !head.contains("survival") && head.contains("action"),
-            "{head}"
-        );
+        assert!(!head.contains("facts") && head.contains("action"), "{head}");
     }
 }
 

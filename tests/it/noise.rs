@@ -245,7 +245,7 @@ fn what_lies_within_the_noise_of_two_runs_of_the_same_is_no_improvement() {
         run(&folder, &["run", "floor.toml", "--out", name], 0);
     }
     // With any margin the margin would decide.
-    let margin = ["--margin", "accuracy=0"];
+    let margin = ["--margin", "answers=0"];
     let files = ["gate", "new", "--baseline", "main", "-o", "g.json"];
     let gate = [&files[..], &margin].concat();
     let verdict = || {
@@ -255,10 +255,7 @@ fn what_lies_within_the_noise_of_two_runs_of_the_same_is_no_improvement() {
         let metrics = gated["comparisons"][0]["gated"]["metrics"]
             .as_array()
             .unwrap();
-        let accuracy = metrics
-            .iter()
-            .find(|it| it["metric"] == "accuracy")
-            .unwrap();
+        let accuracy = metrics.iter().find(|it| it["metric"] == "answers").unwrap();
         accuracy["verdict"].as_str().unwrap().to_owned()
     };
     run(&folder, &["baseline", "save", "one", "main"], 0);
@@ -270,7 +267,7 @@ fn what_lies_within_the_noise_of_two_runs_of_the_same_is_no_improvement() {
     );
     assert_eq!(verdict(), "non-inferior");
     let shown = run(&folder, &["baseline", "show", "main"], 0);
-    assert!(shown.contains("noise of accuracy: 0.0"), "{shown}");
+    assert!(shown.contains("noise of answers: 0.0"), "{shown}");
     // Noise between two strategies is no noise of either.
     let text = fs::read_to_string(folder.join("floor.toml")).unwrap();
     let other = text.replace("'observation-masking'", "'none'");

@@ -153,10 +153,7 @@ fn a_run_for_programs_launches_first_and_is_done_last() {
             .all(|row| row.iter().all(|field| !field.is_empty()))
     );
     let (_, items) = read("r.probes.csv");
-    let at = head
-        .iter()
-        .position(|name| name == "survival_items")
-        .unwrap();
+    let at = head.iter().position(|name| name == "facts_items").unwrap();
     let decoys = head.iter().position(|name| name == "decoy_items").unwrap();
     let sum = |at: usize| -> usize {
         cells
@@ -385,11 +382,7 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
         });
         let cells = row.unwrap()["cells"].clone();
         let value = |id: &str| cells[at(id)]["value"].clone();
-        (
-            value("uncached"),
-            value("dollars"),
-            value("blocking_seconds"),
-        )
+        (value("uncached"), value("dollars"), value("waiting"))
     };
     let own = ["--prices", "prices.toml", "--set", "cache.model=our-model"];
     let (uncached, dollars, seconds) = cells(&own);
@@ -462,7 +455,7 @@ fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
         assert!(!read("one.full.md").contains(part), "{part}");
     }
     assert!(
-        !timed.contains("modelled time "),
+        !timed.contains("waiting "),
         "no price file says it: {timed}"
     );
     // With a price file it stands beside, in a column of its own.

@@ -221,7 +221,7 @@ fn a_plan_is_readable_and_says_that_nothing_is_spent() {
         "observation-masking",
         "anthropic-1h",
         "The run itself spends nothing: no live model is asked.",
-        "MDE: 2 sessions are too few to show any difference in survival or accuracy.",
+        "MDE: 2 sessions are too few to show any difference in facts kept or answers right.",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }

@@ -445,7 +445,7 @@ fn a_gate_says_first_why_it_ends_as_it_does() {
             "main",
             "--allow-different",
             "--margin",
-            "token_savings=0",
+            "tokens=0",
             "--tables",
         ],
     );

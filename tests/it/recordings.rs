@@ -68,11 +68,11 @@ const COMPACTED: &str = "
 Every Claude Code recording that holds a compaction with a readable summary and what came before it, counted with `chars/4`.
 `recorded` replays that compaction where it happened, with its own summary, in whatever window. The others run in a window of which
 the context filled nine tenths at that call, so that they fire near it; their summaries are the offline stand-in's, a digest of
-sentences and no model's, and so a floor. *Entities* is the mean survival of the facts that `proctor probes derive` finds in the
-recording: names and their values, paths, rules, numbers, errors. *Action support* is the share of the paths, names and numbers in
+sentences and no model's, and so a floor. *Entities* is the mean share kept of the facts that `proctor probes derive` finds in the
+recording: names and their values, paths, rules, numbers, errors. *Actions supported* is the share of the paths, names and numbers in
 the agent's tool calls that stood in the prompt.
 
-| file | strategy | compactions | first: before | after | largest prompt | entities | action support | end |
+| file | strategy | compactions | first: before | after | largest prompt | entities | actions supported | end |
 |---|---|---|---|---|---|---|---|---|
 ";
 

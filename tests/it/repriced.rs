@@ -123,7 +123,7 @@ fn a_baseline_priced_again_is_the_one_that_would_have_been_saved_at_those_prices
     let costs = |source: &ComparedRun| {
         let ours = source.strategy("observation-masking").unwrap();
         let first = ours.sessions.values().next().unwrap();
-        first.metrics["cost"].clone()
+        first.metrics["bill"].clone()
     };
     assert_ne!(costs(&old_source), costs(&new_source));
     check(&old_source, &new_source);

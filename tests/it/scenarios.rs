@@ -145,16 +145,16 @@ fn patches_of(cells: &[CellRecord], strategy: &str) -> BTreeMap<String, usize> {
 /// it is.
 const COLUMNS: [(&str, &str); 11] = [
     ("calls", "reached"),
-    ("model", "calls"),
+    ("calls", ""),
     ("failed", "calls"),
     ("over-", "flows"),
     ("unseen", "loss"),
     ("unseen but", "reachable"),
     ("unseen", "and gone"),
     ("put", "aside"),
-    ("token", "savings"),
-    ("survival", ""),
-    ("action", "support"),
+    ("tokens", "saved"),
+    ("facts", "kept"),
+    ("actions", "supported"),
 ];
 
 /// Columns that the longest name takes, and the word above them.

@@ -176,7 +176,7 @@ fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family
         "# What survives each preset\n\n\
          Made by the tests (`PROCTOR_BLESS=1` writes it again): one session of each synthetic family \
          ({}), {TOKENS} tokens by `chars/4`, in a window of 70 % of its full size, summaries extracted by \
-         rules. Every figure is survival in percent: the planted value stands in the prompt, bound to its \
+         rules. Every figure is facts kept in percent: the planted value stands in the prompt, bound to its \
          key, found by string matching. It is no accuracy of any model, and what rules extract says little \
          about what a model would write. `full` is the ceiling and `empty` the floor; `decoy` was never \
          planted. Items after a session's early end count as lost.\n\n## By kind\n\n{}\n\

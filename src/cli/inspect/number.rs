@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::cli::{CliError, Exit, print, print_json, read_run, terminal};
+use crate::cli::{CliError, Exit, print, print_json, read_run, stop, stop_with, terminal};
+use crate::metric::name::called;
 use crate::naming::short_name;
 use crate::record::CellKey;
 use crate::report::explain::{EXPLAINED, ExplainError, explain as explain_cell};
@@ -37,10 +38,11 @@ pub(super) fn explain(
     let found = match explain_cell(&run.cells, key, metric) {
         Ok(found) => found,
         Err(error @ ExplainError::Metric(_)) => {
+            if let Some(problem) = called(metric, &EXPLAINED) {
+                return stop(Exit::Usage, problem);
+            }
             let hint = format!("it can be one of {}", EXPLAINED.join(", "));
-            return Err(CliError::new(Exit::Usage, error.to_string())
-                .with_hint(hint)
-                .into());
+            return stop_with(Exit::Usage, error.to_string(), hint);
         }
         Err(error) => return Err(CliError::new(Exit::NothingSelected, error.to_string()).into()),
     };

@@ -17,7 +17,9 @@ fn bill_of(at: usize) -> f64 {
 /// A strategy whose bill is this share of that of doing nothing, and which keeps this share of the facts, give or
 /// take a little from session to session.
 fn sample(name: &str, sessions: usize, bill: f64, kept: f64) -> Sample {
-    let bills: Vec<f64> = (0..sessions).map(|at| bill_of(at) * (bill + wave(at, 0.01))).collect();
+    let bills: Vec<f64> = (0..sessions)
+        .map(|at| bill_of(at) * (bill + wave(at, 0.01)))
+        .collect();
     let facts: Vec<f64> = (0..sessions).map(|at| kept + wave(at + 1, 0.005)).collect();
     billed(name, &bills, &facts)
 }
@@ -30,7 +32,12 @@ fn wave(at: usize, size: f64) -> f64 {
 fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f64)) -> Row {
     Row {
         sample: sample(name, sessions, own.0, own.1),
-        control: Some(sample(&format!("tail@{name}"), sessions, control.0, control.1)),
+        control: Some(sample(
+            &format!("tail@{name}"),
+            sessions,
+            control.0,
+            control.1,
+        )),
         fired: sessions,
         broken: None,
         is_program: false,
@@ -47,7 +54,10 @@ fn world(sessions: usize, fits: bool, rows: Vec<Row>) -> Rows {
     );
     let all = nothing.sessions.keys().cloned();
     Rows {
-        population: (crate::units::many(sessions, "session", "sessions"), sessions),
+        population: (
+            crate::units::many(sessions, "session", "sessions"),
+            sessions,
+        ),
         clusters: sessions,
         nothing: Nothing {
             fits: all.filter(|_| fits).collect(),
@@ -67,24 +77,51 @@ fn check(world: &Rows, answer: Answer, says: &[&str]) -> Verdict {
         assert!(first.contains(part), "`{part}` is not in `{first}`");
     }
     // What is said never holds a number that is none.
-    assert!(!verdict.sentences.concat().contains("NaN"), "{:?}", verdict.sentences);
+    assert!(
+        !verdict.sentences.concat().contains("NaN"),
+        "{:?}",
+        verdict.sentences
+    );
     verdict
 }
 
 #[test]
 fn where_all_cost_more_than_doing_nothing_what_is_there_is_kept() {
-    let rows = || vec![row("mask", SESSIONS, (1.14, 0.9), (1.20, 0.8)), row("dear", SESSIONS, (1.5, 0.9), (1.2, 0.9))];
+    let rows = || {
+        vec![
+            row("mask", SESSIONS, (1.14, 0.9), (1.20, 0.8)),
+            row("dear", SESSIONS, (1.5, 0.9), (1.2, 0.9)),
+        ]
+    };
     let said = check(
         &world(SESSIONS, true, rows()),
         Answer::Keep,
-        &["Keep what you have: everything else costs more than doing nothing ($128.80): the cheapest, mask, $18.02 (bill +14 % [+14, +14]) more"],
+        &[
+            "Keep what you have: everything else costs more than doing nothing ($128.80): the cheapest, mask, $18.02 (bill +14 % [+14, +14]) more",
+        ],
     );
     // It keeps more than its control: the trade is named; and both are avoided, over the margin.
-    assert!(said.said[0].text.contains("A trade: mask keeps more than tail@mask (facts +10 "), "{:?}", said.said);
+    assert!(
+        said.said[0]
+            .text
+            .contains("A trade: mask keeps more than tail@mask (facts +10 "),
+        "{:?}",
+        said.said
+    );
     let avoided: Vec<&str> = said.avoid.iter().map(|it| &*it.strategy).collect();
     assert_eq!(avoided, ["dear", "mask"]);
-    assert!(said.avoid[0].why.starts_with("1.5 times the bill of doing nothing"), "{:?}", said.avoid);
-    assert!(said.avoid[1].why.starts_with("1.1 times the bill"), "{:?}", said.avoid);
+    assert!(
+        said.avoid[0]
+            .why
+            .starts_with("1.5 times the bill of doing nothing"),
+        "{:?}",
+        said.avoid
+    );
+    assert!(
+        said.avoid[1].why.starts_with("1.1 times the bill"),
+        "{:?}",
+        said.avoid
+    );
 }
 
 #[test]
@@ -93,7 +130,13 @@ fn a_cheaper_one_that_keeps_the_facts_is_used() {
     let said = check(
         &world(SESSIONS, true, vec![winner]),
         Answer::Use,
-        &["Use codex: it saves $12.89 (bill −10 % [", "keeps as much as doing nothing (facts −1 [", "beats tail@codex on facts +19 [", "more a session", "`proctor strategies show codex`"],
+        &[
+            "Use codex: it saves $12.89 (bill −10 % [",
+            "keeps as much as doing nothing (facts −1 [",
+            "beats tail@codex on facts +19 [",
+            "more a session",
+            "`proctor strategies show codex`",
+        ],
     );
     assert_eq!(said.contenders[0].obstacle, None);
     assert!(said.quoted_controls().eq(["tail@codex"]));
@@ -105,15 +148,29 @@ fn a_cheaper_one_with_a_loss_over_the_margin_is_a_trade_at_its_bound() {
     let said = check(
         &world(SESSIONS, true, vec![lossy]),
         Answer::Trade,
-        &["codex is a trade: it saves $12.89 ","gives up 8 points of facts [8, 8]", "`--margin facts=0.09` and `--margin actions=0.09` takes it"],
+        &[
+            "codex is a trade: it saves $12.89 ",
+            "gives up 8 points of facts [8, 8]",
+            "`--margin facts=0.09` and `--margin actions=0.09` takes it",
+        ],
     );
     // What it says is true: with these margins it is used.
-    let mut accepted = world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 0.92), (0.85, 0.7))]);
+    let mut accepted = world(
+        SESSIONS,
+        true,
+        vec![row("codex", SESSIONS, (0.9, 0.92), (0.85, 0.7))],
+    );
     for axis in ["facts", "actions"] {
         accepted.rule.margins.set(axis, 0.09).unwrap();
     }
     check(&accepted, Answer::Use, &[]);
-    assert!(said.contenders[0].obstacle.as_ref().unwrap().contains("keeps less than doing nothing"));
+    assert!(
+        said.contenders[0]
+            .obstacle
+            .as_ref()
+            .unwrap()
+            .contains("keeps less than doing nothing")
+    );
 }
 
 #[test]
@@ -125,14 +182,21 @@ fn where_doing_nothing_fits_nowhere_the_cheapest_that_is_not_worse_is_used() {
     check(
         &world(SESSIONS, false, rows),
         Answer::Use,
-        &["Use codex: nothing that runs to the end here and keeps as much costs less than its $90.", "fits the window in no session"],
+        &[
+            "Use codex: nothing that runs to the end here and keeps as much costs less than its $90.",
+            "fits the window in no session",
+        ],
     );
     // A tail by name has no control, and is dominated by nothing here.
     let tail = Row {
         control: None,
         ..row("tail@20000", SESSIONS, (0.5, 0.6), (0.5, 0.6))
     };
-    check(&world(SESSIONS, false, vec![tail]), Answer::Use, &["Use tail@20000"]);
+    check(
+        &world(SESSIONS, false, vec![tail]),
+        Answer::Use,
+        &["Use tail@20000"],
+    );
 }
 
 #[test]
@@ -141,12 +205,17 @@ fn a_win_by_one_session_is_none_and_the_session_is_named() {
     for (id, session) in &mut lucky.sample.sessions {
         let factor = if id == "s03" { 0.2 } else { 1.01 };
         let bill = session.metrics["dollars"][0];
-        session.metrics.insert("dollars".to_owned(), vec![bill * factor]);
+        session
+            .metrics
+            .insert("dollars".to_owned(), vec![bill * factor]);
     }
     check(
         &world(SESSIONS, true, vec![lucky]),
         Answer::Keep,
-        &["Keep what you have: nothing is shown to beat doing nothing", "without s03 it saves nothing"],
+        &[
+            "Keep what you have: nothing is shown to beat doing nothing",
+            "without s03 it saves nothing",
+        ],
     );
 }
 
@@ -168,26 +237,45 @@ fn what_is_broken_and_cheapest_is_never_used() {
         ..row("cheap", SESSIONS, (0.2, 1.0), (0.2, 0.9))
     };
     let said = check(
-        &world(SESSIONS, true, vec![broken.clone(), row("dear", SESSIONS, (1.2, 0.9), (1.1, 0.9))]),
+        &world(
+            SESSIONS,
+            true,
+            vec![
+                broken.clone(),
+                row("dear", SESSIONS, (1.2, 0.9), (1.1, 0.9)),
+            ],
+        ),
         Answer::Keep,
         &["dear"],
     );
-    assert!(said.avoid.iter().any(|it| it.is_broken && it.strategy == "cheap"));
-    check(&world(SESSIONS, true, vec![broken]), Answer::AllBroken, &["Everything breaks", "`--window TOKENS`"]);
+    assert!(
+        said.avoid
+            .iter()
+            .any(|it| it.is_broken && it.strategy == "cheap")
+    );
+    check(
+        &world(SESSIONS, true, vec![broken]),
+        Answer::AllBroken,
+        &["Everything breaks", "`--window TOKENS`"],
+    );
     let idle = Row {
         fired: 0,
         ..row("idle", SESSIONS, (1.0, 1.0), (1.0, 1.0))
     };
-    check(&world(SESSIONS, true, vec![idle]), Answer::NothingFires, &["Nothing fires", "`--window fit:0.6`"]);
+    check(
+        &world(SESSIONS, true, vec![idle]),
+        Answer::NothingFires,
+        &["Nothing fires", "`--window fit:0.6`"],
+    );
     check(&world(0, true, Vec::new()), Answer::NothingRan, &[]);
 }
 
 /// A clear winner among others that do nothing for the better.
 fn among(strategies: usize, sessions: usize) -> Rows {
     let mut rows = vec![row("winner", sessions, (0.85, 0.99), (0.8, 0.8))];
-    rows.extend((1..strategies).map(|at| {
-        row(&format!("other-{at}"), sessions, (1.01, 0.99), (0.99, 0.99))
-    }));
+    rows.extend(
+        (1..strategies).map(|at| row(&format!("other-{at}"), sessions, (1.01, 0.99), (0.99, 0.99))),
+    );
     world(sessions, true, rows)
 }
 
@@ -197,11 +285,19 @@ fn six_sessions_show_one_winner_and_nine_one_of_seven_and_twelve_one_of_57() {
     check(
         &among(7, 6),
         Answer::Ahead,
-        &["winner is ahead, not decided", "7 strategies are judged, so 9 sessions that differ are the least", "About 3 more sessions"],
+        &[
+            "winner is ahead, not decided",
+            "7 strategies are judged, so 9 sessions that differ are the least",
+            "About 3 more sessions",
+        ],
     );
     check(&among(7, 9), Answer::Use, &["Use winner"]);
     check(&among(57, 12), Answer::Use, &["Use winner"]);
-    check(&among(57, 11), Answer::Ahead, &["About 1 more session like"]);
+    check(
+        &among(57, 11),
+        Answer::Ahead,
+        &["About 1 more session like"],
+    );
 }
 
 #[test]
@@ -215,8 +311,16 @@ fn a_program_that_is_a_plain_tail_is_told_so() {
     );
     // Beside a winner it is the second sentence.
     let winner = row("codex", SESSIONS, (0.8, 0.99), (0.8, 0.8));
-    let said = check(&world(SESSIONS, true, vec![program, winner]), Answer::Use, &["Use codex"]);
-    assert!(said.said[1].text.starts_with("Your program mine is a plain tail"));
+    let said = check(
+        &world(SESSIONS, true, vec![program, winner]),
+        Answer::Use,
+        &["Use codex"],
+    );
+    assert!(
+        said.said[1]
+            .text
+            .starts_with("Your program mine is a plain tail")
+    );
 }
 
 #[test]
@@ -233,25 +337,49 @@ fn who_wrote_the_summaries_is_what_happened_and_rules_are_not_compared() {
         &["facts and actions are not compared: rules wrote the summaries of codex"],
     );
     // Never asked, it is verbatim, and used.
-    check(&world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))]), Answer::Use, &[]);
+    check(
+        &world(
+            SESSIONS,
+            true,
+            vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))],
+        ),
+        Answer::Use,
+        &[],
+    );
 }
 
 #[test]
 fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
-    let rows = |sessions| vec![row("codex", sessions, (0.9, 0.99), (0.85, 0.8)), row("dear", sessions, (1.5, 1.0), (1.2, 1.0))];
+    let rows = |sessions| {
+        vec![
+            row("codex", sessions, (0.9, 0.99), (0.85, 0.8)),
+            row("dear", sessions, (1.5, 1.0), (1.2, 1.0)),
+        ]
+    };
     let said = check(
         &world(1, true, rows(1)),
         Answer::FewSessions,
-        &["On this session: doing nothing costs $10.00; the cheapest that kept as much is codex, $9.", "One session decides nothing: give a folder."],
+        &[
+            "On this session: doing nothing costs $10.00; the cheapest that kept as much is codex, $9.",
+            "One session decides nothing: give a folder.",
+        ],
     );
     // What is exact is said at any number.
     assert_eq!(said.avoid.len(), 1);
     check(
         &world(3, true, rows(3)),
         Answer::FewSessions,
-        &["On these 3 sessions: doing nothing costs $32.40; ", " saved from session to session", "6 are the least that decide anything."],
+        &[
+            "On these 3 sessions: doing nothing costs $32.40; ",
+            " saved from session to session",
+            "6 are the least that decide anything.",
+        ],
     );
-    check(&world(3, false, rows(3)), Answer::FewSessions, &["full history costs $32.40 and does not fit the window"]);
+    check(
+        &world(3, false, rows(3)),
+        Answer::FewSessions,
+        &["full history costs $32.40 and does not fit the window"],
+    );
     check(&world(5, true, rows(5)), Answer::FewSessions, &[]);
 }
 
@@ -272,17 +400,31 @@ fn a_strategy_that_fired_in_few_sessions_is_never_shown_and_says_so() {
 
 #[test]
 fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
-    let mut rows = world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))]);
+    let mut rows = world(
+        SESSIONS,
+        true,
+        vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))],
+    );
     let all = |rows: &mut Rows, change: fn(&mut BTreeMap<String, Vec<f64>>)| {
-        let own = rows.rows.iter_mut().flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
+        let own = rows
+            .rows
+            .iter_mut()
+            .flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
         for sample in own.flatten().chain([&mut rows.nothing.sample]) {
-            sample.sessions.values_mut().for_each(|it| change(&mut it.metrics));
+            sample
+                .sessions
+                .values_mut()
+                .for_each(|it| change(&mut it.metrics));
         }
     };
     all(&mut rows, |metrics| {
         metrics.remove("dollars");
     });
-    check(&rows, Answer::Use, &["it saves 13 input tokens (bill −10 %"]);
+    check(
+        &rows,
+        Answer::Use,
+        &["it saves 13 input tokens (bill −10 %"],
+    );
     all(&mut rows, |metrics| {
         metrics.insert("bill".to_owned(), vec![0.0]);
     });
@@ -301,8 +443,12 @@ fn noise(seed: u64, strategies: usize, shift: f64) -> Rows {
         sum - 6.0
     };
     let mut noisy = |name: &str| {
-        let bills: Vec<f64> = (0..SESSIONS).map(|at| bill_of(at) * (1.0 - shift + 0.08 * normal())).collect();
-        let facts: Vec<f64> = (0..SESSIONS).map(|_| (0.9 + 0.05 * normal()).clamp(0.0, 1.0)).collect();
+        let bills: Vec<f64> = (0..SESSIONS)
+            .map(|at| bill_of(at) * (1.0 - shift + 0.08 * normal()))
+            .collect();
+        let facts: Vec<f64> = (0..SESSIONS)
+            .map(|_| (0.9 + 0.05 * normal()).clamp(0.0, 1.0))
+            .collect();
         billed(name, &bills, &facts)
     };
     let rows = (0..strategies).map(|at| Row {
@@ -312,7 +458,10 @@ fn noise(seed: u64, strategies: usize, shift: f64) -> Rows {
     });
     let mut world = world(SESSIONS, true, rows.collect());
     for session in world.nothing.sample.sessions.values_mut() {
-        session.probes.values_mut().for_each(|it| it.survival = vec![0.9]);
+        session
+            .probes
+            .values_mut()
+            .for_each(|it| it.survival = vec![0.9]);
         session.metrics.insert("actions".to_owned(), vec![0.9]);
     }
     world
@@ -322,12 +471,16 @@ fn noise(seed: u64, strategies: usize, shift: f64) -> Rows {
 fn noise_is_recommended_in_no_more_than_17_of_200_runs() {
     let used = |strategies, shift| {
         let runs = (0..200).map(|seed| noise(seed, strategies, shift));
-        runs.filter(|world| !world.contenders(&world.cases()).1.is_empty()).count()
+        runs.filter(|world| !world.contenders(&world.cases()).1.is_empty())
+            .count()
     };
     // Seven of pure noise; seven that save and do not beat their control; one of them and its twin.
     for (strategies, shift) in [(7, 0.0), (7, 0.1), (1, 0.1)] {
         let used = used(strategies, shift);
-        assert!(used <= 17, "{used} of 200 with {strategies} strategies and {shift}");
+        assert!(
+            used <= 17,
+            "{used} of 200 with {strategies} strategies and {shift}"
+        );
     }
 }
 
@@ -342,11 +495,17 @@ fn compare_says_of_a_world_what_run_says() {
     };
     let (label, text) = of((0.9, 0.99), (1.0, 1.0));
     assert_eq!(label, "use", "{text}");
-    assert!(text.starts_with("Use codex: better on bill −10 % ["), "{text}");
+    assert!(
+        text.starts_with("Use codex: better on bill −10 % ["),
+        "{text}"
+    );
     let (label, text) = of((0.9, 0.92), (1.0, 1.0));
     assert_eq!(label, "trade", "{text}");
     let (label, text) = of((1.14, 1.0), (1.0, 1.0));
-    assert!(label == "keep" && text.starts_with("Keep none: codex is worse on bill +14 % ["), "{text}");
+    assert!(
+        label == "keep" && text.starts_with("Keep none: codex is worse on bill +14 % ["),
+        "{text}"
+    );
     let (label, _) = of((1.0, 1.0), (1.0, 1.0));
     assert_eq!(label, "no difference");
 }

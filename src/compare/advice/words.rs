@@ -24,9 +24,15 @@ impl Verdict {
             let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
             lines.push(Line::new("avoid", text));
         }
-        let others: Vec<String> = avoid.skip(SHOWN).map(|it| short_name(&it.strategy)).collect();
+        let others: Vec<String> = avoid
+            .skip(SHOWN)
+            .map(|it| short_name(&it.strategy))
+            .collect();
         if !others.is_empty() {
-            lines.push(Line::new("avoid", format!("Avoid also {}.", listed(&others))));
+            lines.push(Line::new(
+                "avoid",
+                format!("Avoid also {}.", listed(&others)),
+            ));
         }
         if !self.turns_with.is_empty() {
             let text = format!("Turns with: {}.", self.turns_with.join("; "));
@@ -37,10 +43,16 @@ impl Verdict {
 
     /// The controls that the sentences quote: each is shown under its strategy.
     pub(crate) fn quoted_controls(&self) -> impl Iterator<Item = &str> {
-        let controls = self.contenders.iter().filter_map(|it| it.control.as_deref());
+        let controls = self
+            .contenders
+            .iter()
+            .filter_map(|it| it.control.as_deref());
         controls.filter(|control| {
             let name = short_name(control);
-            let is_word = |text: &str| text.split([' ', ',', ':', ';']).any(|word| word.trim_end_matches('.') == name);
+            let is_word = |text: &str| {
+                text.split([' ', ',', ':', ';'])
+                    .any(|word| word.trim_end_matches('.') == name)
+            };
             self.sentences.iter().any(|text| is_word(text))
         })
     }
@@ -70,13 +82,17 @@ impl Rows {
         verdict.strategy = case.map(|case| case.row.name().to_owned());
         verdict.said.push(Line::new(label, text));
         if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
-            let plain = cases.iter().find(|it| it.row.is_program && self.is_plain_tail(it));
+            let plain = cases
+                .iter()
+                .find(|it| it.row.is_program && self.is_plain_tail(it));
             let plain = plain.map(|case| Line::new("plain tail", plain_tail(case)));
             verdict.said.extend(plain);
         }
         if answer == Answer::Ahead {
             let trade = cases.iter().find(|it| !it.given_up().is_empty());
-            verdict.said.extend(trade.map(|case| Line::new("trade", self.trade(case))));
+            verdict
+                .said
+                .extend(trade.map(|case| Line::new("trade", self.trade(case))));
         }
         verdict.sentences = verdict.lines().into_iter().map(|it| it.text).collect();
     }
@@ -104,7 +120,9 @@ impl Rows {
     fn amount(&self, case: &Case<'_>) -> String {
         let bill = case.nothing.as_ref().and_then(|it| it.bill.as_ref());
         let words = bill.map(|bill| format!(" ({})", bill.in_words()));
-        let amount = self.saves(case).map_or_else(String::new, |it| self.money(it));
+        let amount = self
+            .saves(case)
+            .map_or_else(String::new, |it| self.money(it));
         amount + &words.unwrap_or_default()
     }
 
@@ -124,11 +142,17 @@ impl Rows {
         let mut clusters: BTreeMap<&str, f64> = BTreeMap::new();
         let mut all = 0.0;
         for (id, session) in sessions {
-            let bill = self.total(&case.row.sample, |other| other == id).unwrap_or(0.0);
-            *clusters.entry(session.cluster.as_deref().unwrap_or(id)).or_default() += bill;
+            let bill = self
+                .total(&case.row.sample, |other| other == id)
+                .unwrap_or(0.0);
+            *clusters
+                .entry(session.cluster.as_deref().unwrap_or(id))
+                .or_default() += bill;
             all += bill;
         }
-        let largest = clusters.into_iter().max_by(|left, right| left.1.total_cmp(&right.1));
+        let largest = clusters
+            .into_iter()
+            .max_by(|left, right| left.1.total_cmp(&right.1));
         let largest = largest.filter(|(_, bill)| *bill > LARGE * all);
         largest.map_or_else(String::new, |(name, bill)| {
             format!(" {name} is {} % of its bill.", percent(bill / all))
@@ -141,7 +165,9 @@ impl Rows {
             return String::new();
         };
         let better = three.quality().into_iter().flatten();
-        let better = better.filter(|it| is_above(Some(it))).map(AxisFinding::in_words);
+        let better = better
+            .filter(|it| is_above(Some(it)))
+            .map(AxisFinding::in_words);
         let mut better: Vec<String> = better.collect();
         if better.is_empty() {
             better.extend(three.bill.as_ref().map(AxisFinding::in_words));
@@ -149,11 +175,15 @@ impl Rows {
         let all = |_: &str| true;
         let totals = case.total.zip(self.total(control, all));
         let paid = totals.map(|(own, other)| (own - other) / self.clusters as f64);
-        let paid = paid.filter(|paid| *paid > 0.0).map(|paid| {
-            format!(", for {} more a session", self.money(paid))
-        });
+        let paid = paid
+            .filter(|paid| *paid > 0.0)
+            .map(|paid| format!(", for {} more a session", self.money(paid)));
         let name = short_name(&control.strategy);
-        format!(", and beats {name} on {}{}", listed(&better), paid.unwrap_or_default())
+        format!(
+            ", and beats {name} on {}{}",
+            listed(&better),
+            paid.unwrap_or_default()
+        )
     }
 
     fn use_it(&self, case: &Case<'_>, cases: &[Case<'_>], recommended: &[usize]) -> String {
@@ -178,7 +208,12 @@ impl Rows {
         let control = self.beaten_control(case);
         let why = match &case.nothing {
             Some(three) => {
-                let quality: Vec<String> = three.quality().into_iter().flatten().map(AxisFinding::in_words).collect();
+                let quality: Vec<String> = three
+                    .quality()
+                    .into_iter()
+                    .flatten()
+                    .map(AxisFinding::in_words)
+                    .collect();
                 format!(
                     "it saves {}{}, keeps as much as doing nothing ({}){control}",
                     self.amount(case),
@@ -188,7 +223,8 @@ impl Rows {
             }
             None => format!(
                 "nothing that runs to the end here and keeps as much costs less than its {}{control}",
-                case.total.map_or_else(|| "bill".to_owned(), |it| self.money(it))
+                case.total
+                    .map_or_else(|| "bill".to_owned(), |it| self.money(it))
             ),
         };
         format!(
@@ -203,7 +239,9 @@ impl Rows {
     fn unfit(&self) -> String {
         let sessions = self.nothing.sample.sessions.keys();
         let all = sessions.len();
-        let fitting = sessions.filter(|id| self.nothing.fits.contains(*id)).count();
+        let fitting = sessions
+            .filter(|id| self.nothing.fits.contains(*id))
+            .count();
         if fitting == all {
             return String::new();
         }
@@ -213,7 +251,10 @@ impl Rows {
             0 => "no session".to_owned(),
             some => format!("{some} of {all} sessions"),
         };
-        format!(" Full history{} fits the window in {fits}.", cost.unwrap_or_default())
+        format!(
+            " Full history{} fits the window in {fits}.",
+            cost.unwrap_or_default()
+        )
     }
 
     fn trade(&self, case: &Case<'_>) -> String {
@@ -224,7 +265,11 @@ impl Rows {
         for found in &lost {
             let Some(bounds) = found.bounds else { continue };
             let [least, most] = [bounds.interval_upper, bounds.interval_lower].map(points);
-            given.push(format!("{} points of {} [{least}, {most}]", points(bounds.difference), found.axis));
+            given.push(format!(
+                "{} points of {} [{least}, {most}]",
+                points(bounds.difference),
+                found.axis
+            ));
             // The bound, not the estimate: with it the loss is within the margin.
             let margin = (-bounds.lower * 100.0).ceil() / 100.0;
             if taken.rule.margins.set(found.axis.name(), margin).is_ok() {
@@ -236,7 +281,10 @@ impl Rows {
         let own = contenders.find(|it| it.strategy == case.row.name());
         let how = match own {
             Some(own) if own.is_recommended => format!("; {} takes it", listed(&flags)),
-            Some(own) => own.obstacle.as_ref().map_or_else(String::new, |why| format!("; besides, {why}")),
+            Some(own) => own
+                .obstacle
+                .as_ref()
+                .map_or_else(String::new, |why| format!("; besides, {why}")),
             None => String::new(),
         };
         format!(
@@ -260,10 +308,17 @@ impl Rows {
         let against = case.control.as_ref().zip(contender.control.as_ref());
         let control = against.map_or_else(String::new, |(three, control)| {
             let quality: Vec<String> = three.all().map(AxisFinding::in_words).collect();
-            format!(", and against {} it has {}", short_name(control), listed(&quality))
+            format!(
+                ", and against {} it has {}",
+                short_name(control),
+                listed(&quality)
+            )
         });
         let more = contender.more_sessions.unwrap_or(1);
-        let why = contender.obstacle.as_ref().map_or_else(String::new, |why| format!(" Not shown: {why}."));
+        let why = contender
+            .obstacle
+            .as_ref()
+            .map_or_else(String::new, |why| format!(" Not shown: {why}."));
         format!(
             "{name} is ahead, not decided: {saves}{control}.{why} About {} like these would show it.{}",
             many(more, "more session", "more sessions"),
@@ -273,7 +328,9 @@ impl Rows {
 
     fn keep(&self, case: &Case<'_>, contender: &Contender, cases: &[Case<'_>]) -> String {
         let name = short_name(case.row.name());
-        let cost = self.nothing_costs().map_or_else(String::new, |it| format!(" ({})", self.money(it)));
+        let cost = self
+            .nothing_costs()
+            .map_or_else(String::new, |it| format!(" ({})", self.money(it)));
         let is_dearer = self.saves(case).is_some_and(|saved| saved <= 0.0);
         let why = if is_dearer {
             format!(
@@ -289,15 +346,25 @@ impl Rows {
                 self.fired(case)
             )
         };
-        let paid = cases.iter().find_map(|case| self.paid_for(case)).unwrap_or_default();
-        format!("Keep what you have: {why}.{paid}{} Compared on {}.", self.unfit(), self.population.0)
+        let paid = cases
+            .iter()
+            .find_map(|case| self.paid_for(case))
+            .unwrap_or_default();
+        format!(
+            "Keep what you have: {why}.{paid}{} Compared on {}.",
+            self.unfit(),
+            self.population.0
+        )
     }
 
     /// That a case keeps more than its control, for more than doing nothing costs.
     fn paid_for(&self, case: &Case<'_>) -> Option<String> {
         let is_dearer = case.nothing.as_ref()?.bill.as_ref()?.state == State::Worse;
         let better = case.control.as_ref()?.quality().into_iter().flatten();
-        let better: Vec<String> = better.filter(|it| it.state == State::Better).map(AxisFinding::in_words).collect();
+        let better: Vec<String> = better
+            .filter(|it| it.state == State::Better)
+            .map(AxisFinding::in_words)
+            .collect();
         let control = case.row.control.as_ref()?;
         (is_dearer && !better.is_empty()).then(|| {
             format!(
@@ -311,7 +378,9 @@ impl Rows {
     }
 
     fn undecided(&self, case: &Case<'_>, contender: &Contender) -> String {
-        let bill = case.total.map_or_else(String::new, |it| format!(" ({})", self.money(it)));
+        let bill = case
+            .total
+            .map_or_else(String::new, |it| format!(" ({})", self.money(it)));
         let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
         format!(
             "Not decided: the lowest bill is that of {}{bill}: {obstacle}.{} Compared on {}.",
@@ -325,8 +394,16 @@ impl Rows {
     fn few(&self, case: Option<&Case<'_>>) -> String {
         let (all, clusters) = (self.population.1, self.clusters);
         let cost = self.total(&self.nothing.sample, |_| true);
-        let cost = cost.map_or_else(|| "has no price".to_owned(), |it| format!("costs {}", self.money(it)));
-        let is_whole = self.nothing.sample.sessions.keys().all(|id| self.nothing.fits.contains(id));
+        let cost = cost.map_or_else(
+            || "has no price".to_owned(),
+            |it| format!("costs {}", self.money(it)),
+        );
+        let is_whole = self
+            .nothing
+            .sample
+            .sessions
+            .keys()
+            .all(|id| self.nothing.fits.contains(id));
         let nothing = if is_whole {
             format!("doing nothing {cost}")
         } else {
@@ -341,12 +418,26 @@ impl Rows {
             None => "nothing that can be compared kept as much".to_owned(),
         };
         if clusters == 1 {
-            let on = if all == 1 { "this session".to_owned() } else { format!("these {all} conversations of one session") };
-            return format!("On {on}: {nothing}; {best}. One session decides nothing: give a folder.");
+            let on = if all == 1 {
+                "this session".to_owned()
+            } else {
+                format!("these {all} conversations of one session")
+            };
+            return format!(
+                "On {on}: {nothing}; {best}. One session decides nothing: give a folder."
+            );
         }
-        let range = case.and_then(|case| self.range(case)).map_or_else(String::new, |range| format!(" ({range})"));
-        let of = if all == clusters { String::new() } else { format!(" ({clusters} of them independent)") };
-        format!("On these {all} sessions{of}: {nothing}; {best}{range}. {FEWEST_SESSIONS} are the least that decide anything.")
+        let range = case
+            .and_then(|case| self.range(case))
+            .map_or_else(String::new, |range| format!(" ({range})"));
+        let of = if all == clusters {
+            String::new()
+        } else {
+            format!(" ({clusters} of them independent)")
+        };
+        format!(
+            "On these {all} sessions{of}: {nothing}; {best}{range}. {FEWEST_SESSIONS} are the least that decide anything."
+        )
     }
 
     /// From session to session, how much of the bill is saved: `2 % to 9 % saved from session to session`.
@@ -363,11 +454,18 @@ impl Rows {
             let sign = if it < 0.0 { "−" } else { "" };
             format!("{sign}{} %", percent(it))
         });
-        Some(format!("{low} to {high} of the bill saved from session to session"))
+        Some(format!(
+            "{low} to {high} of the bill saved from session to session"
+        ))
     }
 
     /// Why a case is not recommended, in a clause.
-    pub(super) fn obstacle(&self, case: &Case<'_>, dominator: Option<(String, AxisFinding)>, strategies: usize) -> String {
+    pub(super) fn obstacle(
+        &self,
+        case: &Case<'_>,
+        dominator: Option<(String, AxisFinding)>,
+        strategies: usize,
+    ) -> String {
         if self.clusters < FEWEST_SESSIONS {
             return format!("fewer than {FEWEST_SESSIONS} sessions decide nothing");
         }
@@ -386,8 +484,15 @@ impl Rows {
             return self.control_obstacle(case, strategies);
         }
         if case.adjusted_p > LEVEL {
-            let findings = [&case.nothing, &case.control].into_iter().flatten().flat_map(Three::all);
-            let differing = findings.filter(|it| it.difference() > 0.0).map(AxisFinding::differing).min().unwrap_or(0);
+            let findings = [&case.nothing, &case.control]
+                .into_iter()
+                .flatten()
+                .flat_map(Three::all);
+            let differing = findings
+                .filter(|it| it.difference() > 0.0)
+                .map(AxisFinding::differing)
+                .min()
+                .unwrap_or(0);
             let least = least_differing(strategies);
             return if differing < least {
                 format!(
@@ -395,7 +500,10 @@ impl Rows {
                     many(strategies, "strategy is", "strategies are")
                 )
             } else {
-                format!("among {strategies} strategies it may be chance (p {:.2})", case.adjusted_p)
+                format!(
+                    "among {strategies} strategies it may be chance (p {:.2})",
+                    case.adjusted_p
+                )
             };
         }
         match dominator {
@@ -413,23 +521,38 @@ impl Rows {
             return "this run has no controls at equal budget (`controls = false`)".to_owned();
         };
         let name = short_name(&control.strategy);
-        if three.all().all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0)) {
+        if three
+            .all()
+            .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
+        {
             return format!("it does the same as its control {name}");
         }
         if let Some(why) = unknowable(three) {
             return why;
         }
-        let lost: Vec<String> = three.quality().into_iter().flatten().filter(|it| it.state == State::Worse).map(AxisFinding::in_words).collect();
+        let lost: Vec<String> = three
+            .quality()
+            .into_iter()
+            .flatten()
+            .filter(|it| it.state == State::Worse)
+            .map(AxisFinding::in_words)
+            .collect();
         if !lost.is_empty() {
             return format!("it loses to its control {name} on {}", listed(&lost));
         }
         let words = deciding_words(three.all());
-        let reason = three.quality().into_iter().flatten().find_map(|it| it.why_not_shown(strategies));
+        let reason = three
+            .quality()
+            .into_iter()
+            .flatten()
+            .find_map(|it| it.why_not_shown(strategies));
         let turning = three.quality().into_iter().flatten().find_map(|it| {
             let is_up = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
             it.turning_cluster().filter(|_| is_up)
         });
-        let reason = turning.map(|session| format!("{session} alone makes the difference")).or(reason);
+        let reason = turning
+            .map(|session| format!("{session} alone makes the difference"))
+            .or(reason);
         let reason = reason.map_or_else(String::new, |why| format!(" ({why})"));
         format!("it is not shown to beat its control {name}: {words}{reason}")
     }
@@ -469,7 +592,9 @@ impl Rows {
             return Some(self.dearer(case));
         }
         if let Some((lost, of)) = case.row.sample.unseen_losses() {
-            return Some(format!("{lost} of {of} facts are lost before its summariser sees them"));
+            return Some(format!(
+                "{lost} of {of} facts are lost before its summariser sees them"
+            ));
         }
         if self.clusters < FEWEST_SESSIONS {
             return None;
@@ -479,7 +604,11 @@ impl Rows {
             return None;
         }
         let own = self.saves(case).is_some_and(|saved| saved < 0.0);
-        let dearer = if own && case.nothing.is_none() { self.dearer(case) + "; " } else { String::new() };
+        let dearer = if own && case.nothing.is_none() {
+            self.dearer(case) + "; "
+        } else {
+            String::new()
+        };
         Some(format!(
             "{dearer}{} is no worse on any axis, and better on {}",
             short_name(&other),
@@ -497,23 +626,36 @@ impl Rows {
         };
         self.clusters < FEWEST_SESSIONS
             && !sessions.is_empty()
-            && sessions.keys().all(|id| self.nothing.fits.contains(id) && is_dearer(id))
+            && sessions
+                .keys()
+                .all(|id| self.nothing.fits.contains(id) && is_dearer(id))
     }
 
     /// `31 % fewer tokens, 4.9 times the bill of doing nothing, as 921 edits break the prompt cache`.
     fn dearer(&self, case: &Case<'_>) -> String {
         let tokens = case.row.tokens_saved.filter(|tokens| *tokens > 0.005);
         let tokens = tokens.map(|tokens| format!("{} % fewer tokens, ", percent(tokens)));
-        let (nothing, saved) = (self.nothing_costs().unwrap_or(f64::NAN), self.saves(case).unwrap_or(f64::NAN));
+        let (nothing, saved) = (
+            self.nothing_costs().unwrap_or(f64::NAN),
+            self.saves(case).unwrap_or(f64::NAN),
+        );
         let times = 1.0 - saved / nothing;
-        let of = if case.nothing.is_some() { "doing nothing" } else { "full history" };
+        let of = if case.nothing.is_some() {
+            "doing nothing"
+        } else {
+            "full history"
+        };
         let dearer = if times < 1.1 {
             format!("{} % more than {of} costs", percent(times - 1.0))
         } else {
             format!("{times:.1} times the bill of {of}")
         };
         let cause = case.row.cause.as_ref().map(|cause| format!(", {cause}"));
-        format!("{}{dearer}{}", tokens.unwrap_or_default(), cause.unwrap_or_default())
+        format!(
+            "{}{dearer}{}",
+            tokens.unwrap_or_default(),
+            cause.unwrap_or_default()
+        )
     }
 }
 
@@ -574,7 +716,10 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
         return None;
     }
     if bill.difference() <= 0.0 {
-        return Some(format!("it costs more than doing nothing ({})", bill.in_words()));
+        return Some(format!(
+            "it costs more than doing nothing ({})",
+            bill.in_words()
+        ));
     }
     if let Some(session) = bill.turning_cluster() {
         return Some(format!("without {session} it saves nothing"));
@@ -592,12 +737,19 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
 fn unknowable(three: &Three) -> Option<String> {
     let [kept, actions] = three.quality();
     let Some(kept) = kept else {
-        return Some("nothing was planted in these sessions, so what it keeps is not known".to_owned());
+        return Some(
+            "nothing was planted in these sessions, so what it keeps is not known".to_owned(),
+        );
     };
     let Some(actions) = actions else {
-        return Some("no later action names a detail, so what it keeps of them is not known".to_owned());
+        return Some(
+            "no later action names a detail, so what it keeps of them is not known".to_owned(),
+        );
     };
-    let apart: Vec<&AxisFinding> = [kept, actions].into_iter().filter(|it| it.state == State::NotComparable).collect();
+    let apart: Vec<&AxisFinding> = [kept, actions]
+        .into_iter()
+        .filter(|it| it.state == State::NotComparable)
+        .collect();
     let names: Vec<String> = apart.iter().map(|it| it.axis.name().to_owned()).collect();
     let why = apart.first()?.note.as_deref()?;
     Some(format!("{} are not compared: {why}", listed(&names)))
@@ -609,7 +761,11 @@ fn loss(three: &Three, than: &str) -> Option<String> {
         return Some(why);
     }
     let of = |is_meant: fn(State) -> bool| -> Vec<String> {
-        let these = three.quality().into_iter().flatten().filter(|it| is_meant(it.state));
+        let these = three
+            .quality()
+            .into_iter()
+            .flatten()
+            .filter(|it| is_meant(it.state));
         these.map(AxisFinding::in_words).collect()
     };
     let lost = of(|state| state == State::Worse);

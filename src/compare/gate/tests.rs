@@ -333,7 +333,10 @@ fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
     // Among many comparisons each must be surer.
     let worse = around(-0.10, 0.19, 20);
     assert_eq!(of(&worse), Regressed);
-    assert_eq!(Verdict::of(&worse, Target::Population, 0.05, 8), Inconclusive);
+    assert_eq!(
+        Verdict::of(&worse, Target::Population, 0.05, 8),
+        Inconclusive
+    );
     // Repeats that agree by luck prove nothing.
     let mut lucky = around(-0.10, 0.0, 20);
     lucky.permuted = Some(1.0 / 3.0);

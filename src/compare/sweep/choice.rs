@@ -237,7 +237,11 @@ impl Confirmation {
         let sessions = sessions[0].min(sessions[1]);
         // How far the difference may be below 0; savings have to be above it.
         let claims = [
-            (cost, None, format!("that the {cost} is lower than the default's")),
+            (
+                cost,
+                None,
+                format!("that the {cost} is lower than the default's"),
+            ),
             (
                 quality.axis,
                 Some(quality.margin),

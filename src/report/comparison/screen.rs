@@ -148,9 +148,8 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
     let kept = one.comparison.kept().map(|found| found.axis);
     one.comparison.axes.iter().filter(move |found| {
         let gated = one.gated_axis(found.axis);
-        let is_open = gated.is_some_and(|it| {
-            matches!(it.verdict, Verdict::Regressed | Verdict::Inconclusive)
-        });
+        let is_open = gated
+            .is_some_and(|it| matches!(it.verdict, Verdict::Regressed | Verdict::Inconclusive));
         let is_headline = match found.axis {
             Axis::Bill | Axis::Actions | Axis::Tokens | Axis::Calls => true,
             Axis::Facts | Axis::Answers => kept == Some(found.axis),
@@ -177,9 +176,16 @@ fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
     };
     let of = (!is_alone).then(|| format!("{}: ", one.title()));
     let (of, reasons) = (of.unwrap_or_default(), reasons(one, gated).join("; "));
-    let notes: Vec<String> = gated.notes.iter().map(|note| format!(" {}.", capital(note))).collect();
+    let notes: Vec<String> = gated
+        .notes
+        .iter()
+        .map(|note| format!(" {}.", capital(note)))
+        .collect();
     let verdict = capital(gated.verdict.name());
-    Line::new(gated.verdict.name(), format!("{verdict}: {of}{reasons}.{}", notes.concat()))
+    Line::new(
+        gated.verdict.name(),
+        format!("{verdict}: {of}{reasons}.{}", notes.concat()),
+    )
 }
 
 /// The reasons for a verdict: hard breaks first, then the metrics with that verdict.
@@ -196,10 +202,7 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
     if more > 0 {
         reasons.push(many(more, "more hard break", "more hard breaks"));
     }
-    let metrics = gated
-        .axes
-        .iter()
-        .filter(|it| it.verdict == gated.verdict);
+    let metrics = gated.axes.iter().filter(|it| it.verdict == gated.verdict);
     for it in metrics {
         let Some(metric) = one.comparison.axis(it.axis) else {
             reasons.push(format!("{}: {}", it.axis, it.why()));

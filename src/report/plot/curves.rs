@@ -57,7 +57,7 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>, width: f64) -> Sce
     };
     let title = "tokens of full history since it was said";
     let below: Axis<'_> = (title, TOKENS.len() + 1, &age);
-    let beside: Axis<'_> = ("survival, not corrected for chance", 6, &percent);
+    let beside: Axis<'_> = ("facts kept, not corrected for chance", 6, &percent);
     panel.axes(&mut scene, below, beside);
     let points = |curve: &[(f64, f64)]| -> Vec<(f64, f64)> {
         curve.iter().map(|(x, y)| panel.at(*x, *y)).collect()

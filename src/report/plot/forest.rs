@@ -68,7 +68,11 @@ fn color(verdict: Option<Verdict>) -> Color {
 
 /// The axes of all comparisons, in the order of tables.
 fn axes(comparisons: &[GatedComparison]) -> Vec<Axis> {
-    let has = |axis: &Axis| comparisons.iter().any(|one| one.comparison.axis(*axis).is_some());
+    let has = |axis: &Axis| {
+        comparisons
+            .iter()
+            .any(|one| one.comparison.axis(*axis).is_some())
+    };
     Axis::ALL.into_iter().filter(has).collect()
 }
 

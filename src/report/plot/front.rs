@@ -5,8 +5,8 @@ use super::axes::percent;
 use super::scatter::{self, Name, Point, ends};
 use super::scene::{BLUE, GREEN, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, fitted};
 use crate::compare::sweep::{Sweep, SweepPoint};
-use crate::report::sweep::short_label;
 use crate::report::display;
+use crate::report::sweep::short_label;
 use crate::stats::Estimate;
 
 /// The most settings that are numbered: with more, the numbers hide the points.

@@ -1,4 +1,4 @@
-//! Cost saved against facts kept: the strategies that no other beats on both.
+//! Bill saved against facts kept: the strategies that no other beats on both.
 
 use super::axes::reach;
 use super::scatter::{self, Name, Point, ends};
@@ -17,7 +17,7 @@ const BEATEN: Color = Color(125, 132, 140);
 /// One point per strategy.
 pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     let (column, kept) = report.kept();
-    let mut scene = Scene::new(&format!("Cost saved against {kept}"), width);
+    let mut scene = Scene::new(&format!("Bill saved against {kept}"), width);
     scene.legend(&[
         (Mark::Dot, BLUE, "no other is better on both"),
         (Mark::Dot, BEATEN, "another is better on both"),
@@ -48,7 +48,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
         let (low, high) = reach(values.chain(zero), intervals, (0.1, 1.0), (0.07, 0.02));
         (low, high.min(1.05))
     };
-    let titles = ["cost saved, % of full history", kept];
+    let titles = ["bill saved, % of full history", kept];
     let ranges = [range(0), range(1)];
     scatter::draw_in(&mut scene, &points, ranges, titles);
     let left_out = report
@@ -61,14 +61,14 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     scene
 }
 
-/// A strategy by its cost savings and what it keeps.
+/// A strategy by its savings of the bill and what it keeps.
 fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
-    let (saved, saved_interval) = report.share(row, "cost_savings")?;
+    let (saved, saved_interval) = report.share(row, "bill_saved")?;
     let (kept, kept_interval) = report.share(row, column)?;
     let [in_words, kept_in_words] = [saved, kept].map(display::percent);
     let far = (saved < LOWEST).then(|| format!(", {in_words}"));
     let name = label(&row.name) + &far.unwrap_or_default();
-    let tip = format!("{}: cost saved {in_words}, kept {kept_in_words}", row.name);
+    let tip = format!("{}: bill saved {in_words}, kept {kept_in_words}", row.name);
     Some(Point {
         at: (saved, kept),
         intervals: [saved_interval.map(ends), kept_interval.map(ends)],

@@ -1,4 +1,4 @@
-//! Token savings next to cost savings: the prompt cache accounts for the distance.
+//! Tokens saved next to the bill saved: the prompt cache accounts for the distance.
 
 use super::axes::{percent, reach};
 use super::rows::{self, Row, Value};
@@ -11,21 +11,17 @@ const LOWEST: f64 = -2.0;
 
 /// One row per strategy.
 pub(crate) fn scene(report: &Report, width: f64) -> Scene {
-    let mut scene = Scene::new(
-        "Token savings and cost savings, against full history",
-        width,
-    );
+    let mut scene = Scene::new("Tokens and bill saved, against full history", width);
     scene.legend(&[
-        (Mark::Dot, BLUE, "token savings"),
-        (Mark::Dot, VERMILLION, "cost savings, with the prompt cache"),
+        (Mark::Dot, BLUE, "tokens saved"),
+        (Mark::Dot, VERMILLION, "bill saved, with the prompt cache"),
         (Mark::Ring, INK, "broken or never fired: not to be compared"),
         (Mark::Line(0.6), INK, "95 % interval over sessions"),
     ]);
     let strategies = headline::rows(report).into_iter();
     let strategies = strategies.filter(|row| row.role == Role::Strategy);
     let rows = strategies.map(|row| {
-        let [tokens, cost] =
-            ["token_savings", "cost_savings"].map(|column| report.share(row, column));
+        let [tokens, cost] = ["tokens", "bill_saved"].map(|column| report.share(row, column));
         let values = [(tokens, BLUE), (cost, VERMILLION)].into_iter();
         let values = values.filter_map(|(share, color)| {
             let (at, interval) = share?;
@@ -36,7 +32,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
                 hollow: !row.ranked,
             })
         });
-        let in_words = [(tokens, "tokens"), (cost, "cost")].map(|(share, of)| {
+        let in_words = [(tokens, "tokens"), (cost, "bill")].map(|(share, of)| {
             let share = share.map(|(share, _)| display::percent(share));
             format!("{of} {}", share.as_deref().unwrap_or("not measured"))
         });
@@ -61,7 +57,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     scene.paragraph("savings in percent of full history; right is better, left of 0 costs more");
     let comparison = report.section("comparison").into_iter();
     let mut notes = comparison.flat_map(|section| &section.notes);
-    if let Some(scheme) = notes.find(|note| note.starts_with("cost savings: ")) {
+    if let Some(scheme) = notes.find(|note| note.starts_with("bill saved: ")) {
         scene.paragraph(scheme);
     }
     scene

@@ -121,7 +121,7 @@ pub(crate) fn need_judge(material: &Material<'_>) -> Option<String> {
     let count: usize = models.map(|found| found.needs_judge).sum();
     (count > 0).then(|| {
         format!(
-            "{} a judge: rules confirm exact answers only, and accuracy and fidelity are over those. What \
+            "{} a judge: rules confirm exact answers only, and answers right and fidelity are over those. What \
              they are at least and at most stands beside them",
             display::many(count, "answer needs", "answers need")
         )

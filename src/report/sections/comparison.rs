@@ -35,7 +35,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     }
     let has_cells = all().any(super::is_measured);
     let column = |(at, metric): (usize, &'static Metric)| {
-        let is_known = metric.name != "cost_savings_edge" || has_edges(material);
+        let is_known = metric.name != "bill_saved_edge" || has_edges(material);
         let hides_zeros = metric.is(Mark::HideZeros);
         let is_measured = rows.iter().any(|row| match row.cells[at].value {
             Value::NotMeasured | Value::NotApplicable => false,
@@ -58,10 +58,10 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         );
     }
     if let Some(shown) = super::cost::basis(material) {
-        let edge = "; `cost, edge`: one stands in front of what the strategy changes next";
+        let edge = "; `bill saved, edge`: one stands in front of what the strategy changes next";
         let edge = if has_edges(material) { edge } else { "" };
         notes.push(format!(
-            "cost savings: under {shown}{edge}. Other placements and schemes have tables of their own."
+            "bill saved: under {shown}{edge}. Other placements and schemes have tables of their own."
         ));
         notes.extend(super::cost::billed(material));
     }
@@ -95,13 +95,13 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     if material.has_items() {
         return Some(format!("not measured: {}", labels.join(", ")));
     }
-    labels.retain(|label| !label.starts_with("survival") && *label != "reachable");
+    labels.retain(|label| !label.starts_with("facts"));
     let answers = match labels.join(", ").as_str() {
         "" => String::new(),
         labels => format!(", nor: {labels}"),
     };
-    let survival = "survival: not measured (nothing was planted in these sessions)";
-    Some(survival.to_owned() + &answers)
+    let facts = "facts kept: not measured (nothing was planted in these sessions)";
+    Some(facts.to_owned() + &answers)
 }
 
 fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
@@ -113,7 +113,7 @@ fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
         direction: metric.direction,
     });
     // A reader is named by its kind: scripted answers are no model's.
-    if matches!(metric.name, "accuracy" | "fidelity") {
+    if matches!(metric.name, "answers" | "fidelity") {
         column.label += match material.manifest.reader.as_ref().map(|reader| reader.kind) {
             Some(ModelKind::Live) => " (live)",
             Some(ModelKind::Deterministic | ModelKind::Scripted) => " (scripted)",

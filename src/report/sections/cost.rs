@@ -20,8 +20,7 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
             let cost = StrategyCost::placed(&strategy.costs, placement);
             Cell::savings(cost.and_then(|cost| cost.savings))
         });
-        let savings =
-            std::iter::once(Cell::savings(strategy.estimate("token_savings"))).chain(placed);
+        let savings = std::iter::once(Cell::savings(strategy.estimate("tokens"))).chain(placed);
         let own = |cell| super::of_strategy(strategy.arm, cell);
         let mut cells: Vec<Cell> = savings.map(own).collect();
         cells.push(Cell::estimate(shown.read_share));
@@ -147,12 +146,7 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
 }
 
 /// Columns that rest on prices.
-const PRICED: &[&str] = &[
-    "dollars",
-    "blocking_seconds",
-    "background_seconds",
-    "waited_seconds",
-];
+const PRICED: &[&str] = &["dollars", "waiting", "background_seconds", "waited_seconds"];
 
 /// Writes `unknown` in the place of prices that are not known: nothing could have been measured.
 fn name_unknown(mut section: Section) -> Section {

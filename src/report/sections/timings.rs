@@ -27,7 +27,7 @@ pub(crate) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Sect
             Cell::text(in_words(*p95.last()?)),
             Cell::text(in_words(own.clone().map(|it| it.strategy_cpu_ns).sum())),
             Cell::text(in_words(own.clone().map(|it| it.cell_cpu_ns).sum())),
-            modelled(report, &row.name, "blocking_seconds"),
+            modelled(report, &row.name, "waiting"),
             modelled(report, &row.name, "background_seconds"),
         ];
         Some(super::row(&row.name, Role::Strategy, cells))
