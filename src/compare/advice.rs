@@ -652,7 +652,8 @@ fn p_of_control(case: &Case<'_>) -> f64 {
         return if case.row.is_control() { 0.0 } else { 1.0 };
     };
     let quality = three.quality().map(p_of);
-    let smallest = if three.is_same() {
+    let is_better = three.quality().into_iter().any(is_above);
+    let smallest = if three.is_same() && !is_better {
         p_of(three.bill.as_ref())
     } else {
         quality[0].min(quality[1])

@@ -151,7 +151,7 @@ fn a_cheaper_one_with_a_loss_over_the_margin_is_a_trade_at_its_bound() {
         &[
             "codex is a trade: it saves $12.89 ",
             "gives up 8 points of facts [8, 8]",
-            "`--margin facts=0.09` and `--margin actions=0.09` takes it",
+            "`--margin facts=0.09` and `--margin actions=0.09` take it",
         ],
     );
     // What it says is true: with these margins it is used.

@@ -159,7 +159,7 @@ impl Rows {
         })
     }
 
-    /// `and beats tail@codex on facts +10 [+8, +12]`, with what that costs.
+    /// `; it beats tail@codex on facts +10 [+8, +12]`, with what that costs.
     fn beaten_control(&self, case: &Case<'_>) -> String {
         let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
             return String::new();
@@ -180,7 +180,7 @@ impl Rows {
             .map(|paid| format!(", for {} more a session", self.money(paid)));
         let name = short_name(&control.strategy);
         format!(
-            ", and beats {name} on {}{}",
+            "; it beats {name} on {}{}",
             listed(&better),
             paid.unwrap_or_default()
         )
@@ -215,7 +215,7 @@ impl Rows {
                     .map(AxisFinding::in_words)
                     .collect();
                 format!(
-                    "it saves {}{}, keeps as much as doing nothing ({}){control}",
+                    "it saves {}{} and keeps as much as doing nothing ({}){control}",
                     self.amount(case),
                     self.fired(case),
                     listed(&quality)
@@ -280,7 +280,10 @@ impl Rows {
         let mut contenders = accepted.iter();
         let own = contenders.find(|it| it.strategy == case.row.name());
         let how = match own {
-            Some(own) if own.is_recommended => format!("; {} takes it", listed(&flags)),
+            Some(own) if own.is_recommended => {
+                let takes = if flags.len() == 1 { "takes" } else { "take" };
+                format!("; {} {takes} it", listed(&flags))
+            }
             Some(own) => own
                 .obstacle
                 .as_ref()
