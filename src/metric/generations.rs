@@ -9,16 +9,9 @@
 use super::prelude::*;
 use crate::record::{CompactionMoment, MessageKind, Portion};
 
-/// A generation that frees less than this share of the prompt is stuck. In hermes-agent's scorecard
-/// of 2026-09-19 the run that got stuck had fallen from 63 % to 8 %.
-pub const STUCK_FREED: f64 = 0.1;
-
-/// A compaction is also stuck if the next one comes within this many calls.
-pub const STUCK_CALLS: usize = 1;
-
 /// The rule of the verdict, for people.
-pub const STUCK_RULE: &str = "stuck: a compaction that frees less than 10 % of the prompt, or is \
-                              followed by another at the very next call";
+pub const STUCK_RULE: &str = "stuck: a compaction after which the prompt is no smaller, or that is followed by \
+                              another without a new message between them";
 
 /// One compaction of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,6 +28,10 @@ pub struct Generation {
     pub summary: Tokens,
     /// Calls until the next one; `None` for the last.
     pub until_next: Option<usize>,
+    /// Whether its stage compacted again at this call, with no new message between.
+    pub again: bool,
+    /// The compaction event that began it.
+    event: usize,
 }
 
 impl Generation {
@@ -45,8 +42,7 @@ impl Generation {
 
     /// Whether it brought nothing: [`STUCK_RULE`].
     pub fn is_stuck(&self) -> bool {
-        self.freed().is_some_and(|freed| freed < STUCK_FREED)
-            || self.until_next.is_some_and(|calls| calls <= STUCK_CALLS)
+        self.again || self.freed().is_some_and(|freed| freed <= 0.0)
     }
 }
 
@@ -69,6 +65,8 @@ pub fn generations(cell: &CellRecord) -> Vec<Generation> {
             Some(generation) => {
                 generation.after = cell.fixed_tokens + event.after;
                 generation.summary += summary;
+                let first = cell.compactions.get(generation.event);
+                generation.again |= first.is_some_and(|first| first.stage == event.stage);
             }
             None if is_one => {
                 found.insert(
@@ -80,6 +78,8 @@ pub fn generations(cell: &CellRecord) -> Vec<Generation> {
                         fixed: cell.fixed_tokens,
                         summary,
                         until_next: None,
+                        again: false,
+                        event: change.event,
                     },
                 );
             }
@@ -155,7 +155,7 @@ mod tests {
         for (event, (call, before, after, out, put_in)) in events.iter().enumerate() {
             cell.compactions.push(CompactionEvent {
                 call: *call,
-                stage: "s".to_owned(),
+                stage: if *put_in == 0 { "t" } else { "s" }.to_owned(),
                 reason: String::new(),
                 before: Tokens(*before),
                 after: Tokens(*after),
@@ -199,14 +199,17 @@ mod tests {
                 // The same call: one generation.
                 (5, 300, 200, 2, 0),
                 (20, 900, 850, 2, 1),
-                (30, 900, 200, 2, 1),
-                (31, 900, 200, 2, 1),
+                // Nothing freed: the prompt is what it was.
+                (30, 900, 900, 2, 1),
+                // Twice in a row by one stage.
+                (31, 900, 400, 2, 1),
+                (31, 400, 200, 2, 1),
             ],
             &[
                 (5, Some(15), false),
-                (20, Some(10), true),
+                (20, Some(10), false),
                 (30, Some(1), true),
-                (31, None, false),
+                (31, None, true),
             ],
         );
         check(&[], &[]);
