@@ -35,7 +35,7 @@ pub mod trail;
 pub mod unscored;
 pub mod validity;
 
-pub(crate) use pool::{Formula, PooledValue, estimate, sessions};
+pub(crate) use pool::{Formula, PooledValue, estimate, saved, sessions, total};
 pub use summary::CellSummary;
 pub use table::{DETAILS, METRICS};
 
@@ -147,7 +147,8 @@ mod tests {
     fn every_column_has_a_function_of_its_unit() {
         for metric in columns() {
             let is_pooled = match metric.function {
-                Formula::Mean(_) => metric.unit == Unit::Share,
+                Formula::Mean(_) | Formula::Saved(_) => metric.unit == Unit::Share,
+                Formula::Total(_) => matches!(metric.unit, Unit::Dollars | Unit::Seconds),
                 Formula::Count(_) => metric.unit == Unit::Count,
                 Formula::Tokens(_) | Formula::Largest(_) => metric.unit == Unit::Tokens,
                 Formula::Pool(_) => true,

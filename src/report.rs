@@ -55,7 +55,7 @@ pub use format::{Artifact, Format, Kind, RenderError, endings, format};
 pub use mark::RowMark;
 pub(crate) use section::section_ids;
 pub use section::{Audience, Section};
-pub use table::{Cell, Column, Measure, Role, Row, Seconds, Table, Value};
+pub use table::{Cell, Column, Measure, Role, Row, Table, Value};
 pub(crate) use table::{Range, columns};
 
 /// Version of the report as data, which the JSON renderer writes.

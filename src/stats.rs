@@ -2,9 +2,9 @@
 //!
 //! Sessions are the independent units; the probes inside one session are not, nor are the side chains
 //! of a session, which form one cluster with it. An [`Estimate`] is therefore a mean over clusters,
-//! here called sessions, and its interval counts them, however many items each has. A
-//! value that is exact on the sessions that were run (a peak, a count, a ratio of totals) is not an
-//! estimate and has no interval.
+//! here called sessions, or a ratio of two, and its interval counts them, however many items each has. A
+//! value that is exact on the sessions that were run (a peak, a count, a bill) is not an estimate and has no
+//! interval.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

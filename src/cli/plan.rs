@@ -253,14 +253,17 @@ fn costs(forecast: &Forecast) -> Section {
             Bill::Own(placement) => format!("as billed, {}", placement.name()),
             Bill::Fixed(_) => "fixed".to_owned(),
         };
-        let dollars = cost
-            .dollars
-            .map(|span| range(span, |dollars| dollars.to_string()));
+        let dollars = match cost.dollars {
+            Some(span) if span.low < span.high => {
+                Cell::text(range(span, |dollars| dollars.to_string()))
+            }
+            exact => Cell::dollars(exact.map(|span| span.expected)),
+        };
         let cells = vec![
             Cell::text(bill),
             Cell::text(&*cost.scheme),
             tokens(cost.input_equivalents),
-            Cell::text(dollars.unwrap_or("unknown".to_owned())),
+            dollars,
         ];
         Some(row(strategy, cells))
     });

@@ -157,12 +157,14 @@ impl Sample {
         references: &BTreeMap<&str, &CellRecord>,
         manifest: &Manifest,
     ) -> Self {
+        let entries = manifest.entries();
         let mut sessions: BTreeMap<String, SessionSample> = BTreeMap::new();
         for cell in cells {
             let reference = references.get(cell.session.as_str()).copied();
-            let summary = CellSummary::of(cell, reference);
+            let entry = entries.get(cell.session.as_str()).copied();
+            let summary = CellSummary::of(cell, reference).in_session(entry);
             let session = sessions.entry(cell.session.clone()).or_default();
-            session.add(cell, &summary, price(manifest, &cell.session));
+            session.add(cell, &summary);
         }
         let has_written = cells.iter().any(|cell| wrote(cell));
         let was_asked = cells.iter().flat_map(|cell| &cell.probes);
@@ -215,12 +217,6 @@ fn writer(toml: &str, manifest: &Manifest) -> ModelEntry {
     manifest.summariser.clone()
 }
 
-/// The price of a session's model.
-fn price<'a>(manifest: &'a Manifest, session: &str) -> Option<&'a PriceEntry> {
-    let mut sessions = manifest.sessions.iter();
-    sessions.find(|it| it.id == session)?.price.as_ref()
-}
-
 impl SessionSample {
     /// Adds a repeat's values of metrics, as far as they are known.
     pub(super) fn put(&mut self, values: impl Iterator<Item = (&'static str, Option<f64>)>) {
@@ -231,7 +227,7 @@ impl SessionSample {
         }
     }
 
-    fn add(&mut self, cell: &CellRecord, summary: &CellSummary, price: Option<&PriceEntry>) {
+    fn add(&mut self, cell: &CellRecord, summary: &CellSummary) {
         let cost = summary.costs.first();
         let spent = summary.savings.map(|s| (s.prompts + s.strategy).0 as f64);
         let values = [
@@ -244,7 +240,7 @@ impl SessionSample {
         let values = values.into_iter().map(|(axis, value)| (axis.name(), value));
         let priced = cost
             .into_iter()
-            .flat_map(|cost| prices::priced(cost.costs(), price_of_input(price)));
+            .flat_map(|cost| prices::priced(cost.costs(), price_of_input(summary.price.as_ref())));
         self.put(values.chain(priced));
         self.billed.extend(cost.map(|cost| cost.billed.clone()));
         let full = cost

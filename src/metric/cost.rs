@@ -3,7 +3,7 @@
 //!
 //! A cost is counted in *input-token equivalents*: what as many uncached input tokens would cost. It
 //! needs no price, only what each class costs relative to input, which the cache scheme says. What
-//! the agent itself wrote is the same under all strategies and left out of savings.
+//! the agent itself wrote is the same under all strategies, and a part of the bill that is paid.
 
 use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
@@ -14,9 +14,12 @@ use crate::units::{Usage, Usd, median};
 
 mod billed;
 mod prepared;
+mod totals;
 
 pub use billed::{BilledTokens, Costs, SessionPrices, TokenClasses};
 pub use prepared::PreparedWork;
+pub(crate) use totals::Time;
+pub(super) use totals::{broke_even, under_first_bill};
 
 /// The costs of a cell and of the reference under one cache scheme, over the calls both reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -44,7 +47,13 @@ pub struct SchemeCost {
     pub reference: Usage,
     /// Calls of the agent that are compared.
     pub calls: usize,
-    /// C, in thousandths of an input token: prompts of the agent, and the strategy's calls whole.
+    /// All calls of the agent under full history, those behind a death too.
+    #[serde(skip)]
+    pub whole_reference: Usage,
+    /// How many they are.
+    #[serde(skip)]
+    pub reference_calls: usize,
+    /// C, in thousandths of an input token: the calls of the agent and of the strategy, answers included.
     pub cost: u64,
     /// C⁰, likewise.
     pub reference_cost: u64,
@@ -135,12 +144,6 @@ impl CostByCall {
             quarters: [1, 2, 3].map(|quarter| (sum(own, quarter), sum(reference, quarter))),
         })
     }
-
-    /// The savings up to a quarter (0), half (1) and three quarters (2) of the calls. Formula: `1 − C/C⁰`.
-    pub fn saved(&self, quarter: usize) -> Option<f64> {
-        let (own, reference) = *self.quarters.get(quarter)?;
-        saved(own, reference)
-    }
 }
 
 impl SchemeCost {
@@ -184,6 +187,7 @@ impl SchemeCost {
             scheme: own.scheme.clone(),
             placement: own.placement,
             calls,
+            reference_calls: reference.prompt_tokens.len(),
             breaks: own.breaks.clone(),
             resent: own.resent,
             prices: SessionPrices {
@@ -229,11 +233,22 @@ impl SchemeCost {
         }
         let (mut ahead, mut sum, mut other_sum) = (None, 0, 0);
         let (mut own_costs, mut other_costs) = (Vec::new(), Vec::new());
-        let (mut prompts, mut other_prompts) = (Usage::default(), Usage::default());
-        for (call, spent) in spent.iter().enumerate().take(calls) {
-            let prompt = own.of_call(call, cell.prompt_tokens[call]);
-            let other = full.of_call(call, reference.prompt_tokens[call]);
-            let own_cost = own.rates.cost(&prompt).saturating_add(*spent);
+        for (call, prompt) in reference.prompt_tokens.iter().enumerate() {
+            let output = reference.output_tokens.get(call).copied();
+            let output = output.unwrap_or_default();
+            let other = Usage {
+                output,
+                ..full.of_call(call, *prompt)
+            };
+            cost.whole_reference += other;
+            if call >= calls {
+                continue;
+            }
+            let answered = Usage {
+                output,
+                ..own.of_call(call, cell.prompt_tokens[call])
+            };
+            let own_cost = own.rates.cost(&answered).saturating_add(spent[call]);
             let other_cost = full.rates.cost(&other);
             own_costs.push(own_cost);
             other_costs.push(other_cost);
@@ -244,13 +259,9 @@ impl SchemeCost {
             } else if ahead.is_none() {
                 ahead = Some(call);
             }
-            let output = reference.output_tokens.get(call).copied();
-            let output = output.unwrap_or_default();
-            prompts += prompt;
-            other_prompts += other;
-            by_call.push(Usage { output, ..prompt });
-            cost.agent += Usage { output, ..prompt };
-            cost.reference += Usage { output, ..other };
+            by_call.push(answered);
+            cost.agent += answered;
+            cost.reference += other;
         }
         if let Some(last) = own_costs.last_mut() {
             add(last, spent[calls]);
@@ -271,8 +282,8 @@ impl SchemeCost {
         cost.prepared = prepared.collect();
         let other_models = other_models.into_iter();
         cost.billed = BilledTokens {
-            own: (prompts + cost.compaction + cost.background + cost.recovery).into(),
-            reference: other_prompts.into(),
+            own: cost.at_home().into(),
+            reference: cost.reference.into(),
             other_models: other_models
                 .map(|(name, usage)| (name, usage.into()))
                 .collect(),
@@ -342,28 +353,6 @@ impl SchemeCost {
 /// Formula: `1 − C/C⁰`; `None` where the reference costs nothing.
 fn saved(cost: u64, reference: u64) -> Option<f64> {
     Some(1.0 - share(cost, reference)?)
-}
-
-/// A share of the cost under the bill of the comparison, over the calls compared.
-pub(super) fn under_first_bill(
-    cell: &CellSummary,
-    of: fn(&SchemeCost) -> Option<f64>,
-) -> Option<Sample> {
-    let cost = cell.costs.first()?;
-    Some((of(cost)?, cost.calls))
-}
-
-/// Cost savings with a breakpoint in front of the entry that the strategy changes next.
-pub(crate) fn edge_savings(cell: &CellSummary) -> Option<Sample> {
-    let cost = SchemeCost::under_bill(&cell.costs, &Bill::Own(Placement::Edge))?;
-    Some((cost.share()?, cost.calls))
-}
-
-/// Cells with a break-even call, of all cells that cost something.
-pub(super) fn broke_even(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
-    let costs: Vec<&SchemeCost> = cells.iter().filter_map(|cell| cell.costs.first()).collect();
-    let even = costs.iter().filter(|cost| cost.break_even.is_some());
-    (!costs.is_empty()).then(|| PooledValue::Part(even.count(), costs.len()))
 }
 
 /// Adds a cost. A server may claim any usage: what is too large to count stays the largest number.
@@ -469,9 +458,6 @@ mod tests {
             quarters: [(125_000, 125_000), (187_500, 260_000), (205_000, 405_000)],
         };
         assert_eq!(SchemeCost::of(&short, &full)[0].by_call, Some(expected));
-        assert_eq!(expected.saved(0), Some(0.0));
-        assert_eq!(expected.saved(2), Some(1.0 - 205.0 / 405.0));
-        assert_eq!(expected.saved(3), None);
         // A strategy's request at a call counts with that call; after the last call, with the last.
         short.model_calls = vec![
             asked(1, Purpose::Compaction, 100, 0),
@@ -482,13 +468,34 @@ mod tests {
     }
 
     #[test]
+    fn what_the_agent_wrote_is_on_both_bills_and_moves_no_break_even() {
+        let mut full = cell(&[100, 200, 300, 400], &[0, 100, 200, 300], &[100; 4]);
+        full.output_tokens = [1, 2, 3, 4].map(Tokens).to_vec();
+        let short = cell(&[100, 50, 60, 70], &[0, 0, 50, 60], &[100, 50, 10, 10]);
+        let whole = 4 * 125_000 + 60_000;
+        check(&short, &full, 223_500 + 50_000, whole + 50_000, Some(1));
+        let found = &SchemeCost::of(&short, &full)[0];
+        assert_eq!(found.by_call.unwrap().last, 18_500 + 20_000);
+        assert_eq!(found.agent.output, Tokens(10));
+    }
+
+    #[test]
     fn a_dead_cell_is_compared_over_the_calls_it_reached() {
-        let full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
+        let mut full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
         let mut dead = cell(&[100, 200], &[0, 100], &[100, 100]);
         check(&dead, &full, 260_000, 260_000, None);
         // Tokens spent at the call of the death are on the bill.
         dead.model_calls = vec![asked(2, Purpose::Recovery, 100, 0)];
         check(&dead, &full, 360_000, 260_000, None);
+        // What full history would have cost behind it is known.
+        full.output_tokens = [1, 2, 3].map(Tokens).to_vec();
+        let found = &SchemeCost::of(&dead, &full)[0];
+        let whole = &SchemeCost::of(&full, &full)[0];
+        assert_eq!(
+            (found.reference.output, found.reference_calls),
+            (Tokens(3), 3)
+        );
+        assert_eq!(found.whole_reference, whole.reference);
     }
 
     #[test]

@@ -123,9 +123,9 @@ pub struct CostForecast {
     pub cache_read: Tokens,
     /// Written to it.
     pub cache_written: Tokens,
-    /// In uncached input tokens of the same price, without the agent's output.
+    /// In uncached input tokens of the same price, with what the agent writes.
     pub input_equivalents: Span<Tokens>,
-    /// In money, with what the agent writes; `None` where a price is unknown.
+    /// In money; `None` where a price is unknown.
     pub dollars: Option<Span<Usd>>,
     /// Input equivalents before they are rounded, in thousandths.
     #[serde(skip)]

@@ -1,14 +1,15 @@
 //! Pooling: from the cells of a strategy to one value with the n it rests on.
 //!
-//! Repeats of a session are averaged first, then the sessions of a cluster: each cluster, a main
-//! session with its side chains, weighs the same.
+//! Repeats of a session are averaged first. In a mean the sessions of a cluster, a main session with its
+//! side chains, are averaged next, so that each cluster weighs the same; in a total they are added up.
 
 use std::ops::Add;
 
 use super::fidelity::Anchors;
 use super::prelude::*;
-use super::{CellSummary, Metric};
+use super::{CellSummary, Metric, Unit};
 use crate::stats::Estimate;
+use crate::units::Usd;
 
 /// A value with the number of its observations.
 pub(crate) type Sample = (f64, usize);
@@ -20,6 +21,10 @@ pub(crate) enum Formula {
     Nothing,
     /// A mean over clusters.
     Mean(fn(&CellSummary) -> Option<Sample>),
+    /// What is saved of a total.
+    Saved(fn(&CellSummary) -> Option<Spending>),
+    /// A total, in the unit of the metric.
+    Total(fn(&CellSummary) -> Option<Amount>),
     /// A sum.
     Count(fn(&CellSummary) -> Option<usize>),
     /// A sum.
@@ -33,14 +38,46 @@ pub(crate) enum Formula {
 /// The value of a metric over the cells of a strategy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum PooledValue {
-    /// A mean over clusters.
+    /// A mean over clusters, or a ratio of two totals.
     Estimate(Estimate),
     /// A share that is exact on these cells.
     Share(f64),
     Count(usize),
     Tokens(Tokens),
+    Dollars(Usd),
+    Seconds(f64),
     /// A count out of a total.
     Part(usize, usize),
+}
+
+/// What a cell spends and what full history spends on the same calls.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spending {
+    /// Both in tokens.
+    pub(crate) tokens: (f64, f64),
+    /// Both in dollars, where the prices are known.
+    pub(crate) dollars: Option<(f64, f64)>,
+    /// The calls compared.
+    pub(crate) calls: usize,
+}
+
+impl Spending {
+    /// The share of the tokens that is saved.
+    pub(crate) fn saved(&self) -> Option<f64> {
+        let (own, reference) = self.tokens;
+        (reference > 0.0).then(|| 1.0 - own / reference)
+    }
+}
+
+/// Dollars or seconds of a cell, and of full history.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Amount {
+    /// Of the cell; `None` where it is not known.
+    pub(crate) own: Option<f64>,
+    /// Of full history, on the calls that both reached.
+    pub(crate) reference: f64,
+    /// Of full history, on all calls.
+    pub(crate) whole_reference: f64,
 }
 
 impl Metric {
@@ -50,6 +87,11 @@ impl Metric {
         Some(match self.function {
             Formula::Nothing => return None,
             Formula::Mean(of) => PooledValue::Estimate(estimate(cells, of)?),
+            Formula::Saved(of) => PooledValue::Estimate(saved(cells, of)?),
+            Formula::Total(of) if self.unit == Unit::Dollars => {
+                PooledValue::Dollars(Usd::of_dollars(total(cells, of)?))
+            }
+            Formula::Total(of) => PooledValue::Seconds(total(cells, of)?),
             Formula::Count(of) => PooledValue::Count(all.filter_map(|it| of(it)).reduce(Add::add)?),
             Formula::Tokens(of) => {
                 PooledValue::Tokens(all.filter_map(|it| of(it)).reduce(Add::add)?)
@@ -97,12 +139,87 @@ pub(super) fn ratio(
     (Estimate::of_ratio(&pairs, items), !pairs.is_empty())
 }
 
+/// What is saved of the total of full history, over the sessions that both completed. Formula: `1 − Σx/Σy`,
+/// in dollars where all are known, else in tokens.
+pub(crate) fn saved(
+    cells: &[&CellSummary],
+    of: impl Fn(&CellSummary) -> Option<Spending>,
+) -> Option<Estimate> {
+    let completed = cells.iter().copied().filter(|cell| cell.both_completed);
+    let completed: Vec<&CellSummary> = completed.collect();
+    let mut spent = completed.iter().filter_map(|cell| of(cell));
+    let all_priced = spent.all(|spending| spending.dollars.is_some());
+    let (sessions, items) = by_session(&completed, |cell| {
+        let spending = of(cell)?;
+        let dollars = spending.dollars.filter(|_| all_priced);
+        let (own, reference) = dollars.unwrap_or(spending.tokens);
+        Some(([reference - own, reference], spending.calls))
+    });
+    let mut clusters: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for ((cluster, _), [saved, whole]) in sessions {
+        let sums = clusters.entry(cluster).or_default();
+        *sums = (sums.0 + saved, sums.1 + whole);
+    }
+    Estimate::of_ratio(&Vec::from_iter(clusters.into_values()), items)
+}
+
+/// The total over the sessions of which that of full history is known. A session that no repeat completed
+/// counts as full history does, times the ratio of the two over the others. `None` where no session was
+/// completed, or a completed one is not known.
+pub(crate) fn total(
+    cells: &[&CellSummary],
+    of: impl Fn(&CellSummary) -> Option<Amount>,
+) -> Option<f64> {
+    let mut sessions: BTreeMap<&str, (Mean<2>, f64)> = BTreeMap::new();
+    for cell in cells {
+        let Some(amount) = of(cell) else {
+            continue;
+        };
+        let (completed, whole) = sessions.entry(&cell.session).or_default();
+        *whole = amount.whole_reference;
+        if cell.both_completed {
+            completed.add([amount.own?, amount.reference]);
+        }
+    }
+    let (mut own, mut reference, mut missing, mut any) = (0.0, 0.0, 0.0, false);
+    for (completed, whole) in sessions.into_values() {
+        if completed.count == 0 {
+            missing += whole;
+            continue;
+        }
+        let [of_cell, of_reference] = completed.value();
+        own += of_cell;
+        reference += of_reference;
+        any = true;
+    }
+    let more = if missing > 0.0 {
+        own / reference * missing
+    } else {
+        0.0
+    };
+    Some(own + more).filter(|total| any && total.is_finite())
+}
+
 /// Values by cluster, each the mean over its sessions of the mean over repeats, and the number of
 /// all observations.
 fn by_cluster<const N: usize>(
     cells: &[&CellSummary],
     of: impl Fn(&CellSummary) -> Option<([f64; N], usize)>,
 ) -> (Vec<[f64; N]>, usize) {
+    let (sessions, items) = by_session(cells, of);
+    let mut clusters: BTreeMap<&str, Mean<N>> = BTreeMap::new();
+    for ((cluster, _), session) in sessions {
+        clusters.entry(cluster).or_default().add(session);
+    }
+    let means = clusters.into_values().map(|cluster| cluster.value());
+    (means.collect(), items)
+}
+
+/// Values by cluster and session, each the mean over repeats, and the number of all observations.
+fn by_session<'a, const N: usize>(
+    cells: &[&'a CellSummary],
+    of: impl Fn(&CellSummary) -> Option<([f64; N], usize)>,
+) -> (BTreeMap<(&'a str, &'a str), [f64; N]>, usize) {
     let mut sessions: BTreeMap<(&str, &str), Mean<N>> = BTreeMap::new();
     let mut items = 0;
     for cell in cells {
@@ -112,12 +229,11 @@ fn by_cluster<const N: usize>(
             items += observations;
         }
     }
-    let mut clusters: BTreeMap<&str, Mean<N>> = BTreeMap::new();
-    for ((cluster, _), session) in sessions {
-        clusters.entry(cluster).or_default().add(session.value());
-    }
-    let means = clusters.into_values().map(|cluster| cluster.value());
-    (means.collect(), items)
+    let means = sessions.into_iter();
+    (
+        means.map(|(key, mean)| (key, mean.value())).collect(),
+        items,
+    )
 }
 
 /// The mean of what was added to it.
@@ -150,8 +266,14 @@ impl<const N: usize> Mean<N> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::record::CellRecord;
+    use crate::metric::cost::SchemeCost;
+    use crate::metric::metric;
+    use crate::record::words::PerToken;
+    use crate::record::{CellRecord, PriceEntry};
+    use crate::units::Usage;
 
     /// A cell of a session in a cluster.
     fn cell(session: &str, cluster: &str, repeat: u32) -> CellSummary {
@@ -163,6 +285,158 @@ mod tests {
         CellSummary {
             cluster: cluster.to_owned(),
             ..CellSummary::of(&cell, None)
+        }
+    }
+
+    /// A cell of its own cluster with a bill of so many dollars, beside those of full history on the same
+    /// calls and on all.
+    fn billed(session: &str, [own, reference, whole]: [u64; 3]) -> CellSummary {
+        let usage = |dollars| Usage::uncached(Tokens(dollars), Tokens::ZERO);
+        let cost = SchemeCost {
+            agent: usage(own),
+            reference: usage(reference),
+            whole_reference: usage(whole),
+            cost: own * 1_000,
+            reference_cost: reference * 1_000,
+            other_models_cost: Some(0),
+            ..SchemeCost::default()
+        };
+        let price = PriceEntry {
+            model: "m".to_owned(),
+            provider: "p".to_owned(),
+            date: "2026-01-01".to_owned(),
+            document: "d".to_owned(),
+            scheme: None,
+            per_token: PerToken {
+                input: Some(Usd::of_dollars(1.0)),
+                ..PerToken::default()
+            },
+            prompts_up_to: None,
+            latency: None,
+        };
+        CellSummary {
+            costs: vec![cost],
+            price: Some(price),
+            both_completed: true,
+            ..cell(session, session, 0)
+        }
+    }
+
+    fn died(cell: CellSummary) -> CellSummary {
+        CellSummary {
+            both_completed: false,
+            ..cell
+        }
+    }
+
+    /// The bill in dollars and the share of it that is saved.
+    fn totals(cells: &[CellSummary]) -> (Option<f64>, Option<Estimate>) {
+        let cells: Vec<&CellSummary> = cells.iter().collect();
+        let of = |name: &str| metric(name).unwrap().over(&cells, Anchors::default());
+        let bill = match of("bill") {
+            Some(PooledValue::Dollars(bill)) => Some(bill.in_dollars()),
+            _ => None,
+        };
+        match of("bill_saved") {
+            Some(PooledValue::Estimate(saved)) => (bill, Some(saved)),
+            _ => (bill, None),
+        }
+    }
+
+    #[track_caller]
+    fn check(cells: &[CellSummary], bill: Option<f64>, saved: Option<f64>) {
+        let (found, estimate) = totals(cells);
+        let estimate = estimate.map(|estimate| estimate.point_estimate);
+        let digits = |value: Option<f64>| value.map(|value| format!("{value:.9}"));
+        assert_eq!([found, estimate].map(digits), [bill, saved].map(digits));
+    }
+
+    #[test]
+    fn a_bill_is_a_total_and_a_death_costs_what_full_history_does_at_the_same_ratio() {
+        let [long, short] = [billed("a", [60, 100, 100]), billed("b", [9, 10, 10])];
+        check(
+            &[long.clone(), short.clone()],
+            Some(69.0),
+            Some(1.0 - 69.0 / 110.0),
+        );
+        // Repeats are averaged.
+        let again = billed("a", [100, 100, 100]);
+        check(
+            &[long.clone(), again, short.clone()],
+            Some(89.0),
+            Some(1.0 - 89.0 / 110.0),
+        );
+        // 300 of full history at 69/110 of its bill; what the dead cell paid until then says nothing.
+        let dead = died(billed("c", [1, 50, 300]));
+        let more = 69.0 + 69.0 / 110.0 * 300.0;
+        check(
+            &[long.clone(), short.clone(), dead.clone()],
+            Some(more),
+            Some(1.0 - 69.0 / 110.0),
+        );
+        // A repeat that completed speaks for its session.
+        let alive = billed("c", [150, 300, 300]);
+        check(
+            &[long.clone(), dead.clone(), alive],
+            Some(210.0),
+            Some(1.0 - 210.0 / 400.0),
+        );
+        check(&[dead], None, None);
+        check(&[], None, None);
+    }
+
+    #[test]
+    fn without_a_price_a_session_is_in_no_bill_and_all_are_compared_in_tokens() {
+        let known = billed("a", [60, 100, 100]);
+        let mut unknown = billed("b", [9, 10, 10]);
+        unknown.price = None;
+        check(
+            &[known.clone(), unknown.clone()],
+            Some(60.0),
+            Some(1.0 - 69.0 / 110.0),
+        );
+        check(&[unknown], None, Some(0.1));
+        // What one cell alone asked of a model without a price makes its row unknown, and no cheaper.
+        let mut other = billed("b", [9, 10, 10]);
+        other.costs[0].other_models_cost = None;
+        check(&[known, other], None, Some(0.4));
+    }
+
+    #[test]
+    fn sessions_copied_as_their_own_side_chains_double_the_bill_and_change_no_share() {
+        let bills = [[60, 100, 100], [9, 10, 10], [80, 70, 70]];
+        let sessions = ["a", "b", "c"].into_iter().zip(bills);
+        let alone: Vec<CellSummary> = sessions.map(|(id, bill)| billed(id, bill)).collect();
+        let copies = alone.iter().map(|cell| CellSummary {
+            session: format!("{}-side", cell.session),
+            ..cell.clone()
+        });
+        let copied: Vec<CellSummary> = alone.iter().cloned().chain(copies).collect();
+        let [once, twice] = [totals(&alone), totals(&copied)];
+        assert_eq!((once.0, twice.0), (Some(149.0), Some(298.0)));
+        assert_eq!(once.1, twice.1);
+        assert_eq!(once.1.unwrap().n.sessions, 3);
+    }
+
+    proptest! {
+        #[test]
+        fn the_ratio_of_the_bills_shown_is_what_is_not_saved(
+            sessions in prop::collection::vec((1..500_u64, 1..500_u64, any::<bool>()), 1..12),
+        ) {
+            let name = |at: usize| at.to_string();
+            let all = || sessions.iter().enumerate();
+            let own = all().map(|(at, (own, whole, completes))| match completes {
+                true => billed(&name(at), [*own, *whole, *whole]),
+                false => died(billed(&name(at), [*own / 2, *whole / 2, *whole])),
+            });
+            let full = all().map(|(at, (_, whole, _))| billed(&name(at), [*whole; 3]));
+            let (bill, saved) = totals(&own.collect::<Vec<_>>());
+            let (reference, nothing) = totals(&full.collect::<Vec<_>>());
+            prop_assert_eq!(bill.is_some(), sessions.iter().any(|(.., completes)| *completes));
+            prop_assert_eq!(nothing.unwrap().point_estimate, 0.0);
+            if let (Some(bill), Some(saved)) = (bill, saved) {
+                prop_assert!((bill / reference.unwrap() - (1.0 - saved.point_estimate)).abs() < 1e-6);
+            }
         }
     }
 

@@ -41,18 +41,12 @@ impl Rereads {
         }
         Some(rereads)
     }
-
-    /// Net savings. Formula: `1 − (S + re-reads)/S⁰`. Higher is better. An estimate; `None` where
-    /// the reference sent nothing.
-    pub fn net_savings(&self, savings: &Savings) -> Option<f64> {
-        let spent = savings.prompts + savings.strategy + self.tokens;
-        Some(1.0 - spent.share_of(savings.reference)?)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::metric;
     use crate::record::{CompactionEvent, Reread};
 
     fn cell(rereads: &[(usize, u64)], compactions: &[(usize, u64)]) -> CellRecord {
@@ -92,12 +86,18 @@ mod tests {
         let cell = cell(rereads, compactions);
         let mut full = cell.clone();
         full.prompt_tokens = vec![Tokens(1_000); 4];
-        let savings = Savings::of(&cell, &full);
-        let found = Rereads::of(&cell, &savings).unwrap();
+        let summary = CellSummary::of(&cell, Some(&full));
+        let found = summary.rereads.unwrap();
         assert_eq!((found.calls, found.tokens), (calls, Tokens(tokens)));
-        let net = found.net_savings(&savings).unwrap();
+        let metric = metric("net_savings").unwrap();
+        let Some(PooledValue::Estimate(net)) = metric.over(&[&summary], Anchors::default()) else {
+            panic!("no estimate");
+        };
         let by_hand = 1.0 - (700.0 + tokens as f64) / 4_000.0;
-        assert!((net - by_hand).abs() < 1e-12, "{net} {by_hand}");
+        assert!(
+            (net.point_estimate - by_hand).abs() < 1e-12,
+            "{net:?} {by_hand}"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::metric::survival::Survival;
 use crate::metric::tokens::{self, Savings, peak_prompt};
 use crate::metric::trail;
 use crate::metric::validity::Findings;
-use crate::record::{Arm, ArtifactTrail, SummaryAtoms};
+use crate::record::{Arm, ArtifactTrail, End, PriceEntry, SessionEntry, SummaryAtoms};
 
 /// Every metric of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,12 +28,18 @@ pub struct CellSummary {
     pub cluster: String,
     /// The strategy's name, or `full` or `empty`.
     pub strategy: String,
+    /// The prices of the session's model, where the manifest knows them.
+    #[serde(skip)]
+    pub price: Option<PriceEntry>,
     /// Which repeat, from 0.
     pub repeat: u32,
     /// Which column of the comparison it belongs to.
     pub arm: Arm,
     /// How far it got.
     pub completion: Completion,
+    /// Whether it and the reference both reached the end: only then totals compare them.
+    #[serde(skip)]
+    pub both_completed: bool,
     /// Against the reference; `None` without one, and nothing for the floor, which costs nothing.
     pub savings: Option<Savings>,
     /// Its cost under each cache scheme, the one of the comparison first.
@@ -106,7 +112,11 @@ impl CellSummary {
             strategy: cell.strategy.clone(),
             repeat: cell.repeat,
             arm: cell.arm,
+            price: None,
             completion: Completion::of(cell),
+            both_completed: [Some(cell), reference]
+                .into_iter()
+                .all(|end| end.is_some_and(|cell| cell.end == End::Completed)),
             rereads: savings.and_then(|savings| Rereads::of(cell, &savings)),
             savings,
             costs: match (cell.arm, reference) {
@@ -131,6 +141,16 @@ impl CellSummary {
             summary_answers: has_summaries.then(|| answers(Scope::Summaries)),
             score: cell.live.as_ref().and_then(|live| live.score),
         }
+    }
+
+    /// The same with the cluster and the prices that the manifest knows of its session.
+    #[must_use]
+    pub fn in_session(mut self, entry: Option<&SessionEntry>) -> Self {
+        if let Some(entry) = entry {
+            entry.cluster().clone_into(&mut self.cluster);
+            self.price.clone_from(&entry.price);
+        }
+        self
     }
 
     /// The answers in this scope.

@@ -3,11 +3,12 @@
 //! The comparison, the files for programs and the documentation are made from it.
 
 use super::answers::Scope;
-use super::cost::SchemeCost;
-use super::pool::Formula::{Count, Largest, Mean, Nothing, Pool, Tokens};
+use super::cost::{Bill, SchemeCost, Time};
+use super::pool::Formula::{Count, Largest, Mean, Nothing, Pool, Saved, Tokens, Total};
 use super::pool::{PooledValue, counted};
 use super::{Direction, Mark, Metric, Unit};
 use super::{compaction, completion, cost, fidelity, summaries, survival, tokens, trail};
+use crate::record::words::Placement;
 
 const REPLAY: &str = "the replay";
 const COUNTER: &str = "the replay, by the scenario's token counter";
@@ -19,6 +20,7 @@ const SURVIVAL: &str = "string matching (evaluator `survival`)";
 const TOOL_CALLS: &str = "string matching on tool calls";
 const VALIDITY: &str = "the validity check";
 const TRAIL: &str = "tool uses, and rules that read the lines of summaries";
+const PRICES: &str = "the price files in force, and the simulated prompt cache";
 const LATENCY: &str = "parameters of the model in a price file, and the simulated prompt cache";
 
 /// Makes a list of metrics. Each has its meaning and its formula above it, and then its name in files, its
@@ -63,30 +65,45 @@ pub static METRICS: &[Metric] = metrics! {
     "fired" = "fired", Count, Neutral, REPLAY, Some((1, 3)), []
         => Pool(|cells, _| Some(compaction::fired(cells)));
 
-    /// tokens not processed, compared with full history over the calls both reached
-    /// 1 − S/S⁰; S = prompts of the agent's calls + input and output of every call the strategy made
-    "tokens" = "tokens saved", Share, Higher, COUNTER, Some((2, 0)), [Best, Savings]
-        => Mean(|cell| tokens::compared(cell, tokens::Savings::share));
+    /// what all sessions cost, the agent's answers and the strategy's calls included, with the provider's prompt cache; sessions without known prices are left out, and a note counts the others
+    /// Σ over sessions, repeats averaged, of the tokens of each class · its price; a session that no repeat completed costs what full history costs, times ΣB/ΣB⁰ of the sessions that both completed
+    "bill" = "bill", Dollars, Lower, PRICES, Some((2, 0)), [Reference]
+        => Total(|cell| cell.bill(&Bill::Shown));
 
-    /// what is saved of the bill with the provider's prompt cache, compared with full history over the calls both reached; below 0 the strategy costs more than it saves
-    /// 1 − C/C⁰; C = uncached + w·written + r·read tokens of the agent's prompts and, with o·output, of every call the strategy made; w, r and o are prices relative to input, those of the session's model or, where no price file has it, the scheme's; what the agent wrote is the same under both and left out
+    /// share of the bill of full history that is saved, over the sessions that both completed; below 0 the strategy costs more than it saves
+    /// 1 − ΣB/ΣB⁰; B = the bill in dollars or, where a price is unknown, C in input tokens of each session's model; C = uncached + w·written + r·read + o·output tokens of every call of the agent and of the strategy; w, r and o are prices relative to input, those of the session's model or, where no price file has it, the scheme's
     "bill_saved" = "bill saved", Share, Higher, CACHE, Some((3, 0)), [Best, Savings]
-        => Mean(|cell| cost::under_first_bill(cell, SchemeCost::share));
+        => Saved(|cell| cell.spending(&Bill::Shown));
 
     /// the bill saved by a client that puts one cache breakpoint in front of the lowest entry that the strategy means to change next; a strategy that names no such entry costs as usual
-    /// 1 − C/C⁰ as for the bill saved
+    /// 1 − ΣB/ΣB⁰ as for the bill saved
     "bill_saved_edge" = "bill saved, edge", Share, Higher, CACHE, Some((4, 0)), [Best, Savings, Optional]
-        => Mean(cost::edge_savings);
+        => Saved(|cell| cell.spending(&Bill::Own(Placement::Edge)));
 
-    /// the same over all sessions together, so that long sessions weigh more
-    /// 1 − ΣS/ΣS⁰
-    "tokens_of_totals" = "tokens saved of totals", Share, Higher, COUNTER, Some((23, 13)), []
-        => Pool(tokens::savings_of_totals);
+    /// the bill saved in a typical session, long or short; a session that died counts with the calls that it reached
+    /// mean of 1 − C/C⁰ over sessions
+    "bill_saved_typical" = "bill saved (typical session)", Share, Higher, CACHE, Some((23, 13)), [Savings, Optional, NotInCsv]
+        => Mean(|cell| cost::under_first_bill(cell, SchemeCost::share));
+
+    /// share of the tokens of full history that is not processed, over the sessions that both completed
+    /// 1 − ΣS/ΣS⁰; S = prompts of the agent's calls + input and output of every call the strategy made
+    "tokens" = "tokens saved", Share, Higher, COUNTER, Some((4, 1)), [Best, Savings]
+        => Saved(|cell| tokens::spending(cell, cell.savings?.strategy));
+
+    /// tokens saved in a typical session, long or short; a session that died counts with the calls that it reached
+    /// mean of 1 − S/S⁰ over sessions
+    "tokens_typical" = "tokens saved (typical session)", Share, Higher, COUNTER, Some((24, 14)), [Savings, Optional, NotInCsv]
+        => Mean(|cell| tokens::compared(cell, tokens::Savings::share));
 
     /// tokens saved as if the strategy's own calls were free
-    /// 1 − S′/S⁰; S′ = prompts of the agent's calls
-    "tokens_without_calls" = "tokens saved without calls", Share, Higher, COUNTER, Some((24, 14)), [Savings]
-        => Mean(|cell| tokens::compared(cell, tokens::Savings::share_without_calls));
+    /// 1 − ΣS′/ΣS⁰; S′ = prompts of the agent's calls
+    "tokens_without_calls" = "tokens saved without calls", Share, Higher, COUNTER, Some((24, 15)), [Savings]
+        => Saved(|cell| tokens::spending(cell, super::prelude::Tokens::ZERO));
+
+    /// modelled time in which the agent waits, for its own calls and for those of the strategy; of the background's what is in `waited_seconds`
+    /// Σ over sessions, repeats averaged, of a + (uncached + written)/ρ_prefill + read/ρ_read + output/ρ_decode of the calls of purposes agent, compaction and recovery, + waited for background; a session that no repeat completed as for the bill
+    "waiting" = "waiting", Seconds, Lower, LATENCY, Some((12, 8)), [Reference, Optional]
+        => Total(|cell| cell.time(&Bill::Shown, Time::Waiting));
 
     /// the largest prompt that was sent
     /// max over calls and sessions
@@ -203,12 +220,9 @@ pub static METRICS: &[Metric] = metrics! {
         => Pool(summaries::pooled);
 
     /// tokens saved if the agent re-read, once, everything that a call needed and its prompt no longer held; an estimate, since a replay cannot see an agent re-read
-    /// 1 − (S + re-reads)/S⁰; a re-read costs the prompt at that call + the missing tool result × the calls from there to the next compaction; a thing that no tool result held costs a call that returns nothing
+    /// 1 − Σ(S + re-reads)/ΣS⁰; a re-read costs the prompt at that call + the missing tool result × the calls from there to the next compaction; a thing that no tool result held costs a call that returns nothing
     "net_savings" = "net savings (estimate)", Share, Higher, "string matching on tool calls, and the scenario's token counter", Some((41, 28)), [Savings, Optional, NotInCsv]
-        => Mean(|cell| {
-            let savings = cell.savings?;
-            Some((cell.rereads?.net_savings(&savings)?, savings.calls))
-        });
+        => Saved(|cell| tokens::spending(cell, cell.savings?.strategy + cell.rereads?.tokens));
 
     /// calls by which the agent would have re-read what was missing, each thing once
     /// different tool results, and atoms of no tool result, that a call wanted and its prompt did not hold, over the calls both reached
@@ -323,8 +337,8 @@ pub static METRICS: &[Metric] = metrics! {
 
 /// Metrics with a table of their own, named as their columns there.
 pub static DETAILS: &[Metric] = metrics! {
-    /// cost of all prompts and of the strategy's calls, in uncached input tokens of the same price
-    /// C = uncached + w·written + r·read of the agent's prompts and of the strategy's calls, + o·output of the latter; w, r, o relative to input
+    /// cost of all calls of the agent and of the strategy, in uncached input tokens of the same price, over the calls reached
+    /// C = uncached + w·written + r·read + o·output; w, r, o relative to input
     "cost" = "input equivalents", Tokens, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
 
     /// prompts that were neither read from the cache nor written to it, the strategy's calls included
@@ -359,17 +373,12 @@ pub static DETAILS: &[Metric] = metrics! {
     /// the first call k with Σ C < Σ C⁰ over calls up to j, for every j ≥ k
     "break_even_call" = "from call", Count, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
 
-    /// cost of all calls, the agent's answers included; an answer counts as its text or as the tokens billed for it, whichever is more, since recorded counters may be partial
-    /// Σ over classes of tokens · price; unknown where the price of a class that occurs is unknown
-    "dollars" = "dollars", Dollars, Lower, "the price files in force, and the simulated prompt cache", None, []
-        => Nothing;
+    /// the bill, scheme by scheme; an answer of the agent counts as its text or as the tokens billed for it, whichever is more, since recorded counters may be partial
+    /// as for the bill; not measured where the price of a class that occurs is unknown
+    "dollars" = "dollars", Dollars, Lower, PRICES, None, [] => Nothing;
 
-    /// modelled time of the agent's calls and of those that it waits for; of the background's what is in `waited_seconds`
-    /// Σ a + (uncached + written)/ρ_prefill + read/ρ_read + output/ρ_decode over purposes agent, compaction and recovery, + waited for background
-    "waiting" = "waiting", Seconds, Lower, LATENCY, None, [] => Nothing;
-
-    /// the same for the calls in the background
-    /// Σ over purpose background
+    /// modelled time of the calls in the background
+    /// as for waiting, over purpose background
     "background_seconds" = "modelled background", Seconds, Lower, LATENCY, None, [] => Nothing;
 
     /// modelled time that the agent waits for compactions asked for in the background, where they are wanted before they are written. At most this: tools take time too, which is not modelled

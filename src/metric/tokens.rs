@@ -4,6 +4,7 @@ use derive_more::{Add, Sum};
 
 use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
+use crate::metric::pool::Spending;
 
 /// The tokens that a cell and the reference processed, over the calls both reached.
 ///
@@ -61,10 +62,15 @@ pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> O
     Some((of(&savings)?, savings.calls))
 }
 
-/// Formula: `1 − ΣS/ΣS⁰` over all sessions together. Exact.
-pub(super) fn savings_of_totals(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
-    let sum: Savings = cells.iter().filter_map(|cell| cell.savings).sum();
-    sum.share().map(PooledValue::Share)
+/// The tokens of its prompts and `more`, beside those of the reference.
+pub(super) fn spending(cell: &CellSummary, more: Tokens) -> Option<Spending> {
+    let savings = cell.savings?;
+    let spent = savings.prompts + more;
+    Some(Spending {
+        tokens: (spent.0 as f64, savings.reference.0 as f64),
+        dollars: None,
+        calls: savings.calls,
+    })
 }
 
 /// The largest prompt that was sent; `None` where none was. Lower is better.

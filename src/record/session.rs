@@ -63,6 +63,12 @@ impl SessionEntry {
 }
 
 impl Manifest {
+    /// The sessions, by id.
+    pub fn entries(&self) -> BTreeMap<&str, &SessionEntry> {
+        let sessions = self.sessions.iter();
+        sessions.map(|entry| (entry.id.as_str(), entry)).collect()
+    }
+
     /// The cluster of each session, by the session's id: its main session, or itself.
     pub fn clusters(&self) -> BTreeMap<&str, &str> {
         let sessions = self.sessions.iter();

@@ -293,7 +293,7 @@ fn material<'a>(
     let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) = sessions
         .flat_map(|entry| of_session(&entry.id))
         .partition(|cell| cell.end.is_measured());
-    let clusters = manifest.clusters();
+    let entries = manifest.entries();
     let summaries: Vec<CellSummary> = cells
         .iter()
         .map(|cell| {
@@ -301,11 +301,8 @@ fn material<'a>(
                 full: of(cell, FULL, cell.repeat).or_else(|| of(cell, FULL, 0)),
                 empty: of(cell, EMPTY, 0),
             };
-            let session = cell.session.as_str();
-            CellSummary {
-                cluster: clusters.get(session).copied().unwrap_or(session).to_owned(),
-                ..CellSummary::with_controls(cell, controls)
-            }
+            let summary = CellSummary::with_controls(cell, controls);
+            summary.in_session(entries.get(cell.session.as_str()).copied())
         })
         .collect();
     let cells_of = |strategy: &str| -> Vec<&CellSummary> {

@@ -61,6 +61,8 @@ impl<T> Column<T> {
 fn metric(metric: &Metric) -> Option<Cell> {
     Some(match metric.function {
         Formula::Mean(of) => Cell::number(metric.name, move |cell| Some(of(cell)?.0)),
+        Formula::Saved(of) => Cell::number(metric.name, move |cell| of(cell)?.saved()),
+        Formula::Total(of) => Cell::number(metric.name, move |cell| of(cell)?.own),
         Formula::Count(of) => Cell::count(metric.name, of),
         Formula::Tokens(of) | Formula::Largest(of) => Cell::tokens(metric.name, of),
         Formula::Nothing | Formula::Pool(_) => return None,
@@ -71,7 +73,7 @@ fn metric(metric: &Metric) -> Option<Cell> {
 const CELL_COLUMNS: &str = "\
     session strategy repeat arm calls_planned calls_reached died_at failed_at tokens \
     tokens_without_calls calls_compared prompt_tokens strategy_tokens_compared reference_tokens \
-    cache_scheme bill_saved bill_saved_edge cost_thousandths reference_cost_thousandths \
+    cache_scheme bill bill_saved bill_saved_edge cost_thousandths reference_cost_thousandths \
     cache_read_share tokens_uncached tokens_cache_written tokens_cache_read cache_broken cache_again \
     break_even_call peak_prompt facts_uncorrected facts_items facts_compacted_uncorrected \
     facts_compacted_items decoys_found decoy_items answers answers_scored answers_unscored \

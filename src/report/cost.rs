@@ -1,10 +1,10 @@
 //! The cost of a strategy over all its sessions, under one scheme of the provider's cache.
 
-use crate::metric::cost::{AS_BILLED, Bill, CostByCall, SchemeCost};
-use crate::metric::{CellSummary, estimate};
+use crate::metric::cost::{AS_BILLED, Bill, CostByCall, SchemeCost, Time};
+use crate::metric::{CellSummary, estimate, saved, total};
 use crate::record::words::Placement;
 use crate::stats::Estimate;
-use crate::units::{Tokens, median};
+use crate::units::{Tokens, Usd, median};
 
 /// The cost of a strategy over all its sessions, under one bill.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,11 +13,16 @@ pub struct StrategyCost {
     pub bill: Bill,
     /// The costs of its cells, added up; the scheme is `as billed` where sessions have different ones.
     pub sum: SchemeCost,
-    /// `1 − C/C⁰`; its items are calls.
+    /// `1 − ΣB/ΣB⁰`; its items are calls.
     pub savings: Option<Estimate>,
+    /// The bill in dollars.
+    pub dollars: Option<Usd>,
+    /// The modelled seconds in which the agent waits, those of the background, and those that the agent waits
+    /// for the background.
+    pub seconds: [Option<f64>; 3],
     /// Share of the agent's prompts that is read; its items are calls.
     pub read_share: Option<Estimate>,
-    /// `1 − C/C⁰` up to a quarter, half and three quarters of the calls.
+    /// `1 − ΣC/ΣC⁰` up to a quarter, half and three quarters of the calls.
     pub saved: [Option<Estimate>; 3],
     /// Cells.
     pub cells: usize,
@@ -49,10 +54,14 @@ impl StrategyCost {
         let break_even = costs.iter().filter_map(|cost| cost.break_even);
         let mut break_even: Vec<u64> = break_even.map(|call| call as u64).collect();
         break_even.sort_unstable();
+        let times = [Time::Waiting, Time::Background, Time::ForBackground];
         Self {
-            savings: mean(&SchemeCost::share),
+            savings: saved(cells, |cell| cell.spending(&bill)),
+            dollars: total(cells, |cell| cell.bill(&bill)).map(Usd::of_dollars),
+            seconds: times.map(|time| total(cells, |cell| cell.time(&bill, time))),
             read_share: mean(&SchemeCost::read_share),
-            saved: [0, 1, 2].map(|quarter| mean(&|cost| cost.by_call?.saved(quarter))),
+            saved: [0, 1, 2]
+                .map(|quarter| saved(cells, |cell| cell.spending_until(&bill, quarter))),
             sum: sum(&costs),
             cells: costs.len(),
             broke_even: break_even.len(),
@@ -66,13 +75,6 @@ impl StrategyCost {
     pub(super) fn in_tokens(&self) -> [Tokens; 2] {
         [self.sum.cost, self.sum.reference_cost]
             .map(|thousandths| Tokens(thousandths.div_ceil(1_000)))
-    }
-
-    /// Cost savings over all sessions together, so that long sessions weigh more. Formula: `1 −
-    /// ΣC/ΣC⁰`; `None` where the reference cost nothing.
-    pub fn savings_of_totals(&self) -> Option<f64> {
-        let [cost, reference] = self.in_tokens();
-        Some(1.0 - cost.share_of(reference)?)
     }
 
     /// The cost under one placement, among those of a strategy. Where no cell names an edge, it is the usual.

@@ -39,8 +39,9 @@ pub(crate) fn value(value: &Value) -> String {
         Value::Tokens(count) => tokens(*count),
         Value::Count(count) => count.to_string(),
         Value::Fraction(part, whole) => format!("{part}/{whole}"),
+        Value::Dollars(dollars) => dollars.to_string(),
+        Value::Seconds(seconds) => format!("{seconds:.1} s"),
         Value::Text(text) => text.clone(),
-        Value::Seconds(seconds) => (*seconds).into(),
         Value::NotMeasured => "not measured".to_owned(),
         Value::NotApplicable => "–".to_owned(),
     }

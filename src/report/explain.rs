@@ -10,7 +10,7 @@ use crate::metric::survival::is_planted;
 use crate::metric::{Mark, metric};
 use crate::record::words::Placement;
 use crate::record::{CacheRecord, CellKey, CellRecord};
-use crate::units::Tokens;
+use crate::units::{Tokens, Usage};
 
 /// The metrics that can be explained.
 pub const EXPLAINED: [&str; 7] = [
@@ -226,23 +226,27 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
     for (call, asked) in asked[..calls].iter().copied().enumerate() {
         let prompt = own.of_call(call, cell.prompt_tokens[call]);
         let full_prompt = other.of_call(call, full.prompt_tokens[call]);
-        let full_cost = other.rates.cost(&full_prompt);
+        // What the agent wrote is the same under both.
+        let output = full.output_tokens.get(call).copied().unwrap_or_default();
+        let answer_cost = own.rates.cost(&Usage::uncached(Tokens::ZERO, output));
+        let full_cost = other.rates.cost(&full_prompt) + answer_cost;
         let prompt_cost = own.rates.cost(&prompt);
-        spent += prompt_cost + asked;
+        spent += prompt_cost + answer_cost + asked;
         reference += full_cost;
         let cells = vec![
             Cell::tokens(prompt.input_uncached),
             Cell::tokens(prompt.cache_write_5m + prompt.cache_write_1h),
             Cell::tokens(prompt.cache_read),
             tokens(prompt_cost),
+            tokens(answer_cost),
             tokens(asked),
             tokens(full_cost),
         ];
         rows.push(row(&call.to_string(), cells));
     }
     if asked[calls] > 0 {
-        let mut cells = vec![Cell::NOT_APPLICABLE; 6];
-        cells[4] = tokens(asked[calls]);
+        let mut cells = vec![Cell::NOT_APPLICABLE; 7];
+        cells[5] = tokens(asked[calls]);
         rows.push(row("at the end", cells));
     }
     let rates = serde_json::to_string(&own.rates).unwrap_or_default();
@@ -254,6 +258,7 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
             "written",
             "read",
             "prompt, in input tokens",
+            "answer, in input tokens",
             "own calls, in input tokens",
             "full history, in input tokens",
         ],

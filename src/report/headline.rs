@@ -5,7 +5,7 @@ use crate::metric::metric;
 use crate::naming::short_name;
 use crate::report::{Cell, Column, Controls, Report, Role, Row, Value, display};
 
-/// A column of the comparison, or of the costs.
+/// A column of the comparison.
 pub(super) struct Headline {
     /// Its id.
     pub(super) column: &'static str,
@@ -19,17 +19,15 @@ pub(super) struct Headline {
 /// was measured.
 const KEPT: [&str; 2] = ["answers", "facts"];
 
-/// The modelled time of the agent's calls and of those it waits for: a column of the costs.
-pub(super) const WAIT: &str = "waiting";
-
 /// Tasks that agents solved: known of strategies that are not ranked, too.
 pub(super) const SOLVED: &str = "tasks_solved";
 
 /// All of them, in order.
-pub(super) const HEADLINES: [Headline; 11] = [
+pub(super) const HEADLINES: [Headline; 12] = [
     headline(SOLVED, ["tasks", "solved"], true),
     headline("completion", ["", "completed"], false),
     headline("fired", ["", "fired"], false),
+    headline("bill", ["", "bill"], true),
     headline("bill_saved", ["bill", "saved"], true),
     headline("bill_saved_edge", ["bill saved,", "edge"], false),
     headline("tokens", ["tokens", "saved"], true),
@@ -37,7 +35,7 @@ pub(super) const HEADLINES: [Headline; 11] = [
     headline(KEPT[1], ["facts", "kept"], true),
     headline("actions", ["actions", "supported"], true),
     headline("calls", ["", "calls"], true),
-    headline(WAIT, ["", "waiting"], false),
+    headline("waiting", ["", "waiting"], false),
 ];
 
 const fn headline(
@@ -115,15 +113,8 @@ pub(super) fn keep_one(headlines: &mut Vec<&'static Headline>) {
 
 /// The cell of a row in the column of a headline; `None` where it was not measured.
 pub(super) fn cell<'a>(report: &'a Report, row: &'a Row, column: &str) -> Option<&'a Cell> {
-    let found = if column == WAIT {
-        let costs = &report.section("cost_by_scheme")?.table;
-        let of_strategy = costs.rows.iter().find(|it| it.name == row.name)?;
-        let cell = costs.cell(of_strategy, column)?;
-        (cell.value != Value::Text("unknown".to_owned())).then_some(cell)
-    } else {
-        report.section("comparison")?.table.cell(row, column)
-    };
-    found.filter(|cell| cell.value != Value::NotMeasured)
+    let cell = report.section("comparison")?.table.cell(row, column)?;
+    Some(cell).filter(|cell| cell.value != Value::NotMeasured)
 }
 
 /// A value in whole points and half of its interval: `25` and `±5`.

@@ -9,7 +9,7 @@ use crate::record::words::ModelKind;
 use crate::report::headline::{self, HEADLINES, Headline, is_control, kept, label, short_value};
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};
-use crate::report::{BannerLevel, Report, Row, RowMark, Seconds, Subject, Value, display, escape};
+use crate::report::{BannerLevel, Report, Row, RowMark, Subject, Value, display, escape};
 use crate::stats::pareto;
 
 /// Lines of a screen at most.
@@ -26,6 +26,9 @@ pub(super) const INDENT: &str = "  ";
 
 /// How deep the second line of a sentence stands.
 const HANGING: usize = 4;
+
+/// The room that the names of strategies have at least.
+const SHORTEST_NAME: usize = 12;
 
 /// The longest name of a strategy that is not cut.
 const LONGEST_NAME: usize = 36;
@@ -89,7 +92,7 @@ pub struct ScreenOptions {
     pub took: Option<Duration>,
 }
 
-/// The five columns. Where a model answered, its answers take the place of the facts.
+/// The columns. Where a model answered, its answers take the place of the facts.
 fn columns(report: &Report) -> Vec<&'static Headline> {
     let is_measured = |it: &&Headline| {
         let mut rows = report.compared().iter();
@@ -106,9 +109,37 @@ fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
     match headline::cell(report, row, metric)?.value {
         Value::Percent(share) => Some(share),
         Value::Count(count) => Some(count as f64),
-        Value::Seconds(Seconds(seconds)) => Some(seconds),
+        Value::Dollars(dollars) => Some(dollars.in_dollars()),
+        Value::Seconds(seconds) => Some(seconds),
         _ => None,
     }
+}
+
+/// The cells of these rows, and how wide each column is.
+fn numbers(
+    report: &Report,
+    rows: &[&Row],
+    columns: &[&Headline],
+) -> (Vec<Vec<String>>, Vec<usize>) {
+    let mut cells = vec![Vec::new(); rows.len()];
+    let mut widths = Vec::new();
+    for column in columns {
+        // A heading ends where the numbers do, in front of the star.
+        let [above, below] = column.heading.map(layout::width);
+        let mut width = above.max(below) + 1;
+        for (row, cells) in rows.iter().zip(&mut cells) {
+            let text = cell(report, row, column);
+            width = width.max(layout::width(&text));
+            cells.push(text);
+        }
+        widths.push(width);
+    }
+    (cells, widths)
+}
+
+/// The room that columns of these widths take, with a blank in front of each.
+fn taken(widths: &[usize]) -> usize {
+    widths.iter().map(|width| width + 1).sum()
 }
 
 /// The most rows, lost facts and lines of the verdict.
@@ -248,32 +279,27 @@ impl Terminal {
     }
 
     fn rows(self, report: &Report, sort: SortBy, most: usize) -> Vec<String> {
-        let columns = columns(report);
+        let mut columns = columns(report);
         let rows = sorted(report, sort);
         if rows.is_empty() {
             return Vec::new();
         }
         let (shown, left_out) = chosen(report, &columns, rows, most);
-        let cells: Vec<Vec<String>> = shown
-            .iter()
-            .map(|row| columns.iter().map(|it| cell(report, row, it)).collect())
-            .collect();
-        let width = |at: usize| {
-            // A heading ends where the numbers do, in front of the star.
-            let heads = columns[at].heading.map(|it| layout::width(it) + 1);
-            let values = cells.iter().map(|row| layout::width(&row[at]));
-            values.chain(heads).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-        let numbers: usize = widths.iter().map(|width| width + 1).sum();
+        let (mut cells, mut widths) = numbers(report, &shown, &columns);
+        // Beside a bill, what it is in tokens makes room first.
+        if INDENT.len() + SHORTEST_NAME + taken(&widths) > self.columns() {
+            columns.retain(|column| column.column != "tokens");
+            (cells, widths) = numbers(report, &shown, &columns);
+        }
         let labels: Vec<String> = shown
             .iter()
             .map(|it| label(&escape::plain(&it.name)))
             .collect();
-        let room = self.columns().saturating_sub(numbers + INDENT.len());
+        let room = self.columns();
+        let room = room.saturating_sub(taken(&widths) + INDENT.len());
         let names = labels.iter().map(|name| layout::width(name));
         let name = names.max().unwrap_or(0).max("strategy".len());
-        let name = name.min(LONGEST_NAME).min(room.max(12));
+        let name = name.min(LONGEST_NAME).min(room.max(SHORTEST_NAME));
         let mut out = Vec::new();
         for line in 0..2 {
             let first = if line == 1 { "strategy" } else { "" };
@@ -421,7 +447,7 @@ fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
         SortBy::Answers => Some("answers"),
         SortBy::Actions => Some("actions"),
         SortBy::Calls => Some("calls"),
-        SortBy::Waiting => Some(headline::WAIT),
+        SortBy::Waiting => Some("waiting"),
         SortBy::Name => None,
     };
     let sign = match sort {

@@ -3,12 +3,12 @@
 use std::borrow::Borrow;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::{RowMark, display, layout};
 use crate::metric::{Direction, Unit};
 use crate::stats::{ConfidenceInterval, SampleSize};
-use crate::units::Tokens;
+use crate::units::{Tokens, Usd};
 
 /// Rows under columns.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
@@ -116,22 +116,26 @@ pub enum Value {
     /// A count out of a total.
     #[serde(rename = "of")]
     Fraction(u64, u64),
+    /// Dollars, `80.29` in files.
+    Dollars(
+        #[serde(serialize_with = "dollars")]
+        #[schemars(with = "f64")]
+        Usd,
+    ),
+    /// Seconds, modelled. Always finite.
+    Seconds(f64),
     /// Words, as recorded: to be escaped.
     Text(String),
-    /// Seconds, modelled. Files hold the words, `12.3 s`.
-    #[serde(rename = "text")]
-    #[schemars(skip)]
-    Seconds(Seconds),
     /// Nobody measured it. Never printed as zero or blank.
     NotMeasured,
     /// There is nothing to measure: the reference never fires.
     NotApplicable,
 }
 
-/// A time in seconds. Its words are `12.3 s`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(into = "String")]
-pub struct Seconds(pub f64);
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it so")]
+fn dollars<S: Serializer>(money: &Usd, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(money.in_dollars())
+}
 
 impl Column {
     /// The priority of a column that a terminal does not show: too long, or not measured, which a
@@ -247,6 +251,20 @@ impl Cell {
         Self::exact(Value::Count(count as u64))
     }
 
+    /// Dollars; `NotMeasured` without them.
+    pub(crate) fn dollars(dollars: Option<Usd>) -> Self {
+        dollars.map_or(Self::NOT_MEASURED, |dollars| {
+            Self::exact(Value::Dollars(dollars))
+        })
+    }
+
+    /// Seconds; `NotMeasured` without them.
+    pub(crate) fn seconds(seconds: Option<f64>) -> Self {
+        seconds.map_or(Self::NOT_MEASURED, |seconds| {
+            Self::exact(Value::Seconds(seconds))
+        })
+    }
+
     /// An exact share; `NotMeasured` without one.
     pub(crate) fn share(share: Option<f64>) -> Self {
         Self::exact(Value::percent(share))
@@ -265,16 +283,10 @@ impl Row {
     }
 }
 
-impl From<Seconds> for String {
-    fn from(Seconds(seconds): Seconds) -> Self {
-        format!("{seconds:.1} s")
-    }
-}
-
 impl Value {
     /// Whether tables show it as words, not as a number.
     pub(crate) fn is_text(&self) -> bool {
-        matches!(self, Self::Text(_) | Self::Seconds(_))
+        matches!(self, Self::Text(_))
     }
 
     /// A share; `NotMeasured` where there is none, or it is not finite.

@@ -11,6 +11,7 @@ use proctor::record::journal::Run;
 use proctor::record::{CellRecord, ForecastCell, ProbeRecord};
 use proctor::runner::{Access, Plan};
 use proctor::strategy::preset::PRESETS;
+use proctor::units::Usd;
 use proctor::units::{Tokens, Usage};
 use serde_json::Value;
 
@@ -181,9 +182,14 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
                 cost["input_equivalents"]["low"],
                 cost["input_equivalents"]["high"]
             );
-            let dollars = cost["dollars"]["expected"].as_u64().unwrap();
-            let words = proctor::units::Usd(dollars).to_string();
-            assert_eq!(value(row, "dollars")["text"], words.as_str());
+            let dollars = Usd(cost["dollars"]["expected"].as_u64().unwrap()).in_dollars();
+            // The report says no bill of a strategy that dies in every session.
+            if arm["broken"] == arm["cells"] {
+                assert_eq!(value(row, "dollars"), "not_measured");
+            } else {
+                let found = value(row, "dollars")["dollars"].as_f64().unwrap();
+                assert!((found - dollars).abs() < 1e-9, "{found} {dollars}");
+            }
             compared += 1;
         }
     }

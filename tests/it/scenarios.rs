@@ -6,6 +6,7 @@ use std::path::Path;
 
 use proctor::metric::CellSummary;
 use proctor::record::CellRecord;
+use proctor::record::words::Placement;
 use proctor::runner::Plan;
 
 use crate::goldens::golden;
@@ -56,12 +57,16 @@ impl Row {
         self.mean(|cell| cell.support.share())
     }
 
-    /// What is saved of the bill under one of [`SCHEMES`].
+    /// What is saved of the bill of all sessions under one of [`SCHEMES`], in percent.
     fn cost_savings(&self, scheme: &str) -> f64 {
-        self.mean(|cell| {
-            let cost = cell.costs.iter().find(|cost| cost.scheme == scheme)?;
-            cost.share()
-        })
+        let costs = self.cells.iter().flat_map(|cell| &cell.costs);
+        let (mut own, mut reference) = (0, 0);
+        for cost in costs.filter(|cost| cost.scheme == scheme && cost.placement == Placement::Usual)
+        {
+            own += cost.cost;
+            reference += cost.reference_cost;
+        }
+        100.0 * (1.0 - own as f64 / reference as f64)
     }
 
     /// Survival as it is shown; a dash where nothing was planted.

@@ -161,6 +161,11 @@ impl Usd {
         Self(whole((dollars * 1e9).round()))
     }
 
+    /// The amount in dollars.
+    pub fn in_dollars(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
     /// The price of this many tokens at this price of one.
     #[must_use]
     pub fn times(self, tokens: Tokens) -> Self {

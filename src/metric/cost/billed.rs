@@ -56,10 +56,9 @@ impl TokenClasses {
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BilledTokens {
-    /// Prompts of the agent's calls, and the strategy's calls to the agent's model. What the agent itself
-    /// wrote is the same under all strategies and left out.
+    /// The agent's calls, and the strategy's calls to the agent's model.
     pub own: TokenClasses,
-    /// The prompts of the same calls under full history.
+    /// The same calls of the agent under full history.
     pub reference: TokenClasses,
     /// The strategy's calls to other models, by the name that the strategy gives them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

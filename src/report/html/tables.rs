@@ -3,12 +3,9 @@
 use serde_json::{Value as Json, json};
 
 use crate::metric::metric;
-use crate::report::headline::{self, Headline, WAIT};
-use crate::report::{Cell, Column, Report, Role, Row, Seconds, Section, Table, Value, display};
+use crate::report::headline::{self, Headline};
+use crate::report::{Cell, Column, Report, Role, Row, Section, Table, Value, display};
 use crate::stats::SampleSize;
-
-/// The explanation of the one headline that is no metric of the comparison.
-const ABOUT_WAIT: &str = "Modelled time of all calls that the agent makes or waits for, in seconds";
 
 /// The comparison: at first the headlines with short values. A reader chooses among the other columns.
 pub(super) fn comparison(report: &Report) -> Option<Json> {
@@ -28,10 +25,9 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
     };
     let name = table.columns.first().map(|it| head(table, (0, it), false));
     let first_heads = first.iter().map(|it| {
-        let doc = metric(it.column).map(|metric| metric.doc);
         json!({
             "label": it.words(),
-            "about": doc.or((it.column == WAIT).then_some(ABOUT_WAIT)),
+            "about": metric(it.column).map(|metric| metric.doc),
             "n": shared_n(it).map(display::n),
             "is_wide": !it.is_on_screen,
         })
@@ -110,11 +106,9 @@ fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -> Json {
         Value::Percent(share) => Some(*share),
         Value::Tokens(count) | Value::Count(count) => Some(*count as f64),
         Value::Fraction(part, whole) if *whole > 0 => Some(*part as f64 / *whole as f64),
-        Value::Fraction(..)
-        | Value::Text(_)
-        | Value::Seconds(_)
-        | Value::NotMeasured
-        | Value::NotApplicable => None,
+        Value::Dollars(dollars) => Some(dollars.in_dollars()),
+        Value::Seconds(seconds) => Some(*seconds),
+        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
     };
     json!({
         "is_hidden": is_hidden,
@@ -135,11 +129,7 @@ fn short_cell(cell: &Cell, shared_n: Option<SampleSize>) -> Json {
     let title = parts.join(" ").trim().to_owned();
     match cell.value {
         Value::Percent(_) => text += " %",
-        Value::Seconds(Seconds(seconds)) => {
-            text = format!("{seconds:.0} s");
-            exact["number"] = json!(((seconds * 10.0).round() / 10.0).to_string());
-            exact["is_text"] = json!(false);
-        }
+        Value::Seconds(seconds) => text = format!("{seconds:.0} s"),
         _ => {}
     }
     exact["text"] = json!(text);

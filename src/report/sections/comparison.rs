@@ -52,8 +52,9 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let mut notes = Vec::new();
     if rows.iter().any(|row| !row.ranked && row.is_broken()) {
         notes.push(
-            "A broken strategy takes part in no ranking: its savings compare only the calls it \
-             reached, and what was asked after a death is lost."
+            "A broken strategy takes part in no ranking: its savings are those of the sessions that it \
+             completed, its bill is that of full history at the same ratio, and what was asked after a \
+             death is lost."
                 .to_owned(),
         );
     }
@@ -64,6 +65,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
             "bill saved: under {shown}{edge}. Other placements and schemes have tables of their own."
         ));
         notes.extend(super::cost::billed(material));
+        notes.extend(super::cost::partly_known(material));
     }
     notes.extend(of_offline);
     notes.extend(unmeasured(material, &columns));
@@ -192,6 +194,8 @@ fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
         Some(PooledValue::Share(share)) => Cell::share(Some(share)),
         Some(PooledValue::Count(count)) => Cell::count(count),
         Some(PooledValue::Tokens(tokens)) => Cell::tokens(tokens),
+        Some(PooledValue::Dollars(dollars)) => Cell::dollars(Some(dollars)),
+        Some(PooledValue::Seconds(seconds)) => Cell::seconds(Some(seconds)),
         Some(PooledValue::Part(part, whole)) => Cell::of(part, whole),
         None => Cell::NOT_MEASURED,
     }
@@ -219,11 +223,9 @@ fn mark_best(
     let value = |(index, row): (usize, &Row)| match row.cells[at].value {
         Value::Percent(share) => Some((index, sign * share)),
         Value::Tokens(count) | Value::Count(count) => Some((index, sign * count as f64)),
-        Value::Fraction(..)
-        | Value::Text(_)
-        | Value::Seconds(_)
-        | Value::NotMeasured
-        | Value::NotApplicable => None,
+        Value::Dollars(dollars) => Some((index, sign * dollars.in_dollars())),
+        Value::Seconds(seconds) => Some((index, sign * seconds)),
+        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
     };
     let ranked = rows.iter().enumerate().filter(|(_, row)| row.ranked);
     let values: Vec<(usize, f64)> = ranked.filter_map(value).collect();

@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::prelude::*;
-use crate::metric::calls::ModelCalls;
-use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
-use crate::record::PriceEntry;
-use crate::record::words::{Latency, Placement};
+use crate::metric::CellSummary;
+use crate::metric::cost::{AS_BILLED, Bill};
+use crate::record::words::Placement;
 use crate::report::cost::StrategyCost;
-use crate::report::{Seconds, Table, display};
-use crate::units::{Usd, median};
+use crate::report::display;
+use crate::units::median;
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
 pub(super) fn as_billed(material: &Material<'_>) -> Section {
@@ -25,8 +24,7 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
         let mut cells: Vec<Cell> = savings.map(own).collect();
         cells.push(Cell::estimate(shown.read_share));
         cells.extend(break_even(strategy.arm, shown));
-        let [dollars, ..] = priced(material, strategy, shown);
-        cells.push(dollars);
+        cells.push(Cell::dollars(shown.dollars));
         Some(cells)
     });
     let costs = material.strategies.iter().flat_map(|it| &it.costs);
@@ -35,8 +33,9 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
     let mut placed = Placement::ALL.into_iter().zip(columns).collect::<Vec<_>>();
     placed.retain(|(placement, _)| !bills.contains(&&Bill::Own(*placement)));
     let unbilled: Vec<&str> = placed.into_iter().map(|(_, column)| column).collect();
-    let section = Section::new("cost", rows).without(&unbilled);
-    name_unknown(section.hide_unmeasured())
+    Section::new("cost", rows)
+        .without(&unbilled)
+        .hide_unmeasured()
         .with_notes(billed(material))
         .with_notes(prices(material))
 }
@@ -122,7 +121,6 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 Cell::text(sum.scheme.as_str()),
                 Cell::text(placement),
                 own(Cell::savings(cost.savings)),
-                own(Cell::share(cost.savings_of_totals())),
                 Cell::estimate(cost.read_share),
                 Cell::tokens(cost.in_tokens()[0]),
             ];
@@ -138,27 +136,12 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 sum.other_models.total(),
             ];
             cells.extend(tokens.map(Cell::tokens));
-            cells.extend(priced(material, strategy, cost));
+            cells.push(Cell::dollars(cost.dollars));
+            cells.extend(cost.seconds.map(Cell::seconds));
             Some(cells)
         })
     });
-    name_unknown(Section::new("cost_by_scheme", rows).hide_unmeasured())
-}
-
-/// Columns that rest on prices.
-const PRICED: &[&str] = &["dollars", "waiting", "background_seconds", "waited_seconds"];
-
-/// Writes `unknown` in the place of prices that are not known: nothing could have been measured.
-fn name_unknown(mut section: Section) -> Section {
-    let Table { columns, rows } = &mut section.table;
-    for row in rows {
-        for (column, cell) in columns.iter().skip(1).zip(&mut row.cells) {
-            if PRICED.contains(&column.id) && cell.value == Value::NotMeasured {
-                cell.value = Value::Text("unknown".to_owned());
-            }
-        }
-    }
-    section
+    Section::new("cost_by_scheme", rows).hide_unmeasured()
 }
 
 /// Which prices are in force, and how many sessions have none.
@@ -184,48 +167,49 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     known.chain(unknown).collect()
 }
 
-type PricedCell<'a> = (&'a SchemeCost, &'a ModelCalls, Option<&'a PriceEntry>);
-
-/// The cells of a strategy under a bill, each with the prices of its session.
-fn priced_cells<'a>(
-    material: &'a Material<'_>,
-    strategy: &StrategySummary,
-    of: &StrategyCost,
-) -> Vec<PricedCell<'a>> {
-    let sessions = material.manifest.sessions.iter();
-    let prices: BTreeMap<&str, Option<&PriceEntry>> = sessions
-        .map(|session| (&*session.id, session.price.as_ref()))
-        .collect();
-    let cells = material.summaries.iter();
-    let cells = cells.filter(|cell| cell.strategy == strategy.name);
-    let costs = cells.filter_map(|cell| {
-        let price = prices.get(&*cell.session).copied().flatten();
-        let cost = SchemeCost::under_bill(&cell.costs, &of.bill)?;
-        Some((cost, &cell.model_calls, price))
-    });
-    costs.collect()
-}
-
-/// The dollars of all cells, where every session has prices.
-fn dollars(cells: &[PricedCell<'_>]) -> Option<Usd> {
-    let cells = cells.iter();
-    let dollars = cells.map(|(cost, _, price)| cost.dollars(&price.as_ref()?.per_token));
-    dollars.sum()
-}
-
 /// The cost of the full history in dollars, with the model whose prices were used.
 pub(crate) fn full_history(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let full = strategies.find(|it| it.arm == Arm::Reference)?;
-    let cells = priced_cells(material, full, full.costs.first()?);
-    let prices = cells.iter().filter_map(|(_, _, price)| *price);
+    let dollars = full.costs.first()?.dollars?;
+    if known(material, CellSummary::dollars).is_some() {
+        return None;
+    }
+    let prices = references(material).filter_map(|cell| cell.price.as_ref());
     let models: BTreeSet<&str> = prices.map(|price| &*price.model).collect();
     let model = match models.first() {
         Some(model) if models.len() == 1 => (*model).to_owned(),
         _ => many(models.len(), "model", "models"),
     };
-    let dollars = dollars(&cells)?;
     Some(format!("full history costs {dollars} with {model}"))
+}
+
+/// The metrics of full history, session by session.
+fn references<'a>(material: &'a Material<'_>) -> impl Iterator<Item = &'a CellSummary> {
+    let cells = material.summaries.iter();
+    cells.filter(|cell| cell.arm == Arm::Reference && cell.repeat == 0)
+}
+
+/// In how many of how many sessions this is known of full history; `None` where it is in all or in none.
+fn known<T>(
+    material: &Material<'_>,
+    of: impl Fn(&CellSummary) -> Option<T>,
+) -> Option<(usize, usize)> {
+    let all = references(material).count();
+    let known = references(material).filter_map(of).count();
+    (0 < known && known < all).then_some((known, all))
+}
+
+/// The totals that only some sessions are part of: `bill: known for 8 of 12 sessions`.
+pub(super) fn partly_known(material: &Material<'_>) -> Vec<String> {
+    let bill = known(material, CellSummary::dollars);
+    let waiting = known(material, CellSummary::waiting);
+    let found = [("bill", bill), ("waiting", waiting)].into_iter();
+    let notes = found.filter_map(|(metric, known)| {
+        let (known, all) = known?;
+        Some(format!("{metric}: known for {known} of {all} sessions"))
+    });
+    notes.collect()
 }
 
 /// The models of recordings whose prices are not known, and what costs are then.
@@ -244,40 +228,6 @@ pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
         "prices unknown ({named}): costs are compared in tokens, at the rates of the cache; `cache.model` names a \
          model with prices"
     ))
-}
-
-/// The cost of a strategy's calls: dollars, and the modelled time in which the agent waits and in
-/// which it does not. `NotMeasured` unless every session has prices.
-fn priced(material: &Material<'_>, strategy: &StrategySummary, of: &StrategyCost) -> [Cell; 4] {
-    let costs = priced_cells(material, strategy, of);
-    let dollars = dollars(&costs);
-    let seconds = |of: fn(&SchemeCost, &ModelCalls, &Latency) -> f64| {
-        let milliseconds = costs.iter().try_fold(0.0, |sum, (cost, asked, price)| {
-            Some(sum + of(cost, asked, &(*price)?.latency?))
-        });
-        milliseconds.map_or(Cell::NOT_MEASURED, |time| {
-            Cell::exact(Value::Seconds(Seconds(time / 1_000.0)))
-        })
-    };
-    [
-        dollars.map_or(Cell::NOT_MEASURED, |it| Cell::text(it.to_string())),
-        // Of a call to another model the start alone is known: its pace is not.
-        seconds(|cost, asked, latency| {
-            let calls = cost.calls + asked.compaction.calls + asked.recovery.calls;
-            let usage = cost.agent + cost.compaction + cost.recovery;
-            latency.milliseconds(calls, &usage) + waits(cost, latency)
-        }),
-        seconds(|cost, asked, latency| {
-            latency.milliseconds(asked.background.calls, &cost.background)
-        }),
-        seconds(|cost, _, latency| waits(cost, latency)),
-    ]
-}
-
-/// Milliseconds that the agent waits for what was asked for in the background.
-fn waits(cost: &SchemeCost, latency: &Latency) -> f64 {
-    let prepared = cost.prepared.iter();
-    prepared.map(|work| work.wait_milliseconds(latency)).sum()
 }
 
 /// The causes of cache breaks, under the scheme of the comparison.

@@ -34,17 +34,13 @@ pub(crate) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Sect
     });
     let rows: Vec<Row> = rows.collect();
     let mut modelled = rows.iter().flat_map(|row| row.cells.iter().rev().take(2));
-    let is_modelled = modelled.any(|cell| cell.value != unknown());
+    let is_modelled = modelled.any(|cell| cell.value != Value::NotMeasured);
     let mut section = Section::new("timings", rows);
     if !is_modelled {
         let modelled = section.table.columns.iter_mut().rev().take(2);
         modelled.for_each(|column| column.priority = Column::FILES_ONLY);
     }
     (!section.table.rows.is_empty()).then_some(section)
-}
-
-fn unknown() -> Value {
-    Value::Text("unknown".to_owned())
 }
 
 /// A strategy's cell in the table of costs, under the scheme of the comparison, which comes first.
@@ -54,7 +50,7 @@ fn modelled(report: &Report, strategy: &str, column: &str) -> Cell {
         let row = rows.find(|row| row.name == strategy)?;
         section.table.cell(row, column).cloned()
     });
-    found.unwrap_or_else(|| Cell::exact(unknown()))
+    found.unwrap_or(Cell::NOT_MEASURED)
 }
 
 /// `3.1 µs`, `12.0 ms`, `1.5 s`.
