@@ -236,6 +236,7 @@ impl SessionSample {
             (Axis::Actions, summary.support.share()),
             (Axis::Tokens, spent),
             (Axis::Calls, Some(summary.model_calls.total().calls as f64)),
+            (Axis::Waiting, summary.waiting()),
         ];
         let values = values.into_iter().map(|(axis, value)| (axis.name(), value));
         let priced = cost
