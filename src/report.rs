@@ -84,6 +84,9 @@ pub struct Report {
     pub verdict: Option<Verdict>,
     /// Notices to read before any number; in every format.
     pub banners: Vec<Banner>,
+    /// What doing nothing costs for all sessions, in a sentence.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub totals: String,
     /// How far to trust it, in a few sentences.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trust: String,
@@ -93,6 +96,9 @@ pub struct Report {
     /// The session whose timeline the page shows first, whatever it lost.
     #[serde(skip)]
     pub first_session: Option<String>,
+    /// The rows of the controls that the verdict quotes: in no table.
+    #[serde(skip)]
+    pub(crate) quoted_controls: Vec<Row>,
     /// The tables, the comparison first.
     pub sections: Vec<Section>,
     /// A description of the run or comparison, in lines for people.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::compare::advice::Verdict;
 use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
 use crate::record::words::ModelKind;
@@ -158,7 +159,9 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         coverage,
         controls,
         unfit_judges: sections::models::unfit(&material),
+        totals: sections::cost::totals(&material).unwrap_or_default(),
         trust: evidence::trust(&material),
+        quoted_controls: quoted_controls(manifest, cells, &verdict),
         next: evidence::next(manifest, &verdict),
         verdict: Some(verdict),
         first_session: None,
@@ -167,6 +170,22 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         records: material.cells.iter().map(|cell| (*cell).clone()).collect(),
         cells: material.summaries,
     }
+}
+
+/// The rows of the controls that a verdict quotes.
+fn quoted_controls(manifest: &Manifest, cells: &[CellRecord], verdict: &Verdict) -> Vec<Row> {
+    let quoted: BTreeSet<&str> = verdict.quoted_controls().collect();
+    if quoted.is_empty() {
+        return Vec::new();
+    }
+    let (mut recorded, _) = planned(manifest, cells);
+    let mut shown = manifest.clone();
+    shown
+        .strategies
+        .retain(|entry| quoted.contains(&*entry.name));
+    recorded.retain(|key, cell| cell.arm != Arm::Strategy || quoted.contains(&*key.strategy));
+    let material = material(&shown, &recorded);
+    sections::comparison::rows(&material)
 }
 
 /// Calls of running agents at which the strategy was not applied.

@@ -240,7 +240,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     found.push(actions.to_owned());
     let sizes = Some(sizes::line(material));
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
-    let dollars = cost::full_history(material).or_else(|| cost::unpriced(material));
+    let dollars = cost::unpriced(material);
     let parts = [Some(found.join("; ")), sizes, cache, dollars];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."

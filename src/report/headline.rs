@@ -1,7 +1,6 @@
 //! The parts of a comparison that are shown first: its rows, the columns that decide, and short values, in
 //! a newcomer's words.
 
-use crate::metric::metric;
 use crate::naming::short_name;
 use crate::report::{Cell, Column, Controls, Report, Role, Row, Value, display};
 
@@ -11,9 +10,23 @@ pub(super) struct Headline {
     pub(super) column: &'static str,
     /// The two lines of its heading.
     pub(super) heading: [&'static str; 2],
-    /// True for the few columns of a screen.
-    pub(super) is_on_screen: bool,
+    /// Where it is shown besides Markdown and the page.
+    pub(super) screen: OnScreen,
 }
+
+/// Whether a column is on a screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnScreen {
+    /// At every width.
+    Always,
+    /// From [`WIDE`] columns on.
+    Wide,
+    /// Never.
+    Never,
+}
+
+/// From this width on a screen shows more columns, and else a line about the strategy that its verdict names.
+pub(super) const WIDE: usize = 100;
 
 /// The two measures of facts kept: answers of a model, and string search. A screen shows the first one that
 /// was measured.
@@ -24,48 +37,33 @@ pub(super) const SOLVED: &str = "tasks_solved";
 
 /// All of them, in order.
 pub(super) const HEADLINES: [Headline; 12] = [
-    headline(SOLVED, ["tasks", "solved"], true),
-    headline("completion", ["", "completed"], false),
-    headline("fired", ["", "fired"], false),
-    headline("bill", ["", "bill"], true),
-    headline("bill_saved", ["bill", "saved"], true),
-    headline("bill_saved_edge", ["bill saved,", "edge"], false),
-    headline("tokens", ["tokens", "saved"], true),
-    headline(KEPT[0], ["answers", "right"], true),
-    headline(KEPT[1], ["facts", "kept"], true),
-    headline("actions", ["actions", "supported"], true),
-    headline("calls", ["", "calls"], true),
-    headline("waiting", ["", "waiting"], false),
+    headline(SOLVED, ["tasks", "solved"], OnScreen::Always),
+    headline("completion", ["", "completed"], OnScreen::Never),
+    headline("bill", ["", "bill"], OnScreen::Always),
+    headline("bill_saved", ["bill", "saved"], OnScreen::Always),
+    headline("bill_saved_edge", ["bill saved,", "edge"], OnScreen::Never),
+    headline(KEPT[0], ["", "answers"], OnScreen::Always),
+    headline(KEPT[1], ["", "facts"], OnScreen::Always),
+    headline("actions", ["", "actions"], OnScreen::Always),
+    headline("fired", ["", "fired"], OnScreen::Always),
+    headline("tokens", ["tokens", "saved"], OnScreen::Wide),
+    headline("calls", ["", "calls"], OnScreen::Wide),
+    headline("waiting", ["", "waiting"], OnScreen::Wide),
 ];
 
-const fn headline(
-    column: &'static str,
-    heading: [&'static str; 2],
-    is_on_screen: bool,
-) -> Headline {
+const fn headline(column: &'static str, heading: [&'static str; 2], screen: OnScreen) -> Headline {
     Headline {
         column,
         heading,
-        is_on_screen,
+        screen,
     }
 }
 
 impl Headline {
-    /// The headline of a column.
-    pub(super) fn of(column: &str) -> Option<&'static Self> {
-        HEADLINES.iter().find(|it| it.column == column)
-    }
-
     /// The heading on one line.
     pub(super) fn words(&self) -> String {
         self.heading.join(" ").trim().to_owned()
     }
-}
-
-/// The words of a metric: those of its headline, or its heading in tables.
-pub(super) fn words(id: &str) -> String {
-    let other = || metric(id).map_or_else(|| id.to_owned(), |metric| metric.label.to_owned());
-    Headline::of(id).map_or_else(other, Headline::words)
 }
 
 /// The rows that are shown first, the best bill first and the broken last; controls of the run, `full` and

@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::compare::Line;
 use crate::compare::advice::Verdict;
 use crate::record::words::ModelKind;
-use crate::report::headline::{self, HEADLINES, Headline, is_control, kept, label, short_value};
+use crate::report::headline::{
+    self, HEADLINES, Headline, OnScreen, WIDE, is_control, kept, label, short_value,
+};
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};
 use crate::report::{BannerLevel, Report, Row, RowMark, Subject, Value, display, escape};
@@ -92,16 +94,25 @@ pub struct ScreenOptions {
     pub took: Option<Duration>,
 }
 
-/// The columns. Where a model answered, its answers take the place of the facts.
-fn columns(report: &Report) -> Vec<&'static Headline> {
-    let is_measured = |it: &&Headline| {
+/// The columns at this width. Where a model answered, its answers take the place of the facts.
+fn columns(report: &Report, width: usize) -> Vec<&'static Headline> {
+    let mut columns: Vec<&Headline> = HEADLINES.iter().collect();
+    columns.retain(|column| match column.screen {
+        OnScreen::Always => true,
+        OnScreen::Wide => width >= WIDE,
+        OnScreen::Never => false,
+    });
+    columns.retain(|column| {
         let mut rows = report.compared().iter();
-        rows.any(|row| points(report, row, it.column).is_some())
-    };
-    let columns = HEADLINES.iter().filter(|it| it.is_on_screen);
-    let mut columns: Vec<&Headline> = columns.filter(is_measured).collect();
+        rows.any(|row| is_measured(report, row, column.column))
+    });
     headline::keep_one(&mut columns);
     columns
+}
+
+fn is_measured(report: &Report, row: &Row, column: &str) -> bool {
+    let cell = headline::cell(report, row, column);
+    cell.is_some_and(|cell| !matches!(cell.value, Value::NotMeasured | Value::NotApplicable))
 }
 
 /// The value of a row as a number: a share, a count, or seconds.
@@ -181,6 +192,8 @@ impl Terminal {
     fn lines_of(self, report: &Report, options: ScreenOptions, room: Room) -> Vec<String> {
         let [rows, lost, sentences] = room;
         let mut out = vec![self.heading(&title(report, options.took))];
+        let totals = wrap(&report.totals, self.columns()).into_iter();
+        out.extend(totals.filter(|line| !line.is_empty()));
         add(&mut out, self.notices(report));
         add(&mut out, self.rows(report, options.sort, rows));
         let said = report.verdict.as_ref().map(Verdict::lines);
@@ -279,22 +292,15 @@ impl Terminal {
     }
 
     fn rows(self, report: &Report, sort: SortBy, most: usize) -> Vec<String> {
-        let mut columns = columns(report);
+        let columns = columns(report, self.columns());
         let rows = sorted(report, sort);
         if rows.is_empty() {
             return Vec::new();
         }
         let (shown, left_out) = chosen(report, &columns, rows, most);
-        let (mut cells, mut widths) = numbers(report, &shown, &columns);
-        // Beside a bill, what it is in tokens makes room first.
-        if INDENT.len() + SHORTEST_NAME + taken(&widths) > self.columns() {
-            columns.retain(|column| column.column != "tokens");
-            (cells, widths) = numbers(report, &shown, &columns);
-        }
-        let labels: Vec<String> = shown
-            .iter()
-            .map(|it| label(&escape::plain(&it.name)))
-            .collect();
+        let shown = with_controls(report, shown);
+        let (cells, widths) = numbers(report, &shown, &columns);
+        let labels: Vec<String> = shown.iter().map(|row| row_label(report, row)).collect();
         let room = self.columns();
         let room = room.saturating_sub(taken(&widths) + INDENT.len());
         let names = labels.iter().map(|name| layout::width(name));
@@ -321,30 +327,64 @@ impl Terminal {
                 };
                 format!(" {pad}{}", self.paint(style, cell))
             });
-            let rest = if let Some(why) = not_ranked(row) {
-                let solved = columns
-                    .iter()
-                    .take_while(|it| it.column == headline::SOLVED);
-                let known: String = padded.take(solved.count()).collect();
-                let taken = INDENT.len() + name + layout::width(&known) + 2;
-                let room = self.columns().saturating_sub(taken);
-                format!("{known}  {}", escape::short(&why, room))
-            } else {
-                padded.collect()
+            let why = not_ranked(row);
+            let has_numbers = is_measured(report, row, "bill_saved") && row.is_broken();
+            let rest = match &why {
+                Some(why) if !has_numbers => {
+                    let solved = columns
+                        .iter()
+                        .take_while(|it| it.column == headline::SOLVED);
+                    let known: String = padded.take(solved.count()).collect();
+                    let taken = INDENT.len() + name + layout::width(&known) + 2;
+                    let room = self.columns().saturating_sub(taken);
+                    format!("{known}  {}", escape::short(why, room))
+                }
+                Some(_) | None => padded.collect(),
             };
             let line = format!("{INDENT}{shown_name}{pad}{rest}");
             out.push(line.trim_end().to_owned());
+            // What it did in the sessions that ended counts, and it takes part in no ranking.
+            let room = self.columns() - 2 * INDENT.len();
+            let hollow = why
+                .filter(|_| has_numbers)
+                .map(|why| escape::short(&why, room));
+            out.extend(hollow.map(|why| self.paint(Style::Dim, &format!("{INDENT}{INDENT}{why}"))));
         }
         if left_out > 0 {
             let more = display::many(left_out, "more strategy", "more strategies");
             let text = format!("{INDENT}… and {more}: --tables=comparison");
             out.push(self.paint(Style::Dim, &text));
         }
-        let legend =
-            "percent of full history; ± 95 % over sessions; * best, or not shown to differ";
+        out.extend(self.also(report));
+        let legend = "shares in percent, the bill's of full history's; ± 95 % over sessions; * best, or not shown to \
+                      differ";
         let legend = wrap(legend, self.columns() - INDENT.len()).into_iter();
         out.extend(legend.map(|line| self.paint(Style::Dim, &format!("{INDENT}{line}"))));
         out
+    }
+
+    /// Tokens, calls and waiting of the strategy that the verdict names, where they have no columns.
+    fn also(self, report: &Report) -> Option<String> {
+        let named = report.verdict.as_ref()?.strategy.as_deref()?;
+        let row = report.compared().iter().find(|row| row.name == named)?;
+        let value = |column: &str| headline::cell(report, row, column).map(|cell| &cell.value);
+        let mut parts = Vec::new();
+        if let Some(Value::Percent(saved)) = value("tokens") {
+            let sign = if *saved > 0.0 { "−" } else { "+" };
+            parts.push(format!("tokens {sign}{} %", (saved.abs() * 100.0).round()));
+        }
+        if let Some(Value::Count(calls)) = value("calls") {
+            parts.push(match calls {
+                0 => "no calls of its own".to_owned(),
+                _ => format!("{calls} calls of its own"),
+            });
+        }
+        if let Some(waiting @ Value::Seconds(_)) = value("waiting") {
+            parts.push(format!("{} of waiting", display::value(waiting)));
+        }
+        let text = format!("{INDENT}also: {} ({})", parts.join(", "), label(named));
+        let is_shown = self.columns() < WIDE && !parts.is_empty();
+        is_shown.then(|| self.paint(Style::Dim, &escape::short(&text, self.columns())))
     }
 
     /// The verdict in at most so many lines, and its heading.
@@ -494,6 +534,29 @@ fn chosen<'a>(
     order.sort_unstable();
     let left_out = rows.len() - order.len();
     (order.into_iter().map(|at| rows[at]).collect(), left_out)
+}
+
+/// Each control that the verdict quotes, behind its strategy.
+fn with_controls<'a>(report: &'a Report, rows: Vec<&'a Row>) -> Vec<&'a Row> {
+    let mut all = Vec::new();
+    for row in rows {
+        all.push(row);
+        let control = format!("tail@{}", row.name);
+        let mut controls = report.quoted_controls.iter();
+        all.extend(controls.find(|it| it.name == control));
+    }
+    all
+}
+
+/// The short name of a row; a control that the run added stands indented.
+fn row_label(report: &Report, row: &Row) -> String {
+    let name = escape::plain(&row.name);
+    let mut controls = report.quoted_controls.iter();
+    if controls.any(|control| control.name == row.name) {
+        format!("{INDENT}its control tail@…")
+    } else {
+        label(&name)
+    }
 }
 
 /// Why a row shows no numbers.

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::metric::metric;
-use crate::report::headline::{self, Headline};
+use crate::report::headline::{self, Headline, OnScreen};
 use crate::report::{Cell, Column, Report, Role, Row, Section, Table, Value, display};
 use crate::stats::SampleSize;
 
@@ -29,7 +29,7 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
             "label": it.words(),
             "about": metric(it.column).map(|metric| metric.doc),
             "n": shared_n(it).map(display::n),
-            "is_wide": !it.is_on_screen,
+            "is_wide": it.screen != OnScreen::Always,
         })
     });
     let other_heads = others.iter().map(|it| head(table, *it, true));

@@ -15,11 +15,8 @@ mod written;
 
 /// The comparison, and a banner on strategies that differ only in a model's writing.
 pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
+    let mut rows = rows(material);
     let all = || material.strategies.iter();
-    let most = all().map(|it| it.sessions).max().unwrap_or(0);
-    // Without probes there is no floor: a control without a cell is not shown.
-    let shown = all().filter(|it| it.arm == Arm::Strategy || super::is_measured(it));
-    let mut rows: Vec<Row> = shown.map(|it| row(material, it, most)).collect();
     for row in rows.iter_mut().filter(|row| row.role == Role::Reference) {
         row.marks.extend(super::answers::ceiling_mark(material));
     }
@@ -74,6 +71,15 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         .more_columns(columns)
         .with_notes(notes);
     (section, banner)
+}
+
+/// The rows, without marks of what is best. Without probes there is no floor: a control without a cell is not
+/// shown.
+pub(crate) fn rows(material: &Material<'_>) -> Vec<Row> {
+    let all = || material.strategies.iter();
+    let most = all().map(|it| it.sessions).max().unwrap_or(0);
+    let shown = all().filter(|it| it.arm == Arm::Strategy || super::is_measured(it));
+    shown.map(|it| row(material, it, most)).collect()
 }
 
 /// Whether any strategy names the lowest entry that it changes next.

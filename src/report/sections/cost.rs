@@ -9,7 +9,7 @@ use crate::metric::cost::{AS_BILLED, Bill};
 use crate::record::words::Placement;
 use crate::report::cost::StrategyCost;
 use crate::report::display;
-use crate::units::median;
+use crate::units::{Usd, median};
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
 pub(super) fn as_billed(material: &Material<'_>) -> Section {
@@ -167,8 +167,8 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     known.chain(unknown).collect()
 }
 
-/// The cost of the full history in dollars, with the model whose prices were used.
-pub(crate) fn full_history(material: &Material<'_>) -> Option<String> {
+/// What doing nothing costs in all, and what of it the agent's own answers do, which no strategy changes.
+pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let full = strategies.find(|it| it.arm == Arm::Reference)?;
     let dollars = full.costs.first()?.dollars?;
@@ -181,7 +181,19 @@ pub(crate) fn full_history(material: &Material<'_>) -> Option<String> {
         Some(model) if models.len() == 1 => (*model).to_owned(),
         _ => many(models.len(), "model", "models"),
     };
-    Some(format!("full history costs {dollars} with {model}"))
+    let answers = references(material).filter_map(|cell| {
+        let output = cell.costs.first()?.agent.output;
+        Some(cell.price.as_ref()?.per_token.output?.times(output))
+    });
+    let answers: Usd = answers.sum();
+    let recorded = material.compared().find(|it| it.name == "recorded");
+    let recorded = recorded.and_then(|it| it.costs.first()?.dollars);
+    let recorded = recorded.map_or(String::new(), |it| {
+        format!(", and {it} as your agent ran them")
+    });
+    Some(format!(
+        "Full history costs {dollars} with {model}, {answers} of it the agent's own answers{recorded}."
+    ))
 }
 
 /// The metrics of full history, session by session.
