@@ -47,9 +47,10 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     let verdict = report.verdict.as_ref().map(|verdict| {
         let lines = verdict.lines().into_iter();
         let lines: Vec<Json> = lines
-            .map(|line| json!({ "label": line.label, "text": line.text }))
+            .map(|line| json!({ "text": line.text }))
             .collect();
-        json!({ "lines": lines, "trust": report.trust })
+        let trust = format!("{} {}", report.totals, report.trust);
+        json!({ "lines": lines, "trust": trust.trim_start() })
     });
     let banners = |is_urgent: bool| {
         let banners = report.banners.iter();

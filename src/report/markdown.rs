@@ -45,8 +45,10 @@ pub(super) fn verdict(out: &mut String, report: &Report) {
     };
     out.push_str("## Verdict\n\n");
     for line in verdict.lines() {
-        let text = escape::markdown(&line.text);
-        let _ = writeln!(out, "- **{}**: {text}", line.label);
+        let _ = writeln!(out, "- {}", escape::markdown(&line.text));
+    }
+    if !report.totals.is_empty() {
+        let _ = writeln!(out, "- {}", escape::markdown(&report.totals));
     }
     out.push('\n');
 }

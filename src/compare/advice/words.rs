@@ -7,6 +7,9 @@ use crate::units::many;
 /// Strategies to avoid that are named one by one; the others are counted.
 const SHOWN: usize = 2;
 
+/// A saving that turns by less is about nothing under both assumptions.
+const LEAST_TURN: f64 = 0.01;
+
 /// The largest share of a bill that one session may have unsaid.
 const LARGE: f64 = 0.4;
 
@@ -460,6 +463,41 @@ impl Rows {
         Some(format!(
             "{low} to {high} of the bill saved from session to session"
         ))
+    }
+
+    /// What another assumption changes, whose rows are `other`: the recommendation, or the sign of what a strategy
+    /// saves against full history. `at` says the assumption: `at a read price of 0.1 of input`.
+    pub(crate) fn turn(&self, verdict: &Verdict, at: &str, other: &Self) -> Option<String> {
+        let (contenders, _) = other.contenders(&other.cases());
+        let used = |contenders: &[Contender]| -> Vec<String> {
+            let used = contenders.iter().filter(|contender| contender.is_recommended);
+            used.map(|contender| short_name(&contender.strategy)).collect()
+        };
+        let (before, after) = (used(&verdict.contenders), used(&contenders));
+        if let Some(lost) = before.iter().find(|name| !after.contains(name)) {
+            return Some(format!("{at} {lost} is not recommended"));
+        }
+        if let Some(won) = after.iter().find(|name| !before.contains(name)) {
+            return Some(format!("{at} {won} is recommended"));
+        }
+        let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.is_sound()).collect();
+        rows.sort_by_key(|row| Some(row.name()) != verdict.strategy.as_deref());
+        rows.into_iter().find_map(|row| {
+            let own = other.rows.iter().find(|other| other.name() == row.name())?;
+            let (before, after) = (self.share_saved(row)?, other.share_saved(own)?);
+            let changes = before * after < 0.0 && after.abs() >= LEAST_TURN;
+            let name = short_name(row.name());
+            changes.then(|| match after > 0.0 {
+                true => format!("{at} {name} saves {} %", percent(after)),
+                false => format!("{at} {name} costs {} % more than full history", percent(after)),
+            })
+        })
+    }
+
+    /// The share of full history's bill that a row saves.
+    fn share_saved(&self, row: &Row) -> Option<f64> {
+        let total = |sample| self.total(sample, |_| true);
+        Some(1.0 - total(&row.sample)? / total(&self.nothing.sample)?)
     }
 
     /// Why a case is not recommended, in a clause.
