@@ -59,6 +59,7 @@ mod thread_clock;
 mod variant;
 
 use call_progress::CallProgress;
+pub(crate) use dependencies::sizes_of;
 use dependencies::{Dependencies, Lead};
 pub use error::PlanError;
 use error::read_named;

@@ -133,7 +133,15 @@ impl Side {
         };
         let path = Path::new(place);
         let mut side = if path.is_dir() {
-            Self::of_run(typed, &read_run(path)?)
+            let run = read_run(path)?;
+            match strategy {
+                // One that is named may be a control that the run added.
+                Some(_) => Self {
+                    name: typed.to_owned(),
+                    source: ComparedRun::with_added(&run.manifest, &run.cells),
+                },
+                None => Self::of_run(typed, &run),
+            }
         } else {
             let file = baseline_path(place, baselines);
             if !file.exists() {

@@ -1,7 +1,6 @@
 //! `proctor inspect`: the prompt that the model would see at a call, and the fate of the messages
 //! it does not see.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,12 +9,17 @@ use super::{CliError, Exit, show, stop, stop_with, terminal};
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::record::End;
+use crate::replay::observe::Observer;
 use crate::replay::observe::snapshot::SnapshotObserver;
-use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
-use crate::runner::native;
+use crate::replay::{
+    CellName, Models, NoClock, PreparedSession, Replay, Replayed, replay_observed,
+};
+use crate::runner::{native, sizes_of};
 use crate::session::synthetic::{self, HEAD_TOKENS, Length, Recipe};
 use crate::session::{Session, import};
+use crate::settings::Place;
 use crate::strategy::StrategySpec;
+use crate::strategy::trigger::Trigger;
 use crate::tokens::{CountedTexts, TokenCounter};
 use crate::window::Window;
 
@@ -40,7 +44,8 @@ pub(super) struct Args {
     /// Session to show, if a recording holds several
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Strategy to apply to the context; without one, the full history
+    /// Strategy to apply to the context, or a control at its size, as in `tail@codex`; without one, the full
+    /// history
     #[arg(long, value_name = "NAME")]
     strategy: Option<String>,
     /// Call to look at, from 0; without one, the last
@@ -87,8 +92,10 @@ struct Bench {
     counts: Arc<CountedTexts>,
     prepared: PreparedSession,
     window: Window,
-    /// Strategies, by the name under which each was typed.
-    strategies: BTreeMap<String, StrategySpec>,
+    /// The strategies that were read: those typed, in their order, and those that these follow.
+    strategies: Vec<StrategySpec>,
+    /// The names as they were typed.
+    names: Vec<String>,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -190,11 +197,12 @@ impl Bench {
         let names = views.iter().filter_map(|(name, _)| *name);
         let mut names: Vec<String> = names.map(str::to_owned).collect();
         names.dedup();
-        let read = if names.is_empty() {
+        let mut read = if names.is_empty() {
             vec!["none".to_owned()]
         } else {
             names.clone()
         };
+        read.extend(followed(&names));
         // The settings are read as `run` reads them, so that both mean the same by the same words.
         let scenario = Inputs {
             session: args.session.clone().into_iter().collect(),
@@ -222,8 +230,54 @@ impl Bench {
             counts,
             prepared,
             window: scenario.window.resolve(native, largest, head),
-            strategies: names.into_iter().zip(scenario.strategies).collect(),
+            strategies: scenario.strategies,
+            names,
         })
+    }
+
+    /// Replays the session under a strategy, or under the full history; first under the strategy that it follows.
+    fn replay(
+        &self,
+        spec: Option<&StrategySpec>,
+        observers: Vec<Box<dyn Observer + '_>>,
+    ) -> anyhow::Result<Replay> {
+        let replayed = match spec {
+            Some(spec) => {
+                let spec = self.with_sizes(spec)?;
+                Replayed::Strategy(Box::new(spec.build()?), self.window)
+            }
+            None => Replayed::Full,
+        };
+        let name = CellName {
+            strategy: spec.map_or(FULL, StrategySpec::name).to_owned(),
+            repeat: 0,
+        };
+        let models = Models::offline(&self.counts);
+        Ok(replay_observed(
+            &self.prepared,
+            name,
+            replayed,
+            &models,
+            &NoClock,
+            observers,
+        ))
+    }
+
+    /// The same strategy; one that follows another has the sizes that the other had.
+    fn with_sizes(&self, spec: &StrategySpec) -> anyhow::Result<StrategySpec> {
+        let Some(followed) = spec.follows() else {
+            return Ok(spec.clone());
+        };
+        let leader = self.strategies.iter().find(|it| it.name() == followed);
+        let record = self.replay(leader, Vec::new())?.record;
+        let Some(sizes) = sizes_of(&record) else {
+            let problem = format!(
+                "`{followed}`, which `{}` follows, is not measurable here",
+                spec.name()
+            );
+            return stop(Exit::NothingSelected, problem);
+        };
+        Ok(spec.clone().with_sizes(sizes))
     }
 
     /// Replays the session as far as the call, and looks at what is sent.
@@ -239,24 +293,12 @@ impl Bench {
             let hint = format!("its calls are 0 to {last}");
             return stop_with(Exit::NothingSelected, problem, hint);
         }
-        let spec = strategy.and_then(|name| self.strategies.get(name));
+        let typed = |name| self.names.iter().position(|it| it == name);
+        let spec = strategy.and_then(|name| self.strategies.get(typed(name)?));
         let name = spec.map_or(FULL, StrategySpec::name);
-        let replayed = match spec {
-            Some(spec) => Replayed::Strategy(Box::new(spec.build()?), self.window),
-            None => Replayed::Full,
-        };
         let mut snapshot = None;
-        let replay = replay_observed(
-            &self.prepared,
-            CellName {
-                strategy: name.to_owned(),
-                repeat: 0,
-            },
-            replayed,
-            &Models::offline(&self.counts),
-            &NoClock,
-            vec![Box::new(SnapshotObserver::new(call, &mut snapshot))],
-        );
+        let observer = Box::new(SnapshotObserver::new(call, &mut snapshot));
+        let replay = self.replay(spec, vec![observer])?;
         let early = || early(name, call, &replay.record.end, self.window);
         let snapshot = snapshot.ok_or_else(early)?;
         Ok(Page {
@@ -269,6 +311,20 @@ impl Bench {
             chars,
         })
     }
+}
+
+/// The strategies that these follow and that are not named themselves: a control cuts to the sizes of another.
+fn followed(names: &[String]) -> Vec<String> {
+    let read = |name: &str| StrategySpec::parse(name, &Trigger::always(), &Place::BuiltIn).ok();
+    let named: Vec<StrategySpec> = names.iter().filter_map(|name| read(name)).collect();
+    let is_missing = |name: &&str| {
+        // What is no preset may be that of a file that is named beside it.
+        named.iter().all(|spec| spec.name() != *name) && read(name).is_some()
+    };
+    let leaders = named.iter().filter_map(StrategySpec::follows);
+    let mut leaders: Vec<String> = leaders.filter(is_missing).map(str::to_owned).collect();
+    leaders.dedup();
+    leaders
 }
 
 /// The mistake that the session ends before the call.

@@ -62,8 +62,13 @@ impl Dependencies {
 }
 
 fn lead(record: &CellRecord) -> Lead {
+    sizes_of(record).map_or(Lead::NotMeasurable, Lead::Sizes)
+}
+
+/// The sizes that a strategy had, for one that follows it; `None` where it was not measurable.
+pub(crate) fn sizes_of(record: &CellRecord) -> Option<Sizes> {
     if !record.end.is_measured() {
-        return Lead::NotMeasurable;
+        return None;
     }
     // The size that was sent at each call at which the context was changed. Where the session died at
     // such a call, nothing was sent: the size after the last change.
@@ -72,5 +77,5 @@ fn lead(record: &CellRecord) -> Lead {
         let size = sent.map_or(event.after, |prompt| *prompt - record.fixed_tokens);
         (event.call, size)
     });
-    Lead::Sizes(size.collect())
+    Some(size.collect())
 }

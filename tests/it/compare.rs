@@ -394,6 +394,16 @@ fn answers_of_two_readers_are_never_one_difference() {
 }
 
 #[test]
+fn a_control_that_the_run_added_is_compared_where_it_is_named() {
+    let bench = baselined(10);
+    let said = bench.check(&["compare", "old::ours", "old::tail@ours"], 0, &["facts"]);
+    assert!(said.contains("tail@ours"), "{said}");
+    // Nobody meant it who did not name it.
+    let said = bench.check(&["compare", "old", "old"], 0, &["facts"]);
+    assert!(!said.contains("tail@"), "{said}");
+}
+
+#[test]
 fn another_word_for_a_metric_is_an_error_that_says_its_name() {
     let bench = baselined(10);
     let check = |arguments: &str, says: &str| {

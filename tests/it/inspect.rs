@@ -217,6 +217,23 @@ fn two_strategies_are_compared_at_one_call() {
 }
 
 #[test]
+fn a_control_is_shown_in_the_sizes_of_the_strategy_that_it_follows() {
+    let masking = "observation-masking[clear_results.keep_last=3]";
+    let control = format!("tail@{masking}");
+    let alone = json(&["--strategy", &control, "--at", "15"]);
+    assert_eq!(alone["strategy"], *control);
+    // Beside the strategy it is the same, and no larger.
+    let diff = json(&["--diff", masking, &control, "--at", "15"]);
+    assert_eq!(diff["b"]["prompt_tokens"], alone["prompt_tokens"]);
+    let tokens = |side: &str| diff[side]["prompt_tokens"].as_u64().unwrap();
+    assert!(tokens("b") <= tokens("a"), "{diff}");
+    assert!(tokens("a") < json(&["--at", "15"])["prompt_tokens"].as_u64().unwrap());
+    let (code, _, said) = run(&["--strategy", "tail@nothing"]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("follows `nothing`"), "{said}");
+}
+
+#[test]
 fn two_calls_are_compared_under_one_strategy() {
     let diff = json(&["--diff", "5", "15", "--strategy", "observation-masking"]);
     assert_eq!(
