@@ -189,6 +189,7 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
         Some(one(found, margin, findings.target, family))
     });
     let mut axes: Vec<GatedAxis> = axes.collect();
+    axes.extend(one_sided(findings, sides, rules));
     if findings.unpriced_sessions > 0 {
         doubt_costs(&mut axes, findings.unpriced_sessions, rules);
     }
@@ -227,6 +228,29 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
         axes,
         family,
     }
+}
+
+/// Axes with a margin that one side alone has: nothing says that they are as good as before.
+fn one_sided(findings: &Findings, sides: [&Sample; 2], rules: &Rules) -> Vec<GatedAxis> {
+    let mut found = Vec::new();
+    for axis in Axis::ALL {
+        let Some(margin) = rules.margins.get(axis).filter(|_| findings.axis(axis).is_none()) else {
+            continue;
+        };
+        let side = match sides.map(|side| side.has(axis)) {
+            [false, true] => "the baseline",
+            [true, false] => "the candidate",
+            [true, true] | [false, false] => continue,
+        };
+        found.push(GatedAxis {
+            axis,
+            margin,
+            verdict: Verdict::Inconclusive,
+            reason: Some(format!("{side} has none that could be compared")),
+            sessions_needed: None,
+        });
+    }
+    found
 }
 
 /// Whether a session died in all of enough repeats, and in none before.

@@ -178,6 +178,14 @@ impl Sample {
         }
     }
 
+    /// Whether it has values on an axis.
+    pub(crate) fn has(&self, axis: Axis) -> bool {
+        self.sessions.values().any(|session| {
+            let mut probes = session.probes.values();
+            session.metrics.contains_key(axis.name()) || probes.any(|it| !it.scores(axis).is_empty())
+        })
+    }
+
     /// Facts that were lost before its summariser saw them, and all facts, where that is a large part.
     pub(crate) fn unseen_losses(&self) -> Option<(usize, usize)> {
         let known = self.sessions.values().filter_map(|session| session.unseen);

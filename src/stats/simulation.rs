@@ -322,8 +322,13 @@ fn a_ratio_of_totals_is_wrong_as_rarely_as_promised() {
     for sessions in [6, 12] {
         let one = |seed: u64| {
             let mut draws = Draws::new(seed, "amounts");
-            let mut amount = || 1_000.0 * libm::exp(0.4 * heavy[draws.index(1_024)]);
-            let amounts: Vec<(f64, f64)> = (0..sessions).map(|_| (amount(), amount())).collect();
+            let mut effect = |size: f64| libm::exp(size * heavy[draws.index(1_024)]);
+            // Both sides replay the same session: long ones are long on both.
+            let mut amounts = Vec::new();
+            for _ in 0..sessions {
+                let session = 1_000.0 * effect(0.4);
+                amounts.push((session * effect(0.1), session * effect(0.1)));
+            }
             let ratio = Estimate::of_ratio(&amounts, sessions).unwrap();
             let interval = ratio.confidence_interval.unwrap();
             u32::from(interval.lower_bound > 1.0 || interval.upper_bound < 1.0)

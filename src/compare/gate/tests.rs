@@ -344,3 +344,22 @@ fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
     lucky.permuted = Some(0.001);
     assert_eq!(of(&lucky), Regressed);
 }
+
+#[test]
+fn what_one_side_alone_has_is_never_as_good_as_before() {
+    let (old, mut new) = (sample(), sample());
+    for session in new.sessions.values_mut() {
+        session.metrics.insert("bill".to_owned(), vec![1.0]);
+    }
+    let of = |old: &Sample, new: &Sample| {
+        let comparison = judge(old, new, &rule(Target::Suite, Chance::Nowhere));
+        let gated = gate(&comparison, [old, new], &Rules::default(), 1);
+        let bill = gated.axes.iter().find(|gated| gated.axis == Axis::Bill).cloned();
+        (gated.verdict, bill.and_then(|bill| bill.reason).unwrap_or_default())
+    };
+    let (verdict, reason) = of(&old, &new);
+    assert_eq!(verdict, Verdict::Inconclusive);
+    assert_eq!(reason, "the baseline has none that could be compared");
+    assert_eq!(of(&new, &old).1, "the candidate has none that could be compared");
+    assert_eq!(of(&old, &old).0, Verdict::NonInferior);
+}
