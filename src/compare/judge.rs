@@ -27,7 +27,7 @@ pub const LEVEL: f64 = 0.05;
 const UNGATED_MARGIN: f64 = 0.02;
 
 /// Values closer to 0 than this are 0: numbers that went through a file may differ in the last bit.
-const NOTHING: f64 = 1e-9;
+pub(super) const NOTHING: f64 = 1e-9;
 
 /// About what a judgement speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -815,12 +815,13 @@ impl AxisFinding {
         let is_shown = is_exact || self.adjusted_p.is_some_and(|p| p <= LEVEL);
         let is_better = is_shown && bounds.interval_lower > 0.0;
         let is_worse = is_shown && bounds.interval_upper < 0.0;
-        let is_large = self.axis == Axis::Bill || bounds.difference.abs() > self.margin;
-        let is_not_worse = bounds.lower >= -self.margin;
+        let margin = self.margin + NOTHING;
+        let is_large = self.axis == Axis::Bill || bounds.difference.abs() > margin;
+        let is_not_worse = bounds.lower >= -margin;
         match (is_better, is_worse) {
             (true, _) if is_large => State::Better,
             (_, true) if is_large => State::Worse,
-            _ if is_not_worse && bounds.upper <= self.margin => State::Same,
+            _ if is_not_worse && bounds.upper <= margin => State::Same,
             (true, _) => State::Better,
             (_, true) => State::Worse,
             _ if is_not_worse => State::NotWorse,

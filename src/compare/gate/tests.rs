@@ -329,6 +329,9 @@ fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
     assert_eq!(exact(-0.001, 0.0), Regressed);
     assert_eq!(exact(-0.04, 0.05), NonInferior);
     assert_eq!(exact(-0.06, 0.05), Regressed);
+    // Exactly the margin is within it, in spite of rounding.
+    assert_eq!(exact(1.0 - 1.02, 0.02), NonInferior);
+    assert_eq!(exact(1.02 - 1.0, 0.02), NonInferior);
     assert_eq!(exact(0.06, 0.05), Improved);
     // Among many comparisons each must be surer.
     let worse = around(-0.10, 0.19, 20);
