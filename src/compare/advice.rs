@@ -16,7 +16,7 @@ use super::{Axis, Line, Margins, Sample, judge};
 use crate::naming::{base_name, short_name};
 use crate::stats::multiple::holm;
 use crate::stats::paired::FEWEST_SESSIONS;
-use crate::stats::power;
+use crate::stats::power::sessions_needed;
 
 mod words;
 
@@ -382,7 +382,7 @@ impl Case<'_> {
         let mut needed = vec![FEWEST_SESSIONS];
         let not_worse = |found: &AxisFinding| {
             let distance = found.margin + found.difference();
-            power::sessions_needed(found.bounds?.deviation?, distance)
+            sessions_needed(found.bounds?.deviation?, distance)
         };
         let open = |three: &Three| {
             let quality = three.quality().into_iter().flatten();
@@ -661,5 +661,7 @@ fn p_of_control(case: &Case<'_>) -> f64 {
     (2.0 * smallest).min(1.0)
 }
 
+#[cfg(test)]
+mod power;
 #[cfg(test)]
 mod tests;

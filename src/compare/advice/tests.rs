@@ -5,12 +5,11 @@ use crate::compare::judge::tests::billed;
 use crate::compare::{Findings, of_pair};
 use crate::record::ModelEntry;
 use crate::record::words::ModelKind;
-use crate::stats::draw::Draws;
 
 /// Sessions of a world: doing nothing costs about $10 in each, some more than in others.
 const SESSIONS: usize = 12;
 
-fn bill_of(at: usize) -> f64 {
+pub(super) fn bill_of(at: usize) -> f64 {
     10.0 + (at * 7 % 5) as f64 * 0.4
 }
 
@@ -29,7 +28,7 @@ fn wave(at: usize, size: f64) -> f64 {
 }
 
 /// A strategy with its control, both as shares of doing nothing.
-fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f64)) -> Row {
+pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f64)) -> Row {
     Row {
         sample: sample(name, sessions, own.0, own.1),
         control: Some(sample(
@@ -46,7 +45,7 @@ fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f64)) -> Row
     }
 }
 
-fn world(sessions: usize, fits: bool, rows: Vec<Row>) -> Rows {
+pub(super) fn world(sessions: usize, fits: bool, rows: Vec<Row>) -> Rows {
     let nothing = billed(
         "none",
         &(0..sessions).map(bill_of).collect::<Vec<_>>(),
@@ -433,55 +432,6 @@ fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
         metrics.remove("bill");
     });
     check(&rows, Answer::Keep, &["its bill is not known"]);
-}
-
-/// Strategies whose bill and facts are noise around those of doing nothing.
-fn noise(seed: u64, strategies: usize, shift: f64) -> Rows {
-    let mut draws = Draws::new(seed, "worlds");
-    let mut normal = || {
-        let sum: f64 = (0..12).map(|_| draws.index(1_000) as f64 / 1_000.0).sum();
-        sum - 6.0
-    };
-    let mut noisy = |name: &str| {
-        let bills: Vec<f64> = (0..SESSIONS)
-            .map(|at| bill_of(at) * (1.0 - shift + 0.08 * normal()))
-            .collect();
-        let facts: Vec<f64> = (0..SESSIONS)
-            .map(|_| (0.9 + 0.05 * normal()).clamp(0.0, 1.0))
-            .collect();
-        billed(name, &bills, &facts)
-    };
-    let rows = (0..strategies).map(|at| Row {
-        sample: noisy(&format!("s{at}")),
-        control: Some(noisy(&format!("tail@s{at}"))),
-        ..row("x", SESSIONS, (1.0, 1.0), (1.0, 1.0))
-    });
-    let mut world = world(SESSIONS, true, rows.collect());
-    for session in world.nothing.sample.sessions.values_mut() {
-        session
-            .probes
-            .values_mut()
-            .for_each(|it| it.survival = vec![0.9]);
-        session.metrics.insert("actions".to_owned(), vec![0.9]);
-    }
-    world
-}
-
-#[test]
-fn noise_is_recommended_in_no_more_than_17_of_200_runs() {
-    let used = |strategies, shift| {
-        let runs = (0..200).map(|seed| noise(seed, strategies, shift));
-        runs.filter(|world| !world.contenders(&world.cases()).1.is_empty())
-            .count()
-    };
-    // Seven of pure noise; seven that save and do not beat their control; one of them and its twin.
-    for (strategies, shift) in [(7, 0.0), (7, 0.1), (1, 0.1)] {
-        let used = used(strategies, shift);
-        assert!(
-            used <= 17,
-            "{used} of 200 with {strategies} strategies and {shift}"
-        );
-    }
 }
 
 #[test]
