@@ -17,7 +17,6 @@ use super::{
 use crate::compare::judge;
 use crate::compare::sweep::{
     Choice, Confirmation, Objective, Sweep, Trial, better_half, broken, judge as judge_settings,
-    measured,
 };
 use crate::compare::{Axis as Measured, ComparedRun, Margins, Rule};
 use crate::record::journal::{Journal, Run, write_whole};
@@ -32,11 +31,13 @@ use crate::stop::StopToken;
 use crate::strategy::StrategySpec;
 
 mod grid;
+mod kept;
 mod next;
 mod part;
 mod preset;
 
 use grid::Axis;
+use kept::{KeptMetric, unmeasured};
 
 /// What can be kept.
 const KEEPABLE: [&str; 3] = ["facts", "actions", "answers"];
@@ -46,9 +47,6 @@ const SAVABLE: [&str; 2] = ["bill", "tokens"];
 
 /// Of these, the ones that need no answer to a question.
 const UNANSWERED: [&str; 2] = ["facts", "actions"];
-
-/// What is kept unasked, the most telling first: the first that was measured is taken.
-const KEPT: [Measured; 3] = [Measured::Answers, Measured::Facts, Measured::Actions];
 
 /// Arguments of `proctor sweep`.
 #[derive(Debug, clap::Args)]
@@ -272,63 +270,6 @@ impl Args {
     fn saved(&self) -> Measured {
         Measured::named(&self.saves).unwrap_or(Measured::Bill)
     }
-}
-
-/// What is kept, and why it is this where nobody named it.
-struct KeptMetric {
-    axis: Measured,
-    reason: Option<String>,
-}
-
-impl KeptMetric {
-    /// What was named; else the first of [`KEPT`] that was measured.
-    fn of(args: &Args, tried: &[Trial], sessions: &[String]) -> Self {
-        if let Some(typed) = &args.keeps {
-            return Self {
-                axis: Measured::named(typed).unwrap_or(Measured::Facts),
-                reason: None,
-            };
-        }
-        let found = measured(tried, sessions, &KEPT).first().copied();
-        let missing = KEPT.iter().take_while(|axis| Some(**axis) != found);
-        let missing: Vec<&str> = missing.map(|axis| axis.name()).collect();
-        let reason = match (found, missing.as_slice()) {
-            (None | Some(_), []) => None,
-            (None, _) => Some("nothing was measured".to_owned()),
-            (Some(_), missing) => Some(format!("not measured: {}", missing.join(", "))),
-        };
-        Self {
-            axis: found.unwrap_or(Measured::Facts),
-            // Without a reader there are no answers to speak of.
-            reason: reason.filter(|_| found != Some(Measured::Facts)),
-        }
-    }
-}
-
-/// The error where what was named was not measured, though others were.
-fn unmeasured(
-    args: &Args,
-    kept: &KeptMetric,
-    tried: &[Trial],
-    sessions: &[String],
-) -> Option<CliError> {
-    args.keeps.as_ref()?;
-    if !measured(tried, sessions, &[kept.axis]).is_empty() {
-        return None;
-    }
-    let others: Vec<&str> = measured(tried, sessions, &KEPT)
-        .into_iter()
-        .map(Measured::name)
-        .collect();
-    let problem = format!("`--keeps {}` was not measured on these sessions", kept.axis);
-    let error = CliError::new(Exit::NothingSelected, problem);
-    Some(match others.first() {
-        None => error,
-        Some(first) => error.with_hint(format!(
-            "measured: {}; write `--keeps {first}`, or leave the flag out",
-            others.join(", ")
-        )),
-    })
 }
 
 /// Tries each choice that is not the default beside the default, on the sessions that did not choose it.

@@ -18,7 +18,12 @@ use crate::stats::multiple::holm;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::power::sessions_needed;
 
+mod avoid;
+mod case;
+mod obstacle;
 mod words;
+
+use case::{Case, Three, is_above, p_of_control, p_of_nothing};
 
 /// The first sentence of the advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
@@ -219,194 +224,6 @@ pub(crate) struct Rows {
     pub(crate) rows: Vec<Row>,
     /// How they are judged.
     pub(crate) rule: Rule,
-}
-
-/// The three axes that decide, candidate against a baseline.
-struct Three {
-    bill: Option<AxisFinding>,
-    kept: Option<AxisFinding>,
-    actions: Option<AxisFinding>,
-}
-
-impl Three {
-    fn of(pairs: &Pairs<'_>, rule: &Rule) -> Self {
-        let answers = pairs.judge(Axis::Answers, rule);
-        let answers = answers.filter(|it| it.state != State::NotComparable);
-        Self {
-            bill: pairs.judge(Axis::Bill, rule),
-            kept: answers.or_else(|| pairs.judge(Axis::Facts, rule)),
-            actions: pairs.judge(Axis::Actions, rule),
-        }
-    }
-
-    fn between(baseline: &Sample, candidate: &Sample, rule: &Rule) -> Self {
-        Self::of(&Pairs::of(baseline, candidate), rule)
-    }
-
-    fn all(&self) -> impl Iterator<Item = &AxisFinding> {
-        [&self.bill, &self.kept, &self.actions]
-            .into_iter()
-            .flatten()
-    }
-
-    /// What is kept, and actions.
-    fn quality(&self) -> [Option<&AxisFinding>; 2] {
-        [self.kept.as_ref(), self.actions.as_ref()]
-    }
-
-    /// Whether no loss of quality beyond the margin is left open.
-    fn keeps(&self) -> bool {
-        let is_kept = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state.is_not_worse());
-        self.quality().iter().all(is_kept)
-    }
-
-    /// The same by the estimates alone.
-    fn seems_to_keep(&self) -> bool {
-        let seems = |it: &Option<&AxisFinding>| {
-            it.is_some_and(|it| it.state != State::NotComparable && it.difference() >= -it.margin)
-        };
-        self.quality().iter().all(seems)
-    }
-
-    fn is_same(&self) -> bool {
-        let is_same = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state == State::Same);
-        self.quality().iter().all(is_same)
-    }
-
-    /// Shown to be better on one axis and not worse on the others, each by itself.
-    fn dominates(&self) -> bool {
-        let all = [
-            self.bill.as_ref(),
-            self.kept.as_ref(),
-            self.actions.as_ref(),
-        ];
-        let is_held = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state.is_not_worse());
-        all.iter().all(is_held) && self.all().any(|it| it.state == State::Better)
-    }
-
-    fn differences(&self) -> Vec<Difference> {
-        self.all().map(Difference::from).collect()
-    }
-}
-
-/// Whether a difference is shown to be above 0, the level of its test apart.
-fn is_above(found: Option<&AxisFinding>) -> bool {
-    found.is_some_and(|it| {
-        let above = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
-        above && it.state != State::NotComparable && it.turning_cluster().is_none()
-    })
-}
-
-/// The p value of a difference in the good direction.
-fn p_of(found: Option<&AxisFinding>) -> f64 {
-    let known = found.filter(|it| it.state != State::NotComparable);
-    known.map_or(1.0, AxisFinding::one_sided_p)
-}
-
-/// A row that is sound, judged.
-struct Case<'a> {
-    row: &'a Row,
-    total: Option<f64>,
-    /// Against doing nothing, where that completes in six independent sessions and more.
-    nothing: Option<Three>,
-    control: Option<Three>,
-    /// Where doing nothing is no choice: whether nothing cheaper keeps as much, and the row that does.
-    cheaper: Option<String>,
-    p: [f64; 2],
-    adjusted_p: f64,
-}
-
-impl Case<'_> {
-    /// Whether it beats doing nothing, the level of the test apart.
-    fn beats_nothing(&self) -> bool {
-        match &self.nothing {
-            Some(three) => is_above(three.bill.as_ref()) && three.keeps(),
-            None => self.cheaper.is_none(),
-        }
-    }
-
-    /// Whether it beats its control, likewise.
-    fn beats_control(&self) -> bool {
-        let Some(three) = &self.control else {
-            return self.row.is_control();
-        };
-        let better = three.quality().into_iter().any(is_above);
-        let is_cheaper = three.is_same() && is_above(three.bill.as_ref());
-        three.keeps() && (better || is_cheaper)
-    }
-
-    fn is_shown(&self) -> bool {
-        self.adjusted_p <= LEVEL && self.beats_nothing() && self.beats_control()
-    }
-
-    /// Whether it is shown to be cheaper than doing nothing, and to keep less than that by more than the margin:
-    /// the axes on which it does.
-    fn given_up(&self) -> Vec<&AxisFinding> {
-        let Some(three) = &self.nothing else {
-            return Vec::new();
-        };
-        let is_cheaper = three
-            .bill
-            .as_ref()
-            .is_some_and(|it| it.state == State::Better);
-        let lost = three.quality().into_iter().flatten();
-        let lost = lost.filter(|it| it.state == State::Worse && it.difference() < -it.margin);
-        lost.filter(|_| is_cheaper).collect()
-    }
-
-    /// Whether it meets every condition by its estimates, and no single session turns one.
-    fn is_ahead(&self) -> bool {
-        let is_up = |found: Option<&AxisFinding>, least: f64| {
-            found.is_some_and(|it| {
-                let is_known = it.state != State::NotComparable && it.difference() > least;
-                is_known && it.turning_cluster().is_none()
-            })
-        };
-        let beats_nothing = match &self.nothing {
-            Some(three) => is_up(three.bill.as_ref(), 0.0) && three.seems_to_keep(),
-            None => self.cheaper.is_none(),
-        };
-        let Some(three) = &self.control else {
-            return beats_nothing && self.row.is_control();
-        };
-        let better = three
-            .quality()
-            .into_iter()
-            .any(|it| is_up(it, it.map_or(0.0, |it| it.margin)));
-        let is_cheaper = is_up(three.bill.as_ref(), 0.0);
-        beats_nothing && three.seems_to_keep() && (better || is_cheaper)
-    }
-
-    /// How many sessions would show it, one of so many strategies.
-    fn sessions_needed(&self, strategies: usize) -> Option<usize> {
-        let mut needed = vec![FEWEST_SESSIONS];
-        let not_worse = |found: &AxisFinding| {
-            let distance = found.margin + found.difference();
-            sessions_needed(found.bounds?.deviation?, distance)
-        };
-        let open = |three: &Three| {
-            let quality = three.quality().into_iter().flatten();
-            let open = quality.filter(|it| !it.state.is_not_worse());
-            open.map(not_worse).collect::<Option<Vec<usize>>>()
-        };
-        if let Some(three) = &self.nothing {
-            let bill = three.bill.as_ref()?;
-            needed.push(bill.sessions_needed(bill.difference(), strategies)?);
-            needed.extend(open(three)?);
-        }
-        if let Some(three) = &self.control {
-            let of = |found: &AxisFinding| found.sessions_needed(found.difference(), strategies);
-            let quality = three.quality().into_iter().flatten().filter_map(of).min();
-            let bill = three
-                .bill
-                .as_ref()
-                .and_then(of)
-                .filter(|_| three.seems_to_keep());
-            needed.push(quality.or(bill)?);
-            needed.extend(open(three)?);
-        }
-        needed.into_iter().max()
-    }
 }
 
 impl Rows {
@@ -633,32 +450,6 @@ impl Rows {
         };
         case.control.as_ref().is_some_and(is_equal)
     }
-}
-
-/// p of the bill against doing nothing. Where that is no choice, a row that nothing cheaper keeps up with needs
-/// no test.
-fn p_of_nothing(case: &Case<'_>) -> f64 {
-    match &case.nothing {
-        Some(three) => p_of(three.bill.as_ref()),
-        None if case.cheaper.is_none() => 0.0,
-        None => 1.0,
-    }
-}
-
-/// p against the control: the smaller of what is kept and actions, twice; where both are the same, that of the
-/// bill, twice. A tail that is a strategy has no control.
-fn p_of_control(case: &Case<'_>) -> f64 {
-    let Some(three) = &case.control else {
-        return if case.row.is_control() { 0.0 } else { 1.0 };
-    };
-    let quality = three.quality().map(p_of);
-    let is_better = three.quality().into_iter().any(is_above);
-    let smallest = if three.is_same() && !is_better {
-        p_of(three.bill.as_ref())
-    } else {
-        quality[0].min(quality[1])
-    };
-    (2.0 * smallest).min(1.0)
 }
 
 #[cfg(test)]

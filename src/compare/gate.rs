@@ -236,7 +236,11 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
 fn one_sided(findings: &Findings, sides: [&Sample; 2], rules: &Rules) -> Vec<GatedAxis> {
     let mut found = Vec::new();
     for axis in Axis::ALL {
-        let Some(margin) = rules.margins.get(axis).filter(|_| findings.axis(axis).is_none()) else {
+        let Some(margin) = rules
+            .margins
+            .get(axis)
+            .filter(|_| findings.axis(axis).is_none())
+        else {
             continue;
         };
         let side = match sides.map(|side| side.has(axis)) {

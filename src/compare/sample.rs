@@ -182,7 +182,8 @@ impl Sample {
     pub(crate) fn has(&self, axis: Axis) -> bool {
         self.sessions.values().any(|session| {
             let mut probes = session.probes.values();
-            session.metrics.contains_key(axis.name()) || probes.any(|it| !it.scores(axis).is_empty())
+            session.metrics.contains_key(axis.name())
+                || probes.any(|it| !it.scores(axis).is_empty())
         })
     }
 

@@ -31,6 +31,12 @@ use lease::Lease;
 #[cfg(feature = "http")]
 pub(crate) use lines::{append as append_lines, read as read_lines};
 
+/// What a folder holds.
+#[rustfmt::skip]
+const FILES: [&str; 10] = [
+    MANIFEST, CELLS, TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS, SOURCES, SHARD, lease::LEASE, merge::CASSETTE,
+];
+
 /// Name of the manifest in its folder.
 pub const MANIFEST: &str = "run.json";
 /// Name of the journal in its folder.
@@ -83,22 +89,12 @@ impl Journal {
         refuse_another_run(folder, manifest)?;
         let (lock, is_locked) = lock(folder)?;
         // On a shared folder a lock may do nothing, or not be known.
-        let names = [SHARD, lease::LEASE];
-        let is_shared = names.iter().any(|name| folder.join(name).exists());
+        let is_shared = [SHARD, lease::LEASE]
+            .iter()
+            .any(|name| folder.join(name).exists());
         let lease = (is_shared || !is_locked).then(|| Lease::take(folder));
         let lease = lease.transpose()?;
-        for name in [
-            MANIFEST,
-            CELLS,
-            TIMINGS,
-            CALL_TIMES,
-            VERDICTS,
-            CALIBRATIONS,
-            SOURCES,
-            SHARD,
-            lease::LEASE,
-            merge::CASSETTE,
-        ] {
+        for name in FILES {
             files::remove_unfinished(&folder.join(name));
         }
         // Between the first look and the lock another process may have begun a run here.

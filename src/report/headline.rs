@@ -2,7 +2,7 @@
 //! a newcomer's words.
 
 use crate::naming::short_name;
-use crate::report::{Cell, Column, Controls, Report, Role, Row, Value, display};
+use crate::report::{Cell, Column, Controls, Report, Role, Row, Value, display, escape};
 
 /// A column of the comparison.
 pub(super) struct Headline {
@@ -153,5 +153,28 @@ pub(super) fn label(name: &str) -> String {
         short + " (control)"
     } else {
         short
+    }
+}
+
+/// Each control that the verdict quotes, behind its strategy.
+pub(super) fn with_controls<'a>(report: &'a Report, rows: Vec<&'a Row>) -> Vec<&'a Row> {
+    let mut all = Vec::new();
+    for row in rows {
+        all.push(row);
+        let control = format!("tail@{}", row.name);
+        let mut controls = report.quoted_controls.iter();
+        all.extend(controls.find(|it| it.name == control));
+    }
+    all
+}
+
+/// The short name of a row; a control that the run added stands indented.
+pub(super) fn row_label(report: &Report, row: &Row) -> String {
+    let name = escape::plain(&row.name);
+    let mut controls = report.quoted_controls.iter();
+    if controls.any(|control| control.name == row.name) {
+        "  its control tail@…".to_owned()
+    } else {
+        label(&name)
     }
 }

@@ -46,9 +46,7 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     let section = |id: &str| report.section(id).map(tables::view);
     let verdict = report.verdict.as_ref().map(|verdict| {
         let lines = verdict.lines().into_iter();
-        let lines: Vec<Json> = lines
-            .map(|line| json!({ "text": line.text }))
-            .collect();
+        let lines: Vec<Json> = lines.map(|line| json!({ "text": line.text })).collect();
         let trust = format!("{} {}", report.totals, report.trust);
         json!({ "lines": lines, "trust": trust.trim_start() })
     });

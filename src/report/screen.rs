@@ -7,7 +7,8 @@ use crate::compare::Line;
 use crate::compare::advice::Verdict;
 use crate::record::words::ModelKind;
 use crate::report::headline::{
-    self, HEADLINES, Headline, OnScreen, WIDE, is_control, kept, label, short_value,
+    self, HEADLINES, Headline, OnScreen, WIDE, is_control, kept, label, row_label, short_value,
+    with_controls,
 };
 use crate::report::layout::{self, wrap};
 use crate::report::terminal::{Style, Terminal};
@@ -534,29 +535,6 @@ fn chosen<'a>(
     order.sort_unstable();
     let left_out = rows.len() - order.len();
     (order.into_iter().map(|at| rows[at]).collect(), left_out)
-}
-
-/// Each control that the verdict quotes, behind its strategy.
-fn with_controls<'a>(report: &'a Report, rows: Vec<&'a Row>) -> Vec<&'a Row> {
-    let mut all = Vec::new();
-    for row in rows {
-        all.push(row);
-        let control = format!("tail@{}", row.name);
-        let mut controls = report.quoted_controls.iter();
-        all.extend(controls.find(|it| it.name == control));
-    }
-    all
-}
-
-/// The short name of a row; a control that the run added stands indented.
-fn row_label(report: &Report, row: &Row) -> String {
-    let name = escape::plain(&row.name);
-    let mut controls = report.quoted_controls.iter();
-    if controls.any(|control| control.name == row.name) {
-        format!("{INDENT}its control tail@…")
-    } else {
-        label(&name)
-    }
 }
 
 /// Why a row shows no numbers.

@@ -4,6 +4,9 @@
 use rayon::prelude::*;
 
 use super::tests::{bill_of, row, world};
+use std::fmt::Write as _;
+use std::io::Write as _;
+
 use super::*;
 use crate::compare::gate::{Rules, Verdict as Gated, gate};
 use crate::compare::judge::tests::billed;
@@ -224,10 +227,10 @@ fn noise_is_recommended_in_no_more_than_17_of_200_runs_and_a_clear_winner_is_fou
 }
 
 /// Prints the head of a table: columns of words on the left of those of numbers.
-fn print_head(words: &[&str], numbers: &[&str]) {
-    println!("\n| {} |", [words, numbers].concat().join(" | "));
+fn print_head(out: &mut String, words: &[&str], numbers: &[&str]) {
+    let _ = writeln!(out, "\n| {} |", [words, numbers].concat().join(" | "));
     let [left, right] = [":--|".repeat(words.len()), "--:|".repeat(numbers.len())];
-    println!("|{left}{right}");
+    let _ = writeln!(out, "|{left}{right}");
 }
 
 /// A share of runs in percent.
@@ -236,7 +239,7 @@ fn share(count: usize, runs: u64) -> String {
 }
 
 /// Recommendations by what is true of the strategies, for facts and actions as one number and as two.
-fn print_advice() {
+fn print_advice(out: &mut String) {
     let numbers = [
         "sessions",
         "spread",
@@ -246,7 +249,7 @@ fn print_advice() {
         "*use*, one",
         "*use*, two",
     ];
-    print_head(&["strategies"], &numbers);
+    print_head(out, &["strategies"], &numbers);
     let winner = "1, and 6 of chance";
     for (strategies, truths, sessions, spread) in [
         ("7", vec![NOISE; 7], 12, SPREAD),
@@ -270,7 +273,8 @@ fn print_advice() {
             };
             share(used(RUNS, drawn, &truths), RUNS)
         });
-        println!(
+        let _ = writeln!(
+            out,
             "| {strategies} | {sessions} | {} | {} |",
             numbers.join(" | "),
             used.join(" | ")
@@ -279,9 +283,9 @@ fn print_advice() {
 }
 
 /// Gates that fail by how much a bill grows, with 6, 8, 12 and 20 sessions.
-fn print_growth() {
+fn print_growth(out: &mut String) {
     let numbers = ["spread", "+1 %", "+2 %", "+3 %", "+5 %", "+10 %"];
-    print_head(&["about the", "the bill grows"], &numbers);
+    print_head(out, &["about the", "the bill grows"], &numbers);
     for (target, spread, runs) in [
         (Target::Suite, 0.0, RUNS_OF_A_SUITE),
         (Target::Population, 0.0, RUNS),
@@ -298,14 +302,15 @@ fn print_growth() {
                 counts.map(|count| share(count, runs)).join(" · ")
             });
             let (spread, rates) = (percent(spread), rates.join(" | "));
-            println!("| {} | {place} | {spread} | {rates} |", target.name());
+            let _ = writeln!(out, "| {} | {place} | {spread} | {rates} |", target.name());
         }
     }
 }
 
 /// Of 200 gates of a program against itself, those that fail.
-fn print_against_itself() {
+fn print_against_itself(out: &mut String) {
     print_head(
+        out,
         &[],
         &["sessions", "spread", "bill, facts, actions", "and answers"],
     );
@@ -313,7 +318,8 @@ fn print_against_itself() {
         for spread in [SPREAD / 2.0, SPREAD] {
             let failed =
                 [false, true].map(|has_reader| failed_against_itself(sessions, spread, has_reader));
-            println!(
+            let _ = writeln!(
+                out,
                 "| {sessions} | {} | {} | {} |",
                 percent(spread),
                 failed[0],
@@ -326,7 +332,9 @@ fn print_against_itself() {
 #[test]
 #[ignore = "prints tables: `scripts/power`"]
 fn prints_the_tables_of_comparing() {
-    print_advice();
-    print_growth();
-    print_against_itself();
+    let mut out = String::new();
+    print_advice(&mut out);
+    print_growth(&mut out);
+    print_against_itself(&mut out);
+    std::io::stdout().write_all(out.as_bytes()).unwrap();
 }

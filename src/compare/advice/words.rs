@@ -1,7 +1,7 @@
 //! The sentences of an advice.
 
 use super::*;
-use crate::compare::words::{deciding_words, points};
+use crate::compare::words::points;
 use crate::units::many;
 
 /// Strategies to avoid that are named one by one; the others are counted.
@@ -105,14 +105,14 @@ impl Rows {
     }
 
     /// What doing nothing costs, in the sessions in which it is a choice, and in all where it is none.
-    fn nothing_costs(&self) -> Option<f64> {
+    pub(super) fn nothing_costs(&self) -> Option<f64> {
         let fits = |id: &str| self.nothing.fits.contains(id);
         let all = self.fitting() < FEWEST_SESSIONS;
         self.total(&self.nothing.sample, |id| all || fits(id))
     }
 
     /// What a case saves of that.
-    fn saves(&self, case: &Case<'_>) -> Option<f64> {
+    pub(super) fn saves(&self, case: &Case<'_>) -> Option<f64> {
         let fits = |id: &str| self.nothing.fits.contains(id);
         let all = self.fitting() < FEWEST_SESSIONS;
         let own = self.total(&case.row.sample, |id| all || fits(id))?;
@@ -470,8 +470,11 @@ impl Rows {
     pub(crate) fn turn(&self, verdict: &Verdict, at: &str, other: &Self) -> Option<String> {
         let (contenders, _) = other.contenders(&other.cases());
         let used = |contenders: &[Contender]| -> Vec<String> {
-            let used = contenders.iter().filter(|contender| contender.is_recommended);
-            used.map(|contender| short_name(&contender.strategy)).collect()
+            let used = contenders
+                .iter()
+                .filter(|contender| contender.is_recommended);
+            used.map(|contender| short_name(&contender.strategy))
+                .collect()
         };
         let (before, after) = (used(&verdict.contenders), used(&contenders));
         if let Some(lost) = before.iter().find(|name| !after.contains(name)) {
@@ -489,7 +492,10 @@ impl Rows {
             let name = short_name(row.name());
             changes.then(|| match after > 0.0 {
                 true => format!("{at} {name} saves {} %", percent(after)),
-                false => format!("{at} {name} costs {} % more than full history", percent(after)),
+                false => format!(
+                    "{at} {name} costs {} % more than full history",
+                    percent(after)
+                ),
             })
         })
     }
@@ -498,205 +504,6 @@ impl Rows {
     fn share_saved(&self, row: &Row) -> Option<f64> {
         let total = |sample| self.total(sample, |_| true);
         Some(1.0 - total(&row.sample)? / total(&self.nothing.sample)?)
-    }
-
-    /// Why a case is not recommended, in a clause.
-    pub(super) fn obstacle(
-        &self,
-        case: &Case<'_>,
-        dominator: Option<(String, AxisFinding)>,
-        strategies: usize,
-    ) -> String {
-        if self.clusters < FEWEST_SESSIONS {
-            return format!("fewer than {FEWEST_SESSIONS} sessions decide nothing");
-        }
-        if let Some(three) = &case.nothing {
-            if let Some(why) = bill_obstacle(three.bill.as_ref(), strategies) {
-                return why;
-            }
-            if let Some(why) = loss(three, "doing nothing") {
-                return why;
-            }
-        }
-        if let Some(other) = &case.cheaper {
-            return format!("{} costs less and keeps as much", short_name(other));
-        }
-        if !case.beats_control() {
-            return self.control_obstacle(case, strategies);
-        }
-        if case.adjusted_p > LEVEL {
-            let findings = [&case.nothing, &case.control]
-                .into_iter()
-                .flatten()
-                .flat_map(Three::all);
-            let differing = findings
-                .filter(|it| it.difference() > 0.0)
-                .map(AxisFinding::differing)
-                .min()
-                .unwrap_or(0);
-            let least = least_differing(strategies);
-            return if differing < least {
-                format!(
-                    "{} judged, so {least} sessions that differ are the least that can show it, and {differing} do",
-                    many(strategies, "strategy is", "strategies are")
-                )
-            } else {
-                format!(
-                    "among {strategies} strategies it may be chance (p {:.2})",
-                    case.adjusted_p
-                )
-            };
-        }
-        match dominator {
-            Some((other, better)) => format!(
-                "{} is better on {} and not worse on the others",
-                short_name(&other),
-                better.in_words()
-            ),
-            None => "it is not shown".to_owned(),
-        }
-    }
-
-    fn control_obstacle(&self, case: &Case<'_>, strategies: usize) -> String {
-        let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
-            return "this run has no controls at equal budget (`controls = false`)".to_owned();
-        };
-        let name = short_name(&control.strategy);
-        if three
-            .all()
-            .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
-        {
-            return format!("it does the same as its control {name}");
-        }
-        if let Some(why) = unknowable(three) {
-            return why;
-        }
-        let lost: Vec<String> = three
-            .quality()
-            .into_iter()
-            .flatten()
-            .filter(|it| it.state == State::Worse)
-            .map(AxisFinding::in_words)
-            .collect();
-        if !lost.is_empty() {
-            return format!("it loses to its control {name} on {}", listed(&lost));
-        }
-        let words = deciding_words(three.all());
-        let reason = three
-            .quality()
-            .into_iter()
-            .flatten()
-            .find_map(|it| it.why_not_shown(strategies));
-        let turning = three.quality().into_iter().flatten().find_map(|it| {
-            let is_up = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
-            it.turning_cluster().filter(|_| is_up)
-        });
-        let reason = turning
-            .map(|session| format!("{session} alone makes the difference"))
-            .or(reason);
-        let reason = reason.map_or_else(String::new, |why| format!(" ({why})"));
-        format!("it is not shown to beat its control {name}: {words}{reason}")
-    }
-
-    /// The strategies to avoid, the worst first.
-    pub(super) fn avoid(&self, cases: &[Case<'_>], recommended: &[usize]) -> Vec<Avoid> {
-        let mut found = Vec::new();
-        for (at, case) in cases.iter().enumerate().rev() {
-            if recommended.contains(&at) {
-                continue;
-            }
-            found.extend(self.why_avoid(case).map(|why| Avoid {
-                strategy: case.row.name().to_owned(),
-                why,
-                is_broken: false,
-            }));
-        }
-        let broken = self.rows.iter().filter_map(|row| {
-            Some(Avoid {
-                strategy: row.name().to_owned(),
-                why: row.broken.clone()?,
-                is_broken: true,
-            })
-        });
-        found.extend(broken);
-        found
-    }
-
-    fn why_avoid(&self, case: &Case<'_>) -> Option<String> {
-        let margin = self.rule.margins.get(Axis::Bill).unwrap_or_default();
-        let bill = case.nothing.as_ref().and_then(|it| it.bill.as_ref());
-        let is_dearer = bill.is_some_and(|bill| {
-            let is_shown = bill.bounds.is_some_and(|it| it.interval_upper < 0.0);
-            is_shown && bill.difference() < -margin
-        });
-        if is_dearer || self.is_dearer_everywhere(case, margin) {
-            return Some(self.dearer(case));
-        }
-        if let Some((lost, of)) = case.row.sample.unseen_losses() {
-            return Some(format!(
-                "{lost} of {of} facts are lost before its summariser sees them"
-            ));
-        }
-        if self.clusters < FEWEST_SESSIONS {
-            return None;
-        }
-        let (other, better) = self.dominator(case)?;
-        if better.difference() < better.margin {
-            return None;
-        }
-        let own = self.saves(case).is_some_and(|saved| saved < 0.0);
-        let dearer = if own && case.nothing.is_none() {
-            self.dearer(case) + "; "
-        } else {
-            String::new()
-        };
-        Some(format!(
-            "{dearer}{} is no worse on any axis, and better on {}",
-            short_name(&other),
-            better.in_words()
-        ))
-    }
-
-    /// Whether it costs more than doing nothing in every session, of few: exact at any number.
-    fn is_dearer_everywhere(&self, case: &Case<'_>, margin: f64) -> bool {
-        let sessions = &self.nothing.sample.sessions;
-        let is_dearer = |id: &String| {
-            let of = |sample| self.total(sample, |other| other == id);
-            let pair = of(&case.row.sample).zip(of(&self.nothing.sample));
-            pair.is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))
-        };
-        self.clusters < FEWEST_SESSIONS
-            && !sessions.is_empty()
-            && sessions
-                .keys()
-                .all(|id| self.nothing.fits.contains(id) && is_dearer(id))
-    }
-
-    /// `31 % fewer tokens, 4.9 times the bill of doing nothing, as 921 edits break the prompt cache`.
-    fn dearer(&self, case: &Case<'_>) -> String {
-        let tokens = case.row.tokens_saved.filter(|tokens| *tokens > 0.005);
-        let tokens = tokens.map(|tokens| format!("{} % fewer tokens, ", percent(tokens)));
-        let (nothing, saved) = (
-            self.nothing_costs().unwrap_or(f64::NAN),
-            self.saves(case).unwrap_or(f64::NAN),
-        );
-        let times = 1.0 - saved / nothing;
-        let of = if case.nothing.is_some() {
-            "doing nothing"
-        } else {
-            "full history"
-        };
-        let dearer = if times < 1.1 {
-            format!("{} % more than {of} costs", percent(times - 1.0))
-        } else {
-            format!("{times:.1} times the bill of {of}")
-        };
-        let cause = case.row.cause.as_ref().map(|cause| format!(", {cause}"));
-        format!(
-            "{}{dearer}{}",
-            tokens.unwrap_or_default(),
-            cause.unwrap_or_default()
-        )
     }
 }
 
@@ -746,73 +553,4 @@ fn plain_tail(case: &Case<'_>) -> String {
         short_name(case.row.name()),
         short_name(control)
     )
-}
-
-/// Why a bill is not shown to be lower.
-fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String> {
-    let Some(bill) = bill else {
-        return Some("its bill is not known".to_owned());
-    };
-    if is_above(Some(bill)) {
-        return None;
-    }
-    if bill.difference() <= 0.0 {
-        return Some(format!(
-            "it costs more than doing nothing ({})",
-            bill.in_words()
-        ));
-    }
-    if let Some(session) = bill.turning_cluster() {
-        return Some(format!("without {session} it saves nothing"));
-    }
-    let differing = bill.differing();
-    let why = match bill.why_not_shown(strategies) {
-        Some(why) => format!(" ({why})"),
-        None if differing < FEWEST_SESSIONS => format!(" (only {differing} sessions differ)"),
-        None => String::new(),
-    };
-    Some(format!("that may be chance{why}"))
-}
-
-/// What cannot be compared.
-fn unknowable(three: &Three) -> Option<String> {
-    let [kept, actions] = three.quality();
-    let Some(kept) = kept else {
-        return Some(
-            "nothing was planted in these sessions, so what it keeps is not known".to_owned(),
-        );
-    };
-    let Some(actions) = actions else {
-        return Some(
-            "no later action names a detail, so what it keeps of them is not known".to_owned(),
-        );
-    };
-    let apart: Vec<&AxisFinding> = [kept, actions]
-        .into_iter()
-        .filter(|it| it.state == State::NotComparable)
-        .collect();
-    let names: Vec<String> = apart.iter().map(|it| it.axis.name().to_owned()).collect();
-    let why = apart.first()?.note.as_deref()?;
-    Some(format!("{} are not compared: {why}", listed(&names)))
-}
-
-/// A loss against a yardstick that is shown, or not ruled out.
-fn loss(three: &Three, than: &str) -> Option<String> {
-    if let Some(why) = unknowable(three) {
-        return Some(why);
-    }
-    let of = |is_meant: fn(State) -> bool| -> Vec<String> {
-        let these = three
-            .quality()
-            .into_iter()
-            .flatten()
-            .filter(|it| is_meant(it.state));
-        these.map(AxisFinding::in_words).collect()
-    };
-    let lost = of(|state| state == State::Worse);
-    if !lost.is_empty() {
-        return Some(format!("it keeps less than {than} ({})", listed(&lost)));
-    }
-    let open = of(|state| !state.is_not_worse());
-    (!open.is_empty()).then(|| format!("it may keep less than {than} ({})", listed(&open)))
 }

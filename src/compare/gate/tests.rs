@@ -357,12 +357,22 @@ fn what_one_side_alone_has_is_never_as_good_as_before() {
     let of = |old: &Sample, new: &Sample| {
         let comparison = judge(old, new, &rule(Target::Suite, Chance::Nowhere));
         let gated = gate(&comparison, [old, new], &Rules::default(), 1);
-        let bill = gated.axes.iter().find(|gated| gated.axis == Axis::Bill).cloned();
-        (gated.verdict, bill.and_then(|bill| bill.reason).unwrap_or_default())
+        let bill = gated
+            .axes
+            .iter()
+            .find(|gated| gated.axis == Axis::Bill)
+            .cloned();
+        (
+            gated.verdict,
+            bill.and_then(|bill| bill.reason).unwrap_or_default(),
+        )
     };
     let (verdict, reason) = of(&old, &new);
     assert_eq!(verdict, Verdict::Inconclusive);
     assert_eq!(reason, "the baseline has none that could be compared");
-    assert_eq!(of(&new, &old).1, "the candidate has none that could be compared");
+    assert_eq!(
+        of(&new, &old).1,
+        "the candidate has none that could be compared"
+    );
     assert_eq!(of(&old, &old).0, Verdict::NonInferior);
 }

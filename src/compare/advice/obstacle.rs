@@ -1,0 +1,174 @@
+//! Why a strategy is not recommended, in a clause.
+
+use super::*;
+use crate::compare::words::deciding_words;
+use crate::units::many;
+
+impl Rows {
+    /// Why a case is not recommended, in a clause.
+    pub(super) fn obstacle(
+        &self,
+        case: &Case<'_>,
+        dominator: Option<(String, AxisFinding)>,
+        strategies: usize,
+    ) -> String {
+        if self.clusters < FEWEST_SESSIONS {
+            return format!("fewer than {FEWEST_SESSIONS} sessions decide nothing");
+        }
+        if let Some(three) = &case.nothing {
+            if let Some(why) = bill_obstacle(three.bill.as_ref(), strategies) {
+                return why;
+            }
+            if let Some(why) = loss(three, "doing nothing") {
+                return why;
+            }
+        }
+        if let Some(other) = &case.cheaper {
+            return format!("{} costs less and keeps as much", short_name(other));
+        }
+        if !case.beats_control() {
+            return self.control_obstacle(case, strategies);
+        }
+        if case.adjusted_p > LEVEL {
+            let findings = [&case.nothing, &case.control]
+                .into_iter()
+                .flatten()
+                .flat_map(Three::all);
+            let differing = findings
+                .filter(|it| it.difference() > 0.0)
+                .map(AxisFinding::differing)
+                .min()
+                .unwrap_or(0);
+            let least = least_differing(strategies);
+            return if differing < least {
+                format!(
+                    "{} judged, so {least} sessions that differ are the least that can show it, and {differing} do",
+                    many(strategies, "strategy is", "strategies are")
+                )
+            } else {
+                format!(
+                    "among {strategies} strategies it may be chance (p {:.2})",
+                    case.adjusted_p
+                )
+            };
+        }
+        match dominator {
+            Some((other, better)) => format!(
+                "{} is better on {} and not worse on the others",
+                short_name(&other),
+                better.in_words()
+            ),
+            None => "it is not shown".to_owned(),
+        }
+    }
+
+    fn control_obstacle(&self, case: &Case<'_>, strategies: usize) -> String {
+        let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
+            return "this run has no controls at equal budget (`controls = false`)".to_owned();
+        };
+        let name = short_name(&control.strategy);
+        if three
+            .all()
+            .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
+        {
+            return format!("it does the same as its control {name}");
+        }
+        if let Some(why) = unknowable(three) {
+            return why;
+        }
+        let lost: Vec<String> = three
+            .quality()
+            .into_iter()
+            .flatten()
+            .filter(|it| it.state == State::Worse)
+            .map(AxisFinding::in_words)
+            .collect();
+        if !lost.is_empty() {
+            return format!("it loses to its control {name} on {}", listed(&lost));
+        }
+        let words = deciding_words(three.all());
+        let reason = three
+            .quality()
+            .into_iter()
+            .flatten()
+            .find_map(|it| it.why_not_shown(strategies));
+        let turning = three.quality().into_iter().flatten().find_map(|it| {
+            let is_up = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
+            it.turning_cluster().filter(|_| is_up)
+        });
+        let reason = turning
+            .map(|session| format!("{session} alone makes the difference"))
+            .or(reason);
+        let reason = reason.map_or_else(String::new, |why| format!(" ({why})"));
+        format!("it is not shown to beat its control {name}: {words}{reason}")
+    }
+}
+
+/// Why a bill is not shown to be lower.
+fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String> {
+    let Some(bill) = bill else {
+        return Some("its bill is not known".to_owned());
+    };
+    if is_above(Some(bill)) {
+        return None;
+    }
+    if bill.difference() <= 0.0 {
+        return Some(format!(
+            "it costs more than doing nothing ({})",
+            bill.in_words()
+        ));
+    }
+    if let Some(session) = bill.turning_cluster() {
+        return Some(format!("without {session} it saves nothing"));
+    }
+    let differing = bill.differing();
+    let why = match bill.why_not_shown(strategies) {
+        Some(why) => format!(" ({why})"),
+        None if differing < FEWEST_SESSIONS => format!(" (only {differing} sessions differ)"),
+        None => String::new(),
+    };
+    Some(format!("that may be chance{why}"))
+}
+
+/// What cannot be compared.
+fn unknowable(three: &Three) -> Option<String> {
+    let [kept, actions] = three.quality();
+    let Some(kept) = kept else {
+        return Some(
+            "nothing was planted in these sessions, so what it keeps is not known".to_owned(),
+        );
+    };
+    let Some(actions) = actions else {
+        return Some(
+            "no later action names a detail, so what it keeps of them is not known".to_owned(),
+        );
+    };
+    let apart: Vec<&AxisFinding> = [kept, actions]
+        .into_iter()
+        .filter(|it| it.state == State::NotComparable)
+        .collect();
+    let names: Vec<String> = apart.iter().map(|it| it.axis.name().to_owned()).collect();
+    let why = apart.first()?.note.as_deref()?;
+    Some(format!("{} are not compared: {why}", listed(&names)))
+}
+
+/// A loss against a yardstick that is shown, or not ruled out.
+fn loss(three: &Three, than: &str) -> Option<String> {
+    if let Some(why) = unknowable(three) {
+        return Some(why);
+    }
+    let of = |is_meant: fn(State) -> bool| -> Vec<String> {
+        let these = three
+            .quality()
+            .into_iter()
+            .flatten()
+            .filter(|it| is_meant(it.state));
+        these.map(AxisFinding::in_words).collect()
+    };
+    let lost = of(|state| state == State::Worse);
+    if !lost.is_empty() {
+        return Some(format!("it keeps less than {than} ({})", listed(&lost)));
+    }
+    let open = of(|state| !state.is_not_worse());
+    (!open.is_empty()).then(|| format!("it may keep less than {than} ({})", listed(&open)))
+}
