@@ -26,6 +26,7 @@ pub struct ChangedProbe {
     /// Whether a loss of it breaks the gate.
     pub high_importance: bool,
     /// What it is scored by.
+    #[serde(rename = "metric")]
     pub axis: Axis,
     /// Score under the baseline, mean over repeats.
     pub baseline: f64,
@@ -80,6 +81,7 @@ pub struct Coverage {
     pub newly_dead: usize,
     /// The same by metric, those that the baseline scored: one that is always scored must not hide what
     /// another lacks.
+    #[serde(rename = "by_metric")]
     pub by_axis: Vec<AxisCoverage>,
 }
 
@@ -87,6 +89,7 @@ pub struct Coverage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct AxisCoverage {
     /// What they are scored by.
+    #[serde(rename = "metric")]
     pub axis: Axis,
     /// Probe items that the baseline scored.
     pub items: usize,

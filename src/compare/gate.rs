@@ -137,6 +137,7 @@ pub struct GateResult {
     /// Why coverage is too low, in words.
     pub coverage: Option<String>,
     /// Axis by axis, those that have a margin.
+    #[serde(rename = "metrics")]
     pub axes: Vec<GatedAxis>,
     /// What is worse and within the margin, or not gated, in words.
     pub notes: Vec<String>,
@@ -149,6 +150,7 @@ pub struct GateResult {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct GatedAxis {
     /// The axis.
+    #[serde(rename = "metric")]
     pub axis: Axis,
     /// δ: how much worse it may be.
     pub margin: f64,

@@ -144,6 +144,7 @@ pub struct Findings {
     /// Whether both are written the same; `None` where one definition is not known.
     pub same_definition: Option<bool>,
     /// Axis by axis, those that both sides have.
+    #[serde(rename = "metrics")]
     pub axes: Vec<AxisFinding>,
     /// Probes whose score changed, the losses of high importance first.
     pub changed: Vec<ChangedProbe>,
@@ -171,6 +172,7 @@ pub struct Findings {
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct AxisFinding {
     /// The axis.
+    #[serde(rename = "metric")]
     pub axis: Axis,
     /// How it was compared.
     pub kind: Kind,

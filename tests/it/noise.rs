@@ -1,11 +1,10 @@
 //! Repeats at three levels: fresh answers and fresh verdicts, what their noise is, and what confirms a loss.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use proctor::probe::{ProbeKind, Verdict};
+use proctor::probe::Verdict;
 use proctor::record::Arm;
 use proctor::record::journal::Run;
 use serde_json::Value;
@@ -185,98 +184,4 @@ fn repeating_what_cannot_differ_is_refused() {
         let said = run(&folder, &["run", "x.toml"], 3);
         assert!(said.contains(says) && said.contains("line 2"), "{said}");
     }
-}
-
-/// A scripted reader that knows what was planted in the sessions of `offline`, but for these questions.
-fn knowing(folder: &Path, offline: &Run, unknown: &[&str]) {
-    let mut script = "format = 'proctor-script'\nversion = 1\n".to_owned();
-    for (question, gold) in values(offline) {
-        let text = if unknown.contains(&question) {
-            "not in context"
-        } else {
-            gold
-        };
-        let (question, text) = (Value::from(question), Value::from(text));
-        let _ = write!(
-            script,
-            "[[answer]]\npurpose = 'probe'\nasked = {question}\ntext = {text}\n"
-        );
-    }
-    script.push_str("[[answer]]\npurpose = 'probe'\ntext = 'not in context'\n");
-    fs::write(folder.join("reader.toml"), script).unwrap();
-}
-
-/// Questions about one value, with the value, session by session.
-fn values(run: &Run) -> Vec<(&str, &str)> {
-    let is_value = |kind| matches!(kind, ProbeKind::Recall | ProbeKind::Binding);
-    let mut found = Vec::new();
-    for cell in run.cells.iter().filter(|cell| cell.arm == Arm::Reference) {
-        for text in &cell.probe_texts {
-            let asked = cell.probes.iter().find(|it| it.probe == text.probe);
-            let pair = (text.question.trim(), text.gold.as_str());
-            if is_value(asked.unwrap().kind) && !found.contains(&pair) {
-                found.push(pair);
-            }
-        }
-    }
-    found
-}
-
-#[test]
-fn what_lies_within_the_noise_of_two_runs_of_the_same_is_no_improvement() {
-    let (_guard, folder) = folder();
-    let scenario = |reader: &str| {
-        let text = format!(
-            "name = 'floor'\ncounter = 'chars/4'\n[window]\ntokens = 60_000\n[models]\nreader = {reader}\n\
-             [[sessions]]\nsynthetic = {{ family = 'code-review', seed = 1, rounds = 12 }}\ncount = 6\n\
-             [[strategies]]\npreset = 'observation-masking'\n"
-        );
-        fs::write(folder.join("floor.toml"), text).unwrap();
-    };
-    scenario("'none'");
-    run(&folder, &["run", "floor.toml", "--out", "offline"], 0);
-    let offline = Run::read(&folder.join("offline")).unwrap();
-    let asked = values(&offline);
-    let (first, last) = (asked[0].0, asked[asked.len() - 1].0);
-    scenario("{ kind = 'scripted', model = 'reader', script = 'reader.toml' }");
-    // The reader misses one question, the next time another, and with the change none.
-    for (name, unknown) in [("one", &[first][..]), ("two", &[last]), ("new", &[])] {
-        knowing(&folder, &offline, unknown);
-        run(&folder, &["run", "floor.toml", "--out", name], 0);
-    }
-    // With any margin the margin would decide.
-    let margin = ["--margin", "answers=0"];
-    let files = ["gate", "new", "--baseline", "main", "-o", "g.json"];
-    let gate = [&files[..], &margin].concat();
-    let verdict = || {
-        run(&folder, &gate, 0);
-        let gated: Value =
-            serde_json::from_slice(&fs::read(folder.join("g.json")).unwrap()).unwrap();
-        let metrics = gated["comparisons"][0]["gated"]["metrics"]
-            .as_array()
-            .unwrap();
-        let accuracy = metrics.iter().find(|it| it["metric"] == "answers").unwrap();
-        accuracy["verdict"].as_str().unwrap().to_owned()
-    };
-    run(&folder, &["baseline", "save", "one", "main"], 0);
-    assert_eq!(verdict(), "improved");
-    run(
-        &folder,
-        &["baseline", "save", "one", "main", "--again", "two"],
-        0,
-    );
-    assert_eq!(verdict(), "non-inferior");
-    let shown = run(&folder, &["baseline", "show", "main"], 0);
-    assert!(shown.contains("noise of answers: 0.0"), "{shown}");
-    // Noise between two strategies is no noise of either.
-    let text = fs::read_to_string(folder.join("floor.toml")).unwrap();
-    let other = text.replace("'observation-masking'", "'none'");
-    fs::write(folder.join("floor.toml"), other).unwrap();
-    run(&folder, &["run", "floor.toml", "--out", "none"], 0);
-    let said = run(
-        &folder,
-        &["baseline", "save", "one", "main", "--again", "none"],
-        106,
-    );
-    assert!(said.contains("strategy observation-masking"), "{said}");
 }

@@ -166,7 +166,7 @@ fn the_comparison_begins_with_a_few_columns_and_offers_the_others() {
     let is_hidden = |head: &&&str| head.split_once('>').unwrap().0.ends_with(" hidden");
     let hidden = heads.iter().filter(is_hidden).count();
     assert!(hidden > 0 && heads.len() - hidden <= 10, "{head}");
-    let first = ["completed", "fired"].iter().zip(&heads[1..]);
+    let first = ["completed", "answers"].iter().zip(&heads[1..]);
     assert!(
         first.into_iter().all(|(words, head)| head.contains(*words)),
         "{head}"
