@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub mod answers;
+pub mod assumption;
 pub mod cached_calls;
 pub mod calls;
 pub mod compaction;

@@ -9,7 +9,25 @@ use super::prelude::*;
 /// better. Source: the meter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Summaries(pub Vec<Tokens>);
+pub struct Summaries(pub Vec<WrittenSummary>);
+
+/// A summary that a model wrote. Files hold its tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "Tokens")]
+pub struct WrittenSummary {
+    /// The call of the agent before which it was written.
+    pub call: usize,
+    /// Its length.
+    pub tokens: Tokens,
+    /// Who wrote it, where it is another model than the agent's.
+    pub model: Option<String>,
+}
+
+impl From<WrittenSummary> for Tokens {
+    fn from(summary: WrittenSummary) -> Self {
+        summary.tokens
+    }
+}
 
 impl Summaries {
     /// The summaries of this cell.
@@ -19,14 +37,19 @@ impl Summaries {
             matches!(call.purpose, Purpose::Compaction | Purpose::Recovery)
                 && call.failure.is_none()
         });
-        Self(answered.map(|call| call.usage.output).collect())
+        let written = answered.map(|call| WrittenSummary {
+            call: call.call,
+            tokens: call.usage.output,
+            model: call.model.clone(),
+        });
+        Self(written.collect())
     }
 }
 
 /// The mean summary of all cells; not measured where none was written.
 pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
     let all = || cells.iter().flat_map(|cell| &cell.summaries.0);
-    let sum: Tokens = all().copied().sum();
+    let sum: Tokens = all().map(|summary| summary.tokens).sum();
     let mean = sum.0.checked_div(all().count() as u64)?;
     Some(PooledValue::Tokens(Tokens(mean)))
 }

@@ -1,0 +1,333 @@
+//! Assumptions that a bill rests on, and what it would be under another one.
+//!
+//! An alternative is computed from a cell as it is: its prompts, and the calls at which its strategy fires,
+//! are held fixed.
+
+use super::cost::{Bill, SchemeCost};
+use super::prelude::*;
+use crate::naming::base_name;
+use crate::record::words::Placement;
+use crate::units::Usd;
+
+/// Something that no recording says, and that may turn a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Assumption {
+    /// Where the client puts its cache breakpoints.
+    Breakpoints,
+    /// What a read from the cache costs.
+    CacheRead,
+    /// How long Anthropic's cache keeps a prefix.
+    CacheLifetime,
+    /// How long summaries are that rules wrote in the place of a product's model.
+    SummaryLength,
+}
+
+/// The bill of a cell under another assumption.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alternative {
+    /// The assumption: `at a read price of 0.1 of input`.
+    pub words: String,
+    /// The bill of the cell.
+    pub own: Usd,
+    /// That of full history over the same calls.
+    pub reference: Usd,
+}
+
+/// Prices of a read that models have, in thousandths of their input.
+const READ_PRICES: [(u64, &str); 2] = [(50, "0.05"), (100, "0.1")];
+
+/// Tokens of the real summaries of a product, for strategies of four or more. Claude Code's: the outputs of all
+/// compactions in recordings of the product that say what they wrote.
+const MEASURED: &[(&str, &[u64])] = &[("claude-code", &[2_568, 2_892, 4_322, 5_208])];
+
+impl Assumption {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Breakpoints,
+        Self::CacheRead,
+        Self::CacheLifetime,
+        Self::SummaryLength,
+    ];
+
+    /// The bills of a cell under the alternatives to it, beside its [`dollars`](CellSummary::dollars); none where
+    /// it changes nothing for this cell, or a price is unknown. `summariser` wrote the summaries.
+    pub fn alternatives(self, cell: &CellSummary, summariser: ModelKind) -> Vec<Alternative> {
+        let Some(cost) = cell.costs.first() else {
+            return Vec::new();
+        };
+        let mut found = match self {
+            Self::Breakpoints => Vec::from_iter(breakpoints(cell, cost)),
+            Self::CacheRead => cache_reads(cell, cost),
+            Self::CacheLifetime => Vec::from_iter(cache_lifetime(cell, cost)),
+            Self::SummaryLength if summariser == ModelKind::Live => Vec::new(),
+            Self::SummaryLength => Vec::from_iter(summary_length(cell, cost)),
+        };
+        let assumed = (cell.dollars(), cell.reference_dollars());
+        found.retain(|other| (Some(other.own), Some(other.reference)) != assumed);
+        found
+    }
+}
+
+fn breakpoints(cell: &CellSummary, cost: &SchemeCost) -> Option<Alternative> {
+    let (placement, words) = match cost.placement {
+        Placement::Usual | Placement::Ideal => (Placement::Edge, "with breakpoints at the edge"),
+        Placement::Edge => (Placement::Usual, "with the usual breakpoints"),
+    };
+    under(cell, &Bill::Own(placement), words)
+}
+
+fn cache_lifetime(cell: &CellSummary, cost: &SchemeCost) -> Option<Alternative> {
+    let (scheme, words) = match cost.scheme.as_str() {
+        "anthropic-5m" => ("anthropic-1h", "with a cache of 1 hour"),
+        "anthropic-1h" => ("anthropic-5m", "with a cache of 5 minutes"),
+        _ => return None,
+    };
+    under(cell, &Bill::Fixed(scheme.to_owned()), words)
+}
+
+fn under(cell: &CellSummary, bill: &Bill, words: &str) -> Option<Alternative> {
+    let prices = &cell.price.as_ref()?.per_token;
+    let cost = SchemeCost::under_bill(&cell.costs, bill)?;
+    Some(Alternative {
+        words: words.to_owned(),
+        own: cost.dollars(prices)?,
+        reference: prices.cost(&cost.reference)?,
+    })
+}
+
+/// The same tokens at the other end of the prices of a read; at both where it is neither.
+fn cache_reads(cell: &CellSummary, cost: &SchemeCost) -> Vec<Alternative> {
+    let mut found = Vec::new();
+    for (thousandths, words) in READ_PRICES {
+        found.extend(cache_read(cell, cost, thousandths, words));
+    }
+    found
+}
+
+fn cache_read(
+    cell: &CellSummary,
+    cost: &SchemeCost,
+    thousandths: u64,
+    words: &str,
+) -> Option<Alternative> {
+    let mut prices = cell.price.as_ref()?.per_token;
+    // A price that is not known is not assumed.
+    prices.cache_read?;
+    prices.cache_read = Some(Usd(prices.input?.0.saturating_mul(thousandths) / 1_000));
+    Some(Alternative {
+        words: format!("at a read price of {words} of input"),
+        own: cost.dollars(&prices)?,
+        reference: prices.cost(&cost.reference)?,
+    })
+}
+
+/// Each summary as long as the measured ones on average. What it is longer or shorter is output once, written to
+/// the cache at the first call of the agent that it is part of, and read at the others, until the next one.
+fn summary_length(cell: &CellSummary, cost: &SchemeCost) -> Option<Alternative> {
+    let base = base_name(&cell.strategy);
+    let (_, lengths) = MEASURED.iter().find(|(name, _)| *name == base)?;
+    let measured = lengths.iter().sum::<u64>() / lengths.len() as u64;
+    let rates = cost.prices.rates;
+    let [write, read] = [rates.write.unwrap_or(1_000), rates.read].map(i128::from);
+    // In thousandths of an input token.
+    let mut change = 0_i128;
+    let summaries = &cell.summaries.0;
+    for (at, summary) in summaries.iter().enumerate() {
+        if summary.call >= cost.calls && cost.calls < cell.completion.reached {
+            continue;
+        }
+        let next = summaries.get(at + 1).map_or(cost.calls, |next| next.call);
+        let calls = next.min(cost.calls).saturating_sub(summary.call) as i128;
+        let output = match &summary.model {
+            None => rates.output.into(),
+            Some(model) => {
+                let price = cost.prices.other_models.get(model).copied().flatten();
+                i128::from(price?.output)
+            }
+        };
+        let carried = if calls > 0 {
+            write + (calls - 1) * read
+        } else {
+            0
+        };
+        let longer = i128::from(measured) - i128::from(summary.tokens.0);
+        change += longer * (output + carried);
+    }
+    let input = cell.price.as_ref()?.per_token.input?;
+    let own = i128::from(cell.dollars()?.0) + change * i128::from(input.0) / 1_000;
+    let hundreds = (measured + 50) / 100;
+    Some(Alternative {
+        words: format!(
+            "with summaries of {},{}00 tokens, as measured",
+            hundreds / 10,
+            hundreds % 10
+        ),
+        own: Usd(u64::try_from(own).unwrap_or(0)),
+        reference: cell.reference_dollars()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::words::{PerToken, Rates};
+    use crate::record::{CacheRecord, ModelCall, PriceEntry};
+    use crate::units::Usage;
+
+    /// Nano-dollars for a token: a write costs 1.25 and, for an hour, 2 times the input.
+    fn prices(read: u64) -> PerToken {
+        PerToken {
+            input: Some(Usd(1_000)),
+            cache_write_5m: Some(Usd(1_250)),
+            cache_write_1h: Some(Usd(2_000)),
+            cache_read: Some(Usd(read)),
+            output: Some(Usd(5_000)),
+        }
+    }
+
+    /// Three prompts with answers of 10 tokens, all of them cached; under each scheme, what was read of each.
+    fn cell(prompts: [u64; 3], schemes: &[(&str, Placement, [u64; 3])]) -> CellRecord {
+        let tokens = |of: [u64; 3]| of.map(Tokens).to_vec();
+        let mut cell = CellRecord {
+            strategy: "claude-code[summarize.keep_last=2]".to_owned(),
+            planned_calls: 3,
+            reached_calls: 3,
+            prompt_tokens: tokens(prompts),
+            output_tokens: tokens([10; 3]),
+            ..CellRecord::default()
+        };
+        for (scheme, placement, read) in schemes {
+            let lives_long = *scheme == "anthropic-1h";
+            cell.prompt_cache.push(CacheRecord {
+                scheme: (*scheme).to_owned(),
+                placement: *placement,
+                rates: Rates {
+                    write: Some(if lives_long { 2_000 } else { 1_250 }),
+                    read: 100,
+                    output: 5_000,
+                },
+                ttl_seconds: Some(if lives_long { 3_600 } else { 300 }),
+                read: tokens(*read),
+                written: vec![
+                    Tokens(prompts[0] - read[0]),
+                    Tokens(prompts[1] - read[1]),
+                    Tokens(prompts[2] - read[2]),
+                ],
+                ..CacheRecord::default()
+            });
+        }
+        cell
+    }
+
+    /// A cell that cuts its history after the first call, with summaries before these calls.
+    fn summary(summaries: &[(usize, u64)], read: u64, first: &str) -> CellSummary {
+        let (usual, edge) = (Placement::Usual, Placement::Edge);
+        let mut own = vec![
+            ("anthropic-5m", usual, [0, 0, 50]),
+            ("anthropic-5m", edge, [0, 40, 50]),
+            ("anthropic-1h", usual, [0, 0, 50]),
+            ("auto-prefix", usual, [0, 0, 50]),
+        ];
+        let mut full = own.clone();
+        full.iter_mut().for_each(|(.., read)| *read = [0, 100, 200]);
+        own.sort_by_key(|(scheme, ..)| *scheme != first);
+        let mut own = cell([100, 50, 60], &own);
+        for (call, tokens) in summaries {
+            own.model_calls.push(ModelCall {
+                call: *call,
+                purpose: Purpose::Compaction,
+                usage: Usage::uncached(Tokens::ZERO, Tokens(*tokens)),
+                model: None,
+                failure: None,
+                key: None,
+            });
+        }
+        CellSummary {
+            price: Some(PriceEntry {
+                model: "m".to_owned(),
+                provider: "p".to_owned(),
+                date: "2026-01-01".to_owned(),
+                document: "d".to_owned(),
+                scheme: None,
+                per_token: prices(read),
+                prompts_up_to: None,
+                latency: None,
+            }),
+            ..CellSummary::of(&own, Some(&cell([100, 200, 300], &full)))
+        }
+    }
+
+    #[track_caller]
+    fn check(cell: &CellSummary, assumption: Assumption, expected: &[(&str, u64, u64)]) {
+        let found = assumption.alternatives(cell, ModelKind::Deterministic);
+        let found = found.iter();
+        let found: Vec<(&str, u64, u64)> = found
+            .map(|other| (&*other.words, other.own.0, other.reference.0))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn breakpoints_stand_at_the_edge_and_a_prefix_lives_for_an_hour() {
+        let cell = summary(&[], 100, "anthropic-5m");
+        // 160 written, 50 read and 30 answered; of full history 300, 300 and 30.
+        let [own, full] = [200_000 + 5_000 + 150_000, 375_000 + 30_000 + 150_000];
+        assert_eq!(cell.dollars(), Some(Usd(own)));
+        assert_eq!(cell.reference_dollars(), Some(Usd(full)));
+        let at_edge = 150_000 + 9_000 + 150_000;
+        let edge = [("with breakpoints at the edge", at_edge, full)];
+        check(&cell, Assumption::Breakpoints, &edge);
+        let [longer, full] = [320_000 + 5_000 + 150_000, 600_000 + 30_000 + 150_000];
+        let hour = [("with a cache of 1 hour", longer, full)];
+        check(&cell, Assumption::CacheLifetime, &hour);
+        // Where it lives for an hour, for five minutes; another scheme has neither, and no edge.
+        let long = summary(&[], 100, "anthropic-1h");
+        let minutes = [("with a cache of 5 minutes", own, 555_000)];
+        check(&long, Assumption::CacheLifetime, &minutes);
+        let other = summary(&[], 100, "auto-prefix");
+        check(&other, Assumption::CacheLifetime, &[]);
+        check(&other, Assumption::Breakpoints, &[]);
+    }
+
+    #[test]
+    fn a_read_costs_what_it_costs_at_the_other_end_or_at_both() {
+        let [low, high] =
+            ["0.05", "0.1"].map(|price| format!("at a read price of {price} of input"));
+        // 50 tokens are read, and 300 under full history.
+        let cheap = (&*low, 350_000 + 2_500, 525_000 + 15_000);
+        let dear = (&*high, 350_000 + 5_000, 525_000 + 30_000);
+        let at = |read| summary(&[], read, "anthropic-5m");
+        check(&at(100), Assumption::CacheRead, &[cheap]);
+        check(&at(50), Assumption::CacheRead, &[dear]);
+        check(&at(25), Assumption::CacheRead, &[cheap, dear]);
+    }
+
+    #[test]
+    fn summaries_are_as_long_as_the_products_own_until_the_next_one() {
+        let words = "with summaries of 3,700 tokens, as measured";
+        let assumption = Assumption::SummaryLength;
+        // 2,747 tokens more: answered, written at the second call, and read at the third.
+        let one = summary(&[(1, 1_000)], 100, "anthropic-5m");
+        let more = 2_747 * (5_000 + 1_250 + 100);
+        check(&one, assumption, &[(words, 5_355_000 + more, 555_000)]);
+        // The second one takes its place, and is 1,253 tokens shorter.
+        let two = summary(&[(1, 1_000), (2, 5_000)], 100, "anthropic-5m");
+        let more = (2_747 - 1_253) * (5_000 + 1_250);
+        check(&two, assumption, &[(words, 30_355_000 + more, 555_000)]);
+        // A model's own summaries are what they are; none are assumed of other products, or where none was written.
+        assert_eq!(assumption.alternatives(&one, ModelKind::Live), []);
+        let mut other = one.clone();
+        other.strategy = "codex".to_owned();
+        check(&other, assumption, &[]);
+        check(&summary(&[], 100, "anthropic-5m"), assumption, &[]);
+    }
+
+    #[test]
+    fn without_a_price_there_is_no_alternative() {
+        let mut cell = summary(&[(1, 1_000)], 100, "anthropic-5m");
+        cell.price = None;
+        for assumption in Assumption::ALL {
+            check(&cell, assumption, &[]);
+        }
+    }
+}
