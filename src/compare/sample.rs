@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::axis::Axis;
-use super::judge::mean;
+use super::judge::{DOLLARS, mean};
 use super::prices;
 use crate::metric::CellSummary;
+use crate::metric::assumption::Assumption;
 use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
 use crate::record::words::{ModelKind, Purpose, Verdict};
@@ -56,6 +57,9 @@ pub struct SessionSample {
     /// Bill and tokens of the same calls under full history, one entry per repeat: not in files.
     #[serde(skip)]
     pub(crate) full: Vec<FullHistory>,
+    /// The bill in dollars under other assumptions, by their words, one entry per repeat: not in files.
+    #[serde(skip)]
+    pub(crate) alternatives: BTreeMap<String, Vec<f64>>,
     /// Probe items: `fact-3@50` is probe `fact-3`, asked at 50 % of the session.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub probes: BTreeMap<String, ProbeSample>,
@@ -165,6 +169,7 @@ impl Sample {
             let summary = CellSummary::of(cell, reference).in_session(entry);
             let session = sessions.entry(cell.session.clone()).or_default();
             session.add(cell, &summary);
+            session.assume(&summary, manifest.summariser.kind);
         }
         let has_written = cells.iter().any(|cell| wrote(cell));
         let was_asked = cells.iter().flat_map(|cell| &cell.probes);
@@ -175,6 +180,15 @@ impl Sample {
             writer: has_written.then(|| writer(toml, manifest)),
             reader: manifest.reader.clone().filter(|_| was_asked),
             sessions,
+        }
+    }
+
+    /// Puts the bills under another assumption in the place of those in dollars.
+    pub(crate) fn assume(&mut self, at: &str) {
+        for session in self.sessions.values_mut() {
+            if let Some(bills) = session.alternatives.get(at) {
+                session.metrics.insert(DOLLARS.to_owned(), bills.clone());
+            }
         }
     }
 
@@ -232,6 +246,16 @@ impl SessionSample {
         for (name, value) in values {
             if let Some(value) = value.filter(|value| value.is_finite()) {
                 self.metrics.entry(name.to_owned()).or_default().push(value);
+            }
+        }
+    }
+
+    /// Adds a repeat's bills under other assumptions.
+    fn assume(&mut self, summary: &CellSummary, summariser: ModelKind) {
+        for assumption in Assumption::ALL {
+            for other in assumption.alternatives(summary, summariser) {
+                let bills = self.alternatives.entry(other.words).or_default();
+                bills.push(other.own.in_dollars());
             }
         }
     }

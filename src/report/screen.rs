@@ -200,7 +200,7 @@ impl Terminal {
         let said = report.verdict.as_ref().map(Verdict::lines);
         add(&mut out, self.verdict(&said.unwrap_or_default(), sentences));
         add(&mut out, self.lost(report, lost));
-        let more = "-o report.html: pictures, timelines, every lost fact; --tables: all tables";
+        let more = "-o report.html: pictures, timelines, lost facts; --tables: all tables";
         add(
             &mut out,
             self.ends(&[("Trust", &report.trust), ("More", more)]),
@@ -357,8 +357,7 @@ impl Terminal {
             out.push(self.paint(Style::Dim, &text));
         }
         out.extend(self.also(report));
-        let legend = "shares in percent, the bill's of full history's; ± 95 % over sessions; * best, or not shown to \
-                      differ";
+        let legend = "shares in %, of full history's bill; ± 95 %; * best, or not shown to differ";
         let legend = wrap(legend, self.columns() - INDENT.len()).into_iter();
         out.extend(legend.map(|line| self.paint(Style::Dim, &format!("{INDENT}{line}"))));
         out

@@ -22,6 +22,10 @@ impl Verdict {
         if lines.is_empty() {
             lines.extend(self.said.iter().cloned());
         }
+        if !self.turns_with.is_empty() {
+            let text = format!("Turns with: {}.", self.turns_with.join("; "));
+            lines.push(Line::new("turns with", text));
+        }
         let avoid = self.avoid.iter().filter(|it| !it.is_broken);
         for one in avoid.clone().take(SHOWN) {
             let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
@@ -36,10 +40,6 @@ impl Verdict {
                 "avoid",
                 format!("Avoid also {}.", listed(&others)),
             ));
-        }
-        if !self.turns_with.is_empty() {
-            let text = format!("Turns with: {}.", self.turns_with.join("; "));
-            lines.push(Line::new("turns with", text));
         }
         lines
     }
@@ -97,6 +97,7 @@ impl Rows {
                 .said
                 .extend(trade.map(|case| Line::new("trade", self.trade(case))));
         }
+        verdict.turns_with = self.turns(verdict);
         verdict.sentences = verdict.lines().into_iter().map(|it| it.text).collect();
     }
 
@@ -248,16 +249,11 @@ impl Rows {
         if fitting == all {
             return String::new();
         }
-        let cost = self.total(&self.nothing.sample, |_| true);
-        let cost = cost.map(|cost| format!(" ({})", self.money(cost)));
         let fits = match fitting {
             0 => "no session".to_owned(),
             some => format!("{some} of {all} sessions"),
         };
-        format!(
-            " Full history{} fits the window in {fits}.",
-            cost.unwrap_or_default()
-        )
+        format!(" Full history fits the window in {fits}.")
     }
 
     fn trade(&self, case: &Case<'_>) -> String {
@@ -465,9 +461,25 @@ impl Rows {
         ))
     }
 
+    /// The assumptions under which the recommendation is another one, or the sign of what a strategy saves.
+    pub(super) fn turns(&self, verdict: &Verdict) -> Vec<String> {
+        let sessions = self.nothing.sample.sessions.values();
+        let known: BTreeSet<&String> = sessions.flat_map(|it| it.alternatives.keys()).collect();
+        let turns = known.into_iter().filter_map(|at| {
+            let mut other = self.clone();
+            let rows = other.rows.iter_mut();
+            let samples = rows.flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
+            for sample in samples.flatten().chain([&mut other.nothing.sample]) {
+                sample.assume(at);
+            }
+            self.turn(verdict, at, &other)
+        });
+        turns.collect()
+    }
+
     /// What another assumption changes, whose rows are `other`: the recommendation, or the sign of what a strategy
     /// saves against full history. `at` says the assumption: `at a read price of 0.1 of input`.
-    pub(crate) fn turn(&self, verdict: &Verdict, at: &str, other: &Self) -> Option<String> {
+    fn turn(&self, verdict: &Verdict, at: &str, other: &Self) -> Option<String> {
         let (contenders, _) = other.contenders(&other.cases());
         let used = |contenders: &[Contender]| -> Vec<String> {
             let used = contenders

@@ -188,11 +188,9 @@ pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
     let answers: Usd = answers.sum();
     let recorded = material.compared().find(|it| it.name == "recorded");
     let recorded = recorded.and_then(|it| it.costs.first()?.dollars);
-    let recorded = recorded.map_or(String::new(), |it| {
-        format!(", and {it} as your agent ran them")
-    });
+    let recorded = recorded.map_or(String::new(), |it| format!("; as your agent ran: {it}"));
     Some(format!(
-        "Full history costs {dollars} with {model}, {answers} of it the agent's own answers{recorded}."
+        "Full history: {dollars} ({model}), of it {answers} the agent's own answers{recorded}"
     ))
 }
 
