@@ -43,7 +43,10 @@
 //! | answers right | share of probes that a model answers correctly | accuracy, recall |
 //! | fidelity | answers right relative to full history, same probes and reader | quality |
 //! | reader, judge, summariser | the models that answer, grade and summarise | answerer, grader |
-//! | baseline | the result that others are compared with | control |
+//! | baseline | the result that others are compared with | reference |
+//! | doing nothing | what the recorded product did where it compacted, else full history | status quo |
+//! | control | `tail@S`: the newest rounds in the size that strategy S has | ablation |
+//! | margin | by how much a number may be worse and still count as *not worse* | δ, tolerance |
 //! | estimate | a number with its interval and its n | |
 //!
 //! # A strategy of one's own

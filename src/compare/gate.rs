@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::axis::{Axis, Kind, Margins};
-use super::judge::{AxisFinding, Findings, NOTHING, State, Target};
+use super::judge::{AxisFinding, Findings, LEVEL, NOTHING, State, Target};
 use super::prices::PRICED;
 use super::{BrokenRule, ChangedProbe, NewDeath, Sample};
 use crate::stats::bounds::Bounds;
@@ -74,6 +74,22 @@ impl Verdict {
             Self::NonInferior
         } else {
             Self::Inconclusive
+        }
+    }
+}
+
+impl Verdict {
+    /// The same without a claim that sign flips of sessions bring as often as one time in twenty.
+    fn if_shown(self, bounds: &Bounds, margin: f64, p: Option<f64>) -> Self {
+        match self {
+            Self::Regressed | Self::Improved if p.is_some_and(|p| p > LEVEL) => {
+                if bounds.lower >= -margin - NOTHING {
+                    Self::NonInferior
+                } else {
+                    Self::Inconclusive
+                }
+            }
+            other => other,
         }
     }
 }
@@ -393,7 +409,9 @@ fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> Gated
         };
         return unclear(reason.to_owned());
     };
-    let of = |bounds: &Bounds| Verdict::of(bounds, target, margin, family);
+    // What is better or worse is so by its test, too.
+    let p = found.p().filter(|_| target == Target::Population);
+    let of = |bounds: &Bounds| Verdict::of(bounds, target, margin, family).if_shown(bounds, margin, p);
     let verdict = of(&bounds);
     let missing = found.missing_sessions;
     if missing > 0 && verdict != Verdict::Regressed {
