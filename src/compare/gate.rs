@@ -411,7 +411,8 @@ fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> Gated
     };
     // What is better or worse is so by its test, too.
     let p = found.p().filter(|_| target == Target::Population);
-    let of = |bounds: &Bounds| Verdict::of(bounds, target, margin, family).if_shown(bounds, margin, p);
+    let of =
+        |bounds: &Bounds| Verdict::of(bounds, target, margin, family).if_shown(bounds, margin, p);
     let verdict = of(&bounds);
     let missing = found.missing_sessions;
     if missing > 0 && verdict != Verdict::Regressed {

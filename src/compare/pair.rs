@@ -86,8 +86,12 @@ fn judged(findings: &Findings) -> Vec<&AxisFinding> {
 
 /// The axes in this state, in words.
 fn of(axes: &[&AxisFinding], state: State) -> Vec<String> {
-    let these = axes.iter().filter(|it| it.state == state);
-    these.map(|it| it.in_words()).collect()
+    let these = axes.iter().filter(|found| found.state == state);
+    let in_words = |found: &&AxisFinding| match found.difference().abs() <= found.margin {
+        true if state != State::Unknown => format!("{} (within the margin)", found.in_words()),
+        _ => found.in_words(),
+    };
+    these.map(in_words).collect()
 }
 
 fn of_open(open: &[String]) -> Option<String> {

@@ -11,6 +11,7 @@ use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
 use crate::record::words::ModelKind;
 use crate::record::{CellRecord, Manifest};
+use crate::units::Usd;
 use crate::window::Window;
 
 /// The verdict of a run; `manifest` and `cells` hold the controls that it added, `material` does not.
@@ -72,35 +73,56 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
         broken: strategy.broken().map(|breakage| breakage.to_string()),
         is_program: entry.is_some_and(|it| it.toml.contains("kind = \"external\"")),
         tokens_saved: strategy.estimate("tokens").map(|it| it.point_estimate),
-        cause: cause(strategy),
+        cause: cause(strategy, material),
         sample: sample.clone(),
     })
 }
 
-/// The largest cause of what a strategy costs, in the money of its bill: edits that break the prompt cache, or
-/// its own calls.
-fn cause(strategy: &StrategySummary) -> Option<String> {
-    let shown = &strategy.costs.first()?.sum;
-    let edits: usize = strategy.stages.values().map(|stage| stage.patches).sum();
-    let broken = shown.broken().0;
-    let own = shown.of_strategy();
-    // A broken token is written or sent again in place of being read; of the own calls output weighs most.
-    let calls = own.prompt().0 + 5 * own.output.0;
-    let what = if calls > broken {
-        let calls = strategy.model_calls.total().calls;
-        super::display::many(
-            calls,
-            "call of its own costs most of it",
-            "calls of its own cost most of it",
+/// The largest cause of what a strategy costs beyond full history, with the money where prices are known: edits
+/// that break the prompt cache, its own calls, or prompts of which less is read.
+fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> {
+    let cells = material
+        .summaries
+        .iter()
+        .filter(|cell| cell.strategy == strategy.name);
+    let (mut edits, mut calls, mut all, mut is_priced) = (0.0, 0.0, 0.0, true);
+    for cell in cells {
+        let cost = cell.costs.first()?;
+        let input = cell.price.as_ref().and_then(|price| price.per_token.input);
+        is_priced &= input.is_some();
+        // Thousandths of an input token, in dollars where its price is known.
+        let unit = input.map_or(1.0, Usd::in_dollars) / 1_000.0;
+        let rates = cost.prices.rates;
+        let again = f64::from(rates.write.unwrap_or(1_000)) - f64::from(rates.read);
+        let own = rates.cost(&(cost.compaction + cost.background + cost.recovery));
+        let own = own.saturating_add(cost.other_models_cost.unwrap_or_default());
+        edits += cost.broken().0 as f64 * again * unit;
+        calls += own as f64 * unit;
+        all += (cost.cost as f64 - cost.reference_cost as f64) * unit;
+    }
+    let rest = all - edits - calls;
+    let in_dollars = |amount: f64| match is_priced {
+        true => format!(" ({})", Usd::of_dollars(amount)),
+        false => String::new(),
+    };
+    let count = |count: usize, one: &str, more: &str| super::display::many(count, one, more);
+    Some(if edits >= calls && edits >= rest {
+        let patches = strategy.stages.values().map(|stage| stage.patches).sum();
+        let edits_in_words = count(patches, "edit breaks", "edits break");
+        format!("as {edits_in_words} the prompt cache{}", in_dollars(edits))
+    } else if calls >= rest {
+        let asked = strategy.model_calls.total().calls;
+        format!(
+            "as {} of its own{}",
+            count(asked, "call", "calls"),
+            in_dollars(calls)
         )
     } else {
-        match edits {
-            0 => return None,
-            1 => "one edit breaks the prompt cache".to_owned(),
-            many => format!("{many} edits break the prompt cache"),
-        }
-    };
-    Some(format!("as {what}"))
+        format!(
+            "as less of each prompt is read from the cache{}",
+            in_dollars(rest)
+        )
+    })
 }
 
 /// Doing nothing, session by session: what the recorded product did where it compacted and that is known, else

@@ -1,6 +1,7 @@
 //! A table of worlds: what is true of the strategies, and the first sentence.
 
 use super::*;
+use crate::compare::gate::{Rules, Verdict as Gated, gate};
 use crate::compare::judge::tests::billed;
 use crate::compare::{Findings, of_pair};
 use crate::record::ModelEntry;
@@ -441,6 +442,15 @@ fn compare_says_of_a_world_what_run_says() {
         let right = sample("codex", SESSIONS, own.0, own.1);
         let found: Findings = judge::judge(&left, &right, &Rule::of_population(1));
         let line = of_pair(&found);
+        let gated = gate(&found, [&left, &right], &Rules::default(), 1);
+        // A gate passes what is used or the same, and fails what is worse in anything.
+        let fails = matches!(line.label, "trade" | "keep");
+        assert_eq!(
+            gated.verdict == Gated::Regressed,
+            fails,
+            "{}: {gated:?}",
+            line.text
+        );
         (line.label, line.text)
     };
     let (label, text) = of((0.9, 0.99), (1.0, 1.0));
