@@ -159,6 +159,7 @@ pub(super) fn rules(setting: &GateSetting, gate: &GateOptions) -> anyhow::Result
     for (metric, margin, place) in &setting.margins {
         rules.margins.set(metric, *margin).map_err(|problem| {
             let known = Axis::ALL.into_iter().map(Axis::name);
+            let problem = format!("`gate.margins`: {problem}");
             with_suggestion(SettingError::new(place, problem), metric, known)
         })?;
     }

@@ -4,26 +4,24 @@
 //! `tail@S` (the newest rounds in the size that S has) on what is kept, and no other row of the run may be
 //! shown to be better. Everything here is pure: samples in, sentences out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::judge::{AxisFinding, LEVEL, Pairs, Rule, State, least_differing};
+use super::judge::{AxisFinding, Pairs, Rule, State};
 use super::tasks::TasksSolved;
-use super::words::{listed, money, percent};
 use super::{Axis, Line, Margins, Sample, judge};
-use crate::naming::{base_name, short_name};
+use crate::naming::base_name;
 use crate::stats::multiple::holm;
 use crate::stats::paired::FEWEST_SESSIONS;
-use crate::stats::power::sessions_needed;
 
 mod avoid;
 mod case;
 mod obstacle;
 mod words;
 
-use case::{Case, Three, is_above, p_of_control, p_of_nothing};
+use case::{Case, Three, p_of_control, p_of_nothing};
 
 /// The first sentence of the advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
@@ -221,7 +219,7 @@ pub(crate) struct Rows {
     /// Doing nothing.
     pub(crate) nothing: Nothing,
     /// The strategies.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) strategies: Vec<Row>,
     /// How they are judged.
     pub(crate) rule: Rule,
 }
@@ -262,7 +260,7 @@ impl Rows {
     fn cases(&self) -> Vec<Case<'_>> {
         let has_choice = self.fitting() >= FEWEST_SESSIONS;
         let fits = |id: &str| self.nothing.fits.contains(id);
-        let sound = self.rows.iter().filter(|row| row.is_sound());
+        let sound = self.strategies.iter().filter(|row| row.is_sound());
         let mut cases: Vec<Case<'_>> = sound
             .map(|row| {
                 let against = |baseline| Pairs::of(baseline, &row.sample);
@@ -300,7 +298,10 @@ impl Rows {
     fn cheaper(&self, case: &Case<'_>, before: &[Case<'_>]) -> Option<String> {
         let own = case.total?;
         let rows = before.iter().map(|it| (&it.row.sample, it.total));
-        let controls = self.rows.iter().filter_map(|row| row.control.as_ref());
+        let controls = self
+            .strategies
+            .iter()
+            .filter_map(|row| row.control.as_ref());
         let controls = controls.map(|it| (it, self.total(it, |_| true)));
         let mut others: Vec<(&Sample, f64)> = rows
             .chain(controls)
@@ -318,7 +319,7 @@ impl Rows {
 
     /// A row, or a control, that is shown to be better than this one on an axis, and not worse on the others.
     fn dominator(&self, case: &Case<'_>) -> Option<(String, AxisFinding)> {
-        let sound = self.rows.iter().filter(|row| row.is_sound());
+        let sound = self.strategies.iter().filter(|row| row.is_sound());
         let others = sound.clone().map(|row| &row.sample);
         let controls = sound.filter_map(|row| row.control.as_ref());
         let own = case.row.name();
@@ -398,7 +399,7 @@ impl Rows {
         cases: &'c [Case<'c>],
         recommended: &[usize],
     ) -> (Answer, Option<&'c Case<'c>>) {
-        let is_plain = |case: &&Case<'_>| case.row.is_program && self.is_plain_tail(case);
+        let is_plain = |case: &&Case<'_>| case.row.is_program && is_plain_tail(case);
         let is_near = |(case, contender): &(&Case<'_>, &Contender)| {
             let more = contender.more_sessions;
             case.is_ahead() && more.is_some_and(|more| more <= self.clusters)
@@ -409,7 +410,7 @@ impl Rows {
         if self.clusters == 0 {
             (Answer::NothingRan, None)
         } else if cases.is_empty() {
-            let is_broken = self.rows.iter().any(|row| row.broken.is_some());
+            let is_broken = self.strategies.iter().any(|row| row.broken.is_some());
             let answer = if is_broken {
                 Answer::AllBroken
             } else {
@@ -440,16 +441,16 @@ impl Rows {
             Three::of(&pairs, &self.rule).seems_to_keep()
         })
     }
+}
 
-    /// Whether a case does the same as its control on every axis.
-    fn is_plain_tail(&self, case: &Case<'_>) -> bool {
-        let is_equal = |three: &Three| {
-            three
-                .all()
-                .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
-        };
-        case.control.as_ref().is_some_and(is_equal)
-    }
+/// Whether a case does the same as its control on every axis.
+fn is_plain_tail(case: &Case<'_>) -> bool {
+    let is_equal = |three: &Three| {
+        three
+            .all()
+            .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
+    };
+    case.control.as_ref().is_some_and(is_equal)
 }
 
 #[cfg(test)]

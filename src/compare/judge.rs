@@ -3,22 +3,21 @@
 //! `run`, `compare`, `gate` and `sweep` all conclude from [`judge`]: the same samples under the same rule get
 //! the same states, and so the same words.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Kind, Margins};
 use super::changes::{self, BrokenRule, ChangedProbe, Coverage, NewDeath};
-use super::{ComparedRun, ProbeSample, Repriced, Sample, SessionSample};
+use super::{ComparedRun, Repriced, Sample, SessionSample};
 use crate::metric::Direction;
 use crate::naming::base_name;
 use crate::record::ModelEntry;
 use crate::record::words::ModelKind;
 use crate::stats::bounds::Bounds;
-use crate::stats::paired::{FEWEST_SESSIONS, PairedDifference, PairedSession};
+use crate::stats::paired::{FEWEST_SESSIONS, PairedDifference};
 use crate::stats::power;
-use crate::stats::suite::{self, Repeats, SuiteDifference};
+use crate::stats::suite::SuiteDifference;
+use crate::units::index;
 
 mod values;
 
@@ -495,7 +494,7 @@ impl AxisFinding {
         if share <= 0.0 {
             return None;
         }
-        let enough = by_power.max((least_differing(strategies) as f64 / share).ceil() as usize);
+        let enough = by_power.max(index((least_differing(strategies) as f64 / share).ceil()));
         Some(enough)
     }
 }

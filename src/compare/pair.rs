@@ -87,11 +87,17 @@ fn judged(findings: &Findings) -> Vec<&AxisFinding> {
 /// The axes in this state, in words.
 fn of(axes: &[&AxisFinding], state: State) -> Vec<String> {
     let these = axes.iter().filter(|found| found.state == state);
-    let in_words = |found: &&AxisFinding| match found.difference().abs() <= found.margin {
-        true if state != State::Unknown => format!("{} (within the margin)", found.in_words()),
-        _ => found.in_words(),
-    };
-    these.map(in_words).collect()
+    these.map(|found| with_margin(found, state)).collect()
+}
+
+/// A finding in words; a difference that is shown although it is within the margin says so.
+fn with_margin(found: &AxisFinding, state: State) -> String {
+    let words = found.in_words();
+    if state != State::Unknown && found.difference().abs() <= found.margin {
+        format!("{words} (within the margin)")
+    } else {
+        words
+    }
 }
 
 fn of_open(open: &[String]) -> Option<String> {

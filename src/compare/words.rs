@@ -3,7 +3,7 @@
 use super::axis::{Axis, Kind};
 use super::judge::{AxisFinding, LEVEL, State};
 use crate::stats::paired::FEWEST_SESSIONS;
-use crate::units::{Tokens, Usd};
+use crate::units::{Tokens, Usd, whole};
 
 impl AxisFinding {
     /// `bill −12 % [−16, −8]`, `facts +10 [+8, +12]`; exact differences have no interval.
@@ -39,9 +39,9 @@ impl AxisFinding {
     fn signed(&self, difference: f64) -> String {
         let own = self.axis.turned(difference);
         match self.kind {
-            Kind::Total => signed(own, percent(own)),
-            Kind::Probes | Kind::Share => signed(own, points(own)),
-            Kind::Count => signed(own, format!("{:.1}", own.abs())),
+            Kind::Total => signed(own, &percent(own)),
+            Kind::Probes | Kind::Share => signed(own, &points(own)),
+            Kind::Count => signed(own, &format!("{:.1}", own.abs())),
         }
     }
 
@@ -81,13 +81,13 @@ pub(crate) fn money(amount: f64, is_dollars: bool) -> String {
     if is_dollars {
         Usd::of_dollars(amount.abs()).to_string()
     } else {
-        let tokens = amount.abs().round() as u64;
+        let tokens = whole(amount.abs().round());
         format!("{} input tokens", Tokens(tokens).in_short())
     }
 }
 
 /// A number's text with its sign; nothing in front of 0.
-fn signed(value: f64, text: String) -> String {
+fn signed(value: f64, text: &str) -> String {
     let is_nothing = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     match () {
         () if is_nothing => "0".to_owned(),
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn shares_are_short_and_nothing_has_no_sign() {
-        let of = |share| signed(share, percent(share));
+        let of = |share| signed(share, &percent(share));
         assert_eq!(of(0.014), "+1.4");
         assert_eq!(of(-0.12), "−12");
         assert_eq!(of(-0.000_1), "0");

@@ -34,7 +34,7 @@ pub(super) fn verdict(
         population: (population(manifest), manifest.sessions.len()),
         clusters: ran.len(),
         nothing: nothing(&source, material),
-        rows: strategies.collect(),
+        strategies: strategies.collect(),
         rule: rule(manifest),
     };
     let mut verdict = rows.advise();

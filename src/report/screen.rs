@@ -200,7 +200,7 @@ impl Terminal {
         let said = report.verdict.as_ref().map(Verdict::lines);
         add(&mut out, self.verdict(&said.unwrap_or_default(), sentences));
         add(&mut out, self.lost(report, lost));
-        let more = "-o report.html: pictures, timelines, lost facts; --tables: all tables";
+        let more = "-o report.html: pictures, timelines, each lost fact; --tables: all tables";
         add(
             &mut out,
             self.ends(&[("Trust", &report.trust), ("More", more)]),

@@ -1454,7 +1454,7 @@ fn a_baseline_is_refreshed_by_a_run_of_the_same_and_by_no_other() {
     bench.check(
         &with("old"),
         0,
-        &["refreshed `baselines/main.json`", ": bill −"],
+        &["refreshed `baselines/main.json`", ": bill +"],
     );
     assert_eq!(bench.read("baselines/main.json"), first);
     bench.check(&with("old"), 0, &["no score moved"]);

@@ -1,6 +1,11 @@
 //! The strategies to avoid, and why.
 
-use super::*;
+use super::case::Case;
+use super::{Avoid, Rows};
+use crate::compare::Axis;
+use crate::compare::words::percent;
+use crate::naming::short_name;
+use crate::stats::paired::FEWEST_SESSIONS;
 
 impl Rows {
     /// The strategies to avoid, the worst first.
@@ -16,7 +21,7 @@ impl Rows {
                 is_broken: false,
             }));
         }
-        let broken = self.rows.iter().filter_map(|row| {
+        let broken = self.strategies.iter().filter_map(|row| {
             Some(Avoid {
                 strategy: row.name().to_owned(),
                 why: row.broken.clone()?,

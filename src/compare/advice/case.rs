@@ -1,6 +1,10 @@
 //! A strategy beside doing nothing and beside its control: what of a recommendation is shown.
 
-use super::*;
+use super::{Difference, Row};
+use crate::compare::judge::{AxisFinding, LEVEL, Pairs, Rule, State};
+use crate::compare::{Axis, Sample};
+use crate::stats::paired::FEWEST_SESSIONS;
+use crate::stats::power::sessions_needed;
 
 /// The three axes that decide, candidate against a baseline.
 pub(super) struct Three {
@@ -37,21 +41,16 @@ impl Three {
 
     /// Whether no loss of quality beyond the margin is left open.
     pub(super) fn keeps(&self) -> bool {
-        let is_kept = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state.is_not_worse());
-        self.quality().iter().all(is_kept)
+        self.quality().into_iter().all(is_held)
     }
 
     /// The same by the estimates alone.
     pub(super) fn seems_to_keep(&self) -> bool {
-        let seems = |it: &Option<&AxisFinding>| {
-            it.is_some_and(|it| it.state != State::NotComparable && it.difference() >= -it.margin)
-        };
-        self.quality().iter().all(seems)
+        self.quality().into_iter().all(seems_held)
     }
 
     pub(super) fn is_same(&self) -> bool {
-        let is_same = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state == State::Same);
-        self.quality().iter().all(is_same)
+        self.quality().into_iter().all(is_same)
     }
 
     /// Shown to be better on one axis and not worse on the others, each by itself.
@@ -61,13 +60,28 @@ impl Three {
             self.kept.as_ref(),
             self.actions.as_ref(),
         ];
-        let is_held = |it: &Option<&AxisFinding>| it.is_some_and(|it| it.state.is_not_worse());
-        all.iter().all(is_held) && self.all().any(|it| it.state == State::Better)
+        all.into_iter().all(is_held) && self.all().any(|it| it.state == State::Better)
     }
 
     pub(super) fn differences(&self) -> Vec<Difference> {
         self.all().map(Difference::from).collect()
     }
+}
+
+/// Whether a loss beyond the margin is ruled out.
+fn is_held(found: Option<&AxisFinding>) -> bool {
+    found.is_some_and(|found| found.state.is_not_worse())
+}
+
+/// The same by the estimate alone.
+fn seems_held(found: Option<&AxisFinding>) -> bool {
+    found.is_some_and(|found| {
+        found.state != State::NotComparable && found.difference() >= -found.margin
+    })
+}
+
+fn is_same(found: Option<&AxisFinding>) -> bool {
+    found.is_some_and(|found| found.state == State::Same)
 }
 
 /// Whether a difference is shown to be above 0, the level of its test apart.

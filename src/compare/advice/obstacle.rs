@@ -1,7 +1,12 @@
 //! Why a strategy is not recommended, in a clause.
 
-use super::*;
+use super::Rows;
+use super::case::{Case, Three, is_above};
+use crate::compare::judge::{AxisFinding, LEVEL, State, least_differing};
 use crate::compare::words::deciding_words;
+use crate::compare::words::listed;
+use crate::naming::short_name;
+use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
 
 impl Rows {
@@ -27,7 +32,7 @@ impl Rows {
             return format!("{} costs less and keeps as much", short_name(other));
         }
         if !case.beats_control() {
-            return self.control_obstacle(case, strategies);
+            return control_obstacle(case, strategies);
         }
         if case.adjusted_p > LEVEL {
             let findings = [&case.nothing, &case.control]
@@ -61,47 +66,48 @@ impl Rows {
             None => "it is not shown".to_owned(),
         }
     }
+}
 
-    fn control_obstacle(&self, case: &Case<'_>, strategies: usize) -> String {
-        let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
-            return "this run has no controls at equal budget (`controls = false`)".to_owned();
-        };
-        let name = short_name(&control.strategy);
-        if three
-            .all()
-            .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
-        {
-            return format!("it does the same as its control {name}");
-        }
-        if let Some(why) = unknowable(three) {
-            return why;
-        }
-        let lost: Vec<String> = three
-            .quality()
-            .into_iter()
-            .flatten()
-            .filter(|it| it.state == State::Worse)
-            .map(AxisFinding::in_words)
-            .collect();
-        if !lost.is_empty() {
-            return format!("it loses to its control {name} on {}", listed(&lost));
-        }
-        let words = deciding_words(three.all());
-        let reason = three
-            .quality()
-            .into_iter()
-            .flatten()
-            .find_map(|it| it.why_not_shown(strategies));
-        let turning = three.quality().into_iter().flatten().find_map(|it| {
-            let is_up = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
-            it.turning_cluster().filter(|_| is_up)
-        });
-        let reason = turning
-            .map(|session| format!("{session} alone makes the difference"))
-            .or(reason);
-        let reason = reason.map_or_else(String::new, |why| format!(" ({why})"));
-        format!("it is not shown to beat its control {name}: {words}{reason}")
+/// Why a control is not beaten.
+fn control_obstacle(case: &Case<'_>, strategies: usize) -> String {
+    let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
+        return "this run has no controls at equal budget (`controls = false`)".to_owned();
+    };
+    let name = short_name(&control.strategy);
+    if three
+        .all()
+        .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
+    {
+        return format!("it does the same as its control {name}");
     }
+    if let Some(why) = unknowable(three) {
+        return why;
+    }
+    let lost: Vec<String> = three
+        .quality()
+        .into_iter()
+        .flatten()
+        .filter(|it| it.state == State::Worse)
+        .map(AxisFinding::in_words)
+        .collect();
+    if !lost.is_empty() {
+        return format!("it loses to its control {name} on {}", listed(&lost));
+    }
+    let words = deciding_words(three.all());
+    let reason = three
+        .quality()
+        .into_iter()
+        .flatten()
+        .find_map(|it| it.why_not_shown(strategies));
+    let turning = three.quality().into_iter().flatten().find_map(|it| {
+        let is_up = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
+        it.turning_cluster().filter(|_| is_up)
+    });
+    let reason = turning
+        .map(|session| format!("{session} alone makes the difference"))
+        .or(reason);
+    let reason = reason.map_or_else(String::new, |why| format!(" ({why})"));
+    format!("it is not shown to beat its control {name}: {words}{reason}")
 }
 
 /// Why a bill is not shown to be lower.

@@ -10,6 +10,7 @@ use std::io::Write as _;
 use super::*;
 use crate::compare::gate::{Rules, Verdict as Gated, gate};
 use crate::compare::judge::tests::billed;
+use crate::compare::words::percent;
 use crate::compare::{Chance, Target};
 use crate::stats::draw::Draws;
 use crate::stats::quantile;

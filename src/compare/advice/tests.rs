@@ -1,5 +1,7 @@
 //! A table of worlds: what is true of the strategies, and the first sentence.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::compare::gate::{Rules, Verdict as Gated, gate};
 use crate::compare::judge::tests::billed;
@@ -63,7 +65,7 @@ pub(super) fn world(sessions: usize, fits: bool, rows: Vec<Row>) -> Rows {
             fits: all.filter(|_| fits).collect(),
             sample: nothing,
         },
-        rows,
+        strategies: rows,
         rule: Rule::of_population(1),
     }
 }
@@ -407,7 +409,7 @@ fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
     );
     let all = |rows: &mut Rows, change: fn(&mut BTreeMap<String, Vec<f64>>)| {
         let own = rows
-            .rows
+            .strategies
             .iter_mut()
             .flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
         for sample in own.flatten().chain([&mut rows.nothing.sample]) {

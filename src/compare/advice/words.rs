@@ -1,7 +1,16 @@
 //! The sentences of an advice.
 
-use super::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::case::{Case, Three, is_above};
+use super::{Answer, Contender, Row, Rows, Verdict, is_plain_tail};
+use crate::compare::Line;
+use crate::compare::judge::{AxisFinding, State};
+use crate::compare::tasks::TasksSolved;
 use crate::compare::words::points;
+use crate::compare::words::{listed, money, percent};
+use crate::naming::short_name;
+use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
 
 /// Strategies to avoid that are named one by one; the others are counted.
@@ -87,7 +96,7 @@ impl Rows {
         if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
             let plain = cases
                 .iter()
-                .find(|it| it.row.is_program && self.is_plain_tail(it));
+                .find(|it| it.row.is_program && is_plain_tail(it));
             let plain = plain.map(|case| Line::new("plain tail", plain_tail(case)));
             verdict.said.extend(plain);
         }
@@ -467,7 +476,7 @@ impl Rows {
         let known: BTreeSet<&String> = sessions.flat_map(|it| it.alternatives.keys()).collect();
         let turns = known.into_iter().filter_map(|at| {
             let mut other = self.clone();
-            let rows = other.rows.iter_mut();
+            let rows = other.strategies.iter_mut();
             let samples = rows.flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
             for sample in samples.flatten().chain([&mut other.nothing.sample]) {
                 sample.assume(at);
@@ -495,20 +504,26 @@ impl Rows {
         if let Some(won) = after.iter().find(|name| !before.contains(name)) {
             return Some(format!("{at} {won} is recommended"));
         }
-        let mut rows: Vec<&Row> = self.rows.iter().filter(|row| row.is_sound()).collect();
+        let mut rows: Vec<&Row> = self
+            .strategies
+            .iter()
+            .filter(|row| row.is_sound())
+            .collect();
         rows.sort_by_key(|row| Some(row.name()) != verdict.strategy.as_deref());
         rows.into_iter().find_map(|row| {
-            let own = other.rows.iter().find(|other| other.name() == row.name())?;
+            let own = other
+                .strategies
+                .iter()
+                .find(|other| other.name() == row.name())?;
             let (before, after) = (self.share_saved(row)?, other.share_saved(own)?);
             let changes = before * after < 0.0 && after.abs() >= LEAST_TURN;
             let name = short_name(row.name());
-            changes.then(|| match after > 0.0 {
-                true => format!("{at} {name} saves {} %", percent(after)),
-                false => format!(
-                    "{at} {name} costs {} % more than full history",
-                    percent(after)
-                ),
-            })
+            let saves = if after > 0.0 {
+                format!("saves {} %", percent(after))
+            } else {
+                format!("costs {} % more than full history", percent(after))
+            };
+            changes.then(|| format!("{at} {name} {saves}"))
         })
     }
 

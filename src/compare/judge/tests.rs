@@ -1,6 +1,9 @@
 //! Laws of the judgement.
 
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::compare::ProbeSample;
 use crate::record::Importance;
 
 /// Eight sessions of three repeats, each with its own level.

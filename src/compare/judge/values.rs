@@ -1,6 +1,13 @@
 //! The values of two samples on one axis, and the difference between them.
 
-use super::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{AxisFinding, NOTHING, Pair, Rule, State, Target, cluster};
+use crate::compare::axis::{Axis, Kind};
+use crate::compare::{ProbeSample, SessionSample};
+use crate::stats::bounds::Bounds;
+use crate::stats::paired::{PairedDifference, PairedSession};
+use crate::stats::suite::{self, Repeats, SuiteDifference};
 use crate::stats::{Estimate, signflip};
 
 /// The values of an axis, cluster by cluster.

@@ -3,6 +3,7 @@
 use crate::compare::{Axis, AxisFinding, Kind, Target};
 use crate::report::display;
 use crate::stats::power;
+use crate::units::whole;
 use std::fmt::Write as _;
 
 /// The factor, the digits and the unit in which differences of a kind are written.
@@ -77,7 +78,7 @@ pub(super) fn level(metric: &AxisFinding, value: f64) -> String {
         Kind::Probes | Kind::Share => display::percent(value),
         Kind::Count => format!("{value:.2}"),
         Kind::Total if metric.axis == Axis::Bill && value < 100_000.0 => format!("${value:.2}"),
-        Kind::Total => display::tokens(value.round() as u64),
+        Kind::Total => display::tokens(whole(value.round())),
     }
 }
 
