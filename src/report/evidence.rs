@@ -101,28 +101,35 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
         all += (cost.cost as f64 - cost.reference_cost as f64) * unit;
     }
     let rest = all - edits - calls;
-    let in_dollars = |amount: f64| match is_priced {
-        true => format!(" ({})", Usd::of_dollars(amount)),
-        false => String::new(),
-    };
     let count = |count: usize, one: &str, more: &str| super::display::many(count, one, more);
     Some(if edits >= calls && edits >= rest {
         let patches = strategy.stages.values().map(|stage| stage.patches).sum();
         let edits_in_words = count(patches, "edit breaks", "edits break");
-        format!("as {edits_in_words} the prompt cache{}", in_dollars(edits))
+        format!(
+            "as {edits_in_words} the prompt cache{}",
+            in_dollars(edits, is_priced)
+        )
     } else if calls >= rest {
         let asked = strategy.model_calls.total().calls;
         format!(
             "as {} of its own{}",
             count(asked, "call", "calls"),
-            in_dollars(calls)
+            in_dollars(calls, is_priced)
         )
     } else {
         format!(
             "as less of each prompt is read from the cache{}",
-            in_dollars(rest)
+            in_dollars(rest, is_priced)
         )
     })
+}
+
+fn in_dollars(amount: f64, is_priced: bool) -> String {
+    if is_priced {
+        format!(" ({})", Usd::of_dollars(amount))
+    } else {
+        String::new()
+    }
 }
 
 /// Doing nothing, session by session: what the recorded product did where it compacted and that is known, else
