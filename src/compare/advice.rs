@@ -434,12 +434,19 @@ impl Rows {
         }
     }
 
-    /// The cheapest case that by its estimates keeps as much as doing nothing, where that can be compared.
+    /// The cheapest case that by its estimates keeps as much as doing nothing, of what is known on both sides.
     fn cheapest_that_keeps<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
         cases.iter().find(|case| {
             let pairs = Pairs::of(&self.nothing.sample, &case.row.sample);
-            Three::of(&pairs, &self.rule).seems_to_keep()
+            Three::of(&pairs, &self.rule).seems_to_keep_what_is_known()
         })
+    }
+
+    /// Whether facts, or answers, are known of doing nothing.
+    fn has_facts(&self) -> bool {
+        [Axis::Facts, Axis::Answers]
+            .iter()
+            .any(|axis| self.nothing.sample.has(*axis))
     }
 }
 

@@ -91,7 +91,8 @@ impl Rows {
             self.saves(case).unwrap_or(f64::NAN),
         );
         let times = 1.0 - saved / nothing;
-        let of = if case.nothing.is_some() {
+        let mut sessions = self.nothing.sample.sessions.keys();
+        let of = if case.nothing.is_some() || sessions.all(|id| self.nothing.fits.contains(id)) {
             "doing nothing"
         } else {
             "full history"

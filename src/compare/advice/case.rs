@@ -49,6 +49,12 @@ impl Three {
         self.quality().into_iter().all(seems_held)
     }
 
+    /// The same where one of facts and actions may not be measured: few sessions show nothing anyway.
+    pub(super) fn seems_to_keep_what_is_known(&self) -> bool {
+        let mut known = self.quality().into_iter().flatten().peekable();
+        known.peek().is_some() && known.all(|found| seems_held(Some(found)))
+    }
+
     pub(super) fn is_same(&self) -> bool {
         self.quality().into_iter().all(is_same)
     }

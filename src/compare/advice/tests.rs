@@ -383,6 +383,20 @@ fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
         &["full history costs $32.40 and does not fit the window"],
     );
     check(&world(5, true, rows(5)), Answer::FewSessions, &[]);
+    // A recording without planted facts: what later actions needed is what is known.
+    let mut plain = world(1, true, rows(1));
+    let own = plain.strategies.iter_mut().map(|row| &mut row.sample);
+    for sample in own.chain([&mut plain.nothing.sample]) {
+        sample
+            .sessions
+            .values_mut()
+            .for_each(|it| it.probes.clear());
+    }
+    check(
+        &plain,
+        Answer::FewSessions,
+        &["the cheapest that kept as much of later actions is codex, $9."],
+    );
 }
 
 #[test]

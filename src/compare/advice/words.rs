@@ -422,7 +422,12 @@ impl Rows {
         };
         let best = match case.and_then(|case| Some((case, case.total?))) {
             Some((case, total)) => format!(
-                "the cheapest that kept as much is {}, {}",
+                "the cheapest that kept as much{} is {}, {}",
+                if self.has_facts() {
+                    ""
+                } else {
+                    " of later actions"
+                },
                 short_name(case.row.name()),
                 self.money(total)
             ),
