@@ -101,7 +101,7 @@ pub struct Contender {
     pub strategy: String,
     /// Its total bill, in dollars where prices are known, else in input tokens.
     pub bill: Option<f64>,
-    /// Independent sessions in which it changed anything.
+    /// Sessions in which it changed anything.
     pub fired: usize,
     /// Against doing nothing, over the sessions in which that completes; empty where there are fewer than six.
     pub against_nothing: Vec<Difference>,
@@ -171,7 +171,7 @@ pub(crate) struct Row {
     pub(crate) sample: Sample,
     /// What its control left; `None` for controls, and where the run has none.
     pub(crate) control: Option<Sample>,
-    /// Independent sessions in which it changed anything.
+    /// Sessions in which it changed anything.
     pub(crate) fired: usize,
     /// Why it takes part in no ranking.
     pub(crate) broken: Option<String>,

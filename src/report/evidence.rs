@@ -61,7 +61,7 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
     let sample = source.strategy(name)?;
     let cells = material.summaries.iter();
     let fired = cells.filter(|cell| cell.strategy == name && cell.fired());
-    let fired: BTreeSet<&str> = fired.map(|cell| cell.cluster.as_str()).collect();
+    let fired: BTreeSet<&str> = fired.map(|cell| cell.session.as_str()).collect();
     let entry = material
         .manifest
         .strategies

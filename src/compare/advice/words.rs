@@ -141,7 +141,7 @@ impl Rows {
 
     /// ` (it fired in 3 of 10)`, where that is less than half of the sessions.
     fn fired(&self, case: &Case<'_>) -> String {
-        let (fired, all) = (case.row.fired, self.clusters);
+        let (fired, all) = (case.row.fired, self.population.1);
         if fired * 2 < all {
             format!(" (it fired in {fired} of {all})")
         } else {
