@@ -318,7 +318,7 @@ fn followed(names: &[String]) -> Vec<String> {
     let read = |name: &str| StrategySpec::parse(name, &Trigger::always(), &Place::BuiltIn).ok();
     let named: Vec<StrategySpec> = names.iter().filter_map(|name| read(name)).collect();
     let is_missing = |name: &&str| {
-        // What is no preset may be that of a file that is named beside it.
+        // A name that is no preset may be that of the file named beside it.
         named.iter().all(|spec| spec.name() != *name) && read(name).is_some()
     };
     let leaders = named.iter().filter_map(StrategySpec::follows);

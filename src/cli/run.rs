@@ -255,7 +255,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return stop_with(Exit::Usage, problem, hint);
     }
     args.gate.check(&scenario.gate)?;
-    // What a run recommends is judged with the same margins.
+    // The verdict of the run uses the same margins.
     for (metric, margin) in args.gate.gate_options.margins()? {
         let place = Place::Flag("margin".into());
         scenario

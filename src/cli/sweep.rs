@@ -39,10 +39,10 @@ mod preset;
 use grid::Axis;
 use kept::{KeptMetric, unmeasured};
 
-/// What can be kept.
+/// The metrics that `--keeps` takes.
 const KEEPABLE: [&str; 3] = ["facts", "actions", "answers"];
 
-/// What can be saved.
+/// The metrics that `--saves` takes.
 const SAVABLE: [&str; 2] = ["bill", "tokens"];
 
 /// Of these, the ones that need no answer to a question.

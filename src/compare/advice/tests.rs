@@ -165,7 +165,11 @@ fn a_cheaper_one_with_a_loss_over_the_margin_is_a_trade_at_its_bound() {
     for axis in ["facts", "actions"] {
         accepted.rule.margins.set(axis, 0.09).unwrap();
     }
-    check(&accepted, Answer::Use, &[]);
+    check(
+        &accepted,
+        Answer::Use,
+        &["and gives up no more than the margins accept (facts −8 ["],
+    );
     assert!(
         said.contenders[0]
             .obstacle

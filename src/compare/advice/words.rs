@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::{Case, Three, is_above};
 use super::{Answer, Contender, Row, Rows, Verdict, is_plain_tail};
-use crate::compare::Line;
 use crate::compare::judge::{AxisFinding, State};
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::points;
 use crate::compare::words::{listed, money, percent};
+use crate::compare::{Line, Margins};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
@@ -227,8 +227,19 @@ impl Rows {
                     .flatten()
                     .map(AxisFinding::in_words)
                     .collect();
+                let usual = Margins::default();
+                let accepts_loss = three.quality().into_iter().flatten().any(|found| {
+                    usual
+                        .get(found.axis)
+                        .is_some_and(|margin| found.difference() < -margin)
+                });
+                let keeps = if accepts_loss {
+                    "gives up no more than the margins accept"
+                } else {
+                    "keeps as much as doing nothing"
+                };
                 format!(
-                    "it saves {}{} and keeps as much as doing nothing ({}){control}",
+                    "it saves {}{} and {keeps} ({}){control}",
                     self.amount(case),
                     self.fired(case),
                     listed(&quality)
