@@ -47,8 +47,9 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     let verdict = report.verdict.as_ref().map(|verdict| {
         let lines = verdict.lines().into_iter();
         let lines: Vec<Json> = lines.map(|line| json!({ "text": line.text })).collect();
-        let trust = format!("{} {}", report.totals, report.trust);
-        json!({ "lines": lines, "trust": trust.trim_start() })
+        let totals = (!report.totals.is_empty()).then(|| format!("{}. ", report.totals));
+        let trust = totals.unwrap_or_default() + &report.trust;
+        json!({ "lines": lines, "trust": trust })
     });
     let banners = |is_urgent: bool| {
         let banners = report.banners.iter();
