@@ -251,7 +251,8 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
             PlanError::Import(error) => error.hint().map(str::to_owned),
             PlanError::OtherSources { .. }
             | PlanError::PlannedSession(_)
-            | PlanError::AnotherPlan { .. } => Some(
+            | PlanError::AnotherPlan { .. }
+            | PlanError::AnotherProgram { .. } => Some(
                 "`proctor plan --shards N --out DIR` of the same scenario and options makes it again"
                     .to_owned(),
             ),

@@ -22,6 +22,7 @@ pub mod journal;
 pub mod live;
 pub(crate) mod order;
 pub mod probe;
+mod program;
 pub mod session;
 pub mod shard;
 pub mod trail;
@@ -42,6 +43,7 @@ pub use probe::{
     AnswerRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, ProbeText, RecoveredItem,
     RecoveryRecord, SurvivalRecord,
 };
+pub use program::ProgramState;
 pub use session::SessionEntry;
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 pub use words::{
@@ -200,6 +202,9 @@ pub struct StrategyEntry {
     /// model do.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub is_random: bool,
+    /// The state of its program, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramState>,
 }
 
 /// The mark of a strategy that removes text from the provider's cache.

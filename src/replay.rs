@@ -41,7 +41,7 @@ mod reader;
 mod unanswered;
 pub mod verify;
 
-use failure::{chain, stopped};
+use failure::chain;
 use faults::FaultInjector;
 use meter::Meter;
 use observe::{CallView, Observer};
@@ -332,7 +332,9 @@ impl<'a> Cell<'a> {
                     .for_each(|it| it.shortened(applied));
             }
             self.offloaded.extend(appended.saved);
-            appended.outcome.map_err(|error| stopped(cx.call, &error))?;
+            appended
+                .outcome
+                .map_err(|error| self.stopped(cx.call, &error))?;
             entry = appended.context.into_entries().pop().unwrap_or(entry);
         }
         self.add(entry);
@@ -381,7 +383,9 @@ impl<'a> Cell<'a> {
             self.observers.iter_mut().for_each(|it| it.patched(applied));
         }
         self.offloaded.extend(compacted.saved);
-        compacted.outcome.map_err(|error| stopped(call, &error))
+        compacted
+            .outcome
+            .map_err(|error| self.stopped(call, &error))
     }
 
     fn note(&mut self, applied: &[Applied], failures: &[StageFailure], call: usize) {

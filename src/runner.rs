@@ -65,7 +65,7 @@ pub use error::PlanError;
 use error::read_named;
 use limits::Limits;
 pub use models::{Access, RunModels};
-pub use programs::Unfinished;
+pub use programs::Remembered;
 use queue::{Prepared, Queue, SessionState};
 use session_store::{LoadedSession, PlannedPart};
 use sink::Sink;
@@ -116,7 +116,7 @@ impl Plan {
             plan.connect(&Access::none())?;
         }
         match part {
-            None => plan.ask_programs_twice(),
+            None => plan.note_programs(),
             Some(part) => plan.take_plan(part)?,
         }
         Ok(plan)
@@ -207,6 +207,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
                 toml: spec.to_toml(),
                 is_added: spec.is_added(),
                 is_random: false,
+                program: None,
             })
             .collect(),
         repeats: scenario.repeats,
@@ -274,7 +275,7 @@ pub struct Outcome {
     pub budget: Option<String>,
     /// Whether a recorded answer was wanted that is not there: the run stopped.
     pub missed: bool,
-    /// Cells that needed an answer of a language model that could not be had, and why; they are
+    /// Cells whose model or program could not be asked, or whose program changed meanwhile, and why; they are
     /// outstanding too.
     pub unreached: Vec<(CellKey, String)>,
     /// The largest prompt that was read by a server that cuts prompts: the run stopped, and cells that may rest
@@ -327,7 +328,7 @@ pub fn run(
                 break;
             };
             // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
-            let run = || run_cell(plan, &shared, arm, &followed, progress);
+            let run = || run_cell_twice(plan, &shared, arm, &followed, progress);
             let replay = match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(Ok(done)) => Ok(Some(done)),
                 // The cell that it follows is outstanding itself, and says why.
@@ -362,7 +363,8 @@ pub fn run(
     let until_over = |models: &RunModels| models.servers.until(&is_over, work_all);
     plan.models().map_or_else(work_all, until_over);
     let mut sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-    sink.withdraw(plan)?;
+    sink.withdraw_cut(plan)?;
+    sink.withdraw_changed(plan)?;
     let synced = sink.journal.sync();
     sink.failure.map_or(synced, Err)?;
     let mut outcome = sink.outcome;
@@ -393,6 +395,22 @@ fn followed_cells(
         Run::read(journal.folder())?.cells
     };
     Ok(Dependencies::new(wanted, &done))
+}
+
+/// Runs a cell; again where its program failed, for what fails twice on a session is a result and no accident.
+fn run_cell_twice<'a>(
+    plan: &'a Plan,
+    shared: &'a SessionState,
+    arm: ArmIndex,
+    followed: &Dependencies,
+    progress: &dyn Progress,
+) -> Result<Replay, CellError<'a>> {
+    let first = run_cell(plan, shared, arm, followed, progress)?;
+    let has_failed = first.unanswered.is_none() && matches!(first.record.end, End::Failed { .. });
+    if has_failed && plan.is_of_program(&first.record.strategy) {
+        return run_cell(plan, shared, arm, followed, progress);
+    }
+    Ok(first)
 }
 
 fn run_cell<'a>(

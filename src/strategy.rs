@@ -42,7 +42,7 @@ pub use preset::StrategySpec;
 pub use situation::Situation;
 
 use cut::Cut;
-use external::ProgramError;
+use external::{LoadedFiles, ProgramError};
 use knob::Knobs;
 use pending_edits::PendingEdits;
 use position_notes::PositionNotes;
@@ -95,6 +95,11 @@ pub trait Stage: Debug + Send {
     /// Processor time that a program of its own has used in this cell so far.
     fn program_cpu(&self) -> Duration {
         Duration::ZERO
+    }
+
+    /// The files that a program of its own consists of now, each with a hash.
+    fn loaded_files(&self) -> LoadedFiles {
+        LoadedFiles::new()
     }
 }
 

@@ -17,6 +17,7 @@ not catch it, nothing is changed. What is printed goes to standard error.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import os
@@ -229,6 +230,33 @@ def safe_cut(messages: Sequence[Message], at: int) -> int:
     return 0 if missing else at
 
 
+def _loaded() -> Dict[str, str]:
+    """The files that the program loaded, each with a hash of its content: those below its own folder by their path
+    there, those of packages elsewhere as one. Python's own are left out."""
+    own = os.path.dirname(os.path.abspath(getattr(sys.modules.get("__main__"), "__file__", None) or sys.argv[0]))
+    library = os.path.join(os.path.dirname(os.path.abspath(os.__file__)), "")
+    files: Dict[str, str] = {}
+    packages = hashlib.sha256()
+    for name, module in sorted(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if not path:
+            continue
+        path = os.path.abspath(path)
+        is_installed = "site-packages" in path or "dist-packages" in path
+        if path.startswith(library) and not is_installed:
+            continue
+        try:
+            with open(path, "rb") as file:
+                content = hashlib.sha256(file.read()).hexdigest()[:16]
+        except OSError:
+            continue
+        if path.startswith(os.path.join(own, "")) and not is_installed:
+            files[os.path.relpath(path, own).replace(os.sep, "/")] = content
+        else:
+            packages.update(f"{name} {content}\n".encode())
+    return {**files, "packages": packages.hexdigest()[:16]}
+
+
 def _ids(message: Message) -> Tuple[Set[str], Set[str]]:
     """The ids of the tool calls in a message, and of the results."""
     content = message.get("content")
@@ -295,7 +323,8 @@ class _Loop:
         kind, program = line["type"], self.program
         if kind == "hello":
             hello = {"type": "hello", "protocol": PROTOCOL, "history": program.history, "context": "changes"}
-            return {**hello, "moments": self.moments, **({"name": program.name} if program.name else {})}
+            hello = {**hello, "moments": self.moments, "files": _loaded()}
+            return {**hello, **({"name": program.name} if program.name else {})}
         if kind == "session":
             self.session, self.view, self.broken = Session(line), _View(program.shape), None
             try:

@@ -543,7 +543,7 @@ class Classes(Case):
         proctor = self.proctor(program)
         moments = ["append", "before_call", "after_call"]
         expected = {"type": "hello", "protocol": 1, "name": "mine", "history": "kept", "context": "changes"}
-        self.assertEqual(proctor.hello, {**expected, "moments": moments})
+        self.assertEqual({**proctor.hello, "files": {}}, {**expected, "moments": moments, "files": {}})
         for tokens, text in ((9, "short"), (4, "GO"), (1, "GO")):
             answer = proctor.say({"type": "append", "call": 0, "message": {**user("go"), "tokens": tokens}})
             self.assertEqual(answer, {"type": "message", "message": user(text)})
@@ -587,11 +587,12 @@ class Classes(Case):
 class Programs(Case):
     """Whole programs, as processes."""
 
-    def run_program(self, text, lines):
+    def run_program(self, text, lines, beside=None):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "mine.py")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
+            for name, content in {"mine.py": text, **(beside or {})}.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(content)
             here = os.path.dirname(os.path.abspath(client.__file__))
             ended = subprocess.run(
                 [sys.executable, path], input="".join(json.dumps(line) + "\n" for line in lines), text=True,
@@ -614,6 +615,16 @@ class Programs(Case):
         self.assertEqual([line["type"] for line in lines], ["hello", "messages"])
         self.assertEqual(lines[0]["history"], "full")
         self.assertEqual((ended.stderr.split(), ended.returncode), (["two", "three"], 0))
+
+    def test_the_files_that_it_loaded_are_reported(self):
+        program = "import helper\nfrom proctor_strategy import strategy\n@strategy\ndef compact(m, b, a):\n    return m\n"
+        found = []
+        for text in ("KEEP = 2\n", "KEEP = 2\n", "KEEP = 3\n"):
+            lines, ended = self.run_program(program, self.LINES[:1], {"helper.py": text, "other.py": ""})
+            self.assertEqual(set(lines[0]["files"]), {"mine.py", "helper.py", "packages"}, ended.stderr)
+            found.append(lines[0]["files"])
+        self.assertEqual(found[0], found[1])
+        self.assertEqual([name for name in found[0] if found[0][name] != found[2][name]], ["helper.py"])
 
     def test_an_error_says_where(self):
         program = "from proctor_strategy import strategy\n@strategy\ndef compact(m, b, a):\n    return 1 / 0\n"

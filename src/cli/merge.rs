@@ -190,6 +190,9 @@ fn explained(error: MergeError) -> anyhow::Error {
             "merge the parts of one scenario with one set of options, made by one version"
                 .to_owned()
         }
+        MergeError::TwoPrograms { .. } => {
+            "run the parts again with the same program: each computes its cells anew".to_owned()
+        }
         MergeError::TwoDivisions { one, .. } => format!(
             "merge parts that are divided alike, `{}:K/{}`; a folder that is a whole run fits any of them",
             one.1.by.name(),

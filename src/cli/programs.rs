@@ -8,7 +8,7 @@ use super::interrupt::end_programs_on_interrupt;
 use crate::settings::{Place, Setting, SettingError, Table};
 use crate::strategy::external::{ALWAYS, Host};
 use crate::strategy::preset::StrategySpec;
-use crate::units::{ContentHash, is_valid_id};
+use crate::units::is_valid_id;
 
 /// Finds the programs of each of these strategies.
 pub(super) fn locate(strategies: &mut [StrategySpec]) -> Result<(), SettingError> {
@@ -28,7 +28,6 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
         groups: end_programs_on_interrupt(),
         ..Host::default()
     };
-    let mut identity = Vec::new();
     for (command, names, place) in spec.programs() {
         let names = ALWAYS.into_iter().chain(names);
         let values = names.filter_map(|name| Some((name.into(), environment(name)?.into())));
@@ -40,15 +39,13 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
                 continue;
             }
             let wrong = |error: std::io::Error| {
-                SettingError::new(place, format!("cannot read `{}`: {error}", path.display()))
+                SettingError::new(place, format!("cannot find `{}`: {error}", path.display()))
             };
-            identity.push(std::fs::read(&path).map_err(wrong)?);
             host.files
                 .insert(word.to_owned(), std::path::absolute(&path).map_err(wrong)?);
         }
     }
-    let identity = ContentHash::of_parts(identity.iter().map(Vec::as_slice)).hex(16);
-    spec.with_programs(host, &identity)
+    spec.with_programs(host)
 }
 
 fn folder_of(place: &Place) -> PathBuf {

@@ -21,8 +21,8 @@ use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellKey, CellRecord, End};
-use crate::report::Report;
-use crate::runner::{self, Outcome, Plan, Progress, Unfinished, Workers};
+use crate::report::{Report, escape};
+use crate::runner::{self, Outcome, Plan, Progress, Remembered, Workers};
 use crate::scenario::GateSetting;
 use crate::settings::Place;
 use crate::units::many;
@@ -278,11 +278,17 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         // A run that was sized to an amount is agreed to, and its budget stops it there.
         consent.cost_limit = f64::INFINITY;
     }
-    let again = match (args.fresh, cassette.map(|it| it.mode())) {
-        (true, _) => journal.done().clone(),
-        // A program that was edited may ask for answers that are not recorded.
-        (false, Some(ReplayMode::Strict)) => BTreeSet::new(),
-        (false, _) => plan.stale(&journal, Unfinished::GoesOn),
+    let is_offline = cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
+    // Where nothing may be asked, what the same program asked before is not asked again.
+    let remembered = if is_offline || args.part.part().is_some() {
+        Remembered::Part
+    } else {
+        Remembered::Unfinished
+    };
+    let again = if args.fresh {
+        journal.done().clone()
+    } else {
+        plan.stale(&journal, remembered)
     };
     let kept = journal.done().difference(&again).cloned().collect();
     consent.to_run(&plan, &kept, args.batch)?;
@@ -531,10 +537,9 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, called: &str) {
         say(&spent);
     }
     if let Some((_, why)) = outcome.unreached.first() {
-        if outcome.withdrawn > 0 {
+        if let (Some(_), taken @ 1..) = (outcome.cut_at, outcome.withdrawn) {
             say(&format!(
-                "{} finished cells were taken back: a prompt of theirs may have been cut",
-                outcome.withdrawn
+                "{taken} finished cells were taken back: a prompt of theirs may have been cut"
             ));
         }
         let paid = match outcome.cut_at {
@@ -542,8 +547,9 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, called: &str) {
             Some(_) => "asks again what may have been cut",
         };
         say(&format!(
-            "{} of {planned} cells are outstanding, because a model could not be asked: {why}; the same command continues, and {paid}",
-            outcome.outstanding
+            "{} of {planned} cells are outstanding, because {}; the same command continues, and {paid}",
+            outcome.outstanding,
+            escape::plain(why)
         ));
     }
 }

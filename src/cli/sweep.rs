@@ -23,7 +23,7 @@ use crate::record::journal::{Journal, Run, write_whole};
 use crate::record::{Arm, CellRecord};
 use crate::report::display::many;
 use crate::report::{Kind, sweep};
-use crate::runner::{self, Plan, Unfinished, Workers};
+use crate::runner::{self, Plan, Remembered, Workers};
 use crate::scenario::Scenario;
 use crate::settings::{Place, Setting, Table};
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -468,7 +468,7 @@ impl SweepRun<'_> {
             let folder = self.args.folder().join(plan.folder(Path::new(part)));
             self.args.part.keep(&mut plan);
             let mut journal = self.args.part.open(&plan, &folder)?;
-            let again = plan.stale(&journal, Unfinished::Replayed);
+            let again = plan.stale(&journal, Remembered::PresetsOnly);
             journal.forget(&again, plan.manifest())?;
             let planned: BTreeSet<_> = plan.cells().into_iter().collect();
             // Full history knows no window: what one window measured of it holds for all.

@@ -17,7 +17,7 @@ use crate::files::{self, Readers};
 use super::calibration::{self, JudgeCalibration};
 use super::shard::{self, Partition, PlannedSource, Shard};
 use super::verdicts::{self, GivenVerdict};
-use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, Timing};
+use super::{CellKey, CellRecord, FORMAT_VERSION, Manifest, StrategyEntry, Timing};
 
 mod error;
 mod forget;
@@ -65,6 +65,8 @@ pub struct Journal {
     done: BTreeSet<CellKey>,
     /// Of these, cells whose strategy failed before the folder was opened.
     failed: BTreeSet<CellKey>,
+    /// The strategies of the run as its manifest has them.
+    strategies: Vec<StrategyEntry>,
     /// The cells in the order of their lines.
     order: Vec<CellKey>,
     lease: Option<Lease>,
@@ -99,7 +101,7 @@ impl Journal {
         }
         // Between the first look and the lock another process may have begun a run here.
         refuse_another_run(folder, manifest)?;
-        write_manifest(folder, manifest)?;
+        let strategies = write_manifest(folder, manifest)?;
         let path = folder.join(CELLS);
         let finished: Vec<FinishedCell> = lines::read(&path)?;
         for name in [CELLS, TIMINGS, CALL_TIMES] {
@@ -114,6 +116,7 @@ impl Journal {
             failed: (finished.iter().filter(|cell| cell.has_failed()))
                 .map(FinishedCell::key)
                 .collect(),
+            strategies,
             order: finished.iter().map(FinishedCell::key).collect(),
             lease,
             _lock: lock,
@@ -180,6 +183,11 @@ impl Journal {
     /// The cells whose strategy failed before the folder was opened.
     pub fn failed(&self) -> &BTreeSet<CellKey> {
         &self.failed
+    }
+
+    /// The strategies as they were when the cells of the folder were computed.
+    pub fn strategies(&self) -> &[StrategyEntry] {
+        &self.strategies
     }
 
     /// Notes that the folder holds no part of a run, but all of it.
@@ -324,17 +332,18 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, JournalError> {
     document(&folder.join(MANIFEST), (FORMAT, FORMAT_VERSION))
 }
 
-/// Writes the manifest of a new run, and the margins of one that goes on.
-fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), JournalError> {
+/// Writes the manifest of a new run, and the margins of one that goes on. Returns the strategies that are written.
+fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<Vec<StrategyEntry>, JournalError> {
     if !folder.join(MANIFEST).exists() {
-        return write_document(folder, MANIFEST, manifest);
+        write_document(folder, MANIFEST, manifest)?;
+        return Ok(manifest.strategies.clone());
     }
     let mut existing = read_manifest(folder)?;
-    if existing.margins == manifest.margins {
-        return Ok(());
+    if existing.margins != manifest.margins {
+        existing.margins.clone_from(&manifest.margins);
+        write_document(folder, MANIFEST, &existing)?;
     }
-    existing.margins.clone_from(&manifest.margins);
-    write_document(folder, MANIFEST, &existing)
+    Ok(existing.strategies)
 }
 
 fn refuse_another_run(folder: &Path, manifest: &Manifest) -> Result<(), JournalError> {

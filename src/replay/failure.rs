@@ -5,12 +5,28 @@ use std::iter::successors;
 use std::sync::Arc;
 
 use super::faults::FaultInjector;
-use super::{Cell, CellName, Models, NoClock, PreparedSession, Replay};
+use super::{Cell, CellName, Models, NoClock, PreparedSession, Replay, Unanswered};
 use crate::record::End;
+use crate::strategy::external::ProgramError;
 use crate::strategy::{StageError, StrategyError};
 
-/// The end of a cell whose strategy cannot go on.
-pub(super) fn stopped(call: usize, error: &StrategyError) -> End {
+impl Cell<'_> {
+    /// The end of the cell, whose strategy cannot go on. Where its program was not even started, this is no result.
+    pub(super) fn stopped(&mut self, call: usize, error: &StrategyError) -> End {
+        if let StrategyError::Stage {
+            source:
+                StageError::Program(why @ (ProgramError::Start { .. } | ProgramError::NotLocated)),
+            ..
+        } = error
+        {
+            let unanswered = &mut self.meter.unanswered;
+            unanswered.get_or_insert_with(|| Unanswered::NotStarted(why.clone()));
+        }
+        stopped(call, error)
+    }
+}
+
+fn stopped(call: usize, error: &StrategyError) -> End {
     match error {
         StrategyError::Stage {
             source: StageError::NotMeasurable { why },

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{CallFailure, Model, ModelKind};
 use crate::step::Answer;
+use crate::strategy::external::ProgramError;
 
 /// Why a cell says nothing about its strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub enum Unanswered {
         /// The last failure.
         failure: CallFailure,
     },
+    /// The program of the strategy could not be started.
+    NotStarted(ProgramError),
 }
 
 impl Unanswered {
@@ -41,7 +44,7 @@ impl Unanswered {
     /// would be paid for nothing. What is deferred is collected to the end.
     pub(super) fn ends_asking(&self) -> bool {
         match self {
-            Self::NotRecorded | Self::Unreached { .. } => true,
+            Self::NotRecorded | Self::Unreached { .. } | Self::NotStarted(_) => true,
             Self::Deferred => false,
         }
     }

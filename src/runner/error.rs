@@ -39,6 +39,14 @@ pub enum PlanError {
         /// Fingerprint of what was to be run.
         wanted: String,
     },
+    /// A program is not the one that a plan was made with.
+    #[error("the program of `{strategy}` is not the one that was planned: {difference}")]
+    AnotherProgram {
+        /// The strategy.
+        strategy: String,
+        /// The difference in words.
+        difference: String,
+    },
     /// The scenario leaves out every session.
     #[error("no session is left: {0}")]
     AllLeftOut(String),

@@ -32,7 +32,7 @@ impl Plan {
             });
         }
         self.manifest = part.manifest.clone();
-        Ok(())
+        self.has_planned_programs()
     }
 
     /// Leaves only the sessions of one part to be run; the manifest stays that of the whole run.

@@ -1,48 +1,105 @@
-//! Programs as strategies: whether the same session makes the same contexts of them.
+//! Programs as strategies: whether they are still those that made earlier results, and answer twice the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Plan, prepare};
+use serde_json::json;
+
+use super::{Plan, PlanError, prepare};
 use crate::record::journal::Journal;
-use crate::record::{CellKey, CellRecord, End};
+use crate::record::{CellKey, CellRecord, End, ProgramState};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
 use crate::strategy::StrategySpec;
+use crate::units::ContentHash;
 use crate::window::Window;
 
-/// The treatment of finished cells of programs in a run that is not finished.
+/// Whose finished cells an earlier run may have left: those of presets stand in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfinished {
-    /// They stand, so that the same command goes on.
-    GoesOn,
-    /// They are computed again.
-    Replayed,
+pub enum Remembered {
+    /// None of a program.
+    PresetsOnly,
+    /// Those of an unfinished run, if its programs are the same: the same command goes on.
+    Unfinished,
+    /// Those of a part of a run, finished or not, if its programs are the same.
+    Part,
 }
 
 impl Plan {
-    /// Finished cells that are computed again, because their numbers may no longer hold: those that failed and,
-    /// if the run is finished or `unfinished` says so, those of programs, whose files may have changed; with them
-    /// the controls that follow them.
-    pub fn stale(&self, journal: &Journal, unfinished: Unfinished) -> BTreeSet<CellKey> {
-        let mut strategies = self.scenario.strategies.iter();
-        let has_programs = strategies.any(|spec| !spec.programs().is_empty());
-        if !has_programs && journal.failed().is_empty() {
-            return BTreeSet::new();
-        }
+    /// Finished cells that are computed again, because their numbers may no longer hold: those that failed, and those
+    /// of programs which are not remembered; with them the controls that follow them.
+    pub fn stale(&self, journal: &Journal, remembered: Remembered) -> BTreeSet<CellKey> {
         let done = journal.done();
         let mut cells = self.cells();
         let is_finished = cells.iter().all(|key| done.contains(key));
-        let replays = is_finished || unfinished == Unfinished::Replayed;
-        cells.retain(|key| done.contains(key));
-        let is_stale = |key: &&CellKey| {
-            journal.failed().contains(*key) || (replays && self.is_of_program(&key.strategy))
+        let may_stand = match remembered {
+            Remembered::PresetsOnly => false,
+            Remembered::Unfinished => !is_finished,
+            Remembered::Part => true,
         };
-        let mut stale: BTreeSet<CellKey> = cells.iter().filter(is_stale).cloned().collect();
-        cells.retain(|key| {
+        let held = |name: &str| journal.strategies().iter().find(|it| it.name == name);
+        let strategies = self.manifest.strategies.iter();
+        let replayed: BTreeSet<&str> = strategies
+            .filter_map(|own| {
+                let state = own.program.as_ref()?;
+                let before = held(&own.name).and_then(|it| it.program.as_ref());
+                let is_same = before.is_some_and(|before| before.difference(state).is_none());
+                (!may_stand || !is_same).then_some(&*own.name)
+            })
+            .collect();
+        cells.retain(|key| done.contains(key));
+        let is_stale =
+            |key: &&CellKey| journal.failed().contains(*key) || replayed.contains(&*key.strategy);
+        let stale: BTreeSet<CellKey> = cells.iter().filter(is_stale).cloned().collect();
+        self.with_followers(stale, cells)
+    }
+
+    /// These cells, and of `all` the controls that follow them.
+    fn with_followers(
+        &self,
+        mut cells: BTreeSet<CellKey>,
+        mut all: Vec<CellKey>,
+    ) -> BTreeSet<CellKey> {
+        all.retain(|key| {
             self.followed_cell(key)
-                .is_some_and(|it| stale.contains(&it))
+                .is_some_and(|lead| cells.contains(&lead))
         });
-        stale.extend(cells);
-        stale
+        cells.extend(all);
+        cells
+    }
+
+    /// The finished cells of programs that are not what they were when the run was planned, each with the difference.
+    pub(super) fn changed_cells(&self, done: &BTreeSet<CellKey>) -> BTreeMap<CellKey, String> {
+        let mut found = BTreeMap::new();
+        for (spec, own) in self
+            .scenario
+            .strategies
+            .iter()
+            .zip(&self.manifest.strategies)
+        {
+            let Some(planned) = &own.program else {
+                continue;
+            };
+            let own_cells: BTreeSet<CellKey> = done
+                .iter()
+                .filter(|key| key.strategy == own.name)
+                .cloned()
+                .collect();
+            if own_cells.is_empty() {
+                continue;
+            }
+            let now = ProgramState {
+                files: loaded_files(spec),
+                answers: None,
+            };
+            if let Some(difference) = planned.difference(&now) {
+                let cells = self.with_followers(own_cells, done.iter().cloned().collect());
+                let why = format!(
+                    "the program of `{}` was edited meanwhile: {difference}",
+                    own.name
+                );
+                found.extend(cells.into_iter().map(|key| (key, why.clone())));
+            }
+        }
+        found
     }
 
     /// The cell whose sizes this one has, if it is of a control that follows a strategy.
@@ -55,7 +112,7 @@ impl Plan {
     }
 
     /// Whether this strategy asks a program of the user's own.
-    fn is_of_program(&self, strategy: &str) -> bool {
+    pub(super) fn is_of_program(&self, strategy: &str) -> bool {
         self.spec(strategy)
             .is_some_and(|spec| !spec.programs().is_empty())
     }
@@ -65,53 +122,91 @@ impl Plan {
         specs.find(|spec| spec.name() == strategy)
     }
 
-    /// Asks each program twice on the shortest session, and marks those that answer differently. One that fails says
-    /// so in its cells.
-    pub(super) fn ask_programs_twice(&mut self) {
-        let strategies = self.scenario.strategies.iter().enumerate();
-        let programs: Vec<usize> = strategies
-            .filter(|(_, it)| !it.programs().is_empty())
-            .map(|(at, _)| at)
-            .collect();
+    /// Notes the state of each program: its files, and its cell of the shortest session, which it is asked for twice. One
+    /// whose answers differ is marked; one that fails says so in its cells.
+    pub(super) fn note_programs(&mut self) {
+        let programs = self.programs();
         if programs.is_empty() {
             return;
         }
         let sessions = self.sessions.iter();
-        let Some(shortest) = sessions.min_by_key(|it| it.session.messages().len()) else {
-            return;
-        };
-        let Ok(prepared) = prepare(self, shortest, Vec::new()) else {
-            return;
-        };
-        let window = self.scenario.window.resolve(
-            self.manifest.sessions[shortest.place].native_window,
-            prepared.largest_prompt(),
-            prepared.bill().scale(0).head,
-        );
+        let shortest = sessions.min_by_key(|loaded| loaded.session.messages().len());
+        let prepared = shortest.and_then(|shortest| {
+            let prepared = prepare(self, shortest, Vec::new()).ok()?;
+            let window = self.scenario.window.resolve(
+                self.manifest.sessions[shortest.place].native_window,
+                prepared.largest_prompt(),
+                prepared.bill().scale(0).head,
+            );
+            Some((prepared, window))
+        });
         for at in programs {
-            self.manifest.strategies[at].is_random =
-                is_random(&self.scenario.strategies[at], &prepared, window);
+            let spec = &self.scenario.strategies[at];
+            let played = || {
+                let (prepared, window) = prepared.as_ref()?;
+                play(spec, prepared, *window)
+            };
+            let mut files = loaded_files(spec);
+            let twice = played().and_then(|first| Some((first, played()?)));
+            // What it writes while it works is no part of it.
+            let after = loaded_files(spec);
+            files.retain(|name, hash| after.get(name) == Some(hash));
+            let entry = &mut self.manifest.strategies[at];
+            entry.is_random = twice
+                .as_ref()
+                .is_some_and(|(first, second)| first != second);
+            let answers = twice.filter(|_| !entry.is_random);
+            entry.program = Some(ProgramState {
+                files,
+                answers: answers.map(|(record, _)| ContentHash::of_values([json!(record)]).hex(16)),
+            });
         }
+    }
+
+    /// Refuses programs that are not those which the plan of a part was made with.
+    pub(super) fn has_planned_programs(&self) -> Result<(), PlanError> {
+        for at in self.programs() {
+            let planned = self.manifest.strategies[at].program.clone();
+            let now = ProgramState {
+                files: loaded_files(&self.scenario.strategies[at]),
+                answers: None,
+            };
+            if let Some(difference) = planned.unwrap_or_default().difference(&now) {
+                let strategy = self.manifest.strategies[at].name.clone();
+                return Err(PlanError::AnotherProgram {
+                    strategy,
+                    difference,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The places of the strategies that ask programs.
+    fn programs(&self) -> Vec<usize> {
+        let strategies = self.scenario.strategies.iter().enumerate();
+        let programs = strategies.filter(|(_, spec)| !spec.programs().is_empty());
+        programs.map(|(at, _)| at).collect()
     }
 }
 
-fn is_random(spec: &StrategySpec, prepared: &PreparedSession, window: Window) -> bool {
-    let play = || -> Option<CellRecord> {
-        let strategy = Box::new(spec.build().ok()?);
-        let name = CellName {
-            strategy: spec.name().to_owned(),
-            repeat: 0,
-        };
-        let models = Models::offline(prepared.counts());
-        let record = replay(
-            prepared,
-            name,
-            Replayed::Strategy(strategy, window),
-            &models,
-            &NoClock,
-        )
-        .record;
-        (!matches!(record.end, End::Failed { .. })).then_some(record)
+/// The files that the programs of a strategy consist of now.
+fn loaded_files(spec: &StrategySpec) -> BTreeMap<String, String> {
+    let built = spec.build().ok();
+    built
+        .map(|strategy| strategy.loaded_files())
+        .unwrap_or_default()
+}
+
+/// The cell of a strategy without a model; `None` where its program fails.
+fn play(spec: &StrategySpec, prepared: &PreparedSession, window: Window) -> Option<CellRecord> {
+    let strategy = Box::new(spec.build().ok()?);
+    let name = CellName {
+        strategy: spec.name().to_owned(),
+        repeat: 0,
     };
-    play().is_some_and(|first| play().is_some_and(|second| second != first))
+    let models = Models::offline(prepared.counts());
+    let replayed = Replayed::Strategy(strategy, window);
+    let record = replay(prepared, name, replayed, &models, &NoClock).record;
+    (!matches!(record.end, End::Failed { .. })).then_some(record)
 }

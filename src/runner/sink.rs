@@ -52,8 +52,11 @@ impl Sink<'_> {
                 failure: CallFailure::Stopped { .. },
                 ..
             }) => return ControlFlow::Continue(None),
+            Some(Unanswered::NotStarted(why)) => {
+                self.outcome.unreached.push((key, why.to_string()));
+            }
             Some(Unanswered::Unreached { model, failure }) => {
-                let why = format!("{model}: {failure}");
+                let why = format!("a model could not be asked: {model}: {failure}");
                 self.outcome.unreached.push((key, why));
                 self.unreached_in_a_row += 1;
                 if let CallFailure::CutPrompt { window, .. } = failure {
@@ -85,7 +88,7 @@ impl Sink<'_> {
 
     /// Takes back all cells of each session of which one may rest on a cut prompt, if a server was seen to cut
     /// them: cells of a session may follow one another.
-    pub(super) fn withdraw(&mut self, plan: &Plan) -> Result<(), JournalError> {
+    pub(super) fn withdraw_cut(&mut self, plan: &Plan) -> Result<(), JournalError> {
         let Some(window) = self.outcome.cut_at else {
             return Ok(());
         };
@@ -99,13 +102,28 @@ impl Sink<'_> {
             .iter()
             .filter(|cell| sessions.contains(&*cell.session));
         let void: BTreeSet<CellKey> = void.map(CellRecord::key).collect();
-        self.journal.forget(&void, plan.manifest())?;
+        self.withdraw(&void, plan)
+    }
+
+    /// Takes back all cells of programs that are not the same at the end of the run as at its begin.
+    pub(super) fn withdraw_changed(&mut self, plan: &Plan) -> Result<(), JournalError> {
+        let changed = plan.changed_cells(self.journal.done());
+        let void = changed.keys().cloned().collect();
+        self.outcome.unreached.extend(changed);
+        self.withdraw(&void, plan)
+    }
+
+    fn withdraw(&mut self, void: &BTreeSet<CellKey>, plan: &Plan) -> Result<(), JournalError> {
+        if void.is_empty() {
+            return Ok(());
+        }
+        self.journal.forget(void, plan.manifest())?;
         let planned = plan.cells();
         let left = planned
             .iter()
             .filter(|key| self.journal.done().contains(*key))
             .count();
-        self.outcome.withdrawn = void.len();
+        self.outcome.withdrawn += void.len();
         self.outcome.outstanding = planned.len() - left;
         self.outcome.already_done = self.outcome.already_done.min(left);
         self.outcome.done_now = left - self.outcome.already_done;

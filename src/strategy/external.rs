@@ -13,9 +13,11 @@ use std::time::Duration;
 pub mod protocol;
 
 mod contents;
+mod loaded;
 mod process;
 
 pub(super) use contents::{Contents, Reading, edits_to, message_line, raw};
+pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
 pub use protocol::{PROTOCOL, schema};
@@ -85,6 +87,22 @@ impl Programs {
         Process::start(host, launch)
     }
 
+    /// The files that the program of this command consists of now: as it says itself when it is started, else those that
+    /// are seen. One that cannot be started consists of those, too.
+    pub(super) fn loaded(&self, launch: &Launch) -> LoadedFiles {
+        let Some(host) = &self.host else {
+            return LoadedFiles::new();
+        };
+        let started = Process::start(host, launch);
+        let said = started.map(|process| process.hello.files.clone());
+        let said = said.unwrap_or_default();
+        if said.is_empty() {
+            loaded::below_folders(host, launch)
+        } else {
+            said
+        }
+    }
+
     /// Takes a process back whose cell is over.
     pub(super) fn give_back(&self, process: Process) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,9 +118,9 @@ pub enum ProgramError {
     #[error("the program was not located")]
     NotLocated,
     /// It cannot be started.
-    #[error("`{program}` cannot be started: {why}")]
+    #[error("`{program}` does not start: {why}")]
     Start {
-        /// The first word of the command.
+        /// Its command.
         program: String,
         /// Why, in words.
         why: String,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::external::LoadedFiles;
 use super::guard::{Breaker, Guards, OnInflation, PostCheck};
 use super::situation::Situation;
 use super::trigger::{Condition, Fired, Trigger};
@@ -188,6 +189,12 @@ impl Pipeline {
     pub fn breakers(&self) -> impl Iterator<Item = (&str, Breaker)> {
         let notes = self.slots.iter().map(|slot| &slot.notes);
         notes.map(|notes| (&*notes.name, notes.breaker))
+    }
+
+    /// The files that the programs of its stages consist of now, each with a hash.
+    pub fn loaded_files(&self) -> LoadedFiles {
+        let stages = self.slots.iter().map(|slot| &slot.stage);
+        stages.flat_map(|stage| stage.loaded_files()).collect()
     }
 }
 

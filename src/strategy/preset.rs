@@ -341,15 +341,8 @@ impl StrategySpec {
         tables.map(|table| &*table).find_map(unread_prompt)
     }
 
-    /// The same strategy with its programs started so. `program` identifies what they do: a run goes on only with
-    /// the same one.
-    pub fn with_programs(mut self, host: Host, program: &str) -> Result<Self, SettingError> {
-        for table in stage_tables(&mut self.table) {
-            if table.get("command").is_some() {
-                let place = table.place().clone();
-                table.put("program", program, &place);
-            }
-        }
+    /// The same strategy with its programs started so.
+    pub fn with_programs(mut self, host: Host) -> Result<Self, SettingError> {
         self.programs = Programs::on(host);
         self.build()?;
         Ok(self)
@@ -439,7 +432,6 @@ fn with_stage(mut table: Table) -> Table {
         "memory_mb",
         "line_mb",
         "when",
-        "program",
     ] {
         if let Some(setting) = table.remove(key) {
             stage.set(key, setting);

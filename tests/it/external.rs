@@ -53,7 +53,7 @@ fn spec(command: &[String], knobs: &[(&str, i64)]) -> StrategySpec {
         table.put(knob, Value::Integer(*value), &place);
     }
     let spec = StrategySpec::of("own", table, &Trigger::default()).unwrap();
-    spec.with_programs(host(), "test").unwrap()
+    spec.with_programs(host()).unwrap()
 }
 
 fn play(spec: &StrategySpec, session: &PreparedSession, window: u64) -> CellRecord {
@@ -150,7 +150,7 @@ fn a_program_is_held_to_its_limits() {
         panic!("it was started");
     };
     assert!(
-        error.contains("`proctor-has-no-such-program` cannot be started"),
+        error.contains("`proctor-has-no-such-program` does not start"),
         "{error}"
     );
 }
@@ -176,13 +176,10 @@ fn a_program_leaves_nothing_behind() {
     let body = "sleep 977 & echo '{\"type\":\"error\",\"message\":\"'$PWD'\"}'";
     let plain = spec(&shell(body), &[]);
     let spec = plain
-        .with_programs(
-            Host {
-                folder: folder.path().to_owned(),
-                ..host()
-            },
-            "test",
-        )
+        .with_programs(Host {
+            folder: folder.path().to_owned(),
+            ..host()
+        })
         .unwrap();
     let End::Failed { error, .. } = play(&spec, &reading(), 100_000).end else {
         panic!("it went on");

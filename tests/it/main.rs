@@ -68,6 +68,7 @@ mod replay;
 mod repriced;
 mod scenarios;
 mod self_recorded;
+mod stale;
 mod shared;
 mod stages;
 #[cfg(feature = "http")]

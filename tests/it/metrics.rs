@@ -224,6 +224,7 @@ fn strategy(name: &str, toml: &str) -> StrategyEntry {
         toml: toml.to_owned(),
         is_added: false,
         is_random: false,
+        program: None,
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::{
-    CELLS, Journal, JournalError, MANIFEST, TIMINGS, VERDICTS, lines, unreadable, write_document,
-    write_private,
+    CELLS, Journal, JournalError, MANIFEST, TIMINGS, VERDICTS, lines, read_manifest, unreadable,
+    write_document, write_private,
 };
 use crate::record::{CellKey, End, Manifest};
 
@@ -37,20 +37,27 @@ impl FinishedCell {
 
 impl Journal {
     /// Forgets cells, with their times and the verdicts that were given after the run: they are outstanding from
-    /// now on. The manifest is written anew, since it says of a program whether it answers twice the same.
+    /// now on. The manifest is written anew where it says something else of the strategies' programs.
     pub fn forget(
         &mut self,
         cells: &BTreeSet<CellKey>,
         manifest: &Manifest,
     ) -> Result<(), JournalError> {
-        if cells.is_empty() {
+        let is_known = self.strategies == manifest.strategies;
+        if cells.is_empty() && is_known {
             return Ok(());
         }
         self.is_ours()?;
-        write_document(&self.folder, MANIFEST, manifest)?;
-        // The cells come last: no verdict or time of a forgotten one is left if this is interrupted.
+        // If this is interrupted, no verdict or time of a forgotten cell is left, and no cell of a program that the
+        // manifest does not know.
         for name in [VERDICTS, TIMINGS, CELLS] {
             drop_lines(&self.folder.join(name), cells)?;
+        }
+        if !is_known {
+            let mut written = read_manifest(&self.folder)?;
+            written.strategies.clone_from(&manifest.strategies);
+            write_document(&self.folder, MANIFEST, &written)?;
+            self.strategies = written.strategies;
         }
         self.cells = lines::open(&self.folder.join(CELLS))?;
         self.order.retain(|key| !cells.contains(key));
@@ -78,23 +85,33 @@ fn drop_lines(path: &Path, cells: &BTreeSet<CellKey>) -> Result<(), JournalError
 mod tests {
     use super::super::tests::{cell, manifest};
     use super::*;
+    use crate::record::StrategyEntry;
     use crate::record::journal::Run;
 
     #[test]
     fn a_forgotten_cell_leaves_no_line_and_may_be_written_again() {
         let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(folder.path(), &manifest("a")).unwrap();
+        let mut changed = manifest("a");
+        changed.strategies.push(StrategyEntry {
+            name: "own".to_owned(),
+            description: String::new(),
+            toml: String::new(),
+            is_added: false,
+            is_random: false,
+            program: None,
+        });
+        let mut journal = Journal::open(folder.path(), &changed).unwrap();
         for id in ["one", "two"] {
             journal.append(&cell(id)).unwrap();
             journal.time(TIMINGS, &cell(id)).unwrap();
         }
-        let mut changed = manifest("a");
-        changed.seed = 7;
+        changed.strategies[0].is_random = true;
         let forgotten = BTreeSet::from([cell("one").key()]);
         journal.forget(&forgotten, &changed).unwrap();
         assert_eq!(journal.done(), &BTreeSet::from([cell("two").key()]));
         let run = Run::read(folder.path()).unwrap();
-        assert_eq!((run.manifest.seed, run.cells), (7, vec![cell("two")]));
+        assert!(run.manifest.strategies[0].is_random);
+        assert_eq!(run.cells, [cell("two")]);
         let times: Vec<CellKey> = lines::read(&folder.path().join(TIMINGS)).unwrap();
         assert_eq!(times, [cell("two").key()]);
         journal.append(&cell("one")).unwrap();

@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{
-    CALIBRATIONS, CALL_TIMES, CELLS, Journal, JournalError, LOCK, TIMINGS, VERDICTS, lease, lines,
-    no_json, read_manifest, read_shard, unreadable, unwritable, write_private,
+    CALIBRATIONS, CALL_TIMES, CELLS, Journal, JournalError, LOCK, MANIFEST, TIMINGS, VERDICTS,
+    lease, lines, no_json, read_manifest, read_shard, unreadable, unwritable, write_private,
 };
 use crate::files::lines::CheckedLines;
 use crate::model::cassette::{self, CassetteError, Entry};
 use crate::record::shard::{Partition, Shard};
-use crate::record::{CellKey, Manifest};
+use crate::record::{CellKey, Manifest, StrategyEntry};
 use crate::units::ContentHash;
 
 /// Name of the file of recorded answers in a run folder.
@@ -78,6 +78,16 @@ pub enum MergeError {
         /// Another folder with another one.
         other: (PathBuf, String),
     },
+    /// The program of a strategy is not the same in two folders.
+    #[error("the program of `{strategy}` is another one in `{}` than in `{}`: {difference}", folders[1].display(), folders[0].display())]
+    TwoPrograms {
+        /// The strategy.
+        strategy: String,
+        /// The difference in words.
+        difference: String,
+        /// The folders.
+        folders: [PathBuf; 2],
+    },
     /// Two folders are parts of two divisions.
     #[error("`{}` is part {}, and `{}` is part {}: they do not make one whole", one.0.display(), one.1, other.0.display(), other.1)]
     TwoDivisions {
@@ -115,8 +125,8 @@ struct Input {
     folder: PathBuf,
     /// Of its run.
     fingerprint: String,
-    /// Whether each strategy of its manifest is random; the manifest itself is read once for all folders.
-    random: Vec<bool>,
+    /// The strategies of its manifest; the manifest itself is read once for all folders.
+    strategies: Vec<StrategyEntry>,
     shard: Option<Shard>,
     /// Held until all is written.
     _lock: Option<File>,
@@ -145,10 +155,9 @@ impl Input {
     }
 
     fn locked(folder: &Path, manifest: &Manifest, lock: Option<File>) -> Result<Self, MergeError> {
-        let strategies = manifest.strategies.iter();
         Ok(Self {
             fingerprint: manifest.fingerprint.clone(),
-            random: strategies.map(|strategy| strategy.is_random).collect(),
+            strategies: manifest.strategies.clone(),
             shard: read_shard(folder)?,
             folder: folder.to_owned(),
             _lock: lock,
@@ -183,9 +192,17 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     }
     // The union does not depend on the order in which the parts are named.
     inputs.sort_by_key(|input| input.part().map(|(_, part)| part.shard));
+    // What the folder of the run holds already is joined too.
+    if let (Some(first), true) = (inputs.first(), out.join(MANIFEST).exists()) {
+        let held = read_manifest(out)?;
+        if held.fingerprint == first.fingerprint {
+            inputs.push(Input::locked(out, &held, None)?);
+        }
+    }
     let Some(manifest) = one_run(&inputs)? else {
         return Ok(Merged::default());
     };
+    inputs.retain(|input| input.folder != out);
     one_division(&inputs)?;
     // All cells are read before anything is written.
     let mut lines = index(&inputs, 0, &manifest)?;
@@ -230,7 +247,8 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     Ok(merged)
 }
 
-/// The manifest that all have; none without any. A program that answered differently in one of them is random in all.
+/// The manifest that all have; none without any. A program that answered differently in one of them is random in all;
+/// one that is not the same in all of them makes two runs.
 fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
     let of = |input: &Input| (input.folder.clone(), input.fingerprint.clone());
     let Some(first) = inputs.first() else {
@@ -243,8 +261,20 @@ fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
     }
     let mut manifest = read_manifest(&first.folder)?;
     for input in inputs {
-        for (own, is_random) in manifest.strategies.iter_mut().zip(&input.random) {
-            own.is_random |= is_random;
+        for (own, other) in manifest.strategies.iter_mut().zip(&input.strategies) {
+            let (Some(program), Some(another)) = (&mut own.program, &other.program) else {
+                continue;
+            };
+            if let Some(difference) = program.difference(another) {
+                return Err(MergeError::TwoPrograms {
+                    strategy: own.name.clone(),
+                    difference,
+                    folders: [first.folder.clone(), input.folder.clone()],
+                });
+            }
+            own.is_random |= other.is_random;
+            let is_asked = !own.is_random && another.answers.is_some();
+            program.answers = program.answers.take().filter(|_| is_asked);
         }
     }
     Ok(Some(manifest))

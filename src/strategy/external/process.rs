@@ -24,6 +24,9 @@ const SHOWN: usize = 200;
 /// How long a program may take to end by itself once its input is closed.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// Files that it may say it loaded.
+const MOST_FILES: usize = 2_000;
+
 /// Lines that it may print in this time: each may take as much of it as any other.
 const LAST_LINES: u32 = 100;
 
@@ -54,7 +57,7 @@ enum Output {
 impl Process {
     /// Starts a program and greets it.
     pub(super) fn start(host: &Host, launch: &Launch) -> Result<Self, ProgramError> {
-        let program = launch.command.first().cloned().unwrap_or_default();
+        let program = launch.command.join(" ");
         let failed = |why: String| ProgramError::Start {
             program: program.clone(),
             why,
@@ -109,7 +112,8 @@ impl Process {
             silent,
             _folder: folder,
         };
-        process.greet()?;
+        // One that does not say hello was never asked anything.
+        process.greet().map_err(|error| failed(error.to_string()))?;
         Ok(process)
     }
 
@@ -126,6 +130,11 @@ impl Process {
             let own = hello.protocol;
             let problem = format!("the program speaks version {own}, and this build {PROTOCOL}");
             return Err(self.wrong(problem, &line));
+        }
+        if hello.files.len() > MOST_FILES {
+            let count = hello.files.len();
+            let problem = format!("`hello` names {count} files, and {MOST_FILES} are the most");
+            return Err(self.failed(problem));
         }
         self.hello = hello;
         Ok(())

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::LoadedFiles;
+
 /// The version that this build speaks.
 ///
 /// 1: the first.
@@ -169,6 +171,10 @@ pub struct Hello {
     /// The lines that it wants.
     #[serde(default = "usual_moments")]
     pub moments: Vec<Moment>,
+    /// The files that it loaded, by name, each with a hash of its content: a run goes on only with the same ones. Without
+    /// them, all files below the folder of its script are meant.
+    #[serde(default)]
+    pub files: LoadedFiles,
 }
 
 /// Which history a program gets.

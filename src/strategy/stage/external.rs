@@ -12,7 +12,8 @@ use crate::strategy::external::protocol::{
     AskLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
 };
 use crate::strategy::external::{
-    Contents, Launch, Process, ProgramError, Programs, Reading, edits_to, message_line, raw,
+    Contents, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
+    message_line, raw,
 };
 
 /// A program that asks a model so often for one answer does not end.
@@ -122,6 +123,10 @@ impl Stage for External {
     fn program_cpu(&self) -> Duration {
         let used = self.process.as_ref().map_or(Duration::ZERO, Process::cpu);
         used.saturating_sub(self.cpu_before)
+    }
+
+    fn loaded_files(&self) -> LoadedFiles {
+        self.programs.loaded(&self.launch)
     }
 }
 

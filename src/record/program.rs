@@ -1,0 +1,38 @@
+//! The state of a program of the user's own: whether it is still the one that made a run's results.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::many;
+
+/// What a program of the user's own was when a run was planned: with another one its numbers may differ.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramState {
+    /// The files that it loaded, by name, each with a hash of its content.
+    pub files: BTreeMap<String, String>,
+    /// A hash of its cell of the shortest session; `None` where it failed there, or answered twice differently.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<String>,
+}
+
+impl ProgramState {
+    /// Why a later state is not the same program, in words; `None` if it is. Files that came since do not count: a
+    /// program that works as before does not need them.
+    pub fn difference(&self, later: &Self) -> Option<String> {
+        let changed = |(name, hash): &(&String, &String)| later.files.get(*name) != Some(hash);
+        let mut changed = self.files.iter().filter(changed);
+        if let Some((name, _)) = changed.next() {
+            let more = match changed.count() {
+                0 => String::new(),
+                count => format!(" and {}", many(count, "other file", "other files")),
+            };
+            return Some(format!("`{name}`{more} changed"));
+        }
+        let answers = self.answers.as_ref().zip(later.answers.as_ref());
+        let differ = answers.is_some_and(|(one, other)| one != other);
+        differ.then(|| "its answers changed".to_owned())
+    }
+}
