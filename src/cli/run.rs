@@ -27,6 +27,10 @@ use crate::scenario::GateSetting;
 use crate::settings::Place;
 use crate::units::many;
 
+mod earlier;
+
+use earlier::EarlierRun;
+
 /// Arguments of `proctor run`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -290,15 +294,20 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         plan.stale(&journal, remembered)
     };
-    let kept = journal.done().difference(&again).cloned().collect();
+    let kept: BTreeSet<CellKey> = journal.done().difference(&again).cloned().collect();
     consent.to_run(&plan, &kept, args.batch)?;
+    let cells = plan.cells();
+    let is_complete = cells.iter().all(|key| kept.contains(key));
+    let is_whole = args.part.part().is_none();
+    let earlier = (is_whole && !is_complete)
+        .then(|| EarlierRun::find(&folder, &plan.manifest().scenario, !again.is_empty()))
+        .flatten();
     journal.forget(&again, plan.manifest())?;
     say_again(&again, args.fresh);
     let workers = Workers {
         threads: models::threads(args.jobs, &plan),
         stop: stop_on_interrupt(FINISHING),
     };
-    let cells = plan.cells();
     let already = cells.iter().filter(|key| journal.done().contains(*key));
     let (planned, already) = (cells.len(), already.count());
     let mut summary = Summary {
@@ -311,7 +320,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             &mut plan,
             &mut journal,
             &workers,
-            already,
+            (already, earlier.as_ref()),
             &mut summary,
         );
     }
@@ -326,7 +335,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         &mut plan,
         &mut journal,
         &workers,
-        already,
+        (already, earlier.as_ref()),
         &mut summary,
     );
     let (exit, error) = match &result {
@@ -368,7 +377,7 @@ fn replay(
     plan: &mut Plan,
     journal: &mut Journal,
     workers: &Workers,
-    already: usize,
+    (already, earlier): (usize, Option<&EarlierRun>),
     summary: &mut Summary,
 ) -> anyhow::Result<Exit> {
     let started = now();
@@ -403,8 +412,18 @@ fn replay(
     summary.controls = Some(made.controls.clone());
     if human && args.part.part().is_none() {
         // Piped output is the same bytes each time, so it holds no time.
-        let took = io::stdout().is_terminal().then(|| started.elapsed());
+        let is_terminal = io::stdout().is_terminal();
+        let took = is_terminal.then(|| started.elapsed());
         args.printed.print(&made, took)?;
+        let last = if outcome.done_now == 0 {
+            let when = earlier::when(&folder);
+            when.map(|when| format!("nothing was computed: shown from the run of {when}; `--fresh` computes it again"))
+        } else {
+            earlier.and_then(|earlier| earlier.difference(&run))
+        };
+        if let Some(line) = last {
+            earlier::close_screen(&line, is_terminal)?;
+        }
     }
     let mut exit = args.output.write(&made)?;
     if args.gate.names(&plan.scenario().gate)?.is_empty() && args.part.part().is_none() {

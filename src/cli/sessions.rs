@@ -170,7 +170,7 @@ fn is_enough(found: &mut [Found], limit: usize, rest: &[(Reverse<SystemTime>, Pa
     }
 }
 
-fn in_utc(time: SystemTime) -> Option<String> {
+pub(super) fn in_utc(time: SystemTime) -> Option<String> {
     let time = jiff::Timestamp::try_from(time).ok()?;
     Some(format!("{time:.0}"))
 }
@@ -215,7 +215,7 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
 }
 
 /// When a file, or any in a folder, was last written. Links are not followed.
-fn written(path: &Path) -> Option<SystemTime> {
+pub(super) fn written(path: &Path) -> Option<SystemTime> {
     let about = path.symlink_metadata().ok()?;
     if !about.is_dir() {
         return about.modified().ok();

@@ -102,12 +102,10 @@ fn an_unfinished_run_goes_on_with_the_same_program_and_with_no_other() {
         "{}",
         other.said
     );
-    assert!(
-        other
-            .own
-            .values()
-            .all(|cell| !cell.changes.is_empty() || !cell.compactions.is_empty())
-    );
+    let changed = |cell: &CellRecord| !cell.compactions.is_empty();
+    assert!(other.own.values().all(changed));
+    assert!(other.said.contains(": own: bill "), "{}", other.said);
+    assert!(other.said.contains("; 1 as before"), "{}", other.said);
     bench.forget_last("run");
     let again = bench.run(&[]);
     assert!(

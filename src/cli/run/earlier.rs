@@ -1,0 +1,116 @@
+//! The run before this one: what differs since.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cli::{print, say, sessions};
+use crate::compare::{Axis, Chance, ComparedRun, Findings, Margins, Rule, Target, judge};
+use crate::record::journal::{CELLS, Run};
+
+/// Strategies that the line names one by one.
+const NAMED: usize = 3;
+
+/// What is compared with the run before.
+const AXES: [Axis; 6] = [
+    Axis::Completion,
+    Axis::Refused,
+    Axis::Bill,
+    Axis::Answers,
+    Axis::Facts,
+    Axis::Actions,
+];
+
+/// An earlier run of a scenario of the same name.
+pub(super) struct EarlierRun {
+    when: Option<String>,
+    results: ComparedRun,
+}
+
+impl EarlierRun {
+    /// The run in `folder` if its cells are about to be computed again, else the newest one beside it. What cannot be
+    /// read is no run before.
+    pub(super) fn find(folder: &Path, scenario: &str, is_replaced: bool) -> Option<Self> {
+        let own = is_replaced.then(|| folder.to_owned());
+        let found = own.or_else(|| newest(folder, scenario))?;
+        let run = Run::read(&found).ok()?;
+        Some(Self {
+            when: when(&found),
+            results: ComparedRun::of(&run.manifest, &run.cells),
+        })
+    }
+
+    /// The difference to a run of the same sessions, in one line; `None` without a strategy and session in common.
+    pub(super) fn difference(&self, run: &Run) -> Option<String> {
+        let now = ComparedRun::of(&run.manifest, &run.cells);
+        let rule = Rule {
+            target: Target::Suite,
+            margins: Margins::default(),
+            chance: Chance::Nowhere,
+            seed: run.manifest.seed,
+        };
+        let pairs = self.results.pairs(&now);
+        let found = pairs
+            .pairs
+            .iter()
+            .map(|(old, new)| judge::judge(old, new, &rule));
+        let found: Vec<Findings> = found.filter(|found| !found.axes.is_empty()).collect();
+        if found.is_empty() {
+            return None;
+        }
+        let changed: Vec<String> = found.iter().filter_map(in_words).collect();
+        let more = changed.len().saturating_sub(NAMED);
+        let mut parts: Vec<String> = changed.iter().take(NAMED).cloned().collect();
+        if more > 0 {
+            parts.push(format!("{more} more changed"));
+        }
+        match (found.len() - changed.len(), parts.is_empty()) {
+            (0, _) => {}
+            (_, true) => parts.push("nothing changed".to_owned()),
+            (same, false) => parts.push(format!("{same} as before")),
+        }
+        let since = self.when.as_deref().map(|when| format!(" of {when}"));
+        Some(format!(
+            "since the run{}: {}",
+            since.unwrap_or_else(|| " before".to_owned()),
+            parts.join("; ")
+        ))
+    }
+}
+
+/// A strategy and what changed: `codex: bill −12 %, facts +3`.
+fn in_words(found: &Findings) -> Option<String> {
+    let own = AXES.into_iter().filter_map(|axis| found.axis(axis));
+    let differs = own.filter(|found| found.baseline != found.candidate);
+    let changed: Vec<String> = differs.map(|found| found.in_words()).collect();
+    (!changed.is_empty()).then(|| format!("{}: {}", found.candidate, changed.join(", ")))
+}
+
+/// The newest other folder of a run of this scenario beside `folder`.
+fn newest(folder: &Path, scenario: &str) -> Option<PathBuf> {
+    let beside = fs::read_dir(folder.parent()?).ok()?.flatten();
+    let paths = beside.map(|entry| entry.path());
+    let is_of_scenario = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let print = name
+            .strip_prefix(scenario)
+            .and_then(|rest| rest.strip_prefix('-'));
+        print.is_some_and(|print| print.len() == 8 && path != folder)
+    };
+    let runs = paths.filter(is_of_scenario);
+    let dated = runs.filter_map(|path| Some((sessions::written(&path.join(CELLS))?, path)));
+    dated.max().map(|(_, path)| path)
+}
+
+/// When the last cell of a run was written, in UTC.
+pub(super) fn when(folder: &Path) -> Option<String> {
+    sessions::in_utc(sessions::written(&folder.join(CELLS))?)
+}
+
+/// The last line of a screen; piped output is the same bytes each time, so it goes to standard error there.
+pub(super) fn close_screen(line: &str, is_terminal: bool) -> anyhow::Result<()> {
+    if is_terminal {
+        return print(&format!("{line}\n"));
+    }
+    say(line);
+    Ok(())
+}
