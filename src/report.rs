@@ -297,7 +297,7 @@ impl Report {
     ) -> Option<(f64, Option<ConfidenceInterval>)> {
         let cell = self.section("comparison")?.table.cell(row, column)?;
         match cell.value {
-            Value::Percent(value) => Some((value, cell.interval)),
+            Value::Share(value) => Some((value, cell.interval)),
             _ => None,
         }
     }

@@ -82,8 +82,8 @@ pub(super) struct ComparisonArgs {
     #[arg(long)]
     pub(super) json: bool,
     /// Also write the comparison to this file: .md for a comment, .full.md, .json, .txt, .junit.xml,
-    /// or .svg for a forest plot; an older file is removed first (repeatable)
-    #[arg(short, long, value_name = "FILE")]
+    /// or .svg for a forest plot; an older file is removed first (repeatable). `-` is standard output
+    #[arg(short, long, value_name = "FILE", allow_hyphen_values = true)]
     pub(super) output: Vec<PathBuf>,
 }
 
@@ -473,6 +473,7 @@ pub(super) fn show(
     });
     let report = comparisons.report();
     match printed {
+        OutputFormat::Text(_) | OutputFormat::Json if report::takes_stdout(files) => {}
         OutputFormat::Text(tables) => tables.print(&report, ScreenOptions::default())?,
         OutputFormat::Json => report::print_as(&report, true)?,
         OutputFormat::Nothing => {}
@@ -515,7 +516,7 @@ fn refuse_baseline(path: &Path) -> anyhow::Result<()> {
 /// Removes a file or a link, and never what a link leads to.
 fn remove_earlier(path: &Path) -> anyhow::Result<()> {
     let is_earlier = |it: Metadata| it.is_file() || it.is_symlink();
-    if !path.symlink_metadata().is_ok_and(is_earlier) {
+    if report::is_stdout(path) || !path.symlink_metadata().is_ok_and(is_earlier) {
         return Ok(());
     }
     match std::fs::remove_file(path) {

@@ -330,7 +330,7 @@ mod with_http {
             let report = Report::of(&run.manifest, &run.cells);
             if is_json {
                 print_as(&report, true)?;
-            } else {
+            } else if !output.takes_stdout() {
                 printed.print(&report, None)?;
             }
             let exit = output.write(&report)?;

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::{Exit, print};
 use crate::record::{CellRecord, Level, Manifest};
-use crate::report::{Controls, escape};
+use crate::report::json::results;
+use crate::report::{Report, escape};
 use crate::runner::{Outcome, Progress};
 
 /// Version of the messages: additions keep it.
@@ -64,11 +65,11 @@ pub(super) struct Summary {
     pub(super) failed: Option<usize>,
     /// Answers that were asked for, and those without a score, over all that are recorded.
     pub(super) answers: Option<(usize, usize)>,
-    /// Whether ceiling, floor and decoys are where they must be.
-    pub(super) controls: Option<Controls>,
+    /// The report, once there is one.
+    pub(super) report: Option<Report>,
 }
 
-/// The run is over.
+/// The run is over; with its results, where it came so far.
 pub(super) fn done(summary: &Summary, exit: Exit, error: Option<&str>) -> Value {
     let outcome = summary.outcome.as_ref();
     let word = match (exit, outcome) {
@@ -76,8 +77,8 @@ pub(super) fn done(summary: &Summary, exit: Exit, error: Option<&str>) -> Value 
         (_, Some(outcome)) if outcome.outstanding == 0 => "complete",
         _ => "incomplete",
     };
-    let controls = summary.controls.as_ref();
-    let controls = controls.map(|controls| json!(controls)["controls"].take());
+    let report = summary.report.as_ref();
+    let controls = report.map(|report| json!(report.controls)["controls"].take());
     json!({
         "type": "done",
         "outcome": word,
@@ -93,6 +94,8 @@ pub(super) fn done(summary: &Summary, exit: Exit, error: Option<&str>) -> Value 
             "unscored": summary.answers.map(|answers| answers.1),
         },
         "controls": controls,
+        "verdict": report.map(|report| json!(report.verdict)),
+        "results": report.map(|report| json!(results(report))),
         "error": error,
         "exit_code": exit.code(),
     })

@@ -122,8 +122,9 @@ pub(super) struct Output {
     /// Also write the report to this file; the ending sets the format: .html, .md for a comment,
     /// .full.md for every table, .json, .jsonl, .csv, .parquet (in a build with the feature `parquet`), .txt, .junit.xml, .otlp.json
     /// for a trace of evaluation events, or a
-    /// picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg (repeatable)
-    #[arg(short, long, value_name = "FILE")]
+    /// picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg (repeatable). `-` is standard
+    /// output, in place of the screen: JSON, or as in `-.md`
+    #[arg(short, long, value_name = "FILE", allow_hyphen_values = true)]
     output: Vec<PathBuf>,
 }
 
@@ -139,7 +140,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     if args.json {
         print_as(&report, true)?;
-    } else {
+    } else if !args.output.takes_stdout() {
         args.printed.print(&report, None)?;
         let timings = report.section("timings").filter(|_| args.timings);
         timings.map_or(Ok(()), |it| print(&terminal().section(it)))?;
@@ -188,16 +189,42 @@ pub(super) fn print_as(report: &Report, is_json: bool) -> anyhow::Result<()> {
 /// Refuses an ending that nothing writes and a place where nothing can be written, before any work is done.
 pub(super) fn check(kind: Kind, files: &[PathBuf]) -> anyhow::Result<()> {
     for path in files {
-        format_of(kind, path)?;
+        let format = format_of(kind, path)?;
         check_place(path)?;
+        if is_stdout(path) && SEVERAL_FILES.contains(&format.ending) {
+            let problem = format!("`.{}` is more than one text", format.ending);
+            return stop_with(Exit::Usage, problem, "name a file, as in `-o report.csv`");
+        }
     }
     Ok(())
+}
+
+/// Formats of several tables, or of bytes that are no text.
+const SEVERAL_FILES: [&str; 2] = ["csv", "parquet"];
+
+/// Whether this name stands for standard output: `-`, and with the ending of a format `-.md`.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    name == "-" || name == "/dev/stdout" || name.starts_with("-.")
+}
+
+/// Whether one of these files is standard output, so that nothing else is printed there.
+pub(super) fn takes_stdout(files: &[PathBuf]) -> bool {
+    files.iter().any(|path| is_stdout(path))
 }
 
 /// Writes a report to files.
 pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> anyhow::Result<()> {
     for path in files {
-        for (at, artifact) in format_of(kind, path)?.render(report)?.iter().enumerate() {
+        let artifacts = format_of(kind, path)?.render(report)?;
+        if is_stdout(path) {
+            let mut texts = artifacts
+                .iter()
+                .map(|artifact| String::from_utf8_lossy(&artifact.bytes));
+            texts.try_for_each(|text| print(&text))?;
+            continue;
+        }
+        for (at, artifact) in artifacts.iter().enumerate() {
             let path = match at {
                 0 => path.clone(),
                 // `out.csv` is written with `out.probes.csv`.
@@ -213,6 +240,11 @@ pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> anyhow::R
 impl Output {
     pub(super) fn check(&self) -> anyhow::Result<()> {
         check(Kind::Run, &self.output)
+    }
+
+    /// Whether the report itself is what is printed.
+    pub(super) fn takes_stdout(&self) -> bool {
+        takes_stdout(&self.output)
     }
 
     /// Writes the files. The exit code says whether the controls held, those of the judges
@@ -234,6 +266,9 @@ impl Output {
 
 /// Refuses a file that cannot be written, or whose folder is not there.
 pub(super) fn check_place(path: &Path) -> anyhow::Result<()> {
+    if is_stdout(path) {
+        return Ok(());
+    }
     let folder = path.parent().unwrap_or(Path::new(""));
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(check_writable(path)?);
@@ -248,7 +283,10 @@ pub(super) fn check_place(path: &Path) -> anyhow::Result<()> {
 
 /// The format of a file, by its ending.
 pub(super) fn format_of(kind: Kind, path: &Path) -> anyhow::Result<&'static Format> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = match path.file_name().unwrap_or_default().to_string_lossy() {
+        name if name == "-" || path == Path::new("/dev/stdout") => "report.json".into(),
+        name => name,
+    };
     format(kind, &name).ok_or_else(|| {
         let shown = path.display();
         if cfg!(not(feature = "parquet")) && name.to_ascii_lowercase().ends_with(".parquet") {

@@ -409,8 +409,7 @@ fn replay(
     }
     summary.failed = Some(failed);
     summary.answers = Some((silence.asked, silence.items()));
-    summary.controls = Some(made.controls.clone());
-    if human && args.part.part().is_none() {
+    if human && args.part.part().is_none() && !args.output.takes_stdout() {
         // Piped output is the same bytes each time, so it holds no time.
         let is_terminal = io::stdout().is_terminal();
         let took = is_terminal.then(|| started.elapsed());
@@ -429,6 +428,7 @@ fn replay(
     if args.gate.names(&plan.scenario().gate)?.is_empty() && args.part.part().is_none() {
         comparison::summarise(&made)?;
     }
+    summary.report = Some(made);
     let called = args
         .part
         .part()

@@ -124,7 +124,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let run = Run::read(&args.run).context("cannot read the run back")?;
     let made = Report::of(&run.manifest, &run.cells);
-    report::print_as(&made, args.json)?;
+    if !args.output.takes_stdout() {
+        report::print_as(&made, args.json)?;
+    }
     let exit = args.output.write(&made)?;
     match panel.left_out.into_inner() {
         0 => Ok(exit),

@@ -29,7 +29,7 @@ pub(super) fn fill(template: &str, facts: impl Serialize) -> anyhow::Result<Stri
     });
     templates.add_filter("short", short);
     templates.add_filter("tokens", tokens);
-    templates.add_filter("usd", |nano_dollars: u64| Usd(nano_dollars).to_string());
+    templates.add_filter("usd", |dollars: f64| Usd::of_dollars(dollars).to_string());
     Ok(templates.render_str(template, Serde(facts))?)
 }
 

@@ -6,6 +6,8 @@
 
 use std::ops::{Add, AddAssign};
 
+use serde::Serializer;
+
 use super::prelude::*;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::record::words::PerToken;
@@ -126,10 +128,19 @@ pub struct CostForecast {
     /// In uncached input tokens of the same price, with what the agent writes.
     pub input_equivalents: Span<Tokens>,
     /// In money; `None` where a price is unknown.
+    #[serde(serialize_with = "in_dollars")]
     pub dollars: Option<Span<Usd>>,
     /// Input equivalents before they are rounded, in thousandths.
     #[serde(skip)]
     thousandths: Span<u64>,
+}
+
+/// Writes money as dollars.
+#[expect(clippy::ref_option, reason = "serde asks for it so")]
+fn in_dollars<S: Serializer>(money: &Option<Span<Usd>>, serializer: S) -> Result<S::Ok, S::Error> {
+    money
+        .map(|span| span.map(Usd::in_dollars))
+        .serialize(serializer)
 }
 
 /// Everything that is forecast of a run.

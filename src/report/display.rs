@@ -35,7 +35,7 @@ pub(crate) fn tokens(tokens: u64) -> String {
 /// A value in words, without its interval. Texts are not escaped here.
 pub(crate) fn value(value: &Value) -> String {
     match value {
-        Value::Percent(share) => percent(*share),
+        Value::Share(share) => percent(*share),
         Value::Tokens(count) => tokens(*count),
         Value::Count(count) => count.to_string(),
         Value::Fraction(part, whole) => format!("{part}/{whole}"),
@@ -73,7 +73,7 @@ pub(crate) fn fact(question: &str, value: &str) -> String {
 pub(crate) fn interval(cell: &Cell) -> Option<String> {
     let (low, high) = bounds(cell)?;
     let half = points((high - low) / 2.0);
-    let Value::Percent(share) = cell.value else {
+    let Value::Share(share) = cell.value else {
         return Some(format!("±{half}"));
     };
     Some(match [share - low, high - share].map(points) {
@@ -87,7 +87,7 @@ pub(crate) fn interval(cell: &Cell) -> Option<String> {
 pub(crate) fn bounds(cell: &Cell) -> Option<(f64, f64)> {
     let interval = cell.interval?;
     let (low, high) = (interval.lower_bound, interval.upper_bound);
-    let Value::Percent(share) = cell.value else {
+    let Value::Share(share) = cell.value else {
         return Some((low, high));
     };
     // A share that was corrected for chance may lie below 0 itself.
@@ -197,7 +197,7 @@ mod tests {
     fn a_rate_has_wilsons_interval_for_what_its_items_are_worth() {
         let apart = vec![vec![1.0, 0.0, 1.0, 0.0]; 10];
         let rate = Cell::rate(&apart);
-        assert_eq!(rate.value, Value::Percent(0.5));
+        assert_eq!(rate.value, Value::Share(0.5));
         // statsmodels.stats.proportion.proportion_confint(20, 40, method="wilson")
         check_interval(&rate, Some("±14.8"));
         let together = [vec![vec![1.0; 4]; 5], vec![vec![0.0; 4]; 5]].concat();

@@ -285,7 +285,7 @@ fn survival(cell: &CellRecord) -> Terms {
         let lost = item.survival.lost_at.as_ref();
         let lost = lost.map(|lost| format!("call {} by {}", lost.call, lost.stage));
         let cells = vec![
-            Cell::exact(Value::Percent(item.survival.score)),
+            Cell::exact(Value::Share(item.survival.score)),
             words(text.map(|text| &text.question)),
             words(text.map(|text| &text.gold)),
             Cell::text(lost.unwrap_or_default()),

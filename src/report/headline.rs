@@ -126,7 +126,7 @@ pub(super) fn short_value(cell: &Cell) -> (String, Option<String>) {
         }
     };
     match cell.value {
-        Value::Percent(share) => {
+        Value::Share(share) => {
             let half = display::bounds(cell).map(|(low, high)| (high - low) / 2.0);
             (whole(share), half.map(|half| format!("±{}", whole(half))))
         }

@@ -1,11 +1,13 @@
 //! JSON, exact, for programs: the whole report, and line by line the metrics of each cell.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::CellSummary;
 use crate::record::schema_of;
-use crate::report::{FORMAT_VERSION, RenderError, Report, Subject, escape};
+use crate::report::{Cell, FORMAT_VERSION, RenderError, Report, Row, Subject, Value, escape};
 
 /// A JSON Schema (draft 2020-12) of a run's report as JSON.
 pub fn schema() -> serde_json::Value {
@@ -20,11 +22,91 @@ struct File<'a> {
     format: &'static str,
     /// Version of this format.
     version: u32,
-    /// The report.
+    /// The numbers of the comparison: `results[strategy][metric]`.
+    results: Results<'a>,
+    /// All the rest.
+    #[serde(flatten)]
     report: &'a Report,
 }
 
-/// Writes the report as one JSON object, keys in the order of [`Report`]; of a comparison or a sweep what
+/// The numbers of a comparison, by strategy and by the metric's name, which is that of the screen. What was not
+/// measured is not there.
+pub type Results<'a> = BTreeMap<&'a str, BTreeMap<&'static str, Figure>>;
+
+/// A number of a strategy.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Figure {
+    /// The value, in its unit.
+    value: f64,
+    /// The lower end of its interval, where it is an estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    low: Option<f64>,
+    /// The upper end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    high: Option<f64>,
+    /// The sessions that it rests on, or is a count of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<usize>,
+    /// Its unit: a `share` is a fraction of 1.
+    unit: FigureUnit,
+}
+
+/// The unit of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum FigureUnit {
+    /// A fraction of 1.
+    Share,
+    /// Tokens.
+    Tokens,
+    /// How many.
+    Count,
+    /// US dollars.
+    Dollars,
+    /// Seconds, modelled.
+    Seconds,
+}
+
+impl Figure {
+    fn of(cell: &Cell) -> Option<Self> {
+        let (value, unit) = match cell.value {
+            Value::Share(share) => (share, FigureUnit::Share),
+            Value::Tokens(tokens) => (tokens as f64, FigureUnit::Tokens),
+            Value::Count(count) | Value::Fraction(count, _) => (count as f64, FigureUnit::Count),
+            Value::Dollars(dollars) => (dollars.in_dollars(), FigureUnit::Dollars),
+            Value::Seconds(seconds) => (seconds, FigureUnit::Seconds),
+            Value::Text(_) | Value::NotMeasured | Value::NotApplicable => return None,
+        };
+        let n = match cell.value {
+            Value::Fraction(_, all) => usize::try_from(all).ok(),
+            _ => cell.n.map(|n| n.sessions),
+        };
+        Some(Self {
+            value,
+            low: cell.interval.map(|interval| interval.lower_bound),
+            high: cell.interval.map(|interval| interval.upper_bound),
+            n,
+            unit,
+        })
+    }
+}
+
+/// The numbers of a run's comparison; none of a report that has no comparison.
+pub fn results(report: &Report) -> Results<'_> {
+    let Some(comparison) = report.section("comparison") else {
+        return Results::new();
+    };
+    let columns = &comparison.table.columns;
+    let figures = |row: &Row| {
+        let cells = columns.iter().skip(1).zip(&row.cells);
+        let figures = cells.filter_map(|(column, cell)| Some((column.id, Figure::of(cell)?)));
+        figures.collect()
+    };
+    let rows = comparison.table.rows.iter().chain(&report.quoted_controls);
+    rows.map(|row| (&*row.name, figures(row))).collect()
+}
+
+/// Writes the report as one JSON object, the numbers of the comparison first; of a comparison or a sweep what
 /// was computed.
 ///
 /// Numbers are exact: shares are fractions of 1, tokens are whole. A value is `not_measured` where
@@ -34,6 +116,7 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
         Subject::Run => serde_json::to_string_pretty(&File {
             format: "proctor-report",
             version: FORMAT_VERSION,
+            results: results(report),
             report,
         }),
         Subject::Comparison(comparisons) => serde_json::to_string_pretty(comparisons),

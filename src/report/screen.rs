@@ -119,7 +119,7 @@ fn is_measured(report: &Report, row: &Row, column: &str) -> bool {
 /// The value of a row as a number: a share, a count, or seconds.
 fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
     match headline::cell(report, row, metric)?.value {
-        Value::Percent(share) => Some(share),
+        Value::Share(share) => Some(share),
         Value::Count(count) => Some(count as f64),
         Value::Dollars(dollars) => Some(dollars.in_dollars()),
         Value::Seconds(seconds) => Some(seconds),
@@ -369,7 +369,7 @@ impl Terminal {
         let row = report.compared().iter().find(|row| row.name == named)?;
         let value = |column: &str| headline::cell(report, row, column).map(|cell| &cell.value);
         let mut parts = Vec::new();
-        if let Some(Value::Percent(saved)) = value("tokens") {
+        if let Some(Value::Share(saved)) = value("tokens") {
             let sign = if *saved > 0.0 { "−" } else { "+" };
             parts.push(format!("tokens {sign}{} %", (saved.abs() * 100.0).round()));
         }

@@ -78,7 +78,7 @@ fn row(point: &SweepPoint) -> Row {
     let standing = point.standing.map(|standing| standing.words().into());
     let broken = point.broken.clone().map(RowMark::BrokenSetting);
     let share = point.front_share.filter(|_| point.broken.is_none());
-    let share = share.map_or(Value::NotApplicable, Value::Percent);
+    let share = share.map_or(Value::NotApplicable, Value::Share);
     // Of two sessions an interval is wider than anything that is measured.
     let estimate = |estimate: Option<Estimate>| {
         let cell = Cell::savings(estimate);

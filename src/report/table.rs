@@ -108,7 +108,7 @@ pub(crate) enum Range {
 #[serde(rename_all = "snake_case")]
 pub enum Value {
     /// A share: 1 is printed as 100 %. Always finite.
-    Percent(f64),
+    Share(f64),
     /// Tokens.
     Tokens(u64),
     /// How many.
@@ -292,7 +292,7 @@ impl Value {
     /// A share; `NotMeasured` where there is none, or it is not finite.
     pub(crate) fn percent(share: Option<f64>) -> Self {
         match share {
-            Some(share) if share.is_finite() => Self::Percent(share),
+            Some(share) if share.is_finite() => Self::Share(share),
             Some(_) | None => Self::NotMeasured,
         }
     }

@@ -273,7 +273,7 @@ fn same_value(table: &Table, at: usize) -> Option<String> {
         .cells(at)
         .filter(|it| it.value != Value::NotApplicable);
     let values = cells.map(|cell| match cell.value {
-        Value::Count(_) | Value::Percent(_) => Some(display::value(&cell.value)),
+        Value::Count(_) | Value::Share(_) => Some(display::value(&cell.value)),
         _ => None,
     });
     let mut values: Vec<String> = values.collect::<Option<_>>()?;

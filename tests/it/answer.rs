@@ -105,7 +105,7 @@ fn a_column_is_made_of_its_explained_cells() {
             };
             let mut columns = comparison.table.columns.iter();
             let at = columns.position(|column| column.id == metric);
-            let Value::Percent(shown) = row.cells[at.unwrap() - 1].value else {
+            let Value::Share(shown) = row.cells[at.unwrap() - 1].value else {
                 panic!("{} {metric}", row.name);
             };
             assert!(

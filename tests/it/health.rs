@@ -46,7 +46,7 @@ fn sick(folder: &Path, text: &str, faults: &str) -> (Vec<(Vec<Ailment>, String)>
 }
 
 fn section<'a>(report: &'a Value, id: &str) -> Option<&'a Value> {
-    let sections = report["report"]["sections"].as_array().unwrap();
+    let sections = report["sections"].as_array().unwrap();
     sections.iter().find(|section| section["id"] == id)
 }
 

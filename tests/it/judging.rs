@@ -184,7 +184,7 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
     }
     let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
-    assert_eq!(report["report"]["unfit_judges"][0], "agreeable");
+    assert_eq!(report["unfit_judges"][0], "agreeable");
     assert!(
         report
             .to_string()
@@ -247,7 +247,7 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
     assert!(split > 0, "the two differ somewhere");
     let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
-    let sections = report["report"]["sections"].as_array().unwrap();
+    let sections = report["sections"].as_array().unwrap();
     let agreement = sections
         .iter()
         .find(|it| it["id"] == "judge_agreement")
@@ -619,7 +619,7 @@ fn a_report_shows_rules_against_the_judge_by_kind_with_examples() {
     let text = fs::read_to_string(folder.path().join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&text).unwrap();
     let rows = |id: &str| {
-        let sections = report["report"]["sections"].as_array().unwrap();
+        let sections = report["sections"].as_array().unwrap();
         let section = sections.iter().find(|section| section["id"] == id);
         section.unwrap()["table"]["rows"]
             .as_array()
@@ -687,7 +687,7 @@ fn a_run_gives_a_sheet_of_answers_to_label_that_tells_nothing_of_who_gave_them()
 fn standings(folder: &Path) -> Value {
     run(folder, &["report", "out", "-o", "r.json"], 0);
     let text = fs::read_to_string(folder.join("r.json")).unwrap();
-    serde_json::from_str::<Value>(&text).unwrap()["report"]["run"]["judges"].clone()
+    serde_json::from_str::<Value>(&text).unwrap()["run"]["judges"].clone()
 }
 
 #[test]

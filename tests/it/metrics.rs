@@ -422,7 +422,7 @@ fn figure<'a>(report: &'a Report, strategy: &str, column: &str) -> &'a Cell {
 
 fn share(cell: &Cell) -> f64 {
     match cell.value {
-        Value::Percent(share) => share,
+        Value::Share(share) => share,
         ref other => panic!("{other:?} is no share"),
     }
 }
@@ -840,7 +840,7 @@ fn nothing_that_was_recorded_is_obeyed() {
         assert!(wide <= 80, "{wide}: {line}");
     }
     let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(parsed["report"]["run"]["scenario"], evil);
+    assert_eq!(parsed["run"]["scenario"], evil);
 }
 
 #[test]

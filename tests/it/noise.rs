@@ -107,10 +107,7 @@ fn every_answer_and_every_verdict_is_recorded_and_a_plan_says_which_repeat_buys_
     assert!(judgement > 0.01 && answer > 0.001, "{judgement} {answer}");
     let report: Value =
         serde_json::from_str(&fs::read_to_string(folder.join("r.json")).unwrap()).unwrap();
-    let sections = report["report"]["sections"]
-        .as_array()
-        .or(report["sections"].as_array())
-        .unwrap();
+    let sections = report["sections"].as_array().unwrap();
     let noise = sections.iter().find(|it| it["id"] == "noise").unwrap();
     let deviation = |row: usize| noise["table"]["rows"][row]["cells"][1]["value"].clone();
     let text = |value: f64| serde_json::json!({ "text": format!("{:.3}", value.sqrt()) });

@@ -184,6 +184,55 @@ fn a_run_for_programs_launches_first_and_is_done_last() {
     );
 }
 
+/// One path to each number, by strategy and by the name that the screen has, wherever a program reads it.
+#[test]
+fn numbers_of_a_run_are_flat_and_the_same_in_file_and_messages() {
+    let folder = small();
+    let priced = [
+        "run",
+        "small.toml",
+        "--window",
+        "60000",
+        "--set",
+        "cache.model=claude-opus-5",
+    ];
+    let with = |more: &[&str]| proctor(folder.path(), &[&priced[..], more].concat());
+    let report: Value = serde_json::from_str(&stdout(&with(&["-o", "-"]))).unwrap();
+    let results = &report["results"];
+    for (strategy, metric, unit) in [
+        ("none", "bill", "dollars"),
+        (
+            "observation-masking[clear_results.keep_last=2]",
+            "bill_saved",
+            "share",
+        ),
+        (
+            "observation-masking[clear_results.keep_last=2]",
+            "calls",
+            "count",
+        ),
+    ] {
+        let figure = &results[strategy][metric];
+        assert_eq!(figure["unit"], unit, "{strategy} {metric}");
+        let [value, low, high] = ["value", "low", "high"].map(|key| figure[key].as_f64());
+        let is_inside = |end: Option<f64>, sign: f64| {
+            end.is_none_or(|end| (value.unwrap() - end) * sign >= 0.0)
+        };
+        assert!(is_inside(low, 1.0) && is_inside(high, -1.0), "{figure}");
+    }
+    assert_eq!(results["none"]["bill_saved"]["value"], 0.0);
+    assert!(report["verdict"].is_object(), "{report}");
+    let messages = stdout(&with(&["--json"]));
+    let last: Value = serde_json::from_str(messages.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["results"], &last["verdict"]),
+        (results, &report["verdict"])
+    );
+    assert!(stdout(&with(&["-o", "-.md"])).contains("| bill"));
+    let refused = with(&["-o", "-.csv"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
 #[test]
 fn a_run_that_cannot_be_reported_is_done_all_the_same() {
     let folder = small();
@@ -363,7 +412,7 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
         fs::remove_dir_all(folder.path().join("out")).unwrap();
         let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
         let report: Value = serde_json::from_str(&report).unwrap();
-        let sections = report["report"]["sections"].as_array().unwrap();
+        let sections = report["sections"].as_array().unwrap();
         let mut sections = sections.iter();
         let cost = sections
             .find(|section| section["id"] == "cost_by_scheme")

@@ -60,9 +60,11 @@ pub struct Spend {
     pub output_tokens: Span<Tokens>,
     /// In money, with the prompt cache that the requests set up, and what judges are asked at most;
     /// `None` where a price is unknown.
+    #[serde(serialize_with = "super::in_dollars")]
     pub dollars: Option<Span<Usd>>,
     /// In money where readers and judges are asked in batches, in which nothing is read from a
     /// cache; `None` where a price is unknown.
+    #[serde(serialize_with = "super::in_dollars")]
     pub batch_dollars: Option<Span<Usd>>,
     /// Verdicts that live judges may be asked for: rules grade what they can.
     pub judged_at_most: u64,

@@ -103,7 +103,7 @@ fn row(table: &Table, row: &Row, label: &str, cells: &[Json]) -> Json {
 /// A cell whose column has this n in its heading.
 fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -> Json {
     let number = match &cell.value {
-        Value::Percent(share) => Some(*share),
+        Value::Share(share) => Some(*share),
         Value::Tokens(count) | Value::Count(count) => Some(*count as f64),
         Value::Fraction(part, whole) if *whole > 0 => Some(*part as f64 / *whole as f64),
         Value::Dollars(dollars) => Some(dollars.in_dollars()),
@@ -128,7 +128,7 @@ fn short_cell(cell: &Cell, shared_n: Option<SampleSize>) -> Json {
     let parts = [&exact["text"], &exact["interval"]].map(|it| it.as_str().unwrap_or_default());
     let title = parts.join(" ").trim().to_owned();
     match cell.value {
-        Value::Percent(_) => text += " %",
+        Value::Share(_) => text += " %",
         Value::Seconds(seconds) => text = format!("{seconds:.0} s"),
         _ => {}
     }

@@ -227,7 +227,7 @@ fn mark_best(
         Direction::Neutral => return,
     };
     let value = |(index, row): (usize, &Row)| match row.cells[at].value {
-        Value::Percent(share) => Some((index, sign * share)),
+        Value::Share(share) => Some((index, sign * share)),
         Value::Tokens(count) | Value::Count(count) => Some((index, sign * count as f64)),
         Value::Dollars(dollars) => Some((index, sign * dollars.in_dollars())),
         Value::Seconds(seconds) => Some((index, sign * seconds)),
