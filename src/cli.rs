@@ -32,6 +32,7 @@ mod cassette;
 mod compare;
 mod comparison;
 mod completions;
+mod default_strategies;
 mod doctor;
 mod examples;
 mod exit;

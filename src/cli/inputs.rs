@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use super::default_strategies;
 use super::{
     Exit, environment, find_sessions, programs, prompts, read_text, say, stop_with, token_count,
 };
@@ -130,6 +131,11 @@ impl Inputs {
             table.remove("cache");
             table.remove("description");
             table.put("name", "sessions", &Place::Flag("--session".into()));
+        }
+        if scenario.is_none() && !recordings.is_empty() {
+            let paths = recordings.iter().map(|(path, _)| *path);
+            let strategies = default_strategies::of_recordings(paths)?;
+            table.put("strategies", strategies, &Place::BuiltIn);
         }
         self.strategies(&mut table)?;
         let environment = ENVIRONMENT.iter().filter_map(|(name, path)| {
