@@ -435,7 +435,8 @@ impl Terminal {
             if matches!(lost, Some(Value::Fraction(lost, all)) if lost == all) {
                 title = "Lost facts of high importance";
             }
-            let fate = format!("{} lose it, by {}", text("lost"), text("stage"));
+            let session = escape::short(&text("session"), LONGEST_NAME);
+            let fate = format!("{} lose it in {session}: {}", text("lost"), text("stage"));
             let fate = match text("kept") {
                 kept if kept.is_empty() => fate,
                 kept => format!("{fate}; kept by {kept}"),

@@ -1,5 +1,6 @@
 //! The answer of a run: one screen, its verdict, and each number explained from the records.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -32,6 +33,21 @@ static SMALL: LazyLock<Run> = LazyLock::new(|| {
 
 fn report() -> Report {
     Report::of(&SMALL.manifest, &SMALL.cells)
+}
+
+/// Sessions that share what they ask would count as independent and are not.
+#[test]
+fn no_two_sessions_of_the_quick_start_ask_for_the_same_value() {
+    let mut asked: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for cell in &SMALL.cells {
+        for text in &cell.probe_texts {
+            let item = asked.entry((&text.question, &text.gold)).or_default();
+            item.insert(&cell.session);
+        }
+    }
+    assert!(asked.len() > 100, "{}", asked.len());
+    let shared = asked.iter().find(|(_, sessions)| sessions.len() > 1);
+    assert_eq!(shared, None);
 }
 
 #[test]

@@ -44,6 +44,23 @@ impl LostItem<'_> {
             more => format!("{more} strategies"),
         }
     }
+
+    /// The stages that lost it, those of most cells first: `4 by clear_results, 1 by summarize`.
+    fn by_stage(&self) -> String {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for loss in &self.lost {
+            *counts.entry(&loss.at.stage).or_default() += 1;
+        }
+        let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, count)| Reverse(*count));
+        if let [(stage, _)] = counts[..] {
+            return format!("by {stage}");
+        }
+        let texts = counts
+            .iter()
+            .map(|(stage, count)| format!("{count} by {stage}"));
+        texts.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The lost items of high importance: first those that some strategies keep, for these show which one to
@@ -92,7 +109,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             Cell::text(item.kept_by()),
             Cell::count(first.at.call),
             Cell::text(first.strategy),
-            Cell::text(first.at.stage.as_str()),
+            Cell::text(item.by_stage()),
             Cell::text(*session),
             Cell::text(*probe),
             Cell::text(first.at.reason.as_str()),
