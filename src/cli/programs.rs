@@ -25,6 +25,8 @@ pub(super) fn locate(strategies: &mut [StrategySpec]) -> Result<(), SettingError
 fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
     let mut host = Host {
         folder: std::env::temp_dir(),
+        search: environment("PATH")
+            .map_or_else(Vec::new, |path| std::env::split_paths(&path).collect()),
         groups: end_programs_on_interrupt(),
         ..Host::default()
     };

@@ -31,6 +31,8 @@ pub struct Host {
     pub environment: BTreeMap<OsString, OsString>,
     /// Where each process gets an empty folder of its own.
     pub folder: PathBuf,
+    /// The folders in which programs are found by their name.
+    pub search: Vec<PathBuf>,
     /// Arguments that name files, with the absolute path that is passed instead.
     pub files: BTreeMap<String, PathBuf>,
     /// Where they are entered while they run.

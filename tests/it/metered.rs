@@ -69,8 +69,8 @@ fn dollars(kind: &str, billed: &[Billed]) -> f64 {
 fn foreseen(folder: &Path, scenario: &str, figure: &str) -> f64 {
     let plan = proctor(folder, &["plan", scenario, "--json"]);
     let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
-    let nano = plan["spend"][figure]["expected"].as_u64();
-    nano.unwrap_or_else(|| panic!("{}", plan["spend"])) as f64 / 1e9
+    let dollars = plan["spend"][figure]["expected"].as_f64();
+    dollars.unwrap_or_else(|| panic!("{}", plan["spend"]))
 }
 
 #[track_caller]

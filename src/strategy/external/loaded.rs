@@ -1,7 +1,6 @@
 //! The files that a program consists of, each with a hash: whether it is still the one that made earlier results.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,8 +58,7 @@ pub(super) fn below_folders(host: &Host, launch: &Launch) -> LoadedFiles {
 /// The program itself, looked up as the system does.
 fn started(host: &Host, launch: &Launch) -> Option<(String, String)> {
     let program = Path::new(launch.command.first()?);
-    let places = host.environment.get(OsStr::new("PATH"))?;
-    let mut places = std::env::split_paths(places).map(|folder| folder.join(program));
+    let mut places = host.search.iter().map(|folder| folder.join(program));
     places.find_map(|path| hashed(&path))
 }
 
