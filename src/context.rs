@@ -13,10 +13,14 @@ use crate::tokens::{CountedTexts, PackedSize, Size};
 use crate::units::Tokens;
 
 mod attachments;
+mod edit_list;
 mod patch;
 pub mod validity;
 
 pub use attachments::Attachments;
+#[cfg(test)]
+pub(crate) use edit_list::visited;
+pub(crate) use edit_list::{EditList, Moved, visit};
 pub use patch::{Applied, AppliedEdit, CacheEffect, Change, Edit, Patch, PatchError};
 
 /// One message of a context, with its origin and size.
@@ -198,9 +202,10 @@ impl Origin {
 /// asking for the size cost the same whatever the length.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    entries: Vec<Entry>,
+    entries: EditList<Entry>,
     size: Size,
-    results: Vec<BlockAt>,
+    /// All tool results; the entry of each is its mark in the list.
+    results: EditList<BlockAt>,
     attachments: Attachments,
     replacements: u64,
 }
@@ -214,11 +219,54 @@ pub struct BlockAt {
     pub block: usize,
 }
 
+/// The tool results of a context, oldest first.
+#[derive(Debug, Clone, Copy)]
+pub struct Results<'c> {
+    marked: &'c [BlockAt],
+    /// The mark of the context's first entry.
+    first_mark: usize,
+}
+
+impl<'c> Results<'c> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.marked.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.marked.is_empty()
+    }
+
+    /// The result of this number, from 0.
+    pub fn get(&self, number: usize) -> Option<BlockAt> {
+        self.behind(number).next()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = BlockAt> + ExactSizeIterator + use<'c> {
+        self.behind(0)
+    }
+
+    /// Those from this number on.
+    pub fn behind(
+        &self,
+        number: usize,
+    ) -> impl DoubleEndedIterator<Item = BlockAt> + ExactSizeIterator + use<'c> {
+        let first_mark = self.first_mark;
+        let marked = self.marked.get(number..).unwrap_or_default().iter();
+        marked.map(move |at| BlockAt {
+            entry: at.entry - first_mark,
+            ..*at
+        })
+    }
+}
+
 impl Context {
     /// An empty context with room for so many entries: growing would take up to twice the memory.
     pub(crate) fn with_capacity(entries: usize) -> Self {
         Self {
-            entries: Vec::with_capacity(entries),
+            entries: Vec::with_capacity(entries).into(),
             ..Self::default()
         }
     }
@@ -234,8 +282,11 @@ impl Context {
     }
 
     /// All tool results, oldest first, cleared ones included.
-    pub fn results(&self) -> &[BlockAt] {
-        &self.results
+    pub fn results(&self) -> Results<'_> {
+        Results {
+            marked: &self.results,
+            first_mark: self.entries.first_mark(),
+        }
     }
 
     /// Images and documents in all messages together.
@@ -275,7 +326,8 @@ impl Context {
     pub fn append(&mut self, entry: Entry) {
         self.size += entry.size();
         self.attachments.add(&entry);
-        index_results(&mut self.results, self.entries.len(), &entry);
+        let mark = self.entries.first_mark() + self.entries.len();
+        results_of(mark, &entry).for_each(|at| self.results.push(at));
         self.entries.push(entry);
     }
 
@@ -305,7 +357,7 @@ impl Context {
     /// Applies `edits`, and says what each changed.
     ///
     /// On an error nothing is changed. Editing blocks costs what is edited; replacing entries
-    /// costs the length of the context behind them.
+    /// costs the length of the context in front of them or behind them, whichever is shorter.
     pub fn apply(&mut self, edits: Vec<Edit>, counts: &CountedTexts) -> Result<Change, PatchError> {
         self.check(&edits)?;
         let before = self.size;
@@ -315,7 +367,7 @@ impl Context {
             before,
             after: before,
         };
-        let mut replaced_from = None;
+        let mut is_replaced = false;
         let mut shift = 0_isize;
         for edit in edits {
             match edit {
@@ -352,8 +404,7 @@ impl Context {
                     let end = entries.end.saturating_add_signed(shift);
                     shift += signed(with.len()) - signed(entries.len());
                     self.size += with.iter().map(Entry::size).sum();
-                    let old = self.entries.splice(start..end, with.iter().cloned());
-                    let old: Vec<Entry> = old.collect();
+                    let (old, moved) = self.entries.splice(start..end, &with);
                     self.size = self.size - old.iter().map(Entry::size).sum();
                     for entry in &with {
                         self.attachments.add(entry);
@@ -361,9 +412,9 @@ impl Context {
                     for entry in &old {
                         self.attachments.remove(entry);
                     }
-                    if !is_in_place(&old, &with) {
-                        replaced_from.get_or_insert(start);
-                    }
+                    // A move changes marks, even where nothing else has to be noted.
+                    is_replaced |= !is_in_place(&old, &with);
+                    self.index_replaced(start, &old, &with, moved);
                     change.removed.extend(old);
                     change.edits.push(AppliedEdit {
                         entries,
@@ -373,14 +424,7 @@ impl Context {
                 }
             }
         }
-        if let Some(from) = replaced_from {
-            self.replacements += 1;
-            self.results
-                .truncate(self.results.partition_point(|at| at.entry < from));
-            for (at, entry) in self.entries.iter().enumerate().skip(from) {
-                index_results(&mut self.results, at, entry);
-            }
-        }
+        self.replacements += u64::from(is_replaced);
         change.after = self.size;
         Ok(change)
     }
@@ -407,21 +451,55 @@ impl Context {
         // Once all earlier edits are taken back, an edit starts where it was planned to.
         for edit in &change.edits {
             let start = edit.entries.start;
-            let old = removed.by_ref().take(edit.entries.len());
-            self.entries.splice(start..start + edit.with.len(), old);
+            let old: Vec<Entry> = removed.by_ref().take(edit.entries.len()).collect();
+            let (new, moved) = self.entries.splice(start..start + edit.with.len(), &old);
+            for entry in &new {
+                self.attachments.remove(entry);
+            }
+            for entry in &old {
+                self.attachments.add(entry);
+            }
+            self.index_replaced(start, &new, &old, moved);
         }
         self.size = change.before;
-        self.attachments = Attachments::of(&self.entries);
         self.replacements += 1;
-        self.results.clear();
-        for (at, entry) in self.entries.iter().enumerate() {
-            index_results(&mut self.results, at, entry);
+    }
+
+    /// Brings the index of results up to date: the entries `new`, which begin at `start`, took the
+    /// place of `old`, and the marks of one side changed.
+    fn index_replaced(&mut self, start: usize, old: &[Entry], new: &[Entry], moved: Moved) {
+        let first_mark = self.entries.first_mark();
+        let (front, behind) = match moved {
+            // Where the front had its marks before, and where the back has them.
+            Moved::Front => (first_mark + new.len() - old.len(), first_mark + new.len()),
+            Moved::Back => (first_mark, first_mark + old.len()),
+        };
+        let [first, end] = [front, behind].map(|mark| {
+            let mark = mark + start;
+            self.results.partition_point(|at| at.entry < mark)
+        });
+        let marked = new.iter().zip(first_mark + start..);
+        let marked = marked.flat_map(|(entry, mark)| results_of(mark, entry));
+        let marked: Vec<BlockAt> = marked.collect();
+        let count = marked.len();
+        self.results.splice(first..end, &marked);
+        match moved {
+            Moved::Front => {
+                for at in &mut self.results[..first] {
+                    at.entry = at.entry + old.len() - new.len();
+                }
+            }
+            Moved::Back => {
+                for at in &mut self.results[first + count..] {
+                    at.entry = at.entry + new.len() - old.len();
+                }
+            }
         }
     }
 
     /// The entries, oldest first, for good.
     pub fn into_entries(self) -> Vec<Entry> {
-        self.entries
+        self.entries.into_vec()
     }
 
     fn check(&self, edits: &[Edit]) -> Result<(), PatchError> {
@@ -476,10 +554,9 @@ fn is_in_place<'a>(old: &'a [Entry], new: impl IntoIterator<Item = &'a Entry>) -
     old.iter().map(shape).eq(new.into_iter().map(shape))
 }
 
-fn index_results(results: &mut Vec<BlockAt>, at: usize, entry: &Entry) {
-    for (block, content) in entry.message.content().iter().enumerate() {
-        if matches!(content, ContentBlock::ToolResult(_)) {
-            results.push(BlockAt { entry: at, block });
-        }
-    }
+/// The tool results of an entry with this mark.
+fn results_of(mark: usize, entry: &Entry) -> impl Iterator<Item = BlockAt> + '_ {
+    let content = entry.message.content().iter().enumerate();
+    let results = content.filter(|(_, block)| matches!(block, ContentBlock::ToolResult(_)));
+    results.map(move |(block, _)| BlockAt { entry: mark, block })
 }

@@ -43,15 +43,6 @@ impl Attachments {
         self.edges.last_key_value().map_or(0, |(edge, _)| *edge)
     }
 
-    /// Those of some entries.
-    pub(super) fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
-        let mut attachments = Self::default();
-        for entry in entries {
-            attachments.add(entry);
-        }
-        attachments
-    }
-
     pub(super) fn add(&mut self, entry: &Entry) {
         self.change(entry, u64::saturating_add);
     }

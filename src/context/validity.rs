@@ -25,8 +25,6 @@ mod rule;
 pub(crate) mod summary;
 pub(crate) mod short;
 
-#[cfg(test)]
-pub(crate) use checker::CHECKED;
 pub use checker::Checker;
 pub use rule::{Level, Rule};
 

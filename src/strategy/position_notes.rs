@@ -31,12 +31,15 @@ impl<T: Default> PositionNotes<T> {
     pub(crate) fn with_new<'c>(
         &mut self,
         context: &'c Context,
-    ) -> (&mut T, Range<usize>, &'c [BlockAt]) {
+    ) -> (
+        &mut T,
+        Range<usize>,
+        impl ExactSizeIterator<Item = BlockAt> + use<'c, T>,
+    ) {
         self.up_to_date(context);
         let (entries, results) = (context.entries().len(), context.results());
         let (read, seen) = std::mem::replace(&mut self.read, (entries, results.len()));
-        let new = results.get(seen..).unwrap_or_default();
-        (&mut self.notes, read..entries, new)
+        (&mut self.notes, read..entries, results.behind(seen))
     }
 
     /// The notes, if no entry was replaced since they were taken.

@@ -2,45 +2,46 @@
 //! again what follows it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Finding, Rule, Subject, check_ends, duplicate_use, overlap, summary_ranges};
-use crate::context::{Applied, Entry, Origin, signed};
+use crate::context::{Applied, EditList, Entry, Moved, Origin, visit};
 use crate::session::wire::RuleSet;
 use crate::session::{ContentBlock, Message, Role};
-
-#[cfg(test)]
-thread_local! {
-    /// Entries that were checked on this thread, each time anew.
-    pub(crate) static CHECKED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
 
 /// Follows a context, and knows at any time which rules it would break if it were sent.
 ///
 /// Appending costs the entry's own blocks, however long its turn is. A patch costs the entries from
-/// the turn before its first edit to the end.
+/// the turn before its first edit to the second response behind its last one.
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
     rules: RuleSet,
-    entries: Vec<Sent>,
-    /// How many entries are checked: the rest will be.
-    checked: usize,
-    /// The findings about entries, where there are any.
+    entries: EditList<Sent>,
+    /// The findings about entries, by the entry's mark, where there are any.
     found: BTreeMap<usize, Vec<Finding>>,
     /// All findings, with the number of entries that have each.
     standing: BTreeMap<Finding, usize>,
     uses: BTreeMap<Arc<str>, usize>,
     /// Ranges of the session's messages that summaries replace, with repetitions.
     summaries: BTreeMap<(usize, usize), usize>,
-    /// Ids that a tool result in the last turn may answer, each with its place among them.
+    turn: Turn,
+}
+
+/// What is known of the last turn. It begins anew with every assistant turn: no rule looks back past
+/// the begin of one from behind it.
+#[derive(Debug, Clone, Default)]
+struct Turn {
+    /// Ids that a tool result in it may answer, each with its place among them.
     asked: BTreeMap<Arc<str>, usize>,
-    /// The last place that a tool result in the last turn has answered.
+    /// The last place that a tool result in it has answered.
     reached: usize,
-    /// Ids that a tool result in the last turn has answered.
+    /// Ids that a tool result in it has answered.
     answered: BTreeSet<Arc<str>>,
-    /// Whether nothing but tool results was seen in the last turn.
+    /// Whether nothing but tool results was seen in it.
     results_may_follow: bool,
-    /// Entries of the last assistant turn by the tool uses in them that still lack a result.
+    /// Entries of the last assistant turn, by their marks, under the tool uses in them that still
+    /// lack a result.
     unanswered: BTreeMap<Arc<str>, Vec<usize>>,
 }
 
@@ -57,6 +58,12 @@ impl From<&Entry> for Sent {
             origin: entry.origin.clone(),
             message: entry.message.clone(),
         }
+    }
+}
+
+impl Sent {
+    fn role(&self) -> Role {
+        self.message.role()
     }
 }
 
@@ -78,44 +85,96 @@ impl Checker {
     pub fn append(&mut self, entry: &Entry) {
         let sent = Sent::from(entry);
         self.enters(&sent);
-        self.entries.push(sent.clone());
-        self.check(&sent);
+        self.entries.push(sent);
+        self.check(self.entries.len() - 1);
     }
 
     /// A patch was applied.
     pub fn patch(&mut self, applied: &Applied) {
-        let Some(first) = applied.change.edits.first() else {
+        let edits = &applied.change.edits;
+        let (Some(first), Some(last)) = (edits.first(), edits.last()) else {
             return;
         };
-        let start = first.entries.start.min(self.entries.len());
+        let length = self.entries.len();
+        let start = first.entries.start.min(length);
+        let behind = length - last.entries.end.min(length);
         // The turn in front of the edit is answered by what comes after it, and may now go on; the
         // one before that is answered by a turn that may have become longer.
         let from = self.turn_start(self.turn_start(start));
-        for finding in self.found.split_off(&from).values().flatten() {
-            drop_one(&mut self.standing, finding);
-        }
-        self.checked = from;
-        let mut shift = 0_isize;
-        for edit in &applied.change.edits {
-            let length = self.entries.len();
-            let start = edit.entries.start.saturating_add_signed(shift).min(length);
-            let end = edit.entries.end.saturating_add_signed(shift);
-            let end = end.clamp(start, length);
-            shift += signed(edit.with.len()) - signed(end - start);
-            for entry in &edit.with {
-                self.enters(&entry.into());
+        let end = length - behind + self.until_next_response(length - behind);
+        self.forget_findings(from..end);
+        // From the back: indices count before the whole patch.
+        for edit in edits.iter().rev() {
+            let end = edit.entries.end.min(length);
+            let with: Vec<Sent> = edit.with.iter().map(Sent::from).collect();
+            for entry in &with {
+                self.enters(entry);
             }
-            let with = edit.with.iter().map(Sent::from);
-            let removed: Vec<Sent> = self.entries.splice(start..end, with).collect();
+            let range = edit.entries.start.min(end)..end;
+            let at = range.start;
+            let (removed, moved) = self.entries.splice(range, &with);
             for entry in &removed {
                 self.leaves(entry);
             }
+            self.follow_marks(at, removed.len(), with.len(), moved);
         }
-        self.unanswered.clear();
-        for at in from..self.entries.len() {
-            let entry = self.entries[at].clone();
-            self.check(&entry);
+        let end = end + self.entries.len() - length;
+        // Behind the begin of a response everything is as it was.
+        let known = (end < self.entries.len()).then(|| std::mem::take(&mut self.turn));
+        self.turn = Turn::default();
+        (from..end).for_each(|at| self.check(at));
+        if let Some(turn) = known {
+            self.turn = turn;
         }
+    }
+
+    /// How many entries behind this place an edit in front of it may have other findings: all up to
+    /// the first that begins a response behind one that is not edited either.
+    fn until_next_response(&self, place: usize) -> usize {
+        let behind = &self.entries[place..];
+        let roles = behind
+            .windows(2)
+            .map(|pair| [&pair[0], &pair[1]].map(Sent::role));
+        let response = roles
+            .enumerate()
+            .find(|(_, roles)| *roles == [Role::User, Role::Assistant]);
+        response.map_or(behind.len(), |(at, _)| at + 1)
+    }
+
+    /// Forgets the findings about these entries.
+    fn forget_findings(&mut self, entries: Range<usize>) {
+        let first = self.entries.first_mark();
+        let mut behind = self.found.split_off(&(first + entries.start));
+        let mut kept = behind.split_off(&(first + entries.end));
+        self.found.append(&mut kept);
+        for finding in behind.values().flatten() {
+            drop_one(&mut self.standing, finding);
+        }
+    }
+
+    /// Has the findings follow their entries, which one side of an edit of the list moved.
+    fn follow_marks(&mut self, at: usize, removed: usize, written: usize, moved: Moved) {
+        let first = self.entries.first_mark();
+        let (front, behind) = match moved {
+            Moved::Front => {
+                let behind = self.found.split_off(&(first + at + written));
+                (std::mem::replace(&mut self.found, behind), BTreeMap::new())
+            }
+            Moved::Back => {
+                let end = first + at + removed;
+                let behind = self.found.split_off(&end);
+                let places = self.turn.unanswered.values_mut().flatten();
+                for place in places.filter(|place| **place >= end) {
+                    *place = *place + written - removed;
+                }
+                (BTreeMap::new(), behind)
+            }
+        };
+        let front = front.into_iter();
+        let front = front.map(|(mark, found)| (mark + removed - written, found));
+        let behind = behind.into_iter();
+        let behind = behind.map(|(mark, found)| (mark + written - removed, found));
+        self.found.extend(front.chain(behind));
     }
 
     /// All rules that the context, sent as it is now, breaks.
@@ -127,10 +186,7 @@ impl Checker {
                 std::iter::repeat_n(*range, count.min(2))
             },
         )));
-        findings.extend(check_ends(
-            self.rules,
-            self.entries.iter().map(|entry| entry.message.role()),
-        ));
+        findings.extend(check_ends(self.rules, self.entries.iter().map(Sent::role)));
         findings
     }
 
@@ -160,78 +216,77 @@ impl Checker {
 
     /// Where the turn begins that the entry before `end` is in.
     fn turn_start(&self, end: usize) -> usize {
-        let role = |entry: &Sent| entry.message.role();
-        let last = self.entries[..end].last().map(role);
+        let last = self.entries[..end].last().map(Sent::role);
         let turn = self.entries[..end].iter().rev();
-        end - turn.take_while(|entry| Some(role(entry)) == last).count()
+        end - turn.take_while(|entry| Some(entry.role()) == last).count()
     }
 
-    /// Checks the first entry that is not checked yet.
-    fn check(&mut self, entry: &Sent) {
-        #[cfg(test)]
-        CHECKED.set(CHECKED.get() + 1);
-        let at = self.checked;
-        self.checked += 1;
-        let role = entry.message.role();
+    /// Checks an entry behind those that are checked.
+    fn check(&mut self, at: usize) {
+        visit(1);
+        let entry = self.entries[at].clone();
+        let mark = self.entries.first_mark() + at;
+        let role = entry.role();
         let combines = self.rules.combines_messages();
-        let begins = at == 0 || self.entries[at - 1].message.role() != role;
+        let begins = at == 0 || self.entries[at - 1].role() != role;
         if begins {
             self.begin_turn(at, role);
         }
         if role == Role::Assistant && (begins || !combines) {
             // Where messages are not combined, only the last one of a turn is answered.
-            self.unanswered.clear();
+            self.turn.unanswered.clear();
         }
         if role == Role::Assistant && !begins {
-            self.drop_found(at - 1, |found| found.rule == Rule::ThinkingLast);
+            self.drop_found(mark - 1, |found| found.rule == Rule::ThinkingLast);
         }
         let own = || Subject::of(&entry.origin);
         let is_thought = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
         let content = entry.message.content();
         if content.is_empty() || !combines && content.iter().all(is_thought) {
-            self.find(at, Rule::EmptyContent, own());
+            self.find(mark, Rule::EmptyContent, own());
         }
         for (index, block) in content.iter().enumerate() {
             match block {
                 ContentBlock::ToolResult(result) => {
                     let id = &result.tool_use_id;
-                    self.check_result(at, role, id);
+                    self.check_result(mark, role, id);
                     continue;
                 }
                 ContentBlock::ToolUse(tool_use) => {
                     let id = &tool_use.id;
-                    let is_new = self.find(at, Rule::UnansweredUse, Subject::ToolUse(id.clone()));
+                    let is_new = self.find(mark, Rule::UnansweredUse, Subject::ToolUse(id.clone()));
                     if is_new && role == Role::Assistant {
-                        self.unanswered.entry(id.clone()).or_default().push(at);
+                        let places = self.turn.unanswered.entry(id.clone());
+                        places.or_default().push(mark);
                     }
                 }
                 ContentBlock::Text(text) => {
                     if text.trim_start().is_empty() {
-                        self.find(at, Rule::EmptyText, own());
+                        self.find(mark, Rule::EmptyText, own());
                     }
                 }
                 ContentBlock::Thinking(_) => {
                     let edited = matches!(entry.origin, Origin::Edited { .. });
                     if edited && !entry.origin.is_verbatim(index) {
-                        self.find(at, Rule::ThinkingEdited, own());
+                        self.find(mark, Rule::ThinkingEdited, own());
                     }
                 }
                 ContentBlock::Image(_) | ContentBlock::Opaque(_) => {}
             }
-            self.results_may_follow &= !combines;
+            self.turn.results_may_follow &= !combines;
         }
         if role == Role::Assistant && content.last().is_some_and(is_thought) {
-            self.find(at, Rule::ThinkingLast, own());
+            self.find(mark, Rule::ThinkingLast, own());
         }
         // A message's own results are sent before the rest of it.
         let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-        self.results_may_follow &= content.iter().all(is_result);
+        self.turn.results_may_follow &= content.iter().all(is_result);
     }
 
     /// Only the user answers, and only what the assistant asked: a misplaced block never pairs.
     fn begin_turn(&mut self, at: usize, role: Role) {
-        self.answered.clear();
-        self.results_may_follow = true;
+        self.turn.answered.clear();
+        self.turn.results_may_follow = true;
         let before = match (role, self.rules.combines_messages()) {
             (Role::Assistant, _) => at..at,
             (Role::User, true) => self.turn_start(at)..at,
@@ -239,46 +294,46 @@ impl Checker {
         };
         let before = self.entries[before].iter();
         let asked = before.flat_map(|entry| entry.message.tool_uses());
-        self.asked = asked
+        self.turn.asked = asked
             .zip(0..)
             .map(|((_, tool_use), place)| (tool_use.id.clone(), place))
             .collect();
-        self.reached = 0;
+        self.turn.reached = 0;
     }
 
-    fn check_result(&mut self, at: usize, role: Role, id: &Arc<str>) {
+    fn check_result(&mut self, mark: usize, role: Role, id: &Arc<str>) {
         let subject = || Subject::ToolUse(id.clone());
-        match self.asked.get(id).copied() {
+        match self.turn.asked.get(id).copied() {
             None => {
-                self.find(at, Rule::OrphanResult, subject());
+                self.find(mark, Rule::OrphanResult, subject());
             }
             Some(place) => {
-                if !self.results_may_follow {
-                    self.find(at, Rule::ResultsNotFirst, subject());
+                if !self.turn.results_may_follow {
+                    self.find(mark, Rule::ResultsNotFirst, subject());
                 }
-                if place < self.reached {
-                    self.find(at, Rule::ResultsReordered, subject());
+                if place < self.turn.reached {
+                    self.find(mark, Rule::ResultsReordered, subject());
                 }
-                self.reached = self.reached.max(place);
+                self.turn.reached = self.turn.reached.max(place);
             }
         }
-        if !self.answered.insert(id.clone()) {
-            self.find(at, Rule::DuplicateResult, subject());
+        if !self.turn.answered.insert(id.clone()) {
+            self.find(mark, Rule::DuplicateResult, subject());
         }
         if role == Role::User {
             let finding = Finding {
                 rule: Rule::UnansweredUse,
                 subject: subject(),
             };
-            for at in self.unanswered.remove(id).into_iter().flatten() {
-                self.drop_found(at, |found| *found == finding);
+            for mark in self.turn.unanswered.remove(id).into_iter().flatten() {
+                self.drop_found(mark, |found| *found == finding);
             }
         }
     }
 
     /// Drops findings about an entry that what follows it has settled.
-    fn drop_found(&mut self, at: usize, is_settled: impl Fn(&Finding) -> bool) {
-        let Some(found) = self.found.get_mut(&at) else {
+    fn drop_found(&mut self, mark: usize, is_settled: impl Fn(&Finding) -> bool) {
+        let Some(found) = self.found.get_mut(&mark) else {
             return;
         };
         found.retain(|found| {
@@ -289,17 +344,17 @@ impl Checker {
             !is_settled
         });
         if found.is_empty() {
-            self.found.remove(&at);
+            self.found.remove(&mark);
         }
     }
 
     /// Adds a finding about an entry, unless the provider does not mind or it is there already.
-    fn find(&mut self, at: usize, rule: Rule, subject: Subject) -> bool {
+    fn find(&mut self, mark: usize, rule: Rule, subject: Subject) -> bool {
         let finding = Finding { rule, subject };
         if rule.level(self.rules).is_none() {
             return false;
         }
-        let found = self.found.entry(at).or_default();
+        let found = self.found.entry(mark).or_default();
         let is_new = !found.contains(&finding);
         if is_new {
             *self.standing.entry(finding.clone()).or_default() += 1;

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::action_support::{ActionEntities, ActionSupportObserver};
 use super::trail::{ArtifactTrailObserver, TrailPlan};
 use super::{CallView, Observer};
-use crate::context::validity::CHECKED;
-use crate::context::{Applied, Context, Edit, Entry, Origin};
+use crate::context::{Applied, Context, Edit, Entry, Origin, visited};
 use crate::model::offline::Offline;
 use crate::record::{CellRecord, Reread};
 use crate::replay::{
@@ -263,10 +262,10 @@ fn work(strategy: &str, window: u64, count: usize) -> u64 {
         strategy: strategy.to_owned(),
         repeat: 0,
     };
-    let checked = CHECKED.get();
+    let before = visited();
     let record = replay(&prepared, name, replayed, &models, &NoClock).record;
     assert_eq!(record.reached_calls, count + 1, "{strategy}");
-    counter.0.load(Ordering::Relaxed) + CHECKED.get() - checked
+    counter.0.load(Ordering::Relaxed) + visited() - before
 }
 
 #[test]

@@ -97,7 +97,7 @@ impl Stage for ClearResults {
         let progress = self.notes.current(context)?;
         let next = progress.cleared.max(self.keep_first_observation.into());
         let kept = progress.counted.get(next..).into_iter().flatten().flatten();
-        let kept = kept.map(|(at, _)| at).next();
+        let kept = kept.map(|(at, _)| *at).next();
         let new = || context.results().get(progress.seen);
         let first = kept.or_else(new).map(|at| at.entry);
         let pending = progress.pending.first(context);
@@ -132,11 +132,11 @@ impl ClearResults {
             self.count_typed(progress, at.entry);
             // Finding the tool of a result takes a search.
             let are_all = self.tools.is_empty() && self.except_tools.is_empty();
-            let tool = || context.tool_use_of(*at);
+            let tool = || context.tool_use_of(at);
             if are_all || (self.tools.allow(tool()) && !self.except_tools.name(tool())) {
                 let message = &entries[at.entry].message;
                 let size = measure_block(message, at.block, &cx.counts).tokens;
-                progress.counted.push(Some((*at, size)));
+                progress.counted.push(Some((at, size)));
                 progress.left += size;
             }
         }

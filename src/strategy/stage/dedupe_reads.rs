@@ -101,7 +101,7 @@ impl DedupeReads {
                 ContentBlock::ToolResult(result) => result.is_error,
                 _ => true,
             };
-            let Some(tool) = context.tool_use_of(*at).filter(|_| !failed) else {
+            let Some(tool) = context.tool_use_of(at).filter(|_| !failed) else {
                 continue;
             };
             for path in files::changed_by(tool) {
@@ -110,13 +110,13 @@ impl DedupeReads {
                 }
             }
             // A stub shows nothing, and neither does what was cleared or cut.
-            if as_it_was(context, *at).is_some()
+            if as_it_was(context, at).is_some()
                 && let Some(view) = view(tool, &self.tools)
             {
                 if self.supersede {
-                    views.supersede(context, &view, *at, cx);
+                    views.supersede(context, &view, at, cx);
                 }
-                let (at, is_current) = (*at, true);
+                let is_current = true;
                 views.newest.insert(view, ShownView { at, is_current });
             }
         }

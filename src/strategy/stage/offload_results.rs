@@ -83,10 +83,13 @@ impl OffloadResults {
         let results = context.results();
         if self.scope == Scope::LastMessage {
             let start = context.answered();
-            return results[results.partition_point(|at| at.entry < start)..].to_vec();
+            let newest = results.iter().rev().take_while(|at| at.entry >= start);
+            let mut newest: Vec<BlockAt> = newest.collect();
+            newest.reverse();
+            return newest;
         }
         let (planned, _, new) = self.planned.with_new(context);
-        if new.is_empty() {
+        if new.len() == 0 {
             return Vec::new();
         }
         let is_done = |(at, left): &(BlockAt, Arc<str>)| {
@@ -94,7 +97,7 @@ impl OffloadResults {
         };
         let planned = std::mem::take(planned).into_iter();
         let refused = planned.filter(|one| !is_done(one)).map(|(at, _)| at);
-        refused.chain(new.iter().copied()).collect()
+        refused.chain(new).collect()
     }
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {

@@ -29,7 +29,7 @@ impl Stage for Snip {
         let mut notes = std::mem::take(&mut self.notes);
         let (results, _, new) = notes.with_new(context);
         for at in new {
-            self.look(results, context, *at);
+            self.look(results, context, at);
         }
         // A result that the model has not read yet cannot count as unneeded.
         let entry = context.answered();
