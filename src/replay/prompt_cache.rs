@@ -5,7 +5,7 @@
 //! behind it new. Which prefixes are kept and found is a [`CacheScheme`]; all schemes watch one line.
 //!
 //! Only what changed since the last prompt is looked at: appending costs what is appended, and a
-//! patch costs everything after its first edit.
+//! patch what it changes, and what is in front of that or behind it, whichever is less.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,13 +13,16 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 pub use ideal::IdealCache;
-pub use line::{Change, EditedEntries, Line, Piece, Pieces};
+pub use line::{Change, EditedEntries, Known, Line};
+pub use piece::{Piece, Pieces};
 
 use crate::model::price::{CacheScheme, Client, Reuse};
 use crate::units::Tokens;
 
 mod ideal;
 mod line;
+mod piece;
+mod sent;
 #[cfg(test)]
 mod tests;
 
@@ -183,6 +186,7 @@ impl PromptCache {
             Reuse::LongestPrefix => {
                 let is_live = |used: SentAt| is_live(&self.scheme, used, now);
                 line.longest_known(limit, &is_live)
+                    .map_or(0, |known| known.blocks)
             }
         }
     }

@@ -207,6 +207,143 @@ proptest! {
     }
 }
 
+/// What blocks say, with their sizes.
+type Blocks = Vec<(String, Tokens)>;
+
+/// The ideal cache, block by block and prompt by prompt: every block of every prompt is looked up.
+#[derive(Default)]
+struct IdealMemory {
+    /// By prompt, when it was sent, and its blocks, each with the node that it is.
+    sent: Vec<(SentAt, Blocks, Vec<usize>)>,
+    /// By node, how often it is used, and the prompt that used it first.
+    nodes: Vec<(u64, usize)>,
+    /// By prompt, how many of its blocks were known.
+    known: Vec<usize>,
+    /// By request beside the agent's, the prompt at that time and the nodes that it reads.
+    asked: Vec<(Blocks, Vec<usize>)>,
+}
+
+impl IdealMemory {
+    /// The nodes of the longest known prefix.
+    fn known(&self, prompt: &Prompt, limit: usize, now: SentAt) -> Vec<usize> {
+        let live = self.sent.iter().filter(|(used, ..)| now - used <= 300_000);
+        let known = live.map(|(_, blocks, nodes)| {
+            let pairs = prompt.blocks[..limit].iter().zip(blocks);
+            let shared = pairs.take_while(|(own, other)| own == other).count();
+            nodes[..shared].to_vec()
+        });
+        // Of prompts that were sent so, the last one's nodes are those that are alive.
+        known.max_by_key(Vec::len).unwrap_or_default()
+    }
+
+    fn send(&mut self, prompt: &Prompt, now: SentAt) {
+        let mut nodes = self.known(prompt, prompt.blocks.len(), now);
+        self.known.push(nodes.len());
+        while nodes.len() < prompt.blocks.len() {
+            nodes.push(self.nodes.len());
+            self.nodes.push((0, self.sent.len()));
+        }
+        for node in &nodes {
+            self.nodes[*node].0 += 1;
+        }
+        self.sent.push((now, prompt.blocks.clone(), nodes));
+    }
+
+    fn ask(&mut self, prompt: &Prompt, shared: usize, now: SentAt) {
+        let nodes = self.known(prompt, shared, now);
+        for node in &nodes {
+            self.nodes[*node].0 += 1;
+        }
+        self.asked.push((prompt.blocks.clone(), nodes));
+    }
+
+    /// How each prompt splits, and what each request reads.
+    fn finish(&self, write: u64) -> (Vec<Split>, Vec<Tokens>) {
+        let is_written = |node: usize| {
+            let uses = self.nodes[node].0;
+            write + (uses - 1) * 100 < uses * 1_000
+        };
+        // Of which prompt a node is, its size is the same in each.
+        let tokens = |blocks: &[(String, Tokens)]| blocks.iter().map(|(_, tokens)| *tokens).sum();
+        let read = |nodes: &[usize], blocks: &[(String, Tokens)]| -> Tokens {
+            let written = nodes.iter().rposition(|node| is_written(*node));
+            tokens(&blocks[..written.map_or(0, |at| at + 1)])
+        };
+        let splits = self.sent.iter().zip(&self.known).enumerate();
+        let splits = splits.map(|(number, ((_, blocks, nodes), known))| {
+            let read = read(&nodes[..*known], blocks);
+            let own = |node: &usize| self.nodes[*node].1 == number && is_written(*node);
+            let until = nodes.iter().rposition(own).map_or(0, |at| at + 1);
+            let written = tokens(&blocks[..until]) - read;
+            Split { read, written }
+        });
+        let asked = self.asked.iter();
+        let asked = asked.map(|(blocks, nodes)| read(nodes, blocks));
+        (splits.collect(), asked.collect())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn an_ideal_cache_of_nodes_is_as_good_as_one_of_blocks(
+        happenings in contexts::happenings(),
+        shares in prop::collection::vec(0..30_usize, 40),
+        write in prop::sample::select(&[1_000, 1_250, 2_000][..]),
+    ) {
+        let counts = contexts::counts();
+        let mut scheme = scheme(Reuse::Breakpoints);
+        scheme.rates.write = Some(write);
+        let mut line = Line::new(&[]);
+        let mut context = Context::default();
+        let mut ideal = IdealCache::new(Arc::new(scheme));
+        let mut memory = IdealMemory::default();
+        let mut now = 0;
+        for (at, happening) in happenings.iter().enumerate() {
+            match happening {
+                Happening::Append(origin, message) => {
+                    let entry = Entry::new(origin.clone(), Arc::from(message.clone()), &counts);
+                    line.append(&Pieces::of(&entry, &counts));
+                    context.append(entry);
+                }
+                Happening::Patch(changes) => {
+                    let edits = contexts::plan(&context, changes, &counts);
+                    let applied = contexts::apply(&mut context, edits, &counts).unwrap();
+                    let edits = applied.change.edits.iter().map(|edit| EditedEntries {
+                        entries: edit.entries.clone(),
+                        with: edit.with.iter().map(|entry| Pieces::of(entry, &counts)).collect(),
+                        cache: CacheEffect::Breaks,
+                    });
+                    let edits: Vec<EditedEntries> = edits.collect();
+                    ideal.edits(&line, &edits);
+                    line.patch(&edits);
+                    let prompt = Prompt::of(&context);
+                    for blocks in 0..=prompt.blocks.len() {
+                        prop_assert_eq!(line.until(blocks), prompt.until(blocks));
+                        let last = blocks.checked_sub(1).map_or(0, |last| prompt.positions[last]);
+                        prop_assert_eq!(line.position(blocks), last);
+                    }
+                    let shared = shares[at].min(line.len());
+                    ideal.side_request(&line, shared, memory.asked.len(), now);
+                    memory.ask(&prompt, shared, now);
+                }
+                Happening::Look => {
+                    now += if at % 5 == 0 { 301_000 } else { 100_000 };
+                    ideal.send(&line, now);
+                    line.sent(now);
+                    memory.send(&Prompt::of(&context), now);
+                }
+            }
+        }
+        let (splits, reads) = ideal.finish();
+        let (expected, asked) = memory.finish(write.into());
+        prop_assert_eq!(splits, expected);
+        let reads: Vec<Tokens> = reads.into_iter().map(|(_, read)| read).collect();
+        prop_assert_eq!(reads, asked);
+    }
+}
+
 /// The cost of a prompt that splits so.
 fn cost_of(scheme: &CacheScheme, prompt: Tokens, split: Split) -> u64 {
     let usage = Usage {

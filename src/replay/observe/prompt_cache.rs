@@ -134,10 +134,7 @@ impl PromptCaches {
         line.size_by(plan.bill.scale(0));
         let own = plan.schemes.first();
         let own = own.filter(|scheme| scheme.reuse == Reuse::Breakpoints);
-        let mut ideal = own.map(|scheme| IdealCache::new(scheme.clone()));
-        if let Some(ideal) = &mut ideal {
-            ideal.reserve(plan.messages);
-        }
+        let ideal = own.map(|scheme| IdealCache::new(scheme.clone()));
         Self {
             line,
             caches,
@@ -153,6 +150,9 @@ impl PromptCaches {
 
     /// Edits the prompt. The lowest block of a call that is not as it was sent names the cause.
     fn edit(&mut self, edits: &[EditedEntries], cause: &Arc<str>) {
+        if let Some(ideal) = &mut self.ideal {
+            ideal.edits(&self.line, edits);
+        }
         let change = self.line.patch(edits);
         for (cache, _) in &mut self.caches {
             cache.removed(change.removed);

@@ -3,28 +3,38 @@
 //! The prompts of a cell form a tree of blocks, and a live prefix is a path from its root. Reading a
 //! block is possible only behind an earlier use, so each block is written at its first use or never.
 //! Which of the two is cheaper depends on how often it is read: [`IdealCache::finish`] knows.
+//!
+//! Blocks that all the same prompts use are one node, which is split where a prompt leaves it: a
+//! prompt costs what it changes, in nodes and in time.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
-
-use super::{Line, SentAt, Split, is_live};
+use super::piece::Counted;
+use super::{EditedEntries, Known, Line, SentAt, Split, is_live};
+use crate::bill::Scale;
+use crate::context::CacheEffect;
 use crate::model::price::CacheScheme;
 use crate::units::Tokens;
 
 /// The number of a node, from 1: a session may have millions, so it is kept small.
 type NodeId = NonZeroU32;
 
-/// A run of uses of one block behind one prefix, none of them too late for the one before.
+/// Uses of blocks that follow each other, none of them too late for the one before.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// The block in front of it.
+    /// The blocks in front of them.
     parent: Option<NodeId>,
-    /// Prompts that use it. Until the end, only those that end with it.
+    /// Prompts that use them. Until the end, only those that end with them.
     uses: u32,
-    /// Tokens up to and including this block, at its first use.
+    /// The prompt that used them first.
+    prompt: u32,
+    /// Blocks up to and including the last of them.
+    end: u32,
+    /// As counted at their first use, what was in front of them.
+    before: Counted,
+    /// Tokens up to and including the last of them, at their first use.
     until: Tokens,
 }
 
@@ -39,8 +49,9 @@ struct Prefix {
 #[derive(Debug, Clone, Copy)]
 struct AgentPrompt {
     prefix: Prefix,
-    /// Nodes that begin with this prompt: from here on, up to the first of the next prompt.
-    first: u32,
+    /// The node that it ends with.
+    last: Option<NodeId>,
+    scale: Scale,
 }
 
 /// Follows the prompts of one cell, and says at the end how each should have been cached.
@@ -48,8 +59,8 @@ struct AgentPrompt {
 pub struct IdealCache {
     scheme: Arc<CacheScheme>,
     nodes: Vec<Node>,
-    /// By the two halves of the chain's hash: so an entry has twelve bytes and not sixteen.
-    by_chain: HashMap<[u32; 2], NodeId, FixedState>,
+    /// The nodes of the last prompt, in order.
+    path: Vec<NodeId>,
     sent: Vec<AgentPrompt>,
     asked: Vec<(usize, Prefix)>,
 }
@@ -59,9 +70,8 @@ fn place(id: NodeId) -> usize {
     id.get() as usize - 1
 }
 
-fn halves(hash: u64) -> [u32; 2] {
-    let halves = [hash & u64::from(u32::MAX), hash >> 32];
-    halves.map(|half| u32::try_from(half).unwrap_or_default())
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl IdealCache {
@@ -70,46 +80,129 @@ impl IdealCache {
         Self {
             scheme,
             nodes: Vec::new(),
-            by_chain: HashMap::with_hasher(FixedState::default()),
+            path: Vec::new(),
             sent: Vec::new(),
             asked: Vec::new(),
         }
     }
 
-    /// Makes room for so many blocks.
-    pub(crate) fn reserve(&mut self, blocks: usize) {
-        self.nodes.reserve_exact(blocks);
+    fn node(&self, id: NodeId) -> Node {
+        self.nodes[place(id)]
     }
 
-    fn live_prefix(&self, line: &Line, limit: usize, now: SentAt) -> (usize, Prefix) {
+    fn add(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId::new(number(self.nodes.len())).unwrap_or(NodeId::MAX)
+    }
+
+    /// A node and those in front of it, the last first.
+    fn ancestors(&self, last: Option<NodeId>) -> impl Iterator<Item = NodeId> + '_ {
+        std::iter::successors(last, |id| self.node(*id).parent)
+    }
+
+    fn live_prefix(&mut self, line: &Line, limit: usize, now: SentAt) -> (usize, Prefix) {
         let is_live = |used: SentAt| is_live(&self.scheme, used, now);
-        let blocks = line.longest_known(limit, &is_live);
-        let last = self.by_chain.get(&halves(line.chain(blocks))).copied();
+        let known = line.longest_known(limit, &is_live);
         let prefix = Prefix {
-            last: last.filter(|_| blocks > 0),
-            tokens: line.until(blocks),
+            last: known.and_then(|known| self.ending(line, known)),
+            tokens: line.until(known.map_or(0, |known| known.blocks)),
         };
-        (blocks, prefix)
+        (known.map_or(0, |known| known.blocks), prefix)
+    }
+
+    /// The node that ends with the last block of a prefix: a longer one is split.
+    fn ending(&mut self, line: &Line, known: Known) -> Option<NodeId> {
+        if known.blocks == 0 {
+            return None;
+        }
+        let end = number(known.blocks);
+        let at = self.path.partition_point(|id| self.node(*id).end < end);
+        let id = if known.prompt as usize + 1 == self.sent.len() {
+            *self.path.get(at)?
+        } else {
+            let last = self.sent.get(known.prompt as usize)?.last;
+            let mut longer = self.ancestors(last);
+            longer
+                .by_ref()
+                .take_while(|id| self.node(*id).end >= end)
+                .last()?
+        };
+        let node = self.node(id);
+        if node.end == end {
+            return Some(id);
+        }
+        let start = node
+            .parent
+            .map_or(0, |parent| self.node(parent).end as usize);
+        let own = line.counted(known.blocks).wrapping_sub(line.counted(start));
+        let counted = node.before.wrapping_add(own);
+        let scale = self.sent[node.prompt as usize].scale;
+        let front = self.add(Node {
+            uses: 0,
+            end,
+            until: scale.prompt(counted.into()),
+            ..node
+        });
+        let behind = &mut self.nodes[place(id)];
+        (behind.parent, behind.before) = (Some(front), counted);
+        if self.path.get(at) == Some(&id) {
+            self.path.insert(at, front);
+        }
+        Some(front)
+    }
+
+    /// The line is about to be edited. What the provider removes on its side changes sizes and not
+    /// prefixes: it gets nodes of its own.
+    pub fn edits(&mut self, line: &Line, edits: &[EditedEntries]) {
+        let Some(prompt) = self.sent.len().checked_sub(1).map(number) else {
+            return;
+        };
+        let keeps = edits.iter().filter(|edit| edit.cache == CacheEffect::Keeps);
+        for edit in keeps {
+            for entry in [edit.entries.start, edit.entries.end] {
+                let blocks = line.first_block(entry);
+                if blocks <= line.unbroken() {
+                    self.ending(line, Known { blocks, prompt });
+                }
+            }
+        }
     }
 
     /// The prompt is sent. The caller calls [`Line::sent`] afterwards.
     pub fn send(&mut self, line: &Line, now: SentAt) {
         let (known, prefix) = self.live_prefix(line, line.len(), now);
-        let first = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
-        let mut parent = prefix.last;
-        for blocks in known + 1..=line.len() {
-            self.nodes.push(Node {
-                parent,
-                uses: 0,
-                until: line.until(blocks),
-            });
-            let node = u32::try_from(self.nodes.len()).ok().and_then(NodeId::new);
-            let node = node.unwrap_or(NodeId::MAX);
-            self.by_chain.insert(halves(line.chain(blocks)), node);
-            parent = Some(node);
+        let mut last = prefix.last;
+        let length = last.map(|last| {
+            let end = self.node(last).end;
+            self.path.partition_point(|id| self.node(*id).end <= end)
+        });
+        match length {
+            Some(length) if length.checked_sub(1).map(|at| self.path[at]) == last => {
+                self.path.truncate(length);
+            }
+            Some(_) | None => {
+                self.path = self.ancestors(last).collect();
+                self.path.reverse();
+            }
         }
-        self.is_used(parent);
-        self.sent.push(AgentPrompt { prefix, first });
+        if known < line.len() {
+            let new = self.add(Node {
+                parent: last,
+                uses: 0,
+                prompt: number(self.sent.len()),
+                end: number(line.len()),
+                before: line.counted(known),
+                until: line.until(line.len()),
+            });
+            self.path.push(new);
+            last = Some(new);
+        }
+        self.is_used(last);
+        self.sent.push(AgentPrompt {
+            prefix,
+            last,
+            scale: line.scale(),
+        });
     }
 
     /// The model call of this number has `shared` blocks in common with the line. It reads, and leaves
@@ -153,23 +246,26 @@ impl IdealCache {
 
     /// How each prompt splits, in order; and the tokens that each model call reads, by its number.
     pub fn finish(mut self) -> (Vec<Split>, Vec<(usize, Tokens)>) {
-        // No prompt follows: the table makes room for what is returned.
-        drop(std::mem::take(&mut self.by_chain));
-        // A prompt uses all blocks in front of its last one. Parents come first.
-        for at in (0..self.nodes.len()).rev() {
+        // A prompt uses all blocks in front of its last one.
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_unstable_by_key(|at| Reverse(self.nodes[*at].end));
+        for at in order {
             let Node { parent, uses, .. } = self.nodes[at];
             if let Some(parent) = parent {
                 let parent = &mut self.nodes[place(parent)];
                 parent.uses = parent.uses.saturating_add(uses);
             }
         }
-        let ends = self.sent.iter().skip(1).map(|next| next.first as usize);
-        let ends = ends.chain([self.nodes.len()]);
-        let splits = self.sent.iter().zip(ends).map(|(sent, end)| {
+        // The longest prefix that each prompt writes.
+        let mut written = vec![(0, Tokens::ZERO); self.sent.len()];
+        for node in self.nodes.iter().filter(|node| self.is_written(node)) {
+            let longest = &mut written[node.prompt as usize];
+            if node.end > longest.0 {
+                *longest = (node.end, self.scheme.rounded(node.until));
+            }
+        }
+        let splits = self.sent.iter().zip(written).map(|(sent, (_, until))| {
             let read = self.read(sent.prefix);
-            let begun = &self.nodes[sent.first as usize..end];
-            let written = begun.iter().rfind(|node| self.is_written(node));
-            let until = written.map_or(Tokens::ZERO, |node| self.scheme.rounded(node.until));
             let written = match self.scheme.rates.write {
                 Some(_) => until - read,
                 None => Tokens::ZERO,

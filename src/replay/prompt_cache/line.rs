@@ -1,190 +1,51 @@
 //! The prompt as a line of blocks, with the hash of every prefix.
 
-use std::collections::HashMap;
-use std::hash::BuildHasher;
-use std::mem::discriminant;
 use std::ops::Range;
-use std::sync::Arc;
 
-use derive_more::{Add, Sum};
-use foldhash::fast::FixedState;
-
-use super::{LastUse, SentAt};
+use super::SentAt;
+use super::piece::{Counted, Piece, Pieces, Run};
+use super::sent::{BlockId, Chain, Sent};
 use crate::bill::Scale;
-use crate::context::{CacheEffect, Entry};
+use crate::context::{CacheEffect, EditList, Moved, visit};
 use crate::model::price::Senders;
-use crate::session::{ContentBlock, Role, ToolSchema};
-use crate::tokens::{CountedTexts, Size};
+use crate::tokens::Size;
 use crate::units::Tokens;
-
-/// One block of a prompt: what it says, as a hash, and how large it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
-    content: u64,
-    size: Counted,
-    run: Option<Run>,
-}
-
-/// The parts of a size that a [`Scale`] reads, kept small: a long session has millions of blocks.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, Sum)]
-struct Counted {
-    tokens: Tokens,
-    exact: Tokens,
-}
-
-impl From<Size> for Counted {
-    fn from(Size { tokens, exact, .. }: Size) -> Self {
-        Self { tokens, exact }
-    }
-}
-
-impl From<Counted> for Size {
-    fn from(Counted { tokens, exact }: Counted) -> Self {
-        Self {
-            tokens,
-            exact,
-            ..Self::default()
-        }
-    }
-}
-
-/// How a block counts towards the look-back: a run of tool uses takes one position, and so does a run
-/// of tool results. Every other block takes a position of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Run {
-    ToolUses,
-    ToolResults,
-}
-
-impl Run {
-    fn of(block: &ContentBlock) -> Option<Self> {
-        match block {
-            ContentBlock::ToolUse(_) => Some(Self::ToolUses),
-            ContentBlock::ToolResult(_) => Some(Self::ToolResults),
-            ContentBlock::Text(_)
-            | ContentBlock::Thinking(_)
-            | ContentBlock::Image(_)
-            | ContentBlock::Opaque(_) => None,
-        }
-    }
-}
-
-impl Piece {
-    /// A piece that says `text`.
-    pub fn new(text: impl AsRef<[u8]>, tokens: Tokens) -> Self {
-        // Hashes are compared with each other and never written down.
-        let content = FixedState::default().hash_one(text.as_ref());
-        let size = Counted {
-            tokens,
-            exact: Tokens::ZERO,
-        };
-        Self {
-            content,
-            size,
-            run: None,
-        }
-    }
-}
-
-/// The blocks of one message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pieces {
-    blocks: Vec<Piece>,
-    is_user: bool,
-}
-
-impl Pieces {
-    /// The blocks of a message whose sender is the user, or is not.
-    pub fn new(blocks: Vec<Piece>, role: Role) -> Self {
-        Self {
-            blocks,
-            is_user: role == Role::User,
-        }
-    }
-
-    /// The blocks of an entry.
-    pub fn of(entry: &Entry, counts: &CountedTexts) -> Self {
-        let message = &entry.message;
-        let texts = message.model_text();
-        let content = message.content().iter();
-        // One block has the size of its entry: most do not have to be looked up.
-        let blocks = if let [_] = texts {
-            vec![entry.size()]
-        } else {
-            let mut sizes: Vec<Size> = message.blocks().map(|b| counts.block(&b)).collect();
-            // Hidden thinking comes first in its message.
-            if let Some(first) = sizes.first_mut() {
-                first.tokens += message.details.hidden_thinking;
-                first.exact += message.details.hidden_thinking;
-            }
-            sizes
-        };
-        let is_user = message.role() == Role::User;
-        let hides = message.details.hidden_thinking > Tokens::ZERO;
-        let blocks = content.zip(texts).zip(blocks);
-        let blocks = blocks.map(|((block, text), size)| Piece {
-            content: FixedState::default().hash_one((discriminant(block), &**text, is_user, hides)),
-            size: size.into(),
-            run: Run::of(block),
-        });
-        Self::new(blocks.collect(), message.role())
-    }
-
-    /// The tools and the system prompt, a piece each, as far as they are there.
-    pub fn head(
-        tools: &[ToolSchema],
-        system: Option<&Arc<str>>,
-        counts: &CountedTexts,
-    ) -> Vec<Piece> {
-        let texts: Vec<&str> = tools.iter().map(|tool| &**tool.text()).collect();
-        let sizes = tools.iter().map(|tool| counts.schema(tool.text()));
-        let tools = (!tools.is_empty()).then(|| Piece {
-            content: FixedState::default().hash_one(texts),
-            size: sizes.sum::<Size>().into(),
-            run: None,
-        });
-        let system = system.map(|text| Piece::new(&**text, counts.size(text).tokens));
-        tools.into_iter().chain(system).collect()
-    }
-
-    /// Tokens of all blocks, as counted.
-    pub fn tokens(&self) -> Tokens {
-        self.blocks.iter().map(|piece| piece.size.tokens).sum()
-    }
-}
 
 /// A block in its place. A session may have a million, so it is kept small.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     /// Its current content.
     content: u64,
-    /// The content that the provider read: the same, unless the provider removed something on its
-    /// side.
-    identity: u64,
-    /// Hash of the identities up to and including this one.
-    chain: u64,
+    /// The number under which [`Sent`] knows the content that the provider read: the same, unless
+    /// the provider removed something on its side.
+    id: BlockId,
     size: Counted,
-    /// As counted, up to and including this one.
-    until: Counted,
-    /// Positions of the look-back up to and including this one.
-    position: u32,
+    /// The sums up to and including this one: see [`Line::sums`].
+    sums: Sums,
     run: Option<Run>,
-    /// Whether it was part of an earlier prompt, as it is.
-    is_seen: bool,
+    /// How many prompts were sent before it came.
+    born: u32,
 }
 
-impl Block {
-    /// A block that was never sent; its sums are not known yet.
-    fn new(piece: Piece) -> Self {
+/// The sums over a prefix of a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sums {
+    /// Hash of the identities of its blocks.
+    chain: Chain,
+    /// As counted.
+    counted: Counted,
+    /// Positions of the look-back.
+    positions: u32,
+}
+
+impl Sums {
+    /// The sums with one more block; `last` is the block in front of it.
+    fn and(self, block: &Block, identity: u64, last: Option<Run>) -> Self {
+        let continues = block.run.is_some() && last == block.run;
         Self {
-            content: piece.content,
-            identity: piece.content,
-            chain: 0,
-            size: piece.size,
-            until: Counted::default(),
-            position: 0,
-            run: piece.run,
-            is_seen: false,
+            chain: self.chain.and(identity),
+            counted: self.counted + block.size,
+            positions: self.positions.wrapping_add(u32::from(!continues)),
         }
     }
 }
@@ -192,6 +53,7 @@ impl Block {
 /// Where an entry's blocks begin, how many they are, and who sent them.
 #[derive(Debug, Clone, Copy)]
 struct Place {
+    /// The mark of its first block.
     first: u32,
     blocks: u32,
     is_user: bool,
@@ -225,19 +87,29 @@ pub struct EditedEntries {
 }
 
 /// A prompt that grows at its end and is edited in its middle.
+///
+/// The sums of blocks are written anew on the shorter side of an edit. Those in front of `shifted`
+/// count from the beginning of the line, those from there on from where they once began: `shift`
+/// says how far that is off.
 #[derive(Debug, Clone)]
 pub struct Line {
-    blocks: Vec<Block>,
-    entries: Vec<Place>,
+    blocks: EditList<Block>,
+    entries: EditList<Place>,
     /// Blocks that belong to no entry: tools and system prompt.
     head: usize,
+    /// The sums of the first so many blocks count from the beginning. At least one block follows
+    /// them, unless there are none.
+    shifted: usize,
+    /// The right sums of the block behind those, less the ones that it has.
+    shift: Sums,
     /// The number of blocks that are as they were last sent.
     unbroken: usize,
+    /// Of blocks that no prompt held yet.
+    unsent: Counted,
     pub(super) last_sent: Option<SentAt>,
     /// How counted sizes become billed ones.
     scale: Scale,
-    /// Prefixes that were sent and then edited away.
-    left: LastUse,
+    sent: Sent,
 }
 
 /// The effect of a patch on a line.
@@ -249,26 +121,41 @@ pub struct Change {
     pub removed: Tokens,
 }
 
+/// A prefix of a line that an earlier prompt had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Its blocks.
+    pub blocks: usize,
+    /// The number of that prompt.
+    pub prompt: u32,
+}
+
 impl Line {
     /// A prompt without messages.
     pub fn new(head: &[Piece]) -> Self {
         let mut line = Self {
-            blocks: head.iter().copied().map(Block::new).collect(),
-            entries: Vec::new(),
+            blocks: EditList::default(),
+            entries: EditList::default(),
             head: head.len(),
+            shifted: 0,
+            shift: Sums::default(),
             unbroken: 0,
+            unsent: Counted::default(),
             last_sent: None,
             scale: Scale::COUNTED,
-            left: HashMap::with_hasher(FixedState::default()),
+            sent: Sent::default(),
         };
-        line.settle(0, 0);
+        for piece in head {
+            line.push(*piece);
+        }
         line
     }
 
-    /// Makes room for so many messages of one block.
-    pub(crate) fn reserve(&mut self, messages: usize) {
+    /// Makes room for so many messages: growing would take up to three times the memory.
+    pub fn reserve(&mut self, messages: usize) {
         self.blocks.reserve_exact(messages);
         self.entries.reserve_exact(messages);
+        self.sent.reserve(messages);
     }
 
     /// Blocks.
@@ -276,7 +163,7 @@ impl Line {
         self.blocks.len()
     }
 
-    /// Whether there is no block.
+    /// Whether it has no block.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -286,164 +173,323 @@ impl Line {
         self.scale = scale;
     }
 
-    /// Tokens of the first `blocks` blocks, as billed.
-    pub fn until(&self, blocks: usize) -> Tokens {
-        let last = self.last(blocks);
-        last.map_or(Tokens::ZERO, |block| self.scale.prompt(block.until.into()))
+    /// Sizes its prompts so now.
+    pub(super) fn scale(&self) -> Scale {
+        self.scale
     }
 
-    /// The last of so many blocks.
-    fn last(&self, blocks: usize) -> Option<&Block> {
-        self.blocks.get(blocks.checked_sub(1)?)
+    /// The sums over so many blocks.
+    fn sums(&self, blocks: usize) -> Sums {
+        let Some(at) = blocks.checked_sub(1).filter(|at| *at < self.len()) else {
+            return Sums::default();
+        };
+        let Sums {
+            chain,
+            counted,
+            positions,
+        } = self.blocks[at].sums;
+        if at < self.shifted || self.shifted == 0 {
+            return self.blocks[at].sums;
+        }
+        Sums {
+            chain: chain.shifted(self.shift.chain, at - self.shifted),
+            counted: counted.wrapping_add(self.shift.counted),
+            positions: positions.wrapping_add(self.shift.positions),
+        }
+    }
+
+    /// The first `blocks` blocks, as counted.
+    pub(super) fn counted(&self, blocks: usize) -> Counted {
+        self.sums(blocks).counted
+    }
+
+    /// The number of blocks that are as they were last sent.
+    pub(super) fn unbroken(&self) -> usize {
+        self.unbroken
+    }
+
+    /// Tokens of the first `blocks` blocks, as billed.
+    pub fn until(&self, blocks: usize) -> Tokens {
+        let is_there = (1..=self.len()).contains(&blocks);
+        let counted = is_there.then(|| self.counted(blocks));
+        counted.map_or(Tokens::ZERO, |counted| self.scale.prompt(counted.into()))
     }
 
     /// Hash of so many blocks.
     pub fn chain(&self, blocks: usize) -> u64 {
-        self.last(blocks).map_or(0, |block| block.chain)
+        self.sums(blocks).chain.0
     }
 
     /// Positions that so many blocks take in the look-back.
     pub fn position(&self, blocks: usize) -> usize {
-        self.last(blocks).map_or(0, |block| block.position as usize)
+        self.sums(blocks).positions as usize
     }
 
     /// Adds a message at the end.
     pub fn append(&mut self, message: &Pieces) {
-        let (entry, start) = (self.entries.len(), self.blocks.len());
-        let blocks = message.blocks.iter().copied();
-        self.blocks.extend(blocks.map(Block::new));
-        self.entries.push(Place::of(message));
-        self.settle(entry, start);
+        let first = count(self.blocks.first_mark() + self.blocks.len());
+        message.blocks.iter().for_each(|piece| self.push(*piece));
+        self.entries.push(Place {
+            first,
+            ..Place::of(message)
+        });
     }
 
-    /// Adds up again from this entry on, which begins with block `start`.
-    fn settle(&mut self, entry: usize, start: usize) {
-        let mut first = count(start);
-        for place in &mut self.entries[entry..] {
-            place.first = first;
-            first += place.blocks;
+    /// Adds a block at the end.
+    fn push(&mut self, piece: Piece) {
+        let mut block = self.block(piece);
+        let last = self.blocks.last();
+        let (sums, run) = last.map_or_else(Default::default, |last| (last.sums, last.run));
+        block.sums = sums.and(&block, self.sent.identity(block.id), run);
+        if let Some(last) = last {
+            self.sent.follows(last.id, block.id);
         }
-        let mut last = self.last(start).copied();
-        for block in &mut self.blocks[start..] {
-            let continues = last.is_some_and(|last| last.run == block.run);
-            let continues = continues && block.run.is_some();
-            let (chain, until, position) =
-                last.map_or_else(Default::default, |it| (it.chain, it.until, it.position));
-            block.chain = FixedState::default().hash_one((chain, block.identity));
-            block.until = until + block.size;
-            block.position = position + u32::from(!continues);
-            last = Some(*block);
+        self.unsent = self.unsent + block.size;
+        self.blocks.push(block);
+    }
+
+    /// A block that was never sent; its sums are not known yet.
+    fn block(&mut self, piece: Piece) -> Block {
+        Block {
+            content: piece.content,
+            id: self.sent.add(piece.content),
+            size: piece.size,
+            sums: Sums::default(),
+            run: piece.run,
+            born: self.sent.prompts(),
         }
     }
 
     /// Blocks in front of an entry; all of them if there is no such entry.
     pub fn first_block(&self, entry: usize) -> usize {
         let place = self.entries.get(entry);
-        place.map_or(self.blocks.len(), |place| place.first as usize)
+        place.map_or(self.blocks.len(), |place| {
+            place.first as usize - self.blocks.first_mark()
+        })
     }
 
-    /// Applies a patch whose entries are all there: costs everything after its first edit.
+    /// Applies a patch whose entries are all there: costs what is between its first edit and its
+    /// last, and what is in front of these or behind them, whichever is less.
     pub fn patch(&mut self, edits: &[EditedEntries]) -> Change {
         let mut change = Change {
             broken_at: None,
             removed: Tokens::ZERO,
         };
-        let Some(from) = edits.first().map(|edit| edit.entries.start) else {
-            return change;
-        };
-        let start = self.first_block(from);
-        self.leave(start);
-        let blocks_of = |edit: &EditedEntries| {
+        let range = |edit: &EditedEntries| {
             self.first_block(edit.entries.start)..self.first_block(edit.entries.end)
         };
-        let ranges: Vec<Range<usize>> = edits.iter().map(blocks_of).collect();
+        let ranges: Vec<Range<usize>> = edits.iter().map(range).collect();
+        let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
+            return change;
+        };
+        let (start, behind) = (first.start, self.len() - last.end);
+        let pairs = edits.iter().zip(&ranges);
+        let written = pairs.map(|(edit, range)| self.written(edit, range, &mut change));
+        let written: Vec<Vec<Block>> = written.collect();
+        let sent = self.unbroken;
+        // What was sent behind the break may come back.
+        if let (Some(at), Some(last)) = (change.broken_at.filter(|at| *at < sent), self.last_sent) {
+            let next = self.blocks[at].id;
+            let chain = self.sums(at).chain.and(self.sent.identity(next));
+            self.sent.leave(chain, next, sent - at, last);
+        }
+        self.sent.edited();
         // From the back: indices count before the whole patch. Edits in front of the lowest break put in
         // as many blocks as they take out.
-        for (edit, range) in edits.iter().zip(ranges).rev() {
-            let old = &self.blocks[range.clone()];
-            // Blocks that go and blocks that come are compared one by one: all of them where they are
-            // as many, else up to the first that differs.
-            let new: usize = edit.with.iter().map(|pieces| pieces.blocks.len()).sum();
-            let is_paired = old.len() == new;
-            let keeps = is_paired && edit.cache == CacheEffect::Keeps;
-            let mut broken = None;
-            let mut blocks = Vec::with_capacity(new);
-            for piece in edit.with.iter().flat_map(|pieces| &pieces.blocks) {
-                let mut block = Block::new(*piece);
-                let was = old.get(blocks.len()).filter(|was| {
-                    let is_compared = is_paired || broken.is_none();
-                    is_compared && (keeps || was.content == piece.content)
-                });
-                if let Some(was) = was {
-                    (block.identity, block.is_seen) = (was.identity, was.is_seen);
-                    if was.is_seen {
-                        change.removed += self.scale.text(Size::from(was.size) - piece.size.into());
-                    }
-                } else {
-                    broken.get_or_insert(range.start + blocks.len());
-                }
-                blocks.push(block);
+        let mut shifted = self.shifted;
+        for ((edit, range), blocks) in edits.iter().zip(ranges).zip(&written).rev() {
+            if range.start < self.shifted {
+                shifted = (shifted + blocks.len()).saturating_sub(range.len());
             }
-            if !is_paired {
-                broken.get_or_insert(range.start + new);
-            }
-            change.broken_at = broken.or(change.broken_at);
-            self.blocks.splice(range, blocks);
-            let places = edit.with.iter().map(Place::of);
-            self.entries.splice(edit.entries.clone(), places);
+            self.replace(edit, range, blocks);
         }
-        self.settle(from, start);
+        let end = self.len() - behind;
+        self.settle(start..end, shifted);
+        self.link(start..end);
         // A removal on the provider's side leaves the prefix as it was.
-        let sent = self.unbroken;
         let unbroken = change.broken_at.unwrap_or(sent);
         self.unbroken = unbroken.min(sent).min(self.blocks.len());
         change.broken_at = change.broken_at.filter(|at| *at < sent);
         change
     }
 
-    /// Remembers the sent prefixes that end at or behind `start`: they may come back.
-    fn leave(&mut self, start: usize) {
-        if let Some(last) = self.last_sent {
-            for block in self.blocks[..self.unbroken].iter().skip(start) {
-                self.left.insert(block.chain, last);
+    /// The blocks that an edit puts in the place of those of `range`.
+    ///
+    /// Blocks that go and blocks that come are compared one by one: all of them where they are as
+    /// many, else up to the first that differs.
+    fn written(
+        &mut self,
+        edit: &EditedEntries,
+        range: &Range<usize>,
+        change: &mut Change,
+    ) -> Vec<Block> {
+        let new: usize = edit.with.iter().map(|pieces| pieces.blocks.len()).sum();
+        let is_paired = range.len() == new;
+        let keeps = is_paired && edit.cache == CacheEffect::Keeps;
+        let mut broken = None;
+        let mut blocks: Vec<Block> = Vec::with_capacity(new);
+        for piece in edit.with.iter().flat_map(|pieces| &pieces.blocks) {
+            let at = range.start + blocks.len();
+            let is_compared = at < range.end && (is_paired || broken.is_none());
+            let was = is_compared.then(|| self.blocks[at]);
+            let was = was.filter(|was| keeps || was.content == piece.content);
+            let block = if let Some(was) = was {
+                if self.is_sent(&was) {
+                    change.removed += self.scale.text(Size::from(was.size) - piece.size.into());
+                }
+                Block {
+                    content: piece.content,
+                    size: piece.size,
+                    run: piece.run,
+                    ..was
+                }
+            } else {
+                broken.get_or_insert(at);
+                self.block(*piece)
+            };
+            blocks.push(block);
+        }
+        if !is_paired {
+            broken.get_or_insert(range.start + new);
+        }
+        change.broken_at = change.broken_at.or(broken);
+        blocks
+    }
+
+    fn is_sent(&self, block: &Block) -> bool {
+        block.born < self.sent.prompts()
+    }
+
+    /// Puts blocks and entries in the place of others. Their sums are not known yet.
+    fn replace(&mut self, edit: &EditedEntries, range: Range<usize>, blocks: &[Block]) {
+        let start = range.start;
+        let unsent = |line: &Self, blocks: &[Block]| -> Counted {
+            let unsent = blocks.iter().filter(|block| !line.is_sent(block));
+            unsent.map(|block| block.size).sum()
+        };
+        let (removed, moved) = self.blocks.splice(range, blocks);
+        let [came, went] = [blocks, &removed].map(|blocks| unsent(self, blocks));
+        self.unsent = (self.unsent + came).wrapping_sub(went);
+        let places: Vec<Place> = edit.with.iter().map(Place::of).collect();
+        self.entries.splice(edit.entries.clone(), &places);
+        // The entries that were written, and those whose blocks were moved, begin somewhere else.
+        let from = edit.entries.start;
+        let (entries, first) = match moved {
+            Moved::Front => (0..from + places.len(), self.head),
+            Moved::Back => (from..self.entries.len(), start),
+        };
+        let mut first = count(self.blocks.first_mark() + first);
+        for place in &mut self.entries[entries] {
+            place.first = first;
+            first += place.blocks;
+        }
+    }
+
+    /// Adds up again where blocks were edited. The sums of the first `shifted` blocks that were not
+    /// edited count from the beginning.
+    fn settle(&mut self, edited: Range<usize>, shifted: usize) {
+        let start = match self.shifted {
+            // All sums count from the beginning.
+            0 => edited.start,
+            first => edited.start.min(first),
+        };
+        let front = start..edited.end.max(shifted).max(1);
+        if front.len() >= self.len() - edited.start {
+            if edited.start <= self.shifted {
+                // All that is in front of the edit counts from the beginning, and so does the rest now.
+                self.shifted = 0;
             }
+            return self.add_up(edited.start..self.len());
+        }
+        let before = self.blocks[front.end].sums;
+        let from = self.sums(front.start);
+        self.shifted = front.end;
+        self.add_up_from(from, front.clone());
+        let next = &self.blocks[front.end];
+        let last = self.blocks[..front.end].last();
+        let (sums, run) = last.map_or_else(Default::default, |last| (last.sums, last.run));
+        let now = sums.and(next, self.sent.identity(next.id), run);
+        self.shift = Sums {
+            chain: now.chain.less(before.chain),
+            counted: now.counted.wrapping_sub(before.counted),
+            positions: now.positions.wrapping_sub(before.positions),
+        };
+    }
+
+    fn add_up(&mut self, blocks: Range<usize>) {
+        let before = blocks.start.checked_sub(1).map(|at| self.blocks[at].sums);
+        self.add_up_from(before.unwrap_or_default(), blocks);
+    }
+
+    /// Writes the sums of these blocks; `sums` are those of the block in front of them.
+    fn add_up_from(&mut self, mut sums: Sums, blocks: Range<usize>) {
+        visit(blocks.len());
+        let last = blocks.start.checked_sub(1).map(|at| self.blocks[at].run);
+        let mut run = last.flatten();
+        for at in blocks {
+            let identity = self.sent.identity(self.blocks[at].id);
+            let block = &mut self.blocks[at];
+            sums = sums.and(block, identity, run);
+            (block.sums, run) = (sums, block.run);
+        }
+    }
+
+    /// Notes what follows what, where blocks were edited.
+    fn link(&mut self, edited: Range<usize>) {
+        let end = (edited.end + 1).min(self.len());
+        let blocks = &self.blocks[edited.start.saturating_sub(1)..end];
+        for pair in blocks.windows(2) {
+            self.sent.follows(pair[0].id, pair[1].id);
         }
     }
 
     /// The prompt was sent as it is.
     pub fn sent(&mut self, now: SentAt) {
-        let from = self.unbroken.min(self.blocks.len());
-        for block in &mut self.blocks[from..] {
-            block.is_seen = true;
-        }
+        self.sent.prompt();
+        self.unsent = Counted::default();
         self.unbroken = self.blocks.len();
         self.last_sent = Some(now);
     }
 
-    /// Blocks in the longest prefix, of at most `limit` blocks, that was sent at a time that
-    /// `is_live` accepts.
-    pub fn longest_known(&self, limit: usize, is_live: &dyn Fn(SentAt) -> bool) -> usize {
-        let limit = limit.min(self.blocks.len());
-        let unbroken = match self.last_sent {
-            Some(last) if is_live(last) => self.unbroken.min(limit),
-            Some(_) | None => 0,
+    /// The longest prefix, of at most `limit` blocks, that was sent at a time that `is_live` accepts:
+    /// nothing that was sent later than what it accepts.
+    pub(super) fn longest_known(
+        &self,
+        limit: usize,
+        is_live: &dyn Fn(SentAt) -> bool,
+    ) -> Option<Known> {
+        // Everything else was sent earlier.
+        self.last_sent.filter(|last| is_live(*last))?;
+        let limit = limit.min(self.len());
+        let mut known = Known {
+            blocks: self.unbroken.min(limit),
+            prompt: self.sent.prompts().checked_sub(1)?,
         };
-        let known = (unbroken..limit).rev().find(|at| {
-            let used = self.left.get(&self.blocks[*at].chain);
-            used.is_some_and(|used| is_live(*used))
-        });
-        known.map_or(unbroken, |at| at + 1)
+        while known.blocks < limit {
+            let ids = self.blocks[known.blocks..limit].iter();
+            let ids = ids.map(|block| block.id);
+            let chain = self.sums(known.blocks + 1).chain;
+            let Some((more, prompt)) = self.sent.follow(chain, &ids, is_live) else {
+                break;
+            };
+            known.blocks += more;
+            known.prompt = prompt;
+        }
+        Some(known)
     }
 
     /// Tokens after the given number of blocks that were in an earlier prompt unchanged.
     pub fn seen_from(&self, blocks: usize) -> Tokens {
         let unbroken = self.until(self.unbroken) - self.until(blocks);
-        let behind = self.blocks.iter().skip(self.unbroken.max(blocks));
-        let seen = behind.filter(|block| block.is_seen);
-        unbroken
-            + self
-                .scale
-                .text(seen.map(|block| block.size).sum::<Counted>().into())
+        let from = self.unbroken.max(blocks).min(self.len());
+        // What was never sent is behind what is as it was sent, and between the two a prompt came back.
+        let between = self.blocks[self.unbroken.min(from)..from].iter();
+        let unsent = between.filter(|block| !self.is_sent(block));
+        let in_front: Counted = unsent.map(|block| block.size).sum();
+        let all = self.sums(self.len()).counted;
+        let behind = all.wrapping_sub(self.sums(from).counted);
+        let unsent = self.unsent.wrapping_sub(in_front);
+        unbroken + self.scale.text(behind.wrapping_sub(unsent).into())
     }
 
     /// Ends of tools and system prompt, in blocks, the longest prefix first.
@@ -460,7 +506,7 @@ impl Line {
 
     /// How many blocks another prompt has in common with this one, from the beginning on.
     pub fn shared_with(&self, other: &Self) -> usize {
-        let pairs = self.blocks.iter().zip(&other.blocks);
+        let pairs = self.blocks.iter().zip(other.blocks.iter());
         pairs
             .take_while(|(own, other)| own.content == other.content)
             .count()

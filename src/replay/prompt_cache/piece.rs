@@ -1,0 +1,165 @@
+//! The blocks of messages: what each says, as a hash, and how large it is.
+
+use std::hash::BuildHasher;
+use std::mem::discriminant;
+use std::sync::Arc;
+
+use derive_more::{Add, Sum};
+use foldhash::fast::FixedState;
+
+use crate::context::Entry;
+use crate::session::{ContentBlock, Role, ToolSchema};
+use crate::tokens::{CountedTexts, Size};
+use crate::units::Tokens;
+
+/// One block of a prompt: what it says, as a hash, and how large it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    pub(super) content: u64,
+    pub(super) size: Counted,
+    pub(super) run: Option<Run>,
+}
+
+/// The parts of a size that a [`Scale`] reads, kept small: a long session has millions of blocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, Sum)]
+pub(super) struct Counted {
+    tokens: Tokens,
+    exact: Tokens,
+}
+
+impl Counted {
+    pub(super) fn wrapping_add(self, other: Self) -> Self {
+        Self {
+            tokens: Tokens(self.tokens.0.wrapping_add(other.tokens.0)),
+            exact: Tokens(self.exact.0.wrapping_add(other.exact.0)),
+        }
+    }
+
+    pub(super) fn wrapping_sub(self, other: Self) -> Self {
+        Self {
+            tokens: Tokens(self.tokens.0.wrapping_sub(other.tokens.0)),
+            exact: Tokens(self.exact.0.wrapping_sub(other.exact.0)),
+        }
+    }
+}
+
+impl From<Size> for Counted {
+    fn from(Size { tokens, exact, .. }: Size) -> Self {
+        Self { tokens, exact }
+    }
+}
+
+impl From<Counted> for Size {
+    fn from(Counted { tokens, exact }: Counted) -> Self {
+        Self {
+            tokens,
+            exact,
+            ..Self::default()
+        }
+    }
+}
+
+/// How a block counts towards the look-back: a run of tool uses takes one position, and so does a run
+/// of tool results. Every other block takes a position of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Run {
+    ToolUses,
+    ToolResults,
+}
+
+impl Run {
+    fn of(block: &ContentBlock) -> Option<Self> {
+        match block {
+            ContentBlock::ToolUse(_) => Some(Self::ToolUses),
+            ContentBlock::ToolResult(_) => Some(Self::ToolResults),
+            ContentBlock::Text(_)
+            | ContentBlock::Thinking(_)
+            | ContentBlock::Image(_)
+            | ContentBlock::Opaque(_) => None,
+        }
+    }
+}
+
+impl Piece {
+    /// A piece that says `text`.
+    pub fn new(text: impl AsRef<[u8]>, tokens: Tokens) -> Self {
+        // Hashes are compared with each other and never written down.
+        let content = FixedState::default().hash_one(text.as_ref());
+        let size = Counted {
+            tokens,
+            exact: Tokens::ZERO,
+        };
+        Self {
+            content,
+            size,
+            run: None,
+        }
+    }
+}
+
+/// The blocks of one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pieces {
+    pub(super) blocks: Vec<Piece>,
+    pub(super) is_user: bool,
+}
+
+impl Pieces {
+    /// The blocks of a message whose sender is the user, or is not.
+    pub fn new(blocks: Vec<Piece>, role: Role) -> Self {
+        Self {
+            blocks,
+            is_user: role == Role::User,
+        }
+    }
+
+    /// The blocks of an entry.
+    pub fn of(entry: &Entry, counts: &CountedTexts) -> Self {
+        let message = &entry.message;
+        let texts = message.model_text();
+        let content = message.content().iter();
+        // One block has the size of its entry: most do not have to be looked up.
+        let blocks = if let [_] = texts {
+            vec![entry.size()]
+        } else {
+            let mut sizes: Vec<Size> = message.blocks().map(|b| counts.block(&b)).collect();
+            // Hidden thinking comes first in its message.
+            if let Some(first) = sizes.first_mut() {
+                first.tokens += message.details.hidden_thinking;
+                first.exact += message.details.hidden_thinking;
+            }
+            sizes
+        };
+        let is_user = message.role() == Role::User;
+        let hides = message.details.hidden_thinking > Tokens::ZERO;
+        let blocks = content.zip(texts).zip(blocks);
+        let blocks = blocks.map(|((block, text), size)| Piece {
+            content: FixedState::default().hash_one((discriminant(block), &**text, is_user, hides)),
+            size: size.into(),
+            run: Run::of(block),
+        });
+        Self::new(blocks.collect(), message.role())
+    }
+
+    /// The tools and the system prompt, a piece each, as far as they are there.
+    pub fn head(
+        tools: &[ToolSchema],
+        system: Option<&Arc<str>>,
+        counts: &CountedTexts,
+    ) -> Vec<Piece> {
+        let texts: Vec<&str> = tools.iter().map(|tool| &**tool.text()).collect();
+        let sizes = tools.iter().map(|tool| counts.schema(tool.text()));
+        let tools = (!tools.is_empty()).then(|| Piece {
+            content: FixedState::default().hash_one(texts),
+            size: sizes.sum::<Size>().into(),
+            run: None,
+        });
+        let system = system.map(|text| Piece::new(&**text, counts.size(text).tokens));
+        tools.into_iter().chain(system).collect()
+    }
+
+    /// Tokens of all blocks, as counted.
+    pub fn tokens(&self) -> Tokens {
+        self.blocks.iter().map(|piece| piece.size.tokens).sum()
+    }
+}
