@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::Deserialize;
 
-use crate::context::Entry;
+use crate::context::{Entry, visit};
 use crate::session::{Role, Tag};
 use crate::units::Tokens;
 
@@ -124,19 +124,24 @@ pub(super) fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
 /// entries before the first assistant message are not a round; they are returned separately, and
 /// may be empty. Cutting between two rounds never separates a tool use from its result.
 pub fn rounds(entries: &[Entry]) -> (Range<usize>, Vec<Range<usize>>) {
-    let starts: Vec<usize> = (0..entries.len())
-        .filter(|at| role(&entries[*at]) == Role::Assistant)
-        .filter(|at| {
-            // An entry after a user's message starts a response, and separates no pair.
-            *at == 0
-                || role(&entries[at - 1]) == Role::User
-                || !splits_response(entries, *at) && !separates_pair(entries, *at)
-        })
-        .collect();
+    let starts: Vec<usize> = round_starts(entries).collect();
     let head = 0..starts.first().copied().unwrap_or(entries.len());
     let ends = starts.iter().skip(1).copied().chain([entries.len()]);
     let rounds = starts.iter().zip(ends).map(|(start, end)| *start..end);
     (head, rounds.collect())
+}
+
+/// Where each of the [`rounds`] starts, looked for as it is asked for: who wants the oldest rounds
+/// pays for these alone.
+pub(super) fn round_starts(entries: &[Entry]) -> impl Iterator<Item = usize> + '_ {
+    (0..entries.len()).filter(|at| {
+        visit(1);
+        role(&entries[*at]) == Role::Assistant
+            && (*at == 0
+                // An entry after a user's message starts a response, and separates no pair.
+                || role(&entries[at - 1]) == Role::User
+                || !splits_response(entries, *at) && !separates_pair(entries, *at))
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Following a context is as good as looking at all of it; and a walk for the tests of observers.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -8,6 +9,7 @@ use super::trail::{ArtifactTrailObserver, TrailPlan};
 use super::{CallView, Observer};
 use crate::context::{Applied, Context, Edit, Entry, Origin, visited};
 use crate::model::offline::Offline;
+use crate::model::price::Prices;
 use crate::record::{CellRecord, Reread};
 use crate::replay::{
     CellName, Models, NoClock, PreparedSession, Replayed, replay, replay_observed,
@@ -243,12 +245,25 @@ fn rounds(count: usize) -> Session {
     .unwrap()
 }
 
-/// Blocks measured and entries checked in a cell of this strategy.
-fn work(strategy: &str, window: u64, count: usize) -> u64 {
+/// What a cell costs.
+#[derive(Debug)]
+struct Work {
+    /// Blocks measured, and entries and blocks moved, checked and added up.
+    visited: u64,
+    /// Bytes of its record.
+    record: usize,
+    /// Where it changed the context, and the sizes that it came to.
+    sizes: BTreeMap<usize, Tokens>,
+}
+
+/// The work of a cell of this strategy; one that follows another cuts to these sizes.
+fn work(strategy: &str, window: u64, count: usize, sizes: BTreeMap<usize, Tokens>) -> Work {
     let counter = Arc::new(Measuring::default());
     let counts = Arc::new(CountedTexts::new(counter.clone()));
     let session = Arc::new(rounds(count));
+    let schemes = Prices::built_in().unwrap().schemes("anthropic", None);
     let prepared = PreparedSession::new(session, counts.clone(), Vec::new()).unwrap();
+    let prepared = prepared.with_cache(schemes, 30);
     let models = Models {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
@@ -257,6 +272,7 @@ fn work(strategy: &str, window: u64, count: usize) -> u64 {
     };
     let trigger = Trigger::of(Condition::WindowFraction(0.8));
     let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap();
+    let spec = spec.with_sizes(sizes);
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(window)));
     let name = CellName {
         strategy: strategy.to_owned(),
@@ -265,7 +281,13 @@ fn work(strategy: &str, window: u64, count: usize) -> u64 {
     let before = visited();
     let record = replay(&prepared, name, replayed, &models, &NoClock).record;
     assert_eq!(record.reached_calls, count + 1, "{strategy}");
-    counter.0.load(Ordering::Relaxed) + visited() - before
+    let changes = record.compactions.iter();
+    let sizes = changes.map(|event| (event.call, event.after)).collect();
+    Work {
+        visited: counter.0.load(Ordering::Relaxed) + visited() - before,
+        record: serde_json::to_string(&record).unwrap().len(),
+        sizes,
+    }
 }
 
 #[test]
@@ -275,7 +297,18 @@ fn the_work_of_a_run_grows_with_its_calls_and_no_faster() {
         ("observation-masking", 1_000_000),
         ("codex", 10_000),
     ] {
-        let (once, twice) = (work(strategy, window, 200), work(strategy, window, 400));
-        assert!(twice * 2 < once * 5, "{strategy}: {once}, then {twice}");
+        let control = format!("tail@{strategy}");
+        let [once, twice] = [200, 400].map(|count| {
+            let own = work(strategy, window, count, BTreeMap::new());
+            let control = work(&control, window, count, own.sizes.clone());
+            [own, control]
+        });
+        for (once, twice) in once.iter().zip(&twice) {
+            let grows = |once: u64, twice: u64| {
+                assert!(twice * 2 < once * 5, "{strategy}: {once}, then {twice}");
+            };
+            grows(once.visited, twice.visited);
+            grows(once.record as u64, twice.record as u64);
+        }
     }
 }

@@ -87,6 +87,9 @@ impl Stage for Extract {
             return Step::Done(Ok(Patch::default()));
         };
         let entries = context.entries();
+        if self.method == Method::Tail {
+            return Step::Done(Ok(self.tail(context, budget, cx)));
+        }
         let (head, rounds) = cut::rounds(entries);
         let others = rounds.len().saturating_sub(self.keep_newest);
         let seed = [self.seed, cx.lot, cx.call as u64];
@@ -95,10 +98,8 @@ impl Stage for Extract {
             (order, Until::NoneIsLeft, "rounds chosen by score")
         };
         let order = match self.method {
-            Method::Tail => {
-                let order = (0..others).rev().collect();
-                (order, Until::OneIsTooLarge, "the newest rounds")
-            }
+            // Handled above, at the cost of what it cuts.
+            Method::Tail => return Step::Done(Ok(Patch::default())),
             Method::Lead => {
                 let what = "the oldest rounds and the newest";
                 ((0..others).collect(), Until::OneIsTooLarge, what)
@@ -134,6 +135,34 @@ impl Stage for Extract {
 }
 
 impl Extract {
+    /// The patch that keeps the newest rounds within the budget. Costs what is cut and the number
+    /// of rounds that always stay, however long the context is.
+    fn tail(&self, context: &Context, budget: Tokens, cx: &Situation) -> Patch {
+        let entries = context.entries();
+        let size = |range: Range<usize>| -> Tokens {
+            let cut = entries[range].iter();
+            cut.map(|entry| entry.size().tokens).sum()
+        };
+        let Some(mut end) = cut::round_starts(entries).next() else {
+            return Patch::default();
+        };
+        let room = budget - placeholder(cx).size().tokens;
+        let mut left = context.size().tokens - size(0..end);
+        let next = cut::round_starts(entries).skip(1).chain([entries.len()]);
+        // A round may go as long as so many come after it.
+        let newest = cut::round_starts(entries).skip(self.keep_newest);
+        for (next, _) in next.zip(newest) {
+            if left <= room {
+                break;
+            }
+            left = left - size(end..next);
+            end = next;
+        }
+        let oldest = 0..end;
+        let gaps = std::slice::from_ref(&oldest);
+        patch(entries, gaps, budget, "the newest rounds", cx)
+    }
+
     /// The patch that keeps rounds within the budget, in this order.
     fn cut(
         &self,
@@ -143,28 +172,18 @@ impl Extract {
         (order, until, what): (Vec<usize>, Until, &str),
         cx: &Situation,
     ) -> Patch {
-        let mut placeholder = Entry::written(Origin::Authored, PLACEHOLDER, Tag::Meta, &cx.counts);
-        let room = budget - placeholder.size().tokens;
+        let room = budget - placeholder(cx).size().tokens;
         let size = |round: &Range<usize>| {
             let entries = entries[round.clone()].iter();
             entries.map(|entry| entry.size().tokens).sum()
         };
         let sizes: Vec<Tokens> = rounds.iter().map(size).collect();
         let kept = kept(&sizes, self.keep_newest, room, order, until);
-        let gaps = gaps(&head, &rounds, &kept);
-        let cut = || gaps.iter().flat_map(|gap| &entries[gap.clone()]);
-        // Nothing to cut, or nothing but the placeholder of the last time.
-        if rounds.is_empty() || cut().count() <= 1 {
+        if rounds.is_empty() {
             return Patch::default();
         }
-        placeholder.origin = Origin::derived_from(cut());
-        let mut with = Some(placeholder);
-        let edits = gaps.into_iter().map(|entries| Edit::Replace {
-            entries,
-            with: with.take().into_iter().collect(),
-        });
-        let reason = format!("{what} within {budget} tokens are kept");
-        Patch::new(reason, edits.collect())
+        let gaps = gaps(&head, &rounds, &kept);
+        patch(entries, &gaps, budget, what, cx)
     }
 
     /// Asks which of these rounds should stay.
@@ -193,6 +212,34 @@ impl Extract {
             ..Request::summary(cx.purpose(), Vec::new(), text, self.max_output_tokens)
         }
     }
+}
+
+fn placeholder(cx: &Situation) -> Entry {
+    Entry::written(Origin::Authored, PLACEHOLDER, Tag::Meta, &cx.counts)
+}
+
+/// The patch that cuts these ranges, oldest first, and puts the placeholder into the first.
+fn patch(
+    entries: &[Entry],
+    gaps: &[Range<usize>],
+    budget: Tokens,
+    what: &str,
+    cx: &Situation,
+) -> Patch {
+    let cut = || gaps.iter().flat_map(|gap| &entries[gap.clone()]);
+    // Nothing to cut, or nothing but the placeholder of the last time.
+    if cut().count() <= 1 {
+        return Patch::default();
+    }
+    let mut placeholder = placeholder(cx);
+    placeholder.origin = Origin::derived_from(cut());
+    let mut with = Some(placeholder);
+    let edits = gaps.iter().map(|entries| Edit::Replace {
+        entries: entries.clone(),
+        with: with.take().into_iter().collect(),
+    });
+    let reason = format!("{what} within {budget} tokens are kept");
+    Patch::new(reason, edits.collect())
 }
 
 /// The numbers below `others` in an answer, each once, in its order. An answer without one is none.
