@@ -131,10 +131,16 @@ impl Pieces {
             sizes
         };
         let is_user = message.role() == Role::User;
-        let hides = message.details.hidden_thinking > Tokens::ZERO;
+        // Of hidden thinking only the size is known: thoughts of different sizes are different.
+        let hidden = message.details.hidden_thinking.0;
         let blocks = content.zip(texts).zip(blocks);
         let blocks = blocks.map(|((block, text), size)| Piece {
-            content: FixedState::default().hash_one((discriminant(block), &**text, is_user, hides)),
+            content: FixedState::default().hash_one((
+                discriminant(block),
+                &**text,
+                is_user,
+                hidden,
+            )),
             size: size.into(),
             run: Run::of(block),
         });

@@ -452,6 +452,26 @@ fn a_run_of_tool_uses_is_one_position_and_so_is_a_run_of_results() {
     assert_eq!(reads(10), 2_000);
 }
 
+#[test]
+fn thoughts_of_different_sizes_are_different_thoughts() {
+    let counts = CountedTexts::new(Arc::new(CharsPer4));
+    let pieces = |hidden: u64| {
+        let mut message = Message::text(Role::Assistant, "");
+        message.details.hidden_thinking = Tokens(hidden);
+        Pieces::of(
+            &Entry::new(Origin::Authored, Arc::new(message), &counts),
+            &counts,
+        )
+    };
+    let mut bench = Bench::new(plain(None), &[100]);
+    bench.line.append(&pieces(184));
+    bench.send();
+    bench.replace(0..1, vec![pieces(529)]);
+    assert_eq!(bench.send().split.read, Tokens(100));
+    bench.replace(0..1, vec![pieces(184)]);
+    assert_eq!(bench.send().split.read, Tokens(284));
+}
+
 fn split(read: u64, written: u64) -> Split {
     Split {
         read: Tokens(read),
