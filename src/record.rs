@@ -44,7 +44,7 @@ pub use probe::{
     RecoveryRecord, SurvivalRecord,
 };
 pub use program::ProgramState;
-pub use session::SessionEntry;
+pub use session::{SessionEntry, repairs};
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 pub use words::{
     Drop, Factor, Fit, HiddenThinking, Level, ModelKind, SessionSizes, SizeComparison, Sizes,

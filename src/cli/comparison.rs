@@ -352,6 +352,10 @@ pub(super) fn compare(
         unpriced_sessions,
         ..judge(sample, other, &rule).with_texts(&[&new, &old])
     };
+    let repairs = [&old, &new]
+        .into_iter()
+        .filter_map(|side| side.repairs.clone());
+    let repairs: Vec<String> = repairs.collect();
     let comparisons: Vec<GatedComparison> = pairs
         .pairs
         .iter()
@@ -360,6 +364,7 @@ pub(super) fn compare(
             candidate_source: candidate.name.clone(),
             gated: None,
             comparison: compared(sample, other),
+            repairs: repairs.clone(),
         })
         .collect();
     if comparisons.is_empty() {

@@ -12,7 +12,7 @@ use crate::naming::base_name;
 use crate::record::words::ModelKind;
 use crate::record::{
     Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, SessionEntry,
-    StrategyEntry,
+    StrategyEntry, repairs,
 };
 
 /// All strategies of a run, with what they were measured by: what a baseline's file holds.
@@ -45,6 +45,9 @@ pub struct ComparedRun {
     /// a baseline's file holds no text of a session.
     #[serde(skip)]
     pub texts: BTreeMap<(String, String), FactText>,
+    /// What importers mended in its sessions, in a sentence. Only a run knows it.
+    #[serde(skip)]
+    pub repairs: Option<String>,
 }
 
 /// Question and value of a probe item, in words.
@@ -184,6 +187,7 @@ impl ComparedRun {
             order: strategies.clone().map(|it| it.name.clone()).collect(),
             strategies: strategies.map(sample).collect(),
             texts: texts(cells),
+            repairs: repairs(&manifest.sessions),
         };
         source.place_all();
         source
@@ -500,6 +504,7 @@ mod tests {
                     })
                     .collect(),
                 texts: BTreeMap::new(),
+                repairs: None,
             }
         };
         let (baseline, candidate) = (source(baseline), source(candidate));

@@ -1,5 +1,6 @@
 //! The sessions in a manifest, and which of them are one cluster.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -60,6 +61,35 @@ impl SessionEntry {
     pub fn cluster(&self) -> &str {
         self.cluster.as_deref().unwrap_or(&self.id)
     }
+}
+
+/// Kinds of repairs that a sentence names; a report's table has all.
+const NAMED_REPAIRS: usize = 2;
+
+/// What importers mended or left out in these sessions, in a sentence without its full stop; nothing
+/// where they are as their products wrote them. What was cut comes first.
+pub fn repairs(sessions: &[SessionEntry]) -> Option<String> {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for what in sessions.iter().flat_map(|entry| entry.warnings.keys()) {
+        *kinds.entry(what).or_default() += 1;
+    }
+    let mended = sessions.iter().filter(|entry| !entry.warnings.is_empty());
+    let (mended, all) = (mended.count(), sessions.len());
+    let mut kinds: Vec<(&str, usize)> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(what, sessions)| (!what.contains("cut"), Reverse(*sessions)));
+    let named = kinds.iter().take(NAMED_REPAIRS);
+    let mut named: Vec<String> = named
+        .map(|(what, sessions)| match sessions {
+            1 => (*what).to_owned(),
+            sessions => format!("{what} ({sessions})"),
+        })
+        .collect();
+    if kinds.len() > NAMED_REPAIRS {
+        named.push(format!("and {} more", kinds.len() - NAMED_REPAIRS));
+    }
+    let named = named.join("; ");
+    (mended > 0)
+        .then(|| format!("{mended} of {all} recordings were mended as they were read: {named}"))
 }
 
 impl Manifest {

@@ -6,7 +6,7 @@ use crate::compare::advice::Verdict;
 use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
 use crate::record::words::ModelKind;
-use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry};
+use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry, repairs};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
     Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject,
@@ -153,7 +153,11 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     };
     Report {
         title: format!("Compaction report: {}", manifest.scenario),
-        lines: lines(&run, &coverage, &material),
+        lines: [
+            lines(&run, &coverage, &material),
+            repairs(&manifest.sessions).into_iter().collect(),
+        ]
+        .concat(),
         subject: Subject::Run,
         run: Some(run),
         coverage,

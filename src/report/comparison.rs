@@ -58,6 +58,9 @@ pub struct GatedComparison {
     pub comparison: Findings,
     /// The result of the gate; `None` without one.
     pub gated: Option<GateResult>,
+    /// What importers mended in the sessions of each side that is a run, in sentences.
+    #[serde(skip)]
+    pub repairs: Vec<String>,
 }
 
 /// A JSON Schema (draft 2020-12) of a comparison as JSON.
@@ -90,7 +93,9 @@ impl Comparisons {
                 mismatch.what, mismatch.baseline, mismatch.candidate
             ))
         };
-        let repriced = self.repriced().into_iter().map(Banner::note);
+        let repriced = self.repriced().into_iter();
+        let repairs = self.repairs().into_iter().map(str::to_owned);
+        let repriced = repriced.chain(repairs).map(Banner::note);
         let differs = self.mismatches.iter().map(differs);
         Report {
             title: self.title(),
@@ -106,6 +111,12 @@ impl Comparisons {
         let all = self.comparisons.iter().map(|one| &one.comparison);
         let repriced = all.filter_map(|it| it.repriced.as_ref());
         repriced.map(Repriced::words).collect()
+    }
+
+    /// What importers mended in the sessions: once for all strategies of a run.
+    fn repairs(&self) -> BTreeSet<&str> {
+        let all = self.comparisons.iter().flat_map(|one| &one.repairs);
+        all.map(String::as_str).collect()
     }
 
     fn title(&self) -> String {

@@ -10,7 +10,7 @@ use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
 use crate::record::words::ModelKind;
-use crate::record::{CellRecord, Manifest};
+use crate::record::{CellRecord, Manifest, repairs};
 use crate::units::Usd;
 use crate::window::Window;
 
@@ -270,7 +270,8 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let sizes = Some(sizes::line(material));
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
     let dollars = cost::unpriced(material);
-    let parts = [Some(found.join("; ")), sizes, cache, dollars];
+    let repairs = repairs(&manifest.sessions);
+    let parts = [Some(found.join("; ")), repairs, sizes, cache, dollars];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."
 }

@@ -238,6 +238,8 @@ fn trust(compared: &Comparisons) -> String {
         " Nothing in them depends on chance."
     };
     let repriced = compared.repriced().into_iter();
-    let repriced = repriced.map(|words| format!(" {}.", capital(&words)));
-    format!("{about}{chance}{}", repriced.collect::<String>())
+    let repairs = compared.repairs().into_iter().map(str::to_owned);
+    let more = repriced.chain(repairs);
+    let more = more.map(|words| format!(" {}.", capital(&words)));
+    format!("{about}{chance}{}", more.collect::<String>())
 }
