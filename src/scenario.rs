@@ -59,6 +59,8 @@ pub struct Scenario {
     pub sizes: Sizes,
     /// Whether the conversations of sub-agents are replayed, too.
     pub side_chains: bool,
+    /// Whether a recording in a folder that cannot be read ends the run.
+    pub strict: bool,
     /// How many of the sessions are replayed, where not all are: each with those of its sub-agents.
     pub sample: Option<usize>,
     /// The window of each session.
@@ -200,6 +202,7 @@ impl Scenario {
             provider: provider.unwrap_or_default(),
             sizes: sizes.unwrap_or_default(),
             side_chains: keys.flag("side_chains"),
+            strict: keys.flag("strict"),
             sample: keys.whole("sample"),
             window,
             trigger,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::inputs::{ENVIRONMENT, Inputs};
-use super::{Exit, environment, show_with, terminal};
+use super::{Exit, environment, find_sessions, show_with, terminal};
 use crate::model::price::{PriceList, Prices};
 use crate::runner::prices;
 use crate::scenario::{self, ModelSetting, Scenario};
@@ -86,6 +86,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     });
     let template = include_str!("text/doctor.txt");
     show_with(args.json, "proctor-doctor", facts, more, template)?;
+    if let Some(scenario) = read.filter(|scenario| scenario.strict) {
+        find_sessions::all_open(&find_sessions::found_in_folders(scenario.sessions.clone())?)?;
+    }
     Ok(match scenario {
         Ok(_) => Exit::Done,
         Err(_) => Exit::Invalid,

@@ -17,16 +17,17 @@ pub(super) struct Input {
 }
 
 /// The files, and those in the folders, in the order of their paths. A folder that is a session is
-/// read as one. Links are not followed into folders; hidden files and facts about sessions are skipped.
-pub(super) fn inputs(paths: &[PathBuf]) -> Vec<anyhow::Result<Input>> {
+/// read as one, and so is one that cannot be opened: the error says so. Links are not followed into
+/// folders; hidden files and facts about sessions are skipped.
+pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Input> {
     let mut inputs = Vec::new();
     for path in paths {
         if is_walked(path) {
-            walk(path, &mut inputs);
+            walk(path, true, &mut inputs);
         } else {
             let path = path.clone();
             let is_named = true;
-            inputs.push(Ok(Input { path, is_named }));
+            inputs.push(Input { path, is_named });
         }
     }
     inputs
@@ -37,13 +38,11 @@ pub(super) fn is_walked(path: &Path) -> bool {
     path.is_dir() && !import::is_session_folder(path)
 }
 
-fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
-    let entries = std::fs::read_dir(folder)
-        .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
-        .map_err(|source| ImportError::Io(folder.to_owned(), source));
-    let mut entries = match entries {
-        Ok(entries) => entries,
-        Err(error) => return inputs.push(Err(error.into())),
+fn walk(folder: &Path, is_named: bool, inputs: &mut Vec<Input>) {
+    let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+    let Ok(mut entries) = entries else {
+        let path = folder.to_owned();
+        return inputs.push(Input { path, is_named });
     };
     entries.sort_by_key(std::fs::DirEntry::path);
     for entry in entries {
@@ -55,31 +54,60 @@ fn walk(folder: &Path, inputs: &mut Vec<anyhow::Result<Input>>) {
         match entry.file_type() {
             _ if is_hidden => {}
             Ok(kind) if kind.is_dir() && !import::is_session_folder(&path) => {
-                walk(&path, inputs);
+                walk(&path, is_named, inputs);
             }
-            Ok(kind) if kind.is_dir() || path.is_file() => {
-                inputs.push(Ok(Input { path, is_named }));
+            // A link to nothing or to itself is named, and not followed.
+            Ok(kind) if kind.is_dir() || path.is_file() || path.metadata().is_err() => {
+                inputs.push(Input { path, is_named });
             }
-            Ok(_) | Err(_) => {}
+            Err(_) => inputs.push(Input { path, is_named }),
+            // A pipe, or a link to a folder.
+            Ok(_) => {}
         }
     }
 }
 
-/// The recordings in a folder, and why other files were passed over. A file is recognised by its
-/// beginning.
-pub(super) fn recordings(folder: &Path) -> anyhow::Result<(Vec<PathBuf>, Vec<ImportError>)> {
+/// What was found in a folder: recordings, and why other files are none. What cannot be opened may be a
+/// recording: who reads it says why it cannot be read.
+#[derive(Debug, Default)]
+pub(super) struct FoundFiles {
+    pub(super) recordings: Vec<PathBuf>,
+    pub(super) passed_over: Vec<ImportError>,
+}
+
+/// The recordings in a folder. A file is recognised by its beginning.
+pub(super) fn recordings(folder: &Path) -> Result<FoundFiles, ImportError> {
     let mut inputs = Vec::new();
-    walk(folder, &mut inputs);
-    let (mut found, mut passed_over) = (Vec::new(), Vec::new());
-    for input in inputs {
-        let path = input?.path;
-        match format_of(&path) {
-            Ok(_) => found.push(path),
-            Err(error) if is_something_else(&error) => passed_over.push(error),
-            Err(error) => return Err(error.into()),
+    walk(folder, true, &mut inputs);
+    sorted(inputs, |path| format_of(path).map(|_| ()))
+}
+
+/// Tells recordings from other files: `look` looks at the beginning of one.
+fn sorted(
+    inputs: Vec<Input>,
+    look: impl Fn(&Path) -> Result<(), ImportError>,
+) -> Result<FoundFiles, ImportError> {
+    let mut found = FoundFiles::default();
+    for Input { path, is_named } in inputs {
+        match look(&path) {
+            Err(error) if is_named => return Err(error),
+            Err(error) if is_something_else(&error) => found.passed_over.push(error),
+            Ok(()) | Err(_) => found.recordings.push(path),
         }
     }
-    Ok((found, passed_over))
+    Ok(found)
+}
+
+/// Fails where a file that was found in a folder cannot be opened.
+pub(super) fn all_open(sources: &[SessionSource]) -> Result<(), ImportError> {
+    let found = sources.iter().filter_map(|source| match source {
+        SessionSource::Found(path) => Some(path),
+        SessionSource::File(..) | SessionSource::Synthetic(_) => None,
+    });
+    for path in found {
+        format_of(path)?;
+    }
+    Ok(())
 }
 
 /// How many skipped files a run names. A folder may hold a whole project.
@@ -113,30 +141,34 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
             all.push(source);
             continue;
         }
-        let (found, passed_over) = recordings(path)?;
-        if found.is_empty() {
+        let found = recordings(path)?;
+        if found.recordings.is_empty() {
             return Err(no_recording(Exit::Invalid, &format!("{place}: "), path).into());
         }
-        all.extend(found.into_iter().map(SessionSource::Found));
-        for error in passed_over.iter().take(NAMED) {
-            say(&format!("passed over: {}", plain(&error.to_string())));
-        }
-        if passed_over.len() > NAMED {
-            let files = many(passed_over.len(), "file", "files");
-            say(&format!(
-                "passed over in `{shown}`: {files} in all; `proctor import` names each"
-            ));
-        }
+        all.extend(found.recordings.into_iter().map(SessionSource::Found));
+        let others = found.passed_over.iter().map(ToString::to_string);
+        say_each(&others.collect::<Vec<_>>(), &format!(" in `{shown}`"));
     }
     Ok(all)
+}
+
+/// Names files that were passed over; of many, the first, and how many there are.
+fn say_each(passed_over: &[String], place: &str) {
+    for why in passed_over.iter().take(NAMED) {
+        say(&format!("passed over: {}", plain(why)));
+    }
+    if passed_over.len() > NAMED {
+        let files = many(passed_over.len(), "file", "files");
+        say(&format!(
+            "passed over{place}: {files} in all; `proctor import` names each"
+        ));
+    }
 }
 
 /// Lists the files in folders that are not among a run's sessions, and counts the sessions that are
 /// left out.
 pub(super) fn say_passed_over(plan: &Plan) {
-    for why in plan.passed_over() {
-        say(&format!("passed over: {}", plain(why)));
-    }
+    say_each(plan.passed_over(), "");
     for (reason, count) in &plan.manifest().left_out {
         let sessions = many(*count, "session", "sessions");
         say(&format!("left out: {sessions}: {}", plain(reason)));
@@ -146,4 +178,32 @@ pub(super) fn say_passed_over(plan: &Plan) {
 /// Whether a file, by its beginning, is something else than a recording.
 pub(super) fn is_something_else(error: &ImportError) -> bool {
     error.is_no_recording() || matches!(error, ImportError::Utf16 { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_opened_in_a_folder_may_be_a_recording_and_where_it_is_named_is_an_error() {
+        let look = |path: &Path| match path.to_str() {
+            Some("closed") => {
+                let denied = std::io::ErrorKind::PermissionDenied.into();
+                Err(ImportError::Io(path.to_owned(), denied))
+            }
+            Some("notes.txt") => Err(ImportError::NotJson(path.to_owned())),
+            _ => Ok(()),
+        };
+        let inputs = |is_named: bool| {
+            let paths = ["chat.json", "closed", "notes.txt"].map(PathBuf::from);
+            let inputs = paths.map(|path| Input { path, is_named });
+            inputs.into_iter().collect::<Vec<_>>()
+        };
+        let found = sorted(inputs(false), look).unwrap();
+        assert_eq!(found.recordings, ["chat.json", "closed"].map(PathBuf::from));
+        assert_eq!(found.passed_over.len(), 1);
+        let error = sorted(inputs(true), look).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read `closed`");
+        assert!(error.hint().unwrap().contains("readable"), "{error:?}");
+    }
 }

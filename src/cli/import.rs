@@ -122,8 +122,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let mut sessions = 0;
     for input in find_sessions::inputs(&args.files) {
-        let result = input.and_then(|input| run.one(&input));
-        match result {
+        match run.one(&input) {
             Ok(Some(tally)) => {
                 sessions += tally.sessions();
                 if !args.json {

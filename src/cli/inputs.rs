@@ -56,6 +56,9 @@ pub(super) struct Inputs {
     /// Leave out the conversations of sub-agents that a recording holds besides its own
     #[arg(long)]
     pub(super) no_side_chains: bool,
+    /// End with an error where a recording in a folder cannot be read, instead of passing it over
+    #[arg(long)]
+    pub(super) strict: bool,
     /// Replay only so many sessions, drawn by the seed so that every kind and length has its share
     #[arg(long, value_name = "N")]
     pub(super) sample: Option<usize>,
@@ -106,6 +109,9 @@ impl Inputs {
             }
         };
         scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
+        if scenario.strict {
+            find_sessions::all_open(&scenario.sessions)?;
+        }
         prompts::read(&mut scenario.strategies)?;
         for spec in &scenario.strategies {
             if spec.has_no_budget() {
@@ -164,6 +170,10 @@ impl Inputs {
         if self.no_side_chains {
             let place = Place::Flag("--no-side-chains".into());
             table.overlay("side_chains", Setting::new(Value::Flag(false), &place))?;
+        }
+        if self.strict {
+            let place = Place::Flag("--strict".into());
+            table.overlay("strict", Setting::new(Value::Flag(true), &place))?;
         }
         if let Some(path) = &self.prices {
             let place = Place::Flag(format!("--prices {}", path.display()).into());
@@ -231,7 +241,12 @@ impl Inputs {
         let flags = flags
             .into_iter()
             .flat_map(|(name, values)| values.into_iter().map(move |value| flag(name, &value)));
-        let alone = self.no_side_chains.then(|| "--no-side-chains".to_owned());
+        let alone = [
+            ("--no-side-chains", self.no_side_chains),
+            ("--strict", self.strict),
+        ];
+        let alone = alone.into_iter().filter(|(_, is_set)| *is_set);
+        let alone = alone.map(|(name, _)| name.to_owned());
         named.chain(alone).chain(flags).collect()
     }
 

@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use super::{
-    Exit, find_sessions, make_folder, models, print, read_text, say, show_with, stop, stop_with,
-    write_new,
+    Exit, chain, find_sessions, make_folder, models, print, read_text, say, show_with, stop,
+    stop_with, write_new,
 };
 use crate::model::{CallFailure, Request};
 use crate::probe::ProbeExt as _;
@@ -23,6 +23,7 @@ use crate::probe::{self, Outcome, Probe, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
+use crate::report::escape::plain;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
 use crate::strategy::files::touched_by;
@@ -101,7 +102,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
     let files = if find_sessions::is_walked(&args.session) {
-        find_sessions::recordings(&args.session)?.0
+        find_sessions::recordings(&args.session)?.recordings
     } else {
         let sessions = import::load(&args.session)?;
         if let [session] = &sessions[..] {
@@ -115,7 +116,14 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
         let beside = || file.parent().map(Path::to_owned).unwrap_or_default();
         let folder = args.output.clone().unwrap_or_else(beside);
         make_folder(&folder)?;
-        for session in import::load(file)? {
+        let sessions = match import::load(file) {
+            Err(error) if *file != args.session => {
+                say(&format!("passed over: {}", plain(&chain(&error.into()))));
+                continue;
+            }
+            read => read?,
+        };
+        for session in sessions {
             let id = session.id();
             if known.insert(id.to_owned()) {
                 let path = folder.join(format!("{id}.truth.json"));

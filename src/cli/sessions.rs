@@ -90,13 +90,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let places: Vec<PathBuf> = places.filter(|place| place.is_dir()).collect();
     let mut files: Vec<(Reverse<SystemTime>, PathBuf)> = Vec::new();
     for input in find_sessions::inputs(&places) {
-        match input {
-            Ok(input) => {
-                let written = written(&input.path).map(Reverse);
-                files.extend(written.map(|at| (at, input.path)));
-            }
-            Err(error) => say(&format!("passed over: {}", plain(&error.to_string()))),
-        }
+        let written = written(&input.path).map(Reverse);
+        files.extend(written.map(|at| (at, input.path)));
     }
     files.sort();
     let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, &files[..]);

@@ -1,6 +1,7 @@
 //! The sessions of a run: loaded, counted and checked before its first cell.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -71,6 +72,9 @@ impl LoadedSession {
     }
 }
 
+/// Why recordings in folders are left out that other programs have damaged, or do not let be read.
+const UNREADABLE: &str = "their files cannot be read (`--strict` makes that an error)";
+
 /// All sessions of a run, in order.
 #[derive(Default)]
 pub(super) struct SessionStore {
@@ -79,6 +83,8 @@ pub(super) struct SessionStore {
     pub(super) entries: Vec<SessionEntry>,
     /// Why files that were found in folders are not sessions.
     pub(super) passed_over: Vec<String>,
+    /// The first recording among them: it cannot be read.
+    unreadable: Option<ImportError>,
     /// How many sessions are not replayed, by the reason.
     pub(super) left_out: BTreeMap<String, usize>,
     /// The sessions of each source of the scenario.
@@ -86,6 +92,20 @@ pub(super) struct SessionStore {
 }
 
 impl SessionStore {
+    /// Passes over a file that was found in a folder. One that may be a recording is counted among what
+    /// is left out: a report says so.
+    fn pass_over(&mut self, error: ImportError) {
+        if error.is_no_recording() {
+            return self.passed_over.push(error.to_string());
+        }
+        let cause = error.source().map(|cause| format!(": {cause}"));
+        let hint = error.hint().map(|hint| format!("; {hint}"));
+        let [cause, hint] = [cause, hint].map(Option::unwrap_or_default);
+        self.passed_over.push(format!("{error}{cause}{hint}"));
+        self.leave_out(1, UNREADABLE.to_owned());
+        self.unreadable.get_or_insert(error);
+    }
+
     fn leave_out(&mut self, count: usize, reason: String) {
         if count > 0 {
             *self.left_out.entry(reason).or_default() += count;
@@ -278,7 +298,9 @@ pub(super) fn load_all(
         counter.count("vocabulary");
     }
     let of = |source: &SessionSource| match (load(source, &scenario.counter), source) {
-        (Err(PlanError::Import(error)), SessionSource::Found(_)) if error.is_no_recording() => {
+        (Err(PlanError::Import(error)), SessionSource::Found(_))
+            if error.is_no_recording() || !scenario.strict =>
+        {
             Ok(Err(error))
         }
         (loaded, _) => loaded.map(Ok),
@@ -307,7 +329,7 @@ pub(super) fn load_all(
     let (mut side_chains, mut both) = (0, Vec::new());
     for (source, read) in scenario.sessions.iter().zip(read) {
         let mut sessions = read.unwrap_or_else(|error| {
-            all.passed_over.push(error.to_string());
+            all.pass_over(error);
             Vec::new()
         });
         // `record` and `import` write a session beside the recording that it is read from.
@@ -388,6 +410,9 @@ pub(super) fn load_all(
     }
     if !all.sessions.is_empty() {
         return Ok(all);
+    }
+    if let Some(error) = all.unreadable {
+        return Err(error.into());
     }
     let reasons = all.left_out.iter();
     let reasons = reasons.map(|(reason, count)| format!("left out {count}: {reason}"));

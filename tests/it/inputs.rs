@@ -167,3 +167,140 @@ fn inputs_that_mean_nothing_are_refused() {
         "`record` asks models for all answers again, and `--offline` asks none",
     );
 }
+
+/// A recording of Claude Code with its last line cut.
+fn cut(name: &str) -> String {
+    let text = fs::read_to_string(fixture(name)).unwrap();
+    let end = text.trim_end().len();
+    text[..end - 9].to_owned()
+}
+
+/// A folder with one good recording, and files that are none or cannot be read.
+fn mixed() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join("all").join(name);
+    fs::create_dir_all(at("closed")).unwrap();
+    fs::write(at("good.jsonl"), cut("claude-code/compaction.jsonl")).unwrap();
+    fs::write(at("empty.jsonl"), "").unwrap();
+    fs::write(at("notes.txt"), "not a recording").unwrap();
+    fs::write(at("torn.json"), "[{\"role\":\"user\",\n").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("self.jsonl", at("self.jsonl")).unwrap();
+    folder
+}
+
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_read_in_a_folder_is_named_and_counted_and_the_rest_runs() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = mixed();
+    let folder = folder.path();
+    let all = json!([["good-502c15", null]]);
+    check(
+        folder,
+        &["all"],
+        &all,
+        "all/self.jsonl`: Too many levels of symbolic links",
+    );
+    for says in [
+        "all/empty.jsonl` is empty",
+        "all/notes.txt` is not JSON",
+        "all/torn.json`: line 2: the file ends within this line; the file was cut",
+        "left out: 2 sessions: their files cannot be read (`--strict` makes that an error)",
+    ] {
+        check(folder, &["all"], &all, says);
+    }
+    // A strict run takes what is no recording for what it is.
+    let knob = ["-P", "clear_results.keep_last=1,2"];
+    for (command, more) in [
+        ("run", &[][..]),
+        ("plan", &[]),
+        ("doctor", &[]),
+        ("validate", &[]),
+        ("sweep", &knob),
+    ] {
+        let arguments = [
+            command,
+            "all",
+            "--strict",
+            "--strategy",
+            "observation-masking",
+        ];
+        let output = proctor(folder, &[&arguments[..], more].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{command}: {said}");
+        assert!(said.contains("all/self.jsonl`"), "{command}: {said}");
+    }
+    fs::remove_file(folder.join("all/self.jsonl")).unwrap();
+    refused(
+        folder,
+        &["all", "--strict"],
+        "all/torn.json`: line 2: the file ends",
+    );
+    refused(
+        folder,
+        &["all/torn.json"],
+        "all/torn.json`: line 2: the file ends",
+    );
+    fs::remove_file(folder.join("all/torn.json")).unwrap();
+    check(folder, &["all", "--strict"], &all, "complete");
+
+    let closed = ["all/closed", "all/good.jsonl"].map(|name| folder.join(name));
+    fs::copy(
+        fixture("claude-code/compaction.jsonl"),
+        folder.join("all/open.jsonl"),
+    )
+    .unwrap();
+    for path in &closed {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    if fs::read(&closed[1]).is_ok() {
+        println!("skipped: this user reads files without permission");
+        return;
+    }
+    let all = json!([["open-fc4d41", null]]);
+    check(folder, &["all"], &all, "all/good.jsonl`: Permission denied");
+    check(folder, &["all"], &all, "all/closed`: Permission denied");
+    refused(folder, &["all/good.jsonl"], "all/good.jsonl`");
+    refused(folder, &["all/closed"], "all/closed");
+}
+
+#[test]
+fn a_cut_recording_is_part_of_trust_wherever_it_is_printed() {
+    let folder = mixed();
+    let folder = folder.path();
+    let says = "the last line was cut and is left out";
+    let run = [
+        "run",
+        "all/good.jsonl",
+        "--strategy",
+        "none",
+        "--strategy",
+        "tail@2000",
+    ];
+    let outputs = ["--out", "one", "-o", "page.html", "-o", "report.md"];
+    let first = proctor(folder, &[&run[..], &outputs].concat());
+    let second = proctor(folder, &[&run[..], &["--out", "two"]].concat());
+    assert!(
+        first.status.success() && second.status.success(),
+        "{first:?}"
+    );
+    let words = |text: &[u8]| {
+        let text = String::from_utf8_lossy(text).into_owned();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ")
+    };
+    assert!(words(&first.stdout).contains(says), "{first:?}");
+    for file in ["page.html", "report.md"] {
+        let text = words(&fs::read(folder.join(file)).unwrap());
+        assert!(text.contains(says), "{file}");
+    }
+    for again in [&["report", "one"][..], &["compare", "one", "two"]] {
+        let output = proctor(folder, again);
+        assert!(
+            words(&output.stdout).contains(says),
+            "{again:?}: {output:?}"
+        );
+    }
+}

@@ -140,7 +140,14 @@ impl ImportError {
     /// How to mend it, where that can be said in general; printed on a line of its own.
     pub fn hint(&self) -> Option<&'static str> {
         let hint = match self {
-            Self::Io(..) | Self::Session(..) => return None,
+            Self::Session(..) => return None,
+            Self::Io(_, cause) => match cause.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    "make it readable for the user that runs this, or move it elsewhere"
+                }
+                io::ErrorKind::NotFound => "it is a link to nothing, or was removed just now",
+                _ => "check it with another program; it may be a link to itself, or damaged",
+            },
             Self::NotFound(_) => {
                 "check the path; patterns are expanded by the shell alone, \
                  and a folder stands for all recordings in it"

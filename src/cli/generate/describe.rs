@@ -10,7 +10,7 @@ use crate::cli::{
     Exit, Facts, Format, chain, find_sessions, print, print_json, say, stop_with, template,
 };
 use crate::report::escape::{plain, short};
-use crate::session::import::{self, ImportError};
+use crate::session::import;
 use crate::session::session_profile::{self, Profiler, SessionProfile};
 use crate::session::synthetic::FAMILIES;
 use crate::tokens::{CountedTexts, O200k};
@@ -81,8 +81,7 @@ fn of_recordings(path: &Path, worst: &mut Exit) -> SessionProfile {
     for input in find_sessions::inputs(&[path.to_owned()]) {
         // Each file by itself: its texts are freed before the next.
         let counts = CountedTexts::new(Arc::new(O200k));
-        let sessions = input.and_then(|input| Ok(import::load(&input.path)?));
-        let error = match sessions {
+        let error = match import::load(&input.path) {
             Ok(sessions) => {
                 let sessions = sessions.iter();
                 sessions.for_each(|session| profiler.add(session, &counts));
@@ -90,11 +89,10 @@ fn of_recordings(path: &Path, worst: &mut Exit) -> SessionProfile {
             }
             Err(error) => error,
         };
-        let cause = error.downcast_ref();
-        if cause.is_some_and(ImportError::is_no_recording) && path.is_dir() {
+        if error.is_no_recording() && path.is_dir() {
             say(&format!("passed over: {}", plain(&error.to_string())));
         } else {
-            say(&format!("error: {}", chain(&error)));
+            say(&format!("error: {}", chain(&error.into())));
             *worst = Exit::Invalid;
         }
     }

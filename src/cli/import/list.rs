@@ -11,16 +11,16 @@ use crate::session::import::file_info::{FileInfo, file_info};
 use crate::units::Timestamp;
 
 /// Prints a line for each recording, in the order of the paths, and holds none of them for it.
-pub(super) fn list(inputs: Vec<anyhow::Result<Input>>, as_json: bool) -> anyhow::Result<Exit> {
-    let looked: Vec<anyhow::Result<_>> = inputs
+pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
+    let looked: Vec<_> = inputs
         .into_par_iter()
-        .map(|input| input.map(|input| (file_info(&input.path), input)))
+        .map(|input| (file_info(&input.path), input))
         .collect();
     let mut worst = Exit::Done;
     let (mut passed, mut shown, mut rows) = (0, 0, Vec::new());
     for looked in looked {
         match looked {
-            Ok((Ok(seen), input)) => {
+            (Ok(seen), input) => {
                 shown += 1;
                 if as_json {
                     rows.push(row(&input, &seen));
@@ -28,9 +28,8 @@ pub(super) fn list(inputs: Vec<anyhow::Result<Input>>, as_json: bool) -> anyhow:
                     prose::say(&(plain(&line(&input, &seen)) + "\n"))?;
                 }
             }
-            Ok((Err(error), input)) if !input.is_named && is_something_else(&error) => passed += 1,
-            Ok((Err(error), _)) => worst = say_error(&error.into()),
-            Err(error) => worst = say_error(&error),
+            (Err(error), input) if !input.is_named && is_something_else(&error) => passed += 1,
+            (Err(error), _) => worst = say_error(&error.into()),
         }
     }
     if as_json {
