@@ -38,6 +38,7 @@ mod dependencies;
 mod error;
 pub mod forecast;
 mod limits;
+mod loaded;
 pub mod live_run;
 #[cfg(feature = "http")]
 mod live;
@@ -64,10 +65,11 @@ use dependencies::{Dependencies, Lead};
 pub use error::PlanError;
 use error::read_named;
 use limits::Limits;
+use loaded::{LoadedSession, NotReady, Texts};
 pub use models::{Access, RunModels};
 pub use programs::Remembered;
-use queue::{Prepared, Queue, SessionState};
-use session_store::{LoadedSession, PlannedPart};
+use queue::{Queue, SessionState};
+use session_store::{PlannedPart, native_hash};
 use sink::Sink;
 use thread_clock::ThreadClock;
 
@@ -426,7 +428,8 @@ fn run_cell<'a>(
     let prepared = loaded.cached.as_deref().unwrap_or(&shared.prepared);
     let made = prepared.get_or_init(|| {
         let prepared = prepare(plan, loaded, loaded.probes.clone())?;
-        Ok((prepared, models.for_session(&loaded.counts)))
+        let models = models.for_session(prepared.counts());
+        Ok((prepared, models))
     });
     let (prepared, models) = made.as_ref().map_err(CellError::NotReady)?;
     let counter = Box::new(CallProgress::of(plan.key(session, arm), progress));
@@ -503,18 +506,24 @@ fn prepare(
     plan: &Plan,
     loaded: &LoadedSession,
     probes: Vec<Probe>,
+) -> Result<PreparedSession, NotReady> {
+    Ok(prepare_texts(plan, &loaded.texts()?, probes)?)
+}
+
+/// The same of a session at hand.
+fn prepare_texts(
+    plan: &Plan,
+    texts: &Texts,
+    probes: Vec<Probe>,
 ) -> Result<PreparedSession, PatternsError> {
     let (scenario, prices) = (&plan.scenario, &plan.prices);
-    let agent = prices::model(&scenario.cache, &loaded.session);
-    let prepared = PreparedSession::selecting(
-        loaded.session.clone(),
-        loaded.counts.clone(),
-        probes,
-        &scenario.selection,
-    )?;
-    let schemes = prices::schemes(scenario, prices, &loaded.session);
+    let session = &texts.session;
+    let agent = prices::model(&scenario.cache, session);
+    let (own, counts) = (session.clone(), texts.counts.clone());
+    let prepared = PreparedSession::selecting(own, counts, probes, &scenario.selection)?;
+    let schemes = prices::schemes(scenario, prices, session);
     let mut prepared = prepared
-        .billed(Arc::new(loaded.bill(scenario)))
+        .billed(Arc::new(texts.bill(scenario)))
         .sent_to(scenario.provider)
         .searching_removed(scenario.recovery)
         .with_cache(schemes, scenario.cache.pacing_seconds);
@@ -522,7 +531,7 @@ fn prepare(
     prepared.faults = Arc::new(scenario.faults.clone());
     prepared.limits = prices.limits(scenario.provider.provider(), agent);
     if let Some(cache) = prepared.cache() {
-        cache.client = Client::of(&loaded.session.source().format);
+        cache.client = Client::of(&session.source().format);
         cache.shown = scenario.cache.breakpoints;
         cache.prices = Some((prices.clone(), agent.map(str::to_owned)));
     }
@@ -532,8 +541,8 @@ fn prepare(
 /// Why a cell was not run: a mistake in Proctor, or the consequence of one.
 #[derive(Debug, thiserror::Error)]
 enum CellError<'a> {
-    #[error("the session's planted values cannot be searched: {0}")]
-    NotReady(&'a PatternsError),
+    #[error("{0}")]
+    NotReady(&'a NotReady),
     #[error("the cell it follows was not replayed")]
     NothingToFollow,
     #[error("its models were not connected")]

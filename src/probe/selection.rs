@@ -60,7 +60,12 @@ impl Selection {
     /// Of too many, each kind keeps at least one and otherwise its share. Which ones is drawn from
     /// the seed, the session and the probe, so that a larger number asks the same items and more.
     pub fn items(&self, session: &Session, probes: &[Probe]) -> Vec<Item> {
-        let calls = session.calls();
+        self.items_at(session.id(), session.calls(), probes)
+    }
+
+    /// The same of the session of this id, of which nothing else is known than the messages that answer
+    /// its calls.
+    pub fn items_at(&self, session: &str, calls: &[usize], probes: &[Probe]) -> Vec<Item> {
         let mut items = Vec::new();
         for (percent, call) in self.ask_points(calls.len()) {
             for (index, probe) in probes.iter().enumerate() {
@@ -75,7 +80,7 @@ impl Selection {
             }
         }
         match self.items {
-            Some(most) if items.len() > most => self.drawn(items, most, session.id(), probes),
+            Some(most) if items.len() > most => self.drawn(items, most, session, probes),
             Some(_) | None => items,
         }
     }

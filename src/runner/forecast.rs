@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::dependencies::Dependencies;
-use super::models;
 use super::{ArmIndex, ArmKind, CellError, LoadedSession, Plan, prepare, replay_arm};
+use super::{loaded, models};
 use crate::model::Request;
 use crate::probe::FactExt as _;
 use crate::probe::judge::{self, Judge, known_answer};
@@ -60,14 +60,15 @@ impl Plan {
         let followed = Dependencies::new(wanted, []);
         let prepared = prepare(self, loaded, Vec::new())
             .map_err(|why| fails(arms[0], CellError::NotReady(&why).to_string()))?;
-        let models = Models::offline(&loaded.counts);
+        let (texts, counts) = (prepared.session(), prepared.counts());
+        let models = Models::offline(counts);
         let calls = self
             .scenario
             .selection
             .ask_points(loaded.session.calls().len());
         let calls = calls.into_iter().map(|(_, call)| call).collect();
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.prices);
-        let mut prompts = ReaderPrompts::new(&loaded.session, &loaded.counts, scheme, calls);
+        let mut prompts = ReaderPrompts::new(texts, counts, scheme, calls);
         let mut cells = Vec::new();
         for arm in arms
             .into_iter()
@@ -105,7 +106,11 @@ impl Plan {
 
     /// Says of the cells of one session what readers and judges are asked in them.
     fn fill_in(&self, cells: &mut [ForecastCell], loaded: &LoadedSession, selection: &Selection) {
-        let due = Self::items_due(loaded, selection);
+        let Ok(counts) = loaded::counts(&self.scenario.counter, None) else {
+            // The sessions were counted by it.
+            return;
+        };
+        let due = items_due(loaded, selection, &counts);
         // A question that was put to the same prompt before is answered from the cassette.
         let mut asked: BTreeSet<(u64, usize, u32)> = BTreeSet::new();
         // Where all arms answer alike, the first answer is judged for all of them.
@@ -153,7 +158,7 @@ impl Plan {
                 }
             }
             cell.sentinels = if is_reference && !due.is_empty() {
-                sentinels(&loaded.counts)
+                sentinels(&counts)
             } else {
                 SentinelsDue::default()
             };
@@ -171,34 +176,39 @@ impl Plan {
     pub fn judges(&self) -> Vec<ModelEntry> {
         models::judges(&self.scenario.models)
     }
+}
 
-    /// The questions to readers and judges of each item of a session, once.
-    fn items_due(loaded: &LoadedSession, selection: &Selection) -> Vec<(Item, ProbesDue)> {
-        let probes = &loaded.probes;
-        let items = selection.items(&loaded.session, probes).into_iter();
-        let due = items.map(|item| {
-            let probe = &probes[item.probe];
-            let before = loaded.session.calls()[item.call];
-            let questions = judge::questions(None, &[], probe);
-            let gold = probe.fact.in_words(before);
-            let gold = loaded.counts.size(&Arc::from(gold)).tokens;
-            let asked = questions.len() as u64;
-            let question_tokens = questions.iter().map(|it| input(it, &loaded.counts));
-            let due = ProbesDue {
-                items: 1,
-                questions: asked,
-                question_tokens: question_tokens.sum(),
-                gold_tokens: Tokens(gold.0.saturating_mul(asked)),
-                // Rules confirm exact answers; which those are is not known before.
-                judged: 1,
-                different: 1,
-                judge_tokens: input(&Judge { probes }.request(probe, before, ""), &loaded.counts),
-                judged_gold: gold,
-            };
-            (item, due)
-        });
-        due.collect()
-    }
+/// The questions to readers and judges of each item of a session, once.
+fn items_due(
+    loaded: &LoadedSession,
+    selection: &Selection,
+    counts: &CountedTexts,
+) -> Vec<(Item, ProbesDue)> {
+    let probes = &loaded.probes;
+    let items = selection.items_at(loaded.id(), loaded.session.calls(), probes);
+    let items = items.into_iter();
+    let due = items.map(|item| {
+        let probe = &probes[item.probe];
+        let before = loaded.session.calls()[item.call];
+        let questions = judge::questions(None, &[], probe);
+        let gold = probe.fact.in_words(before);
+        let gold = counts.size(&Arc::from(gold)).tokens;
+        let asked = questions.len() as u64;
+        let question_tokens = questions.iter().map(|it| input(it, counts));
+        let due = ProbesDue {
+            items: 1,
+            questions: asked,
+            question_tokens: question_tokens.sum(),
+            gold_tokens: Tokens(gold.0.saturating_mul(asked)),
+            // Rules confirm exact answers; which those are is not known before.
+            judged: 1,
+            different: 1,
+            judge_tokens: input(&Judge { probes }.request(probe, before, ""), counts),
+            judged_gold: gold,
+        };
+        (item, due)
+    });
+    due.collect()
 }
 
 /// Tokens of a request.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::session_store::{LoadedSession, entry_of};
-use super::{ThreadClock, manifest_of, prepare, prices};
+use super::loaded::Texts;
+use super::session_store::entry_of;
+use super::{ThreadClock, manifest_of, prepare_texts, prices};
 use serde_json::json;
 
 use crate::live::{Finished, Setting};
@@ -127,8 +128,10 @@ pub fn write(
             .position(|it| is_unchanged(it, scenario))
             .unwrap_or(0);
         for (at, cell) in cells.into_iter().enumerate() {
-            let session = cell.session.clone();
-            let loaded = LoadedSession::new(session, cell.counts.clone(), Vec::new());
+            let texts = Texts {
+                session: Arc::new(cell.session.clone()),
+                counts: cell.counts.clone(),
+            };
             let name = |strategy: &str, repeat| replay::CellName {
                 strategy: strategy.to_owned(),
                 repeat,
@@ -136,7 +139,7 @@ pub fn write(
             // Where several are given, the last one holds.
             let outcome = outcomes.iter().rfind(|it| is_of(it, &cell, scenario));
             let score = outcome.map(|outcome| outcome.score);
-            let prepared = prepare(&plan, &loaded, Vec::new())?;
+            let prepared = prepare_texts(&plan, &texts, Vec::new())?;
             let models = Models {
                 summariser: cell.summariser,
                 reader: None,
@@ -146,7 +149,7 @@ pub fn write(
             if at == of {
                 let full = name("full", 0);
                 records.push(replay(&prepared, full, Replayed::Full, &models, &ThreadClock).record);
-                entries.push(entry_of(&loaded, scenario, &plan.prices));
+                entries.push(entry_of(&texts, &[], scenario, &plan.prices));
             }
             let strategy = scenario.strategies[cell.cell.strategy].name();
             let replayed = Replayed::Strategy(cell.strategy, cell.window);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::loaded::Outline;
 use super::{Plan, PlanError};
 use crate::probe::ProbeExt as _;
 use crate::probe::check::{Mistake, TruthFile};
@@ -35,8 +36,9 @@ impl Plan {
 }
 
 /// How many items of a session are about something that was planted.
-pub(super) fn planted(session: &Session, probes: &[Probe], selection: &Selection) -> usize {
-    let items = selection.items(session, probes).into_iter();
+pub(super) fn planted(session: &Outline, probes: &[Probe], selection: &Selection) -> usize {
+    let items = selection.items_at(&session.id, session.calls(), probes);
+    let items = items.into_iter();
     items
         .filter(|item| probes[item.probe].kind() != ProbeKind::Decoy)
         .count()

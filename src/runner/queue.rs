@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::ArmIndex;
-use crate::patterns::PatternsError;
+use super::loaded::NotReady;
 use crate::replay::{Models, PreparedSession};
 
 /// A prepared session and its models; made by the first worker that needs it.
-pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), PatternsError>>;
+pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), NotReady>>;
 
 /// The part that the cells of one session share.
 #[derive(Debug)]

@@ -1,79 +1,41 @@
-//! The sessions of a run: loaded, counted and checked before its first cell.
+//! The sessions of a run: read, counted and checked before its first cell, a batch of files at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use serde_json::Value;
 
+use super::loaded::{LoadedSession, ReadSession, TextSource, Texts, found, read};
 use super::probes::{self, Facts};
 use super::sample::{Unit, sample};
-use super::{PlanError, Prepared, prices};
-use crate::bill::Bill;
+use super::{PlanError, prices};
 use crate::model::price::Prices;
 use crate::probe::Probe;
 use crate::record::shard::{Partition, PlannedSource};
 use crate::record::{Manifest, SessionEntry};
 use crate::replay::PreparedSession;
 use crate::scenario::{Scenario, SessionSource, WindowMode};
-use crate::session::import::{self, ForkIndex, ImportError};
-use crate::session::synthetic::{self, FAMILIES};
+use crate::session::import::{ForkIndex, ImportError};
+use crate::session::synthetic;
 use crate::session::{Session, ToolSchema, native};
-use crate::tokens::{CountedTexts, counter};
+use crate::tokens::counter;
 use crate::units::{ContentHash, Tokens};
-
-/// A session of a run with the sizes of its texts.
-#[derive(Debug, Clone)]
-pub(super) struct LoadedSession {
-    pub(super) session: Arc<Session>,
-    pub(super) counts: Arc<CountedTexts>,
-    pub(super) probes: Vec<Probe>,
-    /// Which of the manifest's sessions it is.
-    pub(super) place: usize,
-    /// The id of the main session of a side chain, where there is one.
-    cluster: Option<String>,
-    /// How many of its items are about planted values.
-    pub(super) planted: usize,
-    /// The prepared session, where it is kept from run to run.
-    pub(super) cached: Option<Arc<Prepared>>,
-}
-
-impl LoadedSession {
-    pub(super) fn new(session: Session, counts: Arc<CountedTexts>, probes: Vec<Probe>) -> Self {
-        Self {
-            session: Arc::new(session),
-            counts,
-            probes,
-            place: 0,
-            cluster: None,
-            planted: 0,
-            cached: None,
-        }
-    }
-
-    pub(super) fn id(&self) -> &str {
-        self.session.id()
-    }
-
-    /// The format of a recording, the family of a generated session.
-    fn kind(&self) -> &str {
-        let format = &self.session.source().format;
-        let families = FAMILIES.iter().map(|family| family.name);
-        let mut families = families.filter(|family| self.id().starts_with(family));
-        let family = families.next().filter(|_| format == synthetic::FORMAT);
-        family.unwrap_or(format)
-    }
-
-    /// The sizes of its prompts, as the scenario wants them.
-    pub(super) fn bill(&self, scenario: &Scenario) -> Bill {
-        let head = scenario.window.head;
-        Bill::of(&self.session, &self.counts, scenario.sizes, head)
-    }
-}
 
 /// Why recordings in folders are left out that other programs have damaged, or do not let be read.
 const UNREADABLE: &str = "their files cannot be read (`--strict` makes that an error)";
+
+/// Bytes of texts that are kept from the time they are read. A run over more reads the rest again, session by
+/// session.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// Bytes of files that are read together, and files at most.
+const BATCH_BYTES: u64 = 16 << 20;
+const BATCH_FILES: usize = 512;
 
 /// All sessions of a run, in order.
 #[derive(Default)]
@@ -89,6 +51,8 @@ pub(super) struct SessionStore {
     pub(super) left_out: BTreeMap<String, usize>,
     /// The sessions of each source of the scenario.
     pub(super) sources: Vec<PlannedSource>,
+    /// The ids of recordings that are shorter than the scenario's floor.
+    small: BTreeSet<String>,
 }
 
 impl SessionStore {
@@ -119,28 +83,23 @@ impl SessionStore {
         };
         let main = self.sessions.iter().filter(|it| it.cluster.is_none());
         let units = main.map(|loaded| Unit {
-            kind: loaded.kind().to_owned(),
+            kind: loaded.session.kind.clone(),
             calls: loaded.session.calls().len(),
             id: loaded.id().to_owned(),
         });
         let taken = sample(units.collect(), count, scenario.seed);
         self.retain(
-            |loaded, _| {
-                let main = loaded.cluster.as_deref();
-                taken.contains(main.unwrap_or(loaded.id()))
-            },
+            |loaded| taken.contains(loaded.cluster.as_deref().unwrap_or(loaded.id())),
             format!("they are not in the sample of {count} (`sample`)"),
         );
     }
 
     /// Leaves out recordings for whose window the scenario asks too small a share of them.
     fn leave_out_small(&mut self, scenario: &Scenario) {
-        let WindowMode::Fit(_) = scenario.window.mode else {
-            return;
-        };
         let (window, floor) = (&scenario.window, scenario.window.floor);
+        let small = std::mem::take(&mut self.small);
         self.retain(
-            |loaded, entry| !is_small(loaded, entry, scenario),
+            |loaded| !small.contains(loaded.id()),
             format!(
                 "their windows ({window}) would hold less than {floor} tokens of conversation (`window.floor`)"
             ),
@@ -148,45 +107,30 @@ impl SessionStore {
     }
 
     /// Leaves out all sessions but these, for this reason.
-    fn retain(
-        &mut self,
-        is_kept: impl Fn(&LoadedSession, &SessionEntry) -> bool + Sync,
-        reason: String,
-    ) {
+    fn retain(&mut self, is_kept: impl Fn(&LoadedSession) -> bool, reason: String) {
         let before = self.sessions.len();
-        let sessions = std::mem::take(&mut self.sessions);
-        let entries = std::mem::take(&mut self.entries);
-        (self.sessions, self.entries) = sessions
-            .into_par_iter()
-            .zip(entries)
-            .filter(|(loaded, entry)| is_kept(loaded, entry))
-            .unzip();
+        let sessions = std::mem::take(&mut self.sessions).into_iter();
+        let sessions = sessions.zip(std::mem::take(&mut self.entries));
+        (self.sessions, self.entries) = sessions.filter(|(loaded, _)| is_kept(loaded)).unzip();
         self.leave_out(before - self.sessions.len(), reason);
     }
 }
 
 /// Whether the window of a recording is below the scenario's floor. A generated session is as long
 /// as its recipe asks.
-fn is_small(loaded: &LoadedSession, entry: &SessionEntry, scenario: &Scenario) -> bool {
-    let (session, counts) = (loaded.session.clone(), loaded.counts.clone());
-    if session.source().format == synthetic::FORMAT {
+fn is_small(texts: &Texts, entry: &SessionEntry, scenario: &Scenario) -> bool {
+    let is_share = matches!(scenario.window.mode, WindowMode::Fit(_));
+    if !is_share || texts.session.source().format == synthetic::FORMAT {
         return false;
     }
+    let (session, counts) = (texts.session.clone(), texts.counts.clone());
     let prepared = PreparedSession::selecting(session, counts, Vec::new(), &scenario.selection);
     prepared.is_ok_and(|prepared| {
-        let prepared = prepared.billed(Arc::new(loaded.bill(scenario)));
+        let prepared = prepared.billed(Arc::new(texts.bill(scenario)));
         let (largest, head) = (prepared.largest_prompt(), prepared.bill().scale(0).head);
         let window = scenario.window.resolve(entry.native_window, largest, head);
         scenario.window.is_below_floor(window, head)
     })
-}
-
-/// The file that a found source is read from.
-fn found(source: &SessionSource) -> Option<&Path> {
-    match source {
-        SessionSource::Found(path) => Some(path),
-        SessionSource::File(..) | SessionSource::Synthetic(_) => None,
-    }
 }
 
 /// Whether Proctor wrote this file of a session.
@@ -194,15 +138,23 @@ fn is_written(path: &Path) -> bool {
     path.to_string_lossy().ends_with(".session.jsonl")
 }
 
-/// The ids of found sessions that Proctor wrote.
-fn written_ids(
-    scenario: &Scenario,
-    read: &[Result<Vec<LoadedSession>, ImportError>],
-) -> BTreeSet<String> {
-    let sources = scenario.sessions.iter().zip(read);
-    let written = sources.filter(|(source, _)| found(source).is_some_and(is_written));
-    let sessions = written.filter_map(|(_, read)| read.as_ref().ok()).flatten();
-    sessions.map(|loaded| loaded.id().to_owned()).collect()
+/// The ids of found sessions that Proctor wrote, where recordings beside them may hold the same ones.
+fn written_ids(scenario: &Scenario) -> BTreeSet<String> {
+    let found = scenario.sessions.iter().filter_map(found);
+    let (written, others): (Vec<&Path>, Vec<&Path>) = found.partition(|path| is_written(path));
+    if others.is_empty() {
+        return BTreeSet::new();
+    }
+    written.into_par_iter().filter_map(written_id).collect()
+}
+
+/// The id in the first line of a session's file.
+fn written_id(path: &Path) -> Option<String> {
+    let mut first = String::new();
+    let file = File::open(path).ok()?;
+    BufReader::new(file).read_line(&mut first).ok()?;
+    let header: Value = serde_json::from_str(&first).ok()?;
+    Some(header.get("id")?.as_str()?.to_owned())
 }
 
 /// A part of a run that was planned before: the sources of other parts are not read.
@@ -248,17 +200,14 @@ impl<'a> PlannedPart<'a> {
         })
     }
 
-    /// Gives a session of this part its place in the manifest, and its main session. Returns false for one of another
-    /// part.
-    fn place(&self, loaded: &mut LoadedSession) -> bool {
-        let place = self.own.get(loaded.id());
-        if let Some(place) = place {
+    /// Gives a session of this part its place in the manifest, and its main session.
+    fn place(&self, loaded: &mut LoadedSession) {
+        if let Some(place) = self.own.get(loaded.id()) {
             loaded.place = *place;
             loaded
                 .cluster
                 .clone_from(&self.manifest.sessions[*place].cluster);
         }
-        place.is_some()
     }
 
     /// Adds what the manifest says of all other sessions.
@@ -268,7 +217,8 @@ impl<'a> PlannedPart<'a> {
             return Err(PlanError::PlannedSession((*id).to_owned()));
         }
         let own = std::mem::replace(&mut all.entries, self.manifest.sessions.clone());
-        for (loaded, entry) in all.sessions.iter().zip(own) {
+        for (loaded, mut entry) in all.sessions.iter().zip(own) {
+            entry.cluster.clone_from(&loaded.cluster);
             all.entries[loaded.place] = entry;
         }
         all.left_out.clone_from(&self.manifest.left_out);
@@ -287,7 +237,7 @@ fn name_of(source: &SessionSource) -> String {
     }
 }
 
-/// Loads and counts the sessions of a scenario, in parallel; of a planned part, its own.
+/// Reads and counts the sessions of a scenario, in parallel; of a planned part, its own.
 pub(super) fn load_all(
     scenario: &Scenario,
     prices: &Prices,
@@ -297,169 +247,261 @@ pub(super) fn load_all(
     if let Some(counter) = counter(&scenario.counter) {
         counter.count("vocabulary");
     }
-    let of = |source: &SessionSource| match (load(source, &scenario.counter), source) {
-        (Err(PlanError::Import(error)), SessionSource::Found(_))
-            if error.is_no_recording() || !scenario.strict =>
-        {
-            Ok(Err(error))
-        }
-        (loaded, _) => loaded.map(Ok),
+    let mut reading = Reading {
+        scenario,
+        prices,
+        part,
+        facts: Facts::read(&scenario.probes)?,
+        forks: ForkIndex::default(),
+        ids: BTreeSet::new(),
+        written: written_ids(scenario),
+        all: SessionStore::default(),
+        side_chains: 0,
+        both: Vec::new(),
+        kept: 0,
     };
-    let reads = |at: usize| part.is_none_or(|part| part.reads[at]);
-    let of = |(at, source)| {
-        if reads(at) {
-            of(source)
-        } else {
-            Ok(Ok(Vec::new()))
-        }
+    let sources: Vec<(usize, &SessionSource)> = scenario.sessions.iter().enumerate().collect();
+    let mut rest = &sources[..];
+    while !rest.is_empty() {
+        let (batch, others) = rest.split_at(batch_length(rest));
+        reading.batch(batch)?;
+        rest = others;
+    }
+    reading.finish()
+}
+
+/// How many of these sources are read together: one at least.
+fn batch_length(sources: &[(usize, &SessionSource)]) -> usize {
+    let mut bytes = 0;
+    let fits = |(_, source): &&(usize, &SessionSource)| {
+        let is_first = bytes == 0;
+        bytes += match source {
+            SessionSource::File(path, _) | SessionSource::Found(path) => {
+                path.metadata().map_or(1, |file| file.len().max(1))
+            }
+            SessionSource::Synthetic(_) => BATCH_BYTES / 64,
+        };
+        is_first || bytes <= BATCH_BYTES
     };
-    let read: Vec<Result<Vec<LoadedSession>, ImportError>> = scenario
-        .sessions
-        .par_iter()
-        .enumerate()
-        .map(of)
-        .collect::<Result<_, PlanError>>()?;
-    let mut facts = Facts::read(&scenario.probes)?;
-    let mut forks = ForkIndex::default();
-    // To know a session again later, all of it is hashed: the only one is not.
-    let is_only = read.iter().flatten().map(Vec::len).sum::<usize>() < 2;
-    let mut seen = BTreeSet::new();
-    let mut all = SessionStore::default();
-    let written = written_ids(scenario, &read);
-    let (mut side_chains, mut both) = (0, Vec::new());
-    for (source, read) in scenario.sessions.iter().zip(read) {
-        let mut sessions = read.unwrap_or_else(|error| {
-            all.pass_over(error);
-            Vec::new()
+    sources.iter().take(BATCH_FILES).take_while(fits).count()
+}
+
+/// A session that has its place in a run, before it is counted.
+struct PlacedSession {
+    read: ReadSession,
+    source: Arc<TextSource>,
+    cluster: Option<String>,
+}
+
+/// The sessions of a scenario while they are read.
+struct Reading<'a> {
+    scenario: &'a Scenario,
+    prices: &'a Prices,
+    part: Option<&'a PlannedPart<'a>>,
+    facts: Facts,
+    forks: ForkIndex,
+    /// The ids of all sessions so far.
+    ids: BTreeSet<String>,
+    /// The ids of found sessions that Proctor wrote.
+    written: BTreeSet<String>,
+    all: SessionStore,
+    side_chains: usize,
+    /// Recordings whose sessions were written beside them.
+    both: Vec<PathBuf>,
+    /// Bytes of texts that are kept.
+    kept: usize,
+}
+
+impl Reading<'_> {
+    /// Reads, places and counts the sessions of some sources, and drops the texts for which there is no
+    /// room.
+    fn batch(&mut self, sources: &[(usize, &SessionSource)]) -> Result<(), PlanError> {
+        let read = sources
+            .par_iter()
+            .map(|(at, source)| self.read(*at, source));
+        let read: Vec<_> = read.collect::<Result<_, PlanError>>()?;
+        let mut placed = Vec::new();
+        for ((_, source), read) in sources.iter().zip(read) {
+            match read {
+                Ok(sessions) => self.place(source, sessions, &mut placed)?,
+                Err(error) => {
+                    self.all.pass_over(error);
+                    self.all.sources.push(planned_source(source));
+                }
+            }
+        }
+        let entries = placed.par_iter().map(|one| {
+            let mut entry = entry_of(
+                &one.read.texts,
+                &one.read.probes,
+                self.scenario,
+                self.prices,
+            );
+            entry.cluster.clone_from(&one.cluster);
+            let is_small = is_small(&one.read.texts, &entry, self.scenario);
+            (entry, is_small)
         });
+        let entries: Vec<(SessionEntry, bool)> = entries.collect();
+        for (one, (entry, is_small)) in placed.into_iter().zip(entries) {
+            let selection = &self.scenario.selection;
+            let mut loaded = LoadedSession::new(one.read, &one.source, &entry.hash);
+            loaded.cluster = one.cluster;
+            loaded.planted = probes::planted(&loaded.session, &loaded.probes, selection);
+            if let Some(part) = self.part {
+                part.place(&mut loaded);
+            }
+            if is_small {
+                self.all.small.insert(entry.id.clone());
+            }
+            self.all.sessions.push(loaded);
+            self.all.entries.push(entry);
+        }
+        Ok(())
+    }
+
+    /// Reads one source. What was found in a folder and cannot be read is passed over.
+    fn read(
+        &self,
+        at: usize,
+        source: &SessionSource,
+    ) -> Result<Result<Vec<ReadSession>, ImportError>, PlanError> {
+        if self.part.is_some_and(|part| !part.reads[at]) {
+            return Ok(Ok(Vec::new()));
+        }
+        match read(source, &self.scenario.counter) {
+            Err(PlanError::Import(error))
+                if found(source).is_some()
+                    && (error.is_no_recording() || !self.scenario.strict) =>
+            {
+                Ok(Err(error))
+            }
+            read => read.map(Ok),
+        }
+    }
+
+    /// Gives the sessions of a source their places: what repeats another session is taken out of them, and
+    /// facts about them are put in.
+    fn place(
+        &mut self,
+        source: &SessionSource,
+        mut sessions: Vec<ReadSession>,
+        placed: &mut Vec<PlacedSession>,
+    ) -> Result<(), PlanError> {
         // `record` and `import` write a session beside the recording that it is read from.
         if let Some(path) = found(source).filter(|path| !is_written(path)) {
             let before = sessions.len();
-            sessions.retain(|loaded| !written.contains(loaded.id()));
+            sessions.retain(|read| !self.written.contains(read.texts.session.id()));
             if sessions.len() < before {
-                both.push(path);
+                self.both.push(path.to_owned());
             }
         }
+        let bytes: usize = sessions.iter().map(|read| read.texts.bytes()).sum();
+        let is_kept = self.kept + bytes <= KEPT_BYTES;
+        self.kept += if is_kept { bytes } else { 0 };
+        let texts = TextSource::new(source, &self.scenario.counter, is_kept);
+        // To know a session again later, all of it is hashed: the only one is not.
+        let is_only = self.scenario.sessions.len() == 1 && sessions.len() == 1;
         let mut main: Option<String> = None;
-        let mut planned = PlannedSource {
-            name: name_of(source),
-            ..PlannedSource::default()
-        };
-        for mut loaded in sessions {
-            planned.sessions.push(loaded.id().to_owned());
-            if !is_only && let Some(repeated) = forks.repeated(&loaded.session) {
+        let mut planned = planned_source(source);
+        for mut read in sessions {
+            planned.sessions.push(read.texts.session.id().to_owned());
+            if !is_only && let Some(repeated) = self.forks.repeated(&read.texts.session) {
                 planned.after.push(repeated.of.clone());
-                let session = Arc::unwrap_or_clone(loaded.session);
-                loaded.session = Arc::new(repeated.after(session)?);
+                read.shorten(repeated)?;
             }
-            facts.put_in_place(&loaded.session, &mut loaded.probes)?;
-            let id = loaded.id().to_owned();
-            if !seen.insert(id.clone()) {
+            let session = &read.texts.session;
+            self.facts.put_in_place(session, &mut read.probes)?;
+            let id = session.id().to_owned();
+            if !self.ids.insert(id.clone()) {
                 return Err(PlanError::SessionTwice(id));
             }
-            if !scenario.side_chains && loaded.session.is_side_chain() {
-                side_chains += 1;
+            let is_side_chain = session.is_side_chain();
+            if !self.scenario.side_chains && is_side_chain {
+                self.side_chains += 1;
                 continue;
             }
             // A file may hold several main sessions; a side chain follows its own.
-            match &main {
-                Some(main) if loaded.session.is_side_chain() => {
-                    loaded.cluster = Some(main.clone());
-                }
-                Some(_) | None => main = Some(id),
+            let cluster = main.clone().filter(|_| is_side_chain);
+            if cluster.is_none() {
+                main = Some(id.clone());
             }
-            if part.is_some_and(|part| !part.place(&mut loaded)) {
-                continue;
+            if self.part.is_none_or(|part| part.own.contains_key(&*id)) {
+                placed.push(PlacedSession {
+                    read,
+                    source: texts.clone(),
+                    cluster,
+                });
             }
-            let selection = &scenario.selection;
-            loaded.planted = probes::planted(&loaded.session, &loaded.probes, selection);
-            all.sessions.push(loaded);
         }
-        all.sources.push(planned);
+        self.all.sources.push(planned);
+        Ok(())
     }
-    // `proctor import` writes each into a file of its own, which names its main session.
-    let sessions = all.sessions.iter_mut().filter(|_| part.is_none());
-    for loaded in sessions.filter(|loaded| loaded.cluster.is_none()) {
-        let main = loaded.session.source().main.clone();
-        loaded.cluster = main.filter(|main| seen.contains(main));
+
+    /// Leaves out what the scenario does not want, once all sessions are known.
+    fn finish(self) -> Result<SessionStore, PlanError> {
+        let (scenario, mut all) = (self.scenario, self.all);
+        for path in self.both {
+            let path = path.display();
+            let why =
+                format!("`{path}`: its sessions were written beside it, and are read from there");
+            all.passed_over.push(why);
+        }
+        let why = "they are side chains (`side_chains`)".to_owned();
+        all.leave_out(self.side_chains, why);
+        if let Some(part) = self.part {
+            part.complete(&mut all)?;
+            return Ok(all);
+        }
+        // `proctor import` writes each into a file of its own, which names its main session.
+        for (loaded, entry) in all.sessions.iter_mut().zip(&mut all.entries) {
+            if loaded.cluster.is_none() {
+                let main = loaded.session.main.clone();
+                loaded.cluster = main.filter(|main| self.ids.contains(main));
+                entry.cluster.clone_from(&loaded.cluster);
+            }
+        }
+        self.facts.all_placed()?;
+        all.leave_out_small(scenario);
+        all.sample(scenario);
+        for (place, loaded) in all.sessions.iter_mut().enumerate() {
+            loaded.place = place;
+        }
+        if !all.sessions.is_empty() {
+            return Ok(all);
+        }
+        if let Some(error) = all.unreadable {
+            return Err(error.into());
+        }
+        let reasons = all.left_out.iter();
+        let reasons = reasons.map(|(reason, count)| format!("left out {count}: {reason}"));
+        let reasons: Vec<String> = reasons.collect();
+        Err(if reasons.is_empty() {
+            PlanError::NoSession
+        } else {
+            PlanError::AllLeftOut(reasons.join("; "))
+        })
     }
-    if part.is_none() {
-        facts.all_placed()?;
-    }
-    for path in both {
-        let path = path.display();
-        let why = format!("`{path}`: its sessions were written beside it, and are read from there");
-        all.passed_over.push(why);
-    }
-    all.leave_out(
-        side_chains,
-        "they are side chains (`side_chains`)".to_owned(),
-    );
-    let sessions = all.sessions.par_iter();
-    all.entries = sessions
-        .map(|loaded| entry_of(loaded, scenario, prices))
-        .collect();
-    if let Some(part) = part {
-        part.complete(&mut all)?;
-        return Ok(all);
-    }
-    all.leave_out_small(scenario);
-    all.sample(scenario);
-    for (place, loaded) in all.sessions.iter_mut().enumerate() {
-        loaded.place = place;
-    }
-    if !all.sessions.is_empty() {
-        return Ok(all);
-    }
-    if let Some(error) = all.unreadable {
-        return Err(error.into());
-    }
-    let reasons = all.left_out.iter();
-    let reasons = reasons.map(|(reason, count)| format!("left out {count}: {reason}"));
-    let reasons: Vec<String> = reasons.collect();
-    Err(if reasons.is_empty() {
-        PlanError::NoSession
-    } else {
-        PlanError::AllLeftOut(reasons.join("; "))
-    })
 }
 
-/// Loads and counts the sessions of a source, with the probes that were planted in them.
-fn load(source: &SessionSource, counter_name: &str) -> Result<Vec<LoadedSession>, PlanError> {
-    let counts = |model: Option<&str>| -> Result<Arc<CountedTexts>, PlanError> {
-        let counter = counter(counter_name);
-        let counter = counter.ok_or_else(|| PlanError::NoCounter(counter_name.to_owned()))?;
-        Ok(Arc::new(CountedTexts::new(counter).with_images_of(model)))
-    };
-    match source {
-        SessionSource::File(path, _) | SessionSource::Found(path) => {
-            import::load_with_truth(path, None)?
-                .into_iter()
-                .map(|recording| {
-                    let counts = counts(recording.session.model())?;
-                    let probes = recording.truth.as_ref().map(|truth| truth.facts.clone());
-                    let probes = probes.unwrap_or_default();
-                    Ok(LoadedSession::new(recording.session, counts, probes))
-                })
-                .collect()
-        }
-        SessionSource::Synthetic(recipe) => {
-            let counts = counts(None)?;
-            let made = synthetic::generate(recipe, &counts)?;
-            let probes = made.truth.facts.clone();
-            Ok(vec![LoadedSession::new(made.session, counts, probes)])
-        }
+fn planned_source(source: &SessionSource) -> PlannedSource {
+    PlannedSource {
+        name: name_of(source),
+        ..PlannedSource::default()
     }
+}
+
+/// Hash of the content of a session.
+pub(super) fn native_hash(session: &Session) -> String {
+    ContentHash::of_written(|out| native::write(session, out)).to_string()
 }
 
 pub(super) fn entry_of(
-    loaded: &LoadedSession,
+    texts: &Texts,
+    probes: &[Probe],
     scenario: &Scenario,
     prices: &Prices,
 ) -> SessionEntry {
-    let LoadedSession {
-        session, counts, ..
-    } = loaded;
+    let Texts { session, counts } = texts;
     counts.preload(session.texts());
     let messages = session.messages().iter();
     let tools = session.tools().iter().map(ToolSchema::text);
@@ -470,19 +512,19 @@ pub(super) fn entry_of(
         .chain(session.system().map(|text| counts.size(text)))
         .map(|size| size.tokens)
         .sum();
-    let bill = loaded.bill(scenario);
+    let bill = texts.bill(scenario);
     let model = prices::model(&scenario.cache, session);
     let price = model.and_then(|model| prices::entry(prices, model));
     SessionEntry {
         id: session.id().to_owned(),
-        hash: ContentHash::of_written(|out| native::write(session, out)).to_string(),
-        cluster: loaded.cluster.clone(),
+        hash: native_hash(session),
+        cluster: None,
         format: session.source().format.clone(),
         messages: session.messages().len(),
         calls: session.calls().len(),
         tokens,
-        items: scenario.selection.items(session, &loaded.probes).len(),
-        probes: probes::hash(&loaded.probes),
+        items: scenario.selection.items(session, probes).len(),
+        probes: super::probes::hash(probes),
         compactions: session.compactions().len(),
         native_window: super::native::window(session, &bill, prices),
         sizes: bill.sizes().clone(),

@@ -120,7 +120,8 @@ impl Plan {
                     let selection = &scenario.selection;
                     let session = &loaded.session;
                     loaded.planted = probes::planted(session, &loaded.probes, selection);
-                    entry.items = selection.items(session, &loaded.probes).len();
+                    let items = selection.items_at(&session.id, session.calls(), &loaded.probes);
+                    entry.items = items.len();
                 }
                 (loaded, entry)
             })
@@ -210,7 +211,7 @@ mod tests {
         let mut tallies = Vec::new();
         for loaded in &mut plan.sessions {
             let tally = Arc::new(Tally::default());
-            loaded.counts = Arc::new(CountedTexts::new(tally.clone()));
+            loaded.count_by(Arc::new(CountedTexts::new(tally.clone())));
             tallies.push(tally);
         }
         plan.keep_prepared();
@@ -223,8 +224,8 @@ mod tests {
             }
             for (loaded, tally) in plan.sessions.iter().zip(&tallies) {
                 let times = tally.0.lock().unwrap();
-                let own: BTreeMap<&str, usize> = loaded
-                    .session
+                let session = loaded.texts().unwrap().session;
+                let own: BTreeMap<&str, usize> = session
                     .texts()
                     .filter(|text| text.len() > SHORT_BYTES)
                     .map(|text| (&**text, times[&**text]))
