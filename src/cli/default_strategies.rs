@@ -46,7 +46,7 @@ fn products<'p>(recordings: impl Iterator<Item = &'p Path>, defaults: &Table) ->
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for path in recordings {
         let files = if find_sessions::is_walked(path) {
-            find_sessions::recordings(path).map_or_else(|_| Vec::new(), |(found, _)| found)
+            find_sessions::recordings(path).map_or_else(|_| Vec::new(), |found| found.recordings)
         } else {
             vec![path.to_owned()]
         };
