@@ -136,7 +136,7 @@ impl Accuracy {
         }
         if item.kind == ProbeKind::Constraint {
             let kept = match item.fate {
-                Fate::Survived => &mut failings.compliance_kept,
+                Fate::Kept => &mut failings.compliance_kept,
                 _ => &mut failings.compliance_dropped,
             };
             kept.count(outcome == Outcome::Right);
@@ -332,14 +332,14 @@ mod tests {
         let recall = |fate, score, outcome| item(ProbeKind::Recall, fate, Some((score, outcome)));
         let rule = |fate, score, outcome| item(ProbeKind::Constraint, fate, Some((score, outcome)));
         of_items([
-            recall(Fate::Survived, 1.0, Right),
-            recall(Fate::Survived, 1.0, Right),
-            recall(Fate::Survived, 0.5, Partial),
-            recall(Fate::Unbound, 0.0, Misbound),
-            recall(Fate::Stale, 0.0, Stale),
+            recall(Fate::Kept, 1.0, Right),
+            recall(Fate::Kept, 1.0, Right),
+            recall(Fate::Kept, 0.5, Partial),
+            recall(Fate::Unsure, 0.0, Misbound),
+            recall(Fate::Changed, 0.0, Stale),
             recall(Fate::Lost, 0.0, Wrong),
             recall(Fate::Reachable, 0.0, Abstained),
-            rule(Fate::Survived, 1.0, Right),
+            rule(Fate::Kept, 1.0, Right),
             rule(Fate::Lost, 0.0, Wrong),
             item(ProbeKind::Recall, Fate::Lost, None),
             item(ProbeKind::Decoy, Fate::Lost, Some((0.0, Invented))),
@@ -390,7 +390,7 @@ mod tests {
         let of = |full: f64, graded, qualified| GradedItem {
             full: Some(full),
             qualified: Some(qualified),
-            ..item(ProbeKind::Recall, Fate::Survived, graded)
+            ..item(ProbeKind::Recall, Fate::Kept, graded)
         };
         let wrong = Some((0.0, Outcome::Wrong));
         let mut items = [

@@ -7,7 +7,7 @@
 //! | kind | a match |
 //! |---|---|
 //! | `recall`, `decoy` | the value as a whole word; **bound** where at least half of the key's content words are in the same line or JSON object, or within 40 words |
-//! | `constraint` | content-word recall of the rule within one window of words about as long as the rule, and no flipped negation |
+//! | `constraint` | a sentence that speaks of the rule, with its anchors and its force: see `rules` |
 //! | `artifact` | the whole path, for each path |
 //! | `decision` | the choice as a value bound by its key, and the reason as a rule |
 //! | `update`, `numeric` | each value that was ever said, bound by the key; which one comes last is a matter of the prompt, not of one text |
@@ -33,11 +33,10 @@ use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::Specified as _;
 
 mod order;
-mod rule_parts;
-mod statement;
+mod rules;
 mod words;
 
-pub use statement::{PARAPHRASE, STATED, content_word_recall, is_flipped};
+pub use words::content_word_recall;
 
 /// The greatest distance, in words, at which words of a key bind its value.
 const BINDING_WORDS: usize = 40;
@@ -53,15 +52,17 @@ const OCCURRENCES: usize = 256;
 /// How a text holds something planted; of two matches in one text, the greater counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Match {
+    /// What is said about a rule is not enough to know.
+    Unsure,
     /// The value is there, its key is not.
     Unbound,
     /// The value is there beside its key, or the path is there.
     Bound,
-    /// A rule's words are there with the opposite meaning.
-    Distorted,
-    /// A sentence shares at least [`PARAPHRASE`] of the rule's content words.
-    Paraphrased,
-    /// A sentence shares at least [`STATED`] of the rule's content words.
+    /// What is said about a rule has another value, is weaker, or takes it back.
+    Changed,
+    /// A sentence says the rule in other words: its anchors, and its force.
+    Kept,
+    /// The rule's own sentence is there.
     Stated,
 }
 
@@ -70,15 +71,17 @@ pub enum Match {
 pub enum WrittenBy {
     /// It is the session's, as recorded: a rule counts only where it is stated.
     Session,
-    /// A strategy or a summariser: a rule counts where it is paraphrased.
+    /// A strategy or a summariser: a rule counts where it is said in other words, too.
     Compaction,
 }
 
 /// Whether a match preserves the fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MatchStrength {
-    /// Something is left, but not the fact: unbound or distorted.
-    Weak,
+    /// Something is left, and whether it is the fact is not known.
+    Unsure,
+    /// Something else is said in its place.
+    Changed,
     /// The fact is there.
     Strong,
 }
@@ -87,13 +90,14 @@ impl Match {
     /// The strength of the match in a text; `None` where it does not count as one.
     pub fn strength(self, written_by: WrittenBy) -> Option<MatchStrength> {
         match (self, written_by) {
-            (Self::Bound | Self::Stated, _) | (Self::Paraphrased, WrittenBy::Compaction) => {
+            (Self::Bound | Self::Stated, _) | (Self::Kept, WrittenBy::Compaction) => {
                 Some(MatchStrength::Strong)
             }
-            (Self::Unbound, _) | (Self::Distorted, WrittenBy::Compaction) => {
-                Some(MatchStrength::Weak)
+            (Self::Unbound, _) | (Self::Unsure, WrittenBy::Compaction) => {
+                Some(MatchStrength::Unsure)
             }
-            (Self::Paraphrased | Self::Distorted, WrittenBy::Session) => None,
+            (Self::Changed, WrittenBy::Compaction) => Some(MatchStrength::Changed),
+            (Self::Kept | Self::Changed | Self::Unsure, WrittenBy::Session) => None,
         }
     }
 }
@@ -105,7 +109,7 @@ pub struct Finding {
     pub slot: usize,
     /// How the text holds it.
     pub found: Match,
-    /// The byte of its last such occurrence; 0 for rules.
+    /// The byte of its last such occurrence; of a rule where the sentence begins.
     pub at: usize,
 }
 
@@ -121,7 +125,7 @@ pub struct Survival {
     patterns: Patterns,
     /// The target of each pattern.
     targets: Vec<Target>,
-    rules: statement::Rules,
+    rules: rules::Rules,
     /// The slot of each rule.
     rule_slots: Vec<usize>,
     found: PerText<[Finding]>,
@@ -197,7 +201,7 @@ impl Survival {
             searches,
             patterns: Patterns::new(patterns)?,
             targets,
-            rules: statement::Rules::new(rules),
+            rules: rules::Rules::new(rules),
             rule_slots,
             found: PerText::default(),
         })
@@ -282,7 +286,7 @@ impl Survival {
                     add(*slot, Match::Bound, hit.start);
                 }
                 Search::Path => {}
-                Search::Rule => add(*slot, Match::Stated, 0),
+                Search::Rule => add(*slot, Match::Stated, hit.start),
                 Search::Request => requests.push((*slot, place)),
                 _ if seen[pattern] > OCCURRENCES => {}
                 Search::Item => {
@@ -326,8 +330,17 @@ impl Survival {
             }
         }
         for (rule, found) in self.rules.find(text).into_iter().enumerate() {
-            if let Some(found) = found {
-                add(self.rule_slots[rule], found, 0);
+            let slot = self.rule_slots[rule];
+            match found {
+                // What is said later counts, even against the rule's own sentence.
+                Some((Match::Changed, at)) if best.get(&slot).is_none_or(|known| known.1 < at) => {
+                    best.insert(slot, (Match::Changed, at));
+                }
+                Some((found, at)) => {
+                    let known = best.entry(slot).or_insert((found, at));
+                    *known = (found, at).max(*known);
+                }
+                None => {}
             }
         }
         best.into_iter()

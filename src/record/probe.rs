@@ -77,20 +77,17 @@ pub struct SurvivalRecord {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// It is in the prompt, bound to its key.
-    Survived,
+    /// It is in the prompt, bound to its key, and means what it meant.
+    Kept,
     /// A part of the list is in the prompt.
     Partial,
     /// Gone, but the context names a place where it can be read again.
     Reachable,
-    /// The value is in the prompt without its key.
-    Unbound,
-    /// The words are in the prompt with the opposite meaning.
-    Distorted,
-    /// Only older values are in the prompt.
-    Stale,
-    /// Old and new values are in the prompt, and it does not say which is newer.
-    Ambiguous,
+    /// The prompt speaks of it, and string matching cannot tell: a value without its key, old and new values without an
+    /// order, a rule without its force.
+    Unsure,
+    /// Something else is in its place: another or an older value, a weaker rule, one that is taken back.
+    Changed,
     /// It is not in the prompt, or the session died before.
     Lost,
 }

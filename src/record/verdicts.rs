@@ -273,7 +273,7 @@ mod tests {
             call: 0,
             said_at: None,
             survival: SurvivalRecord {
-                fate: Fate::Survived,
+                fate: Fate::Kept,
                 score: 1.0,
                 place: None,
                 compacted_score: None,

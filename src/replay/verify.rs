@@ -49,7 +49,7 @@ pub fn unsound(prepared: &PreparedSession) -> Vec<UnsoundProbe> {
 
 /// Why an item is not as it should be under full history, or under none.
 fn problem(item: &ProbeRecord, is_full: bool) -> Option<String> {
-    let is_found = item.survival.fate == Fate::Survived;
+    let is_found = item.survival.fate == Fate::Kept;
     let is_lost = matches!(item.survival.fate, Fate::Lost | Fate::Reachable);
     let problem = match (is_full, item.kind.is_never_said()) {
         (true, false) if !is_found => "does not stand in the full history as it should",

@@ -35,6 +35,7 @@ mod import;
 mod inputs;
 mod inspect;
 mod judging;
+mod kept;
 mod laws;
 mod limits;
 #[cfg(feature = "http")]

@@ -119,11 +119,7 @@ fn dies_at(fatal: usize, mut cell: CellRecord) -> CellRecord {
 
 fn survival(score: f64) -> SurvivalRecord {
     SurvivalRecord {
-        fate: if score > 0.0 {
-            Fate::Survived
-        } else {
-            Fate::Lost
-        },
+        fate: if score > 0.0 { Fate::Kept } else { Fate::Lost },
         score,
         place: (score > 0.0).then_some(PlaceInPrompt::Verbatim),
         compacted_score: None,

@@ -156,13 +156,11 @@ fn a_rule_stands_where_it_was_said() {
         "One thing: No deploys on Friday, whatever happens. Go on.",
         &[(0, Match::Stated)],
     );
-    let paraphrased = Match::Paraphrased;
-    check(&probes, "- no Friday deploys", &[(0, paraphrased)]);
-    assert_eq!(paraphrased.strength(WrittenBy::Session), None);
-    assert_eq!(
-        paraphrased.strength(WrittenBy::Compaction),
-        Some(MatchStrength::Strong)
-    );
+    let kept = Match::Kept;
+    check(&probes, "- no Friday deploys", &[(0, kept)]);
+    assert_eq!(kept.strength(WrittenBy::Session), None);
+    let strong = Some(MatchStrength::Strong);
+    assert_eq!(kept.strength(WrittenBy::Compaction), strong);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //!
 //! Chinese, Japanese and Korean are cut into pairs of characters, see [`crate::script`].
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::collections::BTreeSet;
 
+use super::rules;
 use crate::probe::holds;
 use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
 
@@ -16,41 +16,6 @@ const STOP_WORDS: &str = "\
     a after always an and any are as at be before by do dont every for from i in is it just \
     let me my never not of on or that the them this to use when with you your";
 
-/// Words that turn the meaning of what follows them.
-const NEGATIONS: &str = "\
-    arent cannot cant couldnt doesnt dont except isnt mustnt neednt neither never no nobody nor not \
-    nothing shouldnt wont wouldnt";
-
-/// Verbs that forbid what they govern.
-const BANS: &str = "\
-    avoid avoided avoiding avoids ban banned banning bans disallow disallowed disallowing disallows \
-    forbade forbid forbidden forbidding forbids prohibit prohibited prohibiting prohibition \
-    prohibits refrain refraining refrains stop";
-
-/// Words that leave something as it is or out, wherever they stand in a sentence.
-const SPARING: &str = "\
-    alone exclude excluded excludes excluding frozen ignore immutable intact omit readonly \
-    sacrosanct skip unchanged unedited unmodified untouchable untouched";
-
-/// Pairs of words that do one or the other; of some the first alone would, and the pair does not:
-/// more is meant.
-const CUE_PAIRS: &[(&str, &str, Option<Cues>)] = &[
-    ("hands", "off", Some(Cues::Sparing)),
-    ("instead", "of", Some(Cues::Negation)),
-    ("not", "just", None),
-    ("not", "merely", None),
-    ("not", "only", None),
-    ("off", "limits", Some(Cues::Sparing)),
-    ("rather", "than", Some(Cues::Negation)),
-];
-
-/// Words that end what a negation governs: they turn it, "don't forget to run it", or begin another
-/// clause, "don't push until it has run".
-const ENDS: &str = "\
-    because before but fail failed failing fails forget forgets forgetting forgot forgotten \
-    hesitate hesitated hesitates hesitating if miss missed misses missing neglect neglected \
-    neglecting neglects omits omitted omitting skipped skipping skips till unless until when while";
-
 /// Chinese characters that negate, as the first of a pair. Japanese and Korean negate at the end of
 /// a sentence, behind the words they govern: there, no meaning is taken for turned.
 const NEGATING: &[char] = &['不', '勿', '未', '没', '無', '禁', '莫', '别'];
@@ -61,32 +26,12 @@ const NO_NEGATIONS: &[&str] = &[
     "無線",
 ];
 
-/// The words of the lists, each with its effect.
-static CUES: LazyLock<BTreeMap<&str, Cues>> = LazyLock::new(|| {
-    let lists = [
-        (NEGATIONS, Cues::Negation),
-        (BANS, Cues::Ban),
-        (SPARING, Cues::Sparing),
-    ];
-    let words = lists
-        .into_iter()
-        .flat_map(|(list, kind)| list.split_whitespace().map(move |word| (word, kind)));
-    words.chain([("without", Cues::Without)]).collect()
-});
-
 /// Whether the word turns the meaning of what follows it.
 pub(super) fn is_negation(word: &str) -> bool {
     if word.is_ascii() {
-        return CUES.get(word).is_some_and(|kind| *kind != Cues::Sparing);
+        return rules::forbids(word);
     }
     word.starts_with(NEGATING) && !NO_NEGATIONS.contains(&word)
-}
-
-/// All words that are cues, the first of a pair that is one, or the end of one.
-pub(super) fn cue_words() -> impl Iterator<Item = &'static str> {
-    let pairs = CUE_PAIRS.iter().map(|(first, _, _)| *first);
-    let ends = ENDS.split_whitespace();
-    CUES.keys().copied().chain(pairs).chain(ends)
 }
 
 /// The place of a word.
@@ -100,78 +45,6 @@ pub(super) struct Position {
     pub(super) clause: usize,
     /// The byte at which it starts.
     pub(super) start: usize,
-}
-
-/// The effect of a cue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cues {
-    /// It negates the word that follows.
-    Negation,
-    /// The same, and a negation with nothing else before it is a second one.
-    Without,
-    /// It forbids the word that follows.
-    Ban,
-    /// It leaves out what its sentence speaks of.
-    Sparing,
-}
-
-/// A word that turns a meaning.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Cue {
-    pub(super) at: Position,
-    pub(super) kind: Cues,
-    /// Whether no other cue is before it in its clause.
-    pub(super) is_first: bool,
-    /// The last word that it can govern.
-    pub(super) last: usize,
-}
-
-/// The cues of a text, collected word by word.
-#[derive(Debug, Default)]
-pub(super) struct CueReader {
-    pub(super) found: Vec<Cue>,
-    /// The first words of pairs, and which word would end them.
-    half: Option<(&'static str, usize)>,
-}
-
-impl CueReader {
-    /// Whether the next word matters, whichever it is.
-    pub(super) fn is_open(&self) -> bool {
-        self.half.is_some()
-    }
-
-    pub(super) fn read(&mut self, word: &str, at: Position) {
-        let half = self.half.take().filter(|(_, next)| *next == at.word);
-        let pairs = CUE_PAIRS.iter();
-        let pair = half.and_then(|(first, _)| {
-            let mut pairs = pairs.clone();
-            pairs.find(|pair| (pair.0, pair.1) == (first, word))
-        });
-        if pair.is_some_and(|(_, _, kind)| kind.is_none()) {
-            self.found.pop();
-            return;
-        }
-        let kind = pair.and_then(|(_, _, kind)| *kind);
-        let kind = kind.or_else(|| CUES.get(word).copied());
-        let kind = kind.or_else(|| is_negation(word).then_some(Cues::Negation));
-        let open = self.found.last_mut().filter(|cue| cue.last == usize::MAX);
-        if let Some(cue) = open.filter(|_| kind.is_some() || holds(ENDS, word)) {
-            cue.last = at.word;
-        }
-        if let Some(kind) = kind {
-            let last = self.found.last();
-            let is_first = last.is_none_or(|cue| cue.at.clause != at.clause);
-            self.found.push(Cue {
-                at,
-                kind,
-                is_first,
-                last: usize::MAX,
-            });
-        }
-        let mut firsts = pairs.map(|(first, _, _)| *first);
-        let first = firsts.find(|first| *first == word);
-        self.half = first.map(|first| (first, at.word + 1));
-    }
 }
 
 /// Calls `each` with every word of `text`: lower-cased, apostrophes dropped (`don't` is `dont`).
@@ -285,6 +158,20 @@ pub(super) fn content_words(text: &str) -> Vec<String> {
     let content = all.iter().filter(|word| !holds(STOP_WORDS, word));
     let content: Vec<String> = content.cloned().collect();
     if content.is_empty() { all } else { content }
+}
+
+/// The share of the content words of `statement` that occur anywhere in `text`.
+///
+/// `|words(statement) ∩ words(text)| / |words(statement)|` over distinct lower-case words without stop words: COMPINT's
+/// measure. It is only meaningful where `text` is a summary or an answer; a long text holds the words of any rule
+/// somewhere.
+pub fn content_word_recall(statement: &str, text: &str) -> f64 {
+    let wanted = content_words(statement);
+    let mut found = BTreeSet::new();
+    each_word(text, |word, _| {
+        found.extend(wanted.iter().position(|known| known == word));
+    });
+    found.len() as f64 / wanted.len().max(1) as f64
 }
 
 #[cfg(test)]

@@ -159,7 +159,9 @@ type Position = (Option<usize>, (usize, usize));
 struct Occurrences {
     /// The last position.
     strong: [Option<Position>; 6],
-    weak: [bool; 6],
+    /// Where something else is said, behind all that is strong.
+    changed: [bool; 6],
+    unsure: [bool; 6],
 }
 
 impl Occurrences {
@@ -167,8 +169,14 @@ impl Occurrences {
         match strength {
             MatchStrength::Strong => {
                 self.strong[place] = self.strong[place].max(Some(position));
+                self.changed = [false; 6];
             }
-            MatchStrength::Weak => self.weak[place] = true,
+            // What a prompt says later counts.
+            MatchStrength::Changed => {
+                self.strong = [None; 6];
+                self.changed[place] = true;
+            }
+            MatchStrength::Unsure => self.unsure[place] = true,
         }
     }
 
@@ -272,14 +280,17 @@ impl SurvivalObserver {
         let lost = lost.filter_map(|(slot, _)| self.lost.get(slot));
         let found: Vec<&Occurrences> = found.iter().collect();
         let lost_at = lost.max_by_key(|lost| lost.call).cloned();
-        let weak = ALL
-            .into_iter()
-            .find(|place| found.iter().any(|it| it.weak[*place]));
+        let first = |of: fn(&Occurrences) -> &[bool; 6]| {
+            let mut places = ALL.into_iter();
+            places.find(|place| found.iter().any(|it| of(it)[*place]))
+        };
+        let (changed, unsure) = (first(|it| &it.changed), first(|it| &it.unsure));
+        let weak = changed.or(unsure);
         if let Some(last) = self.last(item.probe, before, prompt, &ALL) {
             let compacted = is_compacted.then(|| self.last(item.probe, before, prompt, &COMPACTED));
             return SurvivalRecord {
                 fate: match (last.fate, weak) {
-                    (Fate::Lost, Some(_)) => Fate::Unbound,
+                    (Fate::Lost, Some(_)) => Fate::Unsure,
                     (fate, _) => fate,
                 },
                 score: last.score,
@@ -290,8 +301,9 @@ impl SurvivalObserver {
         }
         // A decoy is there as soon as its value is: its key may well be another's.
         let any = probe.kind() == ProbeKind::Decoy;
-        let holds =
-            |it: &Occurrences, place: usize| it.strong[place].is_some() || (any && it.weak[place]);
+        let holds = |it: &Occurrences, place: usize| {
+            it.strong[place].is_some() || (any && it.unsure[place])
+        };
         let share = |found: &[&Occurrences], places: &[usize]| {
             let is_there = |it: &&&Occurrences| places.iter().any(|at| holds(it, *at));
             let there = found.iter().filter(is_there).count();
@@ -311,12 +323,12 @@ impl SurvivalObserver {
         let strong = ALL
             .into_iter()
             .find(|place| found.iter().any(|it| holds(it, *place)));
-        let fate = match (probe.kind(), weak) {
-            _ if score >= 1.0 => Fate::Survived,
-            _ if score > 0.0 => Fate::Partial,
-            (_, None) => Fate::Lost,
-            (ProbeKind::Constraint, _) => Fate::Distorted,
-            _ => Fate::Unbound,
+        let fate = match () {
+            () if score >= 1.0 => Fate::Kept,
+            () if score > 0.0 => Fate::Partial,
+            () if changed.is_some() => Fate::Changed,
+            () if unsure.is_some() => Fate::Unsure,
+            () => Fate::Lost,
         };
         SurvivalRecord {
             fate,

@@ -214,7 +214,7 @@ fn evidence(page: &str, column: usize) -> Vec<String> {
 #[test]
 fn lost_facts_come_first_and_a_decoy_is_never_lost() {
     let lost = |probe: &mut ProbeRecord| probe.survival.fate = Fate::Lost;
-    let kept = |probe: &mut ProbeRecord| probe.survival.fate = Fate::Survived;
+    let kept = |probe: &mut ProbeRecord| probe.survival.fate = Fate::Kept;
     let decoy = |probe: &mut ProbeRecord| probe.kind = ProbeKind::Decoy;
     let changes: [&[fn(&mut ProbeRecord)]; 4] = [&[lost, decoy], &[kept], &[lost], &[kept, decoy]];
     let page = page_of(|cell| {

@@ -24,13 +24,13 @@ pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
         .map_or((None, &[][..]), |(it, rest)| (*it, rest));
     let older = older.iter().copied().flatten().max();
     let (fate, place) = match (newest, older) {
-        (Some(new), Some(old)) if old.0 > new.0 => (Fate::Stale, Some(old.1)),
-        (Some(new), Some(old)) if old.0 == new.0 => (Fate::Ambiguous, Some(new.1)),
-        (Some(new), _) => (Fate::Survived, Some(new.1)),
-        (None, Some(old)) => (Fate::Stale, Some(old.1)),
+        (Some(new), Some(old)) if old.0 > new.0 => (Fate::Changed, Some(old.1)),
+        (Some(new), Some(old)) if old.0 == new.0 => (Fate::Unsure, Some(new.1)),
+        (Some(new), _) => (Fate::Kept, Some(new.1)),
+        (None, Some(old)) => (Fate::Changed, Some(old.1)),
         (None, None) => (Fate::Lost, None),
     };
-    let score = if fate == Fate::Survived { 1.0 } else { 0.0 };
+    let score = if fate == Fate::Kept { 1.0 } else { 0.0 };
     OrderFate { fate, score, place }
 }
 
@@ -42,9 +42,9 @@ pub(super) fn sequence(ranks: &[Option<Rank>]) -> OrderFate {
     let (balance, score) = kendall(&positions, ranks.len());
     let fate = match present.len() {
         0 => Fate::Lost,
-        whole if whole == ranks.len() && score >= 1.0 => Fate::Survived,
+        whole if whole == ranks.len() && score >= 1.0 => Fate::Kept,
         1 => Fate::Partial,
-        _ if balance <= 0 => Fate::Distorted,
+        _ if balance <= 0 => Fate::Changed,
         _ => Fate::Partial,
     };
     let place = present.iter().map(|rank| rank.1).min();
@@ -71,9 +71,9 @@ pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) 
     let score = 2.0 * kept as f64 / (wanted + kept + outdated).max(1) as f64;
     let fate = match (kept, outdated) {
         (0, 0) => Fate::Lost,
-        (0, _) => Fate::Stale,
-        (kept, 0) if kept == wanted => Fate::Survived,
-        (kept, _) if kept == wanted => Fate::Stale,
+        (0, _) => Fate::Changed,
+        (kept, 0) if kept == wanted => Fate::Kept,
+        (kept, _) if kept == wanted => Fate::Changed,
         _ => Fate::Partial,
     };
     OrderFate { fate, score, place }

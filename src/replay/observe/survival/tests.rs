@@ -240,7 +240,7 @@ fn everything_survives_in_the_full_history_and_nothing_in_an_empty_one() {
             let (fate, score) = if is_decoy {
                 (Fate::Lost, 0.0)
             } else {
-                (Fate::Survived, 1.0)
+                (Fate::Kept, 1.0)
             };
             assert_eq!((survived.fate, survived.score), (fate, score), "{item:?}");
             assert_eq!(survived.compacted_score, None, "{item:?}");
@@ -269,14 +269,14 @@ fn a_loss_names_the_patch_that_caused_it() {
         reason: "old".into(),
         seen_by_summariser: None,
     });
-    assert_eq!(results[0].fate, Fate::Unbound);
+    assert_eq!(results[0].fate, Fate::Unsure);
     assert_eq!(results[0].place, Some(PlaceInPrompt::Derived));
     assert_eq!(results[0].compacted_score, Some(0.0));
     assert_eq!(results[0].lost_at, lost_at);
-    assert_eq!(results[1].fate, Fate::Survived);
+    assert_eq!(results[1].fate, Fate::Kept);
     assert_eq!(results[1].compacted_score, Some(1.0));
     assert_eq!(results[1].lost_at, None);
-    assert_eq!(results[2].fate, Fate::Survived);
+    assert_eq!(results[2].fate, Fate::Kept);
     assert_eq!(results[2].compacted_score, None);
 
     let edit = Edit::EditBlock {
@@ -288,7 +288,7 @@ fn a_loss_names_the_patch_that_caused_it() {
     cell.patch(3, vec![edit]);
     cell.call(3);
     let results = cell.results(3);
-    assert_eq!(results[0].fate, Fate::Survived, "it came back");
+    assert_eq!(results[0].fate, Fate::Kept, "it came back");
     assert_eq!(results[0].place, Some(PlaceInPrompt::Edited));
     assert_eq!(results[0].lost_at, None);
     assert_eq!(results[2].fate, Fate::Partial);
@@ -312,36 +312,37 @@ fn check_last(entries: std::ops::Range<usize>, text: &str, key: (Fate, f64), pla
 
 #[test]
 fn the_newest_value_has_survived_where_no_older_one_stands_after_it() {
-    use Fate::{Ambiguous, Lost, Stale, Survived, Unbound};
-    let whole = (Survived, 1.0);
+    use Fate::{Changed, Kept, Lost, Unsure};
+    let whole = (Kept, 1.0);
     let gone = (Lost, 0.0);
     check_last(0..1, "nothing", whole, whole);
     check_last(0..5, "signing key k-222; left: ship it", whole, whole);
-    check_last(0..5, "signing key k-111", (Stale, 0.0), gone);
-    check_last(0..5, "signing key: k-111, k-222", (Ambiguous, 0.0), gone);
+    check_last(0..5, "signing key k-111", (Changed, 0.0), gone);
+    check_last(0..5, "signing key: k-111, k-222", (Unsure, 0.0), gone);
     check_last(0..5, "signing key: k-111 -> k-222", whole, gone);
-    check_last(0..5, "one of them is k-222", (Unbound, 0.0), gone);
+    check_last(0..5, "one of them is k-222", (Unsure, 0.0), gone);
     // An older value behind the newest is the last word.
-    check_last(4..5, "signing key: k-111", (Stale, 0.0), (Stale, 2.0 / 3.0));
-    check_last(2..5, "left: ship it", (Stale, 0.0), whole);
-    check_last(0..5, "left: ship it, wire it", gone, (Stale, 2.0 / 3.0));
-    check_last(0..5, "left: wire it", gone, (Stale, 0.0));
+    check_last(
+        4..5,
+        "signing key: k-111",
+        (Changed, 0.0),
+        (Changed, 2.0 / 3.0),
+    );
+    check_last(2..5, "left: ship it", (Changed, 0.0), whole);
+    check_last(0..5, "left: ship it, wire it", gone, (Changed, 2.0 / 3.0));
+    check_last(0..5, "left: wire it", gone, (Changed, 0.0));
     check_last(0..5, "completed: ship it, wire it", gone, gone);
 }
 
 #[test]
 fn the_lines_of_a_summary_tell_an_order_and_the_last_request() {
-    use Fate::{Distorted, Lost, Partial, Survived};
+    use Fate::{Changed, Kept, Lost, Partial};
     let third = 1.0 / 3.0;
     for (text, order, ask) in [
-        (
-            "writing: src/a.rs, k-222, looks good",
-            (Survived, 1.0),
-            Lost,
-        ),
+        ("writing: src/a.rs, k-222, looks good", (Kept, 1.0), Lost),
         (
             "writing:\nlooks good\nk-222\nsrc/a.rs",
-            (Distorted, 0.0),
+            (Changed, 0.0),
             Lost,
         ),
         (
@@ -352,10 +353,10 @@ fn the_lines_of_a_summary_tell_an_order_and_the_last_request() {
         (
             "writing: src/a.rs, looks good. Then: go on",
             (Partial, third),
-            Survived,
+            Kept,
         ),
         ("writing: k-222", (Partial, 0.0), Lost),
-        ("src/a.rs", (Fate::Unbound, 0.0), Lost),
+        ("src/a.rs", (Fate::Unsure, 0.0), Lost),
         ("nothing", (Lost, 0.0), Lost),
     ] {
         let mut cell = Cell::new();
@@ -389,7 +390,7 @@ fn only_revisions_before_the_question_count() {
         let mut items = due.iter().zip(results);
         let asked = items.find(|(item, _)| plan.probes[item.probe].id == "key");
         let (item, result) = asked.unwrap();
-        assert_eq!(result.fate, Fate::Survived, "{call}");
+        assert_eq!(result.fate, Fate::Kept, "{call}");
         let fact = &plan.probes[item.probe].fact;
         let before = cell.session.calls()[call];
         assert_eq!(fact.current(before).pop(), Some(newest), "{call}");

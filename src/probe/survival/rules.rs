@@ -1,0 +1,617 @@
+//! Rules that the user set: whether a sentence still says one, by its anchors and its force.
+//!
+//! A rule has a *key* (what it is about), *anchors* (numbers, ids, paths, names: exact by nature) and a *force* (it
+//! forbids, limits or demands). A sentence that has half of the key's words speaks of the rule: with all anchors and a
+//! word of the same force it keeps it; with another value, a weaker word or a revoking one it changes it; else it is not
+//! known. The later sentence decides. Nothing is guessed, and the words are data: `force.toml`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use super::Match;
+use super::words::each_word;
+use crate::script::is_unspaced;
+
+/// Words are alike where so many letters, and so many tenths of the longer one, begin the same: `delete`, `deleting`.
+const ALIKE_LETTERS: usize = 4;
+const ALIKE_TENTHS: usize = 6;
+
+/// Content words of a rule that are looked at.
+const MOST_WORDS: usize = 64;
+
+/// Bytes of a sentence that are looked at: a minified file is one line of megabytes.
+const LONGEST: usize = 2_048;
+
+/// Words between a negation and what it denies: `never really acceptable`.
+const DENIED_WITHIN: usize = 2;
+
+/// Characters that join the parts of an id, a path or a number.
+const JOINING: &[char] = &[
+    '-', '_', '.', '/', '\\', ':', ',', '@', '#', '\'', '\u{2019}',
+];
+
+/// What a word says about the force of a sentence: the lists of `force.toml`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Forbid,
+    Limit,
+    Demand,
+    Compare,
+    Modal,
+    Weak,
+    Revoke,
+}
+
+/// The classes that a rule itself may have, and a sentence that keeps it must have.
+const FORCES: [Class; 3] = [Class::Forbid, Class::Limit, Class::Demand];
+
+#[derive(Debug, Default)]
+struct Lists {
+    stop: HashSet<String>,
+    units: HashSet<String>,
+    /// By their first word, the cues and their other words.
+    cues: HashMap<String, Vec<(Class, Vec<String>)>>,
+    /// Cues in scripts without spaces, which are found inside a sentence.
+    unspaced: Vec<(Class, String)>,
+}
+
+static LISTS: LazyLock<Lists> = LazyLock::new(|| {
+    let table: BTreeMap<String, String> =
+        toml::from_str(include_str!("force.toml")).unwrap_or_default();
+    let words = |name: &str| table.get(name).map_or("", |text| text).split_whitespace();
+    let mut lists = Lists {
+        stop: words("stop").map(str::to_owned).collect(),
+        units: words("units").map(str::to_owned).collect(),
+        ..Lists::default()
+    };
+    for (name, class) in [
+        ("forbid", Class::Forbid),
+        ("limit", Class::Limit),
+        ("demand", Class::Demand),
+        ("compare", Class::Compare),
+        ("modal", Class::Modal),
+        ("weak", Class::Weak),
+        ("revoke", Class::Revoke),
+    ] {
+        for entry in words(name) {
+            if entry.chars().all(is_unspaced) {
+                lists.unspaced.push((class, entry.to_owned()));
+                continue;
+            }
+            let mut parts = entry.split('_').map(str::to_owned);
+            let first = parts.next().unwrap_or_default();
+            let cues = lists.cues.entry(first).or_default();
+            cues.push((class, parts.collect()));
+        }
+    }
+    lists
+});
+
+/// Whether the word alone forbids what follows it.
+pub(super) fn forbids(word: &str) -> bool {
+    let cues = LISTS.cues.get(word).into_iter().flatten();
+    let mut alone = cues.filter(|(_, rest)| rest.is_empty());
+    alone.any(|(class, _)| *class == Class::Forbid)
+}
+
+/// A word of force in a sentence.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Cue {
+    class: Class,
+    text: String,
+    /// The number of words before it.
+    at: usize,
+}
+
+/// Something that must stand as it is.
+#[derive(Debug, Clone, PartialEq)]
+struct Anchor {
+    kind: AnchorKind,
+    /// Lower-cased, a number without the commas of its thousands.
+    text: String,
+    /// Of a number in thousands (`1k`) or percent, its value.
+    scaled: Option<f64>,
+    unit: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AnchorKind {
+    Number,
+    Id,
+    Name,
+}
+
+/// A sentence, or a part of a rule, read.
+#[derive(Debug)]
+struct Sentence {
+    words: Vec<String>,
+    cues: Vec<Cue>,
+    anchors: Vec<Anchor>,
+}
+
+/// A sentence of a rule.
+#[derive(Debug)]
+struct Part {
+    sentence: Sentence,
+    /// The words that say what it is about, without those of force and without anchors.
+    content: Vec<String>,
+    /// Words whose half makes a sentence speak of it: those of the key, else the content.
+    key: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    /// The whole rule, and behind it its sentences, where it has several.
+    parts: Vec<Part>,
+}
+
+/// The rules of a session, searched together.
+#[derive(Debug)]
+pub(super) struct Rules {
+    rules: Vec<Rule>,
+    /// By the letters that words which are alike have in common: rule, part and word of the key.
+    by_letters: HashMap<String, Vec<(usize, usize, usize)>>,
+    /// For each first byte, whether a word that matters begins so.
+    first: [bool; 256],
+}
+
+/// How a text holds a rule, and where the sentence that decides begins.
+pub(super) type RuleMatch = (Match, usize);
+
+impl Rules {
+    /// Rules with their keys.
+    pub(super) fn new<'a>(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut rules = Self {
+            rules: Vec::new(),
+            by_letters: HashMap::new(),
+            first: [false; 256],
+        };
+        for (statement, key) in given {
+            let rule = Rule::new(statement, key);
+            let index = rules.rules.len();
+            for (part, own) in rule.parts.iter().enumerate() {
+                let anchors = own.sentence.anchors.iter().map(|anchor| &anchor.text);
+                let words = own.key.iter().map(|word| (word, true));
+                for (at, (word, _)) in words.chain(anchors.map(|text| (text, false))).enumerate() {
+                    rules.note(word, (index, part, at));
+                }
+            }
+            rules.rules.push(rule);
+        }
+        rules
+    }
+
+    fn note(&mut self, word: &str, place: (usize, usize, usize)) {
+        let mut first = None;
+        each_word(word, |word, _| {
+            first = first.take().or_else(|| Some(word.to_owned()))
+        });
+        let Some(first) = first else { return };
+        self.first[usize::from(first.as_bytes()[0])] = true;
+        let places = self
+            .by_letters
+            .entry(letters(&first).to_owned())
+            .or_default();
+        places.push(place);
+    }
+
+    /// How `text` holds each rule.
+    pub(super) fn find(&self, text: &str) -> Vec<Option<RuleMatch>> {
+        if self.rules.is_empty() {
+            return Vec::new();
+        }
+        let mut found: Vec<Vec<Option<RuleMatch>>> = self
+            .rules
+            .iter()
+            .map(|rule| vec![None; rule.parts.len()])
+            .collect();
+        let mut hits: BTreeMap<(usize, usize), BTreeSet<usize>> = BTreeMap::new();
+        let mut sentence: (usize, Range<usize>) = (0, 0..0);
+        each_word(text, |word, at| {
+            if at.sentence != sentence.0 {
+                self.close(text, &sentence.1, &mut hits, &mut found);
+                sentence = (at.sentence, at.start..at.start);
+            }
+            sentence.1.end = at.start + word.len();
+            if !self.first[usize::from(word.as_bytes()[0])] {
+                return;
+            }
+            let places = self.by_letters.get(letters(word));
+            for (rule, part, index) in places.into_iter().flatten() {
+                let own = &self.rules[*rule].parts[*part];
+                if own
+                    .key
+                    .get(*index)
+                    .is_none_or(|known| is_alike(known, word))
+                {
+                    hits.entry((*rule, *part)).or_default().insert(*index);
+                }
+            }
+        });
+        self.close(text, &sentence.1, &mut hits, &mut found);
+        self.rules
+            .iter()
+            .zip(found)
+            .map(|(rule, parts)| rule.outcome(&parts))
+            .collect()
+    }
+
+    /// Judges a sentence by the parts of rules that it may speak of.
+    fn close(
+        &self,
+        text: &str,
+        place: &Range<usize>,
+        hits: &mut BTreeMap<(usize, usize), BTreeSet<usize>>,
+        found: &mut [Vec<Option<RuleMatch>>],
+    ) {
+        let mut read = None;
+        for ((rule, part), words) in std::mem::take(hits) {
+            let own = &self.rules[rule].parts[part];
+            let of_key = words.iter().filter(|index| **index < own.key.len()).count();
+            let has_anchor = words.len() > of_key;
+            if 2 * of_key < own.key.len() && !(has_anchor && of_key > 0) {
+                continue;
+            }
+            let sentence = read.get_or_insert_with(|| {
+                let end = text.floor_char_boundary((place.start + LONGEST).min(place.end));
+                // A sign behind the last word belongs to it: `5 %`.
+                let end = text[end..]
+                    .find(char::is_alphanumeric)
+                    .map_or(text.len(), |more| end + more);
+                Sentence::read(&text[place.start..end.max(place.start)])
+            });
+            let known = &mut found[rule][part];
+            match own.judge(sentence, 2 * of_key >= own.key.len()) {
+                Some(Match::Unsure) if known.is_some() => {}
+                Some(this) => *known = Some((this, place.start)),
+                None => {}
+            }
+        }
+    }
+}
+
+impl Rule {
+    fn new(statement: &str, key: &str) -> Self {
+        let mut parts = vec![Part::new(statement, key)];
+        let ends = |c: char| matches!(c, '.' | '!' | '?' | '。' | '！' | '？');
+        let mut from = 0;
+        let mut sentences = Vec::new();
+        for (at, c) in statement.char_indices().filter(|(_, c)| ends(*c)) {
+            let end = at + c.len_utf8();
+            let is_over = statement[end..]
+                .chars()
+                .next()
+                .is_none_or(|next| next.is_whitespace() || !c.is_ascii());
+            if is_over {
+                sentences.push(&statement[from..end]);
+                from = end;
+            }
+        }
+        sentences.push(&statement[from..]);
+        sentences.retain(|text| text.chars().any(char::is_alphanumeric));
+        if sentences.len() > 1 {
+            parts.extend(sentences.into_iter().map(|text| Part::new(text, key)));
+        }
+        Self { parts }
+    }
+
+    /// What the whole rule, or all of its sentences, came to.
+    fn outcome(&self, found: &[Option<RuleMatch>]) -> Option<RuleMatch> {
+        let (whole, parts) = found.split_first()?;
+        if parts.is_empty() || whole.is_some_and(|(found, _)| found >= Match::Kept) {
+            return *whole;
+        }
+        let changed = parts
+            .iter()
+            .flatten()
+            .find(|(found, _)| *found == Match::Changed);
+        if let Some(changed) = changed {
+            return Some(*changed);
+        }
+        let last = parts.iter().flatten().max_by_key(|(_, at)| *at);
+        if parts
+            .iter()
+            .flatten()
+            .filter(|(found, _)| *found >= Match::Kept)
+            .count()
+            == parts.len()
+        {
+            return last.copied();
+        }
+        last.map(|(_, at)| (Match::Unsure, *at)).or(*whole)
+    }
+}
+
+impl Part {
+    fn new(statement: &str, key: &str) -> Self {
+        let sentence = Sentence::read(statement);
+        let of = |text: &str| {
+            let read = Sentence::read(text);
+            let mut words: Vec<String> = Vec::new();
+            for (at, word) in read.words.iter().enumerate() {
+                let is_cue = read.cues.iter().any(|cue| cue.at == at);
+                let is_anchor = word.chars().any(|c| c.is_ascii_digit())
+                    || sentence
+                        .anchors
+                        .iter()
+                        .any(|anchor| parts_of(&anchor.text).contains(word));
+                if !is_cue && !is_anchor && !LISTS.stop.contains(word) && !words.contains(word) {
+                    words.push(word.clone());
+                }
+            }
+            words.truncate(MOST_WORDS);
+            words
+        };
+        let content = of(statement);
+        let key = Some(of(key)).filter(|key| !key.is_empty());
+        Self {
+            key: key.unwrap_or_else(|| content.clone()),
+            sentence,
+            content,
+        }
+    }
+
+    /// What a sentence that has words of the key makes of the rule.
+    fn judge(&self, sentence: &Sentence, is_topical: bool) -> Option<Match> {
+        if sentence.holds(&self.sentence.words) {
+            return Some(Match::Stated);
+        }
+        let own = &self.sentence;
+        let is_new = |cue: &&Cue| !own.cues.iter().any(|known| known.text == cue.text);
+        let new = |class: Class| {
+            sentence
+                .cues
+                .iter()
+                .filter(is_new)
+                .filter(move |cue| cue.class == class)
+        };
+        let has = |class: Class| sentence.cues.iter().any(|cue| cue.class == class);
+        let asks = |class: Class| own.cues.iter().any(|cue| cue.class == class);
+        let both = |class: Class| asks(class) && has(class);
+        let is_limited = has(Class::Limit) || both(Class::Forbid) || both(Class::Compare);
+        let is_revoked = new(Class::Revoke).any(|cue| {
+            let is_allowance = cue.text.ends_with("allowed");
+            !sentence.denies(cue.at) && !(is_allowance && (has(Class::Limit) || has(Class::Forbid)))
+        });
+        let is_loosened = new(Class::Modal).next().is_some() && !is_limited;
+        let is_opposite =
+            new(Class::Forbid).next().is_some() && !asks(Class::Forbid) && !has(Class::Limit);
+        let missing: Vec<&Anchor> = own
+            .anchors
+            .iter()
+            .filter(|anchor| !sentence.has(anchor))
+            .collect();
+        let is_other = missing.iter().any(|anchor| {
+            let mut others = sentence
+                .anchors
+                .iter()
+                .filter(|it| !own.anchors.contains(it));
+            others.any(|other| other.kind == anchor.kind)
+        });
+        if is_other || is_revoked || is_loosened || is_opposite || new(Class::Weak).next().is_some()
+        {
+            return Some(Match::Changed);
+        }
+        let is_forceful = !FORCES.into_iter().any(asks) || FORCES.into_iter().any(has);
+        let said = self
+            .content
+            .iter()
+            .filter(|word| sentence.words.iter().any(|it| is_alike(word, it)));
+        let said = said.count();
+        let (is_said, is_all) = (
+            !own.anchors.is_empty() || 2 * said >= self.content.len(),
+            said == self.content.len(),
+        );
+        if is_topical && missing.is_empty() && is_forceful && is_said {
+            return Some(Match::Kept);
+        }
+        // All is there but what is exact and what is strong.
+        if is_all && !missing.is_empty() && !is_forceful {
+            return Some(Match::Changed);
+        }
+        Some(Match::Unsure)
+    }
+}
+
+impl Sentence {
+    fn read(text: &str) -> Self {
+        let mut words: Vec<String> = Vec::new();
+        each_word(text, |word, _| words.push(word.to_owned()));
+        let mut cues = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            for (class, rest) in LISTS.cues.get(word).into_iter().flatten() {
+                if words[at + 1..].starts_with(rest) {
+                    let text = [std::slice::from_ref(word), rest].concat().join("_");
+                    cues.push(Cue {
+                        class: *class,
+                        text,
+                        at,
+                    });
+                }
+            }
+        }
+        for (class, entry) in &LISTS.unspaced {
+            if text.contains(entry) {
+                cues.push(Cue {
+                    class: *class,
+                    text: entry.clone(),
+                    at: usize::MAX,
+                });
+            }
+        }
+        Self {
+            words,
+            cues,
+            anchors: anchors(text),
+        }
+    }
+
+    /// Whether these words stand in it, in a row.
+    fn holds(&self, words: &[String]) -> bool {
+        !words.is_empty() && self.words.windows(words.len()).any(|own| own == words)
+    }
+
+    fn has(&self, anchor: &Anchor) -> bool {
+        self.anchors.iter().any(|own| own.is_same(anchor))
+            || (anchor.kind != AnchorKind::Number && self.holds(&parts_of(&anchor.text)))
+    }
+
+    /// Whether a negation stands right before the word at this place.
+    fn denies(&self, at: usize) -> bool {
+        let before = at.saturating_sub(DENIED_WITHIN)..at;
+        let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Forbid);
+        negations.any(|cue| before.contains(&cue.at))
+    }
+}
+
+impl Anchor {
+    fn is_same(&self, other: &Self) -> bool {
+        let is_value = self.text == other.text
+            || match (self.value(), other.value()) {
+                (Some(own), Some(others)) => {
+                    (self.scaled.is_some() || other.scaled.is_some()) && (own - others).abs() < 1e-9
+                }
+                _ => false,
+            };
+        let units = self.unit.as_ref().zip(other.unit.as_ref());
+        is_value
+            && units.is_none_or(|(own, others)| {
+                own == others || own.trim_end_matches('s') == others.trim_end_matches('s')
+            })
+    }
+
+    fn value(&self) -> Option<f64> {
+        self.scaled.or_else(|| self.text.parse().ok())
+    }
+}
+
+/// The words of an anchor, as a text has them.
+fn parts_of(anchor: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    each_word(anchor, |word, _| parts.push(word.to_owned()));
+    parts
+}
+
+/// The numbers, ids, paths and names of a text.
+fn anchors(text: &str) -> Vec<Anchor> {
+    let tokens = tokens(text);
+    let is_shouted = !text.chars().any(char::is_lowercase);
+    let mut found = Vec::new();
+    for (at, range) in tokens.iter().enumerate() {
+        let token = &text[range.clone()];
+        let before = text[..range.start].trim_end();
+        let lower: String = token
+            .chars()
+            .flat_map(char::to_lowercase)
+            .map(plain_digit)
+            .collect();
+        let has_digit = lower.contains(|c: char| c.is_ascii_digit());
+        let touches = |c: Option<char>| matches!(c, Some('/' | '\\'));
+        let is_path = touches(text[range.end..].chars().next())
+            || touches(text[..range.start].chars().next_back());
+        let is_joined = lower.contains(['_', '/', '\\', '@', '#'])
+            || lower
+                .match_indices('.')
+                .any(|(dot, _)| lower[dot + 1..].starts_with(char::is_alphabetic));
+        let begins = before.is_empty() || before.ends_with(['.', '!', '?', ':', '。']);
+        let is_name = token.starts_with(char::is_uppercase)
+            && token.chars().nth(1).is_some()
+            && !begins
+            && !is_shouted;
+        let sign = text[range.end..].trim_start().chars().next();
+        if has_digit && let Some(mut number) = number(&lower) {
+            if sign == Some('%') {
+                number.scaled = number.value().map(|value| value / 100.0);
+            } else if number.unit.is_none() {
+                let next = tokens
+                    .get(at + 1)
+                    .map(|range| text[range.clone()].to_lowercase());
+                number.unit = next.filter(|word| LISTS.units.contains(word));
+            }
+            found.push(number);
+        } else if has_digit || is_joined || is_path {
+            found.push(Anchor {
+                kind: AnchorKind::Id,
+                text: lower,
+                scaled: None,
+                unit: None,
+            });
+        } else if is_name {
+            found.push(Anchor {
+                kind: AnchorKind::Name,
+                text: lower,
+                scaled: None,
+                unit: None,
+            });
+        }
+    }
+    found
+}
+
+/// `1,500`, `5000`, `1.10`, `5mb`, `1k`; `None` of an id that begins with digits.
+fn number(text: &str) -> Option<Anchor> {
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',')));
+    let (digits, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
+        && unit.len() <= 3
+        && unit.chars().all(|c| c.is_ascii_alphabetic());
+    let text = digits.replace(',', "");
+    let thousand = (unit == "k").then(|| text.parse().ok().map(|value: f64| value * 1_000.0));
+    let is_unit = !unit.is_empty() && unit != "k";
+    is_number.then(|| Anchor {
+        kind: AnchorKind::Number,
+        scaled: thousand.flatten(),
+        unit: is_unit.then(|| unit.to_owned()),
+        text,
+    })
+}
+
+/// A digit of a Chinese keyboard as the digit that it is.
+fn plain_digit(c: char) -> char {
+    let offset = u32::from(c).wrapping_sub(0xFF10);
+    char::from_digit(offset, 10).unwrap_or(c)
+}
+
+/// Runs of letters and digits, joined ones as one; without scripts that have no spaces.
+fn tokens(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut joins = false;
+    for (at, c) in text.char_indices() {
+        let end = at + c.len_utf8();
+        if c.is_alphanumeric() && !is_unspaced(c) {
+            match found.last_mut() {
+                Some(last) if last.end == at || (joins && last.end + 1 == at) => last.end = end,
+                _ => found.push(at..end),
+            }
+            joins = false;
+        } else {
+            joins = c.is_ascii()
+                && JOINING.contains(&c)
+                && found.last().is_some_and(|last| last.end == at);
+        }
+    }
+    found
+}
+
+/// The letters that all words which are alike have in common.
+fn letters(word: &str) -> &str {
+    let end = word
+        .char_indices()
+        .nth(ALIKE_LETTERS)
+        .map_or(word.len(), |(at, _)| at);
+    &word[..end]
+}
+
+fn is_alike(one: &str, other: &str) -> bool {
+    if one == other {
+        return true;
+    }
+    let common = one
+        .chars()
+        .zip(other.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let longer = one.chars().count().max(other.chars().count());
+    common >= ALIKE_LETTERS && 10 * common >= ALIKE_TENTHS * longer
+}
