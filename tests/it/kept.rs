@@ -43,9 +43,9 @@ struct Message {
     content: String,
 }
 
-/// compaction-guard's 300 labelled summaries: tuned on every second one, and held on all. `.ci/run` fetches them.
+/// compaction-guard's 300 labelled summaries, on every second of which the words were chosen. `.ci/run` fetches them.
 #[test]
-fn labelled_rules_of_compaction_guard() {
+fn labelled_rules_are_told_apart() {
     let Some(folder) = std::env::var_os("PROCTOR_LABELLED_RULES") else {
         println!("skipped: PROCTOR_LABELLED_RULES names no folder");
         return;
@@ -57,33 +57,143 @@ fn labelled_rules_of_compaction_guard() {
         let after = one.after.iter().filter(|message| message.role != "system");
         let after: Vec<&str> = after.map(|message| &*message.content).collect();
         let found = state(&one.invariant, "", &after.join("\n"));
-        if std::env::var_os("SHOW").is_some_and(|show| show.to_string_lossy().contains(&one.label))
-            && at % 2 == 1
-        {
-            println!(
-                "{at} {} {found} | {} || {}",
-                one.label,
-                one.invariant,
-                after.join(" // ")
-            );
-        }
-        *table
-            .entry((one.label, at % 2))
-            .or_default()
-            .entry(found)
-            .or_default() += 1;
+        let counts = table.entry((one.label, at % 2)).or_default();
+        *counts.entry(found).or_default() += 1;
     }
     for ((label, odd), counts) in &table {
-        println!(
-            "{label:14} {} {counts:?}",
-            if *odd == 1 { "odd " } else { "even" }
-        );
+        let half = if *odd == 1 { "chosen on" } else { "others" };
+        println!("{label:14} {half:10} {counts:?}");
     }
-    let count = |label: &str, states: &[&str]| -> usize {
-        let own = table.iter().filter(|((known, _), _)| known == label);
+    let count = |labels: &[&str], states: &[&str]| -> usize {
+        let own = table
+            .iter()
+            .filter(|((label, _), _)| labels.contains(&&**label));
         own.flat_map(|(_, counts)| states.iter().filter_map(|state| counts.get(state)))
             .sum()
     };
-    assert_eq!(count("preserved", &["kept"]), 92);
-    assert!(count("dropped", &["kept", "changed"]) == 0);
+    assert_eq!(count(&["preserved"], &["kept"]), 92);
+    assert_eq!(count(&["dropped"], &["lost"]), 40);
+    assert!(count(&["mutated"], &["changed"]) >= 35);
+    assert_eq!(count(&["mutated"], &["kept"]), 0);
+    let gone = ["weakened", "contradicted"];
+    assert!(count(&gone, &["changed"]) >= 60 && count(&gone, &["kept"]) <= 3);
+    assert!(count(&["paraphrased"], &["kept"]) >= 20);
+    assert!(count(&["paraphrased"], &["changed"]) <= 2);
+    assert_eq!(count(&["paraphrased"], &["lost"]), 0);
+}
+
+/// One line for each way in which the same, or not the same, is written.
+#[test]
+fn what_is_exact_is_held_to_its_value_and_what_is_strong_to_its_force() {
+    let mut wrong = Vec::new();
+    for (rule, text, expected) in [
+        (
+            "Spend at most $1,000.",
+            "- spend: at most 1000 dollars",
+            "kept",
+        ),
+        (
+            "Spend at most $1,000.",
+            "Spending is limited to 1k.",
+            "kept",
+        ),
+        ("Spend at most $1,000.", "Spend at most $10,000.", "changed"),
+        (
+            "Spend at most 50 % of it.",
+            "Never spend more than 0.5 of it",
+            "kept",
+        ),
+        (
+            "Spend at most 50 % of it.",
+            "Spend at most 5 % of it.",
+            "changed",
+        ),
+        (
+            "Use release 1.10 only.",
+            "Only release 1.1 is used.",
+            "changed",
+        ),
+        (
+            "Keep reports under 5 MB.",
+            "Reports must stay under 5 GB.",
+            "changed",
+        ),
+        (
+            "Keep reports under 5 MB.",
+            "Reports stay under ５ MB.",
+            "kept",
+        ),
+        (
+            "Never edit src/a.rs by hand.",
+            "never edit ./src/a.rs by hand",
+            "kept",
+        ),
+        (
+            "Never edit src/a.rs by hand.",
+            "never edit src/b.rs by hand",
+            "changed",
+        ),
+        (
+            "Never edit the lockfile.",
+            "| lockfile | never edit |",
+            "kept",
+        ),
+        (
+            "Never edit the lockfile.",
+            r#"{"rules":["Never edit the lockfile."],"n":1}"#,
+            "kept",
+        ),
+        (
+            "Never edit the lockfile.",
+            "The lockfile may be edited.",
+            "changed",
+        ),
+        (
+            "Never edit the lockfile.",
+            "Try not to edit the lockfile.",
+            "changed",
+        ),
+        (
+            "Never edit the lockfile.",
+            "Editing the lockfile is never acceptable.",
+            "kept",
+        ),
+        (
+            "Never edit the lockfile.",
+            "Never\nedit the lockfile",
+            "unsure",
+        ),
+        (
+            "Never edit the lockfile.",
+            "The lockfile was edited.",
+            "unsure",
+        ),
+        (
+            "Never edit the lockfile.",
+            "Never edit the lockfile. The rule about the lockfile edit was lifted.",
+            "changed",
+        ),
+        (
+            "Never edit the lockfile.",
+            "The lockfile may be edited. Later: never edit the lockfile.",
+            "kept",
+        ),
+        ("Never edit the lockfile.", "Nothing was said.", "lost"),
+        (
+            "Deploy only on Tuesday.",
+            "Deploys happen only on Thursday.",
+            "changed",
+        ),
+        ("最多退款 3 次。", "退款最多 3 次", "kept"),
+        ("最多退款 3 次。", "退款最多 30 次", "changed"),
+        ("不得修改配置文件。", "配置文件可以修改。", "changed"),
+        ("不得修改配置文件。", "配置文件不得修改。", "kept"),
+        ("Ship it.", "", "lost"),
+    ] {
+        let found = state(rule, "", text);
+        if found != expected {
+            wrong.push(format!("{rule} | {text}: {found}, and not {expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -375,8 +375,15 @@ impl Part {
             !sentence.denies(cue.at) && !(is_allowance && (has(Class::Limit) || has(Class::Forbid)))
         });
         let is_loosened = new(Class::Modal).next().is_some() && !is_limited;
+        // "Never more than 5" is a limit.
+        let mut compared = sentence
+            .cues
+            .iter()
+            .filter(|cue| cue.class == Class::Compare);
+        let has_amount =
+            has(Class::Limit) || compared.any(|cue| matches!(&*cue.text, "more" | "less"));
         let is_opposite =
-            new(Class::Forbid).next().is_some() && !asks(Class::Forbid) && !has(Class::Limit);
+            new(Class::Forbid).next().is_some() && !asks(Class::Forbid) && !has_amount;
         let missing: Vec<&Anchor> = own
             .anchors
             .iter()

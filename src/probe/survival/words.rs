@@ -87,7 +87,8 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         }
         let escaped = char_at(text, next).filter(|_| c == '\\');
         next += usize::from(matches!(escaped, Some('n' | 'r' | 't')));
-        let goes_on = || char_at(text, next).is_some_and(char::is_alphanumeric);
+        let goes_on =
+            || char_at(text, next).is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\'));
         let is_sentence = matches!(escaped, Some('n' | 'r'))
             || c == '\n'
             || ends_sentence(c)
