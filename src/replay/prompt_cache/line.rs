@@ -445,6 +445,11 @@ impl Line {
 
     /// The prompt was sent as it is.
     pub fn sent(&mut self, now: SentAt) {
+        // Of a branch that the prompt went along, only what it did not reach is left.
+        let mut blocks = self.unbroken + 1;
+        while blocks <= self.len() && self.sent.enter(self.sums(blocks).chain) {
+            blocks += 1;
+        }
         self.sent.prompt();
         self.unsent = Counted::default();
         self.unbroken = self.blocks.len();

@@ -169,6 +169,25 @@ impl Sent {
         self.left.insert(chain, known);
     }
 
+    /// The line goes along the branches of which the first block makes this hash: what is left of them
+    /// begins one block later. Returns whether there are any.
+    pub(super) fn enter(&mut self, chain: Chain) -> bool {
+        let Some(branches) = self.left.remove(&chain) else {
+            return false;
+        };
+        for branch in branches.into_iter().filter(|branch| branch.blocks > 1) {
+            if let Some(first) = self.next_of(branch.first, branch.edits) {
+                let chain = chain.and(self.identity(first));
+                self.left.entry(chain).or_default().push(Branch {
+                    first,
+                    blocks: branch.blocks - 1,
+                    ..branch
+                });
+            }
+        }
+        true
+    }
+
     /// How far blocks of which the first makes this hash go on as a live branch does, and a prompt
     /// that held them.
     pub(super) fn follow(

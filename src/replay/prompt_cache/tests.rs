@@ -349,6 +349,20 @@ fn a_prompt_that_comes_back_is_still_known() {
     assert_eq!(bench.send().split, split(120, 0));
 }
 
+/// The prompt in between begins as the first one does, and goes on in another way.
+#[test]
+fn what_a_prompt_left_halfway_is_still_known_from_there() {
+    let mut bench = Bench::new(plain(Some(1_250)), &[100]);
+    for text in ["a", "b", "c"] {
+        bench.line.append(&user(text, 10));
+    }
+    bench.send();
+    bench.replace(0..0, vec![user("a", 10)]);
+    assert_eq!(bench.send().split, split(110, 30));
+    bench.replace(1..2, vec![]);
+    assert_eq!(bench.send().split, split(130, 0));
+}
+
 #[test]
 fn a_request_beside_the_agents_reads_as_far_as_it_begins_alike() {
     let mut bench = Bench::new(built_in("anthropic-5m"), &[2_000]);
