@@ -435,12 +435,12 @@ impl Terminal {
             if matches!(lost, Some(Value::Fraction(lost, all)) if lost == all) {
                 title = "Lost facts of high importance";
             }
-            let session = escape::short(&text("session"), LONGEST_NAME);
-            let fate = format!("{} lose it in {session}: {}", text("lost"), text("stage"));
+            let fate = format!("{} lose it, {}", text("lost"), text("stage"));
             let fate = match text("kept") {
                 kept if kept.is_empty() => fate,
                 kept => format!("{fate}; kept by {kept}"),
             };
+            let fate = format!("{fate}, in {}", escape::plain(&text("session")));
             lines.extend(self.fact(&row.name, &text("value"), &fate));
         }
         self.titled(title, lines)
