@@ -26,12 +26,16 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "sweep",
         &[
             (
-                "proctor sweep --strategy observation-masking -P clear_results.keep_last=2..12:5 -P clear_results.every=1,5,10",
-                "ten settings on the quick start, with the default",
+                "proctor sweep --strategy observation-masking",
+                "how often it fires and how much it keeps, on the quick start",
             ),
             (
-                "proctor sweep --session recordings --strategy codex -P summarize.when.window_fraction=0.6..0.9:0.1 --recommend tuned.toml",
-                "on your own sessions, into a preset",
+                "proctor sweep recordings --strategy codex --apply",
+                "on your own sessions; what is recommended becomes `codex-tuned.toml`",
+            ),
+            (
+                "proctor sweep --strategy observation-masking -P clear_results.keep_last=2..12:5 -P clear_results.every=1,5,10",
+                "knobs and values of your own",
             ),
         ],
     ),

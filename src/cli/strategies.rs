@@ -118,11 +118,16 @@ fn show_one(name: &str, as_json: bool) -> anyhow::Result<Exit> {
     let kinds = STAGES.iter();
     let kinds = kinds.filter(|kind| stages.iter().any(|line| uses(kind, line)));
     let breaks: Vec<&str> = spec.breaks()?.into_iter().map(Law::name).collect();
+    let tunes = spec.tunes()?.into_iter().map(|tune| {
+        let values = tune.values.iter().map(|value| value.value.to_string());
+        json!({ "knob": tune.knob, "values": values.collect::<Vec<_>>() })
+    });
     let facts = json!({
         "name": spec.name(),
         "description": spec.description(),
         "breaks": breaks,
         "stages": stages,
+        "tunes": tunes.collect::<Vec<_>>(),
         "toml": spec.to_toml(),
         "kinds": kinds.map(facts_of).collect::<Vec<_>>(),
     });

@@ -16,42 +16,34 @@ use super::{
 };
 use crate::compare::judge;
 use crate::compare::sweep::{
-    Choice, Confirmation, Objective, Sweep, Trial, better_half, broken, judge as judge_settings,
+    Confirmation, Objective, Sweep, Trial, better_half, broken, is_of_window,
+    judge as judge_settings,
 };
 use crate::compare::{Axis as Measured, ComparedRun, Margins, Rule};
-use crate::record::journal::{Journal, Run, write_whole};
+use crate::record::journal::{Journal, Run};
 use crate::record::{Arm, CellRecord};
-use crate::report::display::many;
 use crate::report::{Kind, sweep};
 use crate::runner::{self, Plan, Remembered, Workers};
 use crate::scenario::Scenario;
 use crate::settings::{Place, Setting, Table};
-use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stop::StopToken;
 use crate::strategy::StrategySpec;
 
+mod apply;
 mod grid;
 mod kept;
 mod next;
 mod part;
-mod preset;
 
-use grid::Axis;
 use kept::{KeptMetric, unmeasured};
-
-/// The metrics that `--keeps` takes.
-const KEEPABLE: [&str; 3] = ["facts", "actions", "answers"];
-
-/// The metrics that `--saves` takes.
-const SAVABLE: [&str; 2] = ["bill", "tokens"];
-
-/// Of these, the ones that need no answer to a question.
-const UNANSWERED: [&str; 2] = ["facts", "actions"];
+use part::Halves;
 
 /// Arguments of `proctor sweep`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "On one half of the sessions the cheapest setting is chosen that keeps no less than the best kept, give or \
+    after_help = "Without `-P` the strategy's trigger and the number that it keeps are varied, or what its `[[tune]]` tables name.
+
+On one half of the sessions the cheapest setting is chosen that keeps no less than the best kept, give or \
 take the margin; in each window by itself. It is recommended only if the other half confirms it against the default: \
 shown to be cheaper, and no worse by more than the margin. A knob is \
 `stage.knob`, `stage.when.CONDITION` (which takes the place of the stage's own condition), `guards.…`, `overflow.…` or `window.…`; its values are a list (`1,3,10`) or a range \
@@ -66,13 +58,8 @@ pub(super) struct Args {
     models: models::ModelOptions,
     #[command(flatten)]
     consent: models::Consent,
-    /// A knob and the values it takes (repeatable)
-    #[arg(
-        short = 'P',
-        long = "param",
-        value_name = "KNOB=VALUES",
-        required = true
-    )]
+    /// A knob and the values it takes (repeatable); by default the knobs that the strategy offers
+    #[arg(short = 'P', long = "param", value_name = "KNOB=VALUES")]
     params: Vec<String>,
     /// Try only this many settings, drawn from the grid
     #[arg(long, value_name = "N")]
@@ -82,12 +69,12 @@ pub(super) struct Args {
     #[arg(long)]
     halving: bool,
     /// What to save
-    #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = MetricName(&SAVABLE))]
-    saves: String,
+    #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = MetricName(Measured::is_saved))]
+    saves: Measured,
     /// What to keep; by default the first that was measured: answers (where the scenario names a
     /// reader), facts, actions
-    #[arg(long, value_name = "METRIC", value_parser = MetricName(&KEEPABLE))]
-    keeps: Option<String>,
+    #[arg(long, value_name = "METRIC", value_parser = MetricName(Measured::is_read_from_text))]
+    keeps: Option<Measured>,
     /// How much worse the kept metric may be, as in `facts=0.03`; by default the scenario's
     /// `[gate]`, else 0.05 (repeatable)
     #[arg(long, value_name = "METRIC=MARGIN")]
@@ -96,14 +83,16 @@ pub(super) struct Args {
     /// may be under way (at most 64)
     #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
-    /// Folder for the runs, and for the preset; by default `reports/sweep`, and for a part `reports/sweep-K-of-N`
+    /// Folder for the runs; by default `reports/sweep`, and for a part `reports/sweep-K-of-N`
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// File of the recommended preset, or of the default where nothing is recommended: its first line
-    /// says which. By default `recommended.toml` in the sweep's folder. Where windows are swept, each
-    /// has one, with the window in its name
-    #[arg(long, value_name = "FILE")]
-    recommend: Option<PathBuf>,
+    /// Write the recommended setting as a preset, by default to `STRATEGY-tuned.toml`; nothing is written if none is
+    /// recommended. Where windows are swept, each has a file, with the window in its name
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = apply::UNNAMED)]
+    apply: Option<PathBuf>,
+    /// Overwrite an existing file
+    #[arg(short, long, requires = "apply")]
+    force: bool,
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -127,6 +116,8 @@ struct Point {
     window: usize,
     /// Whether no knob of the strategy is turned.
     is_default: bool,
+    /// Whether each knob is turned to the value that it has.
+    is_spelled: bool,
 }
 
 /// A window, with what ran in it.
@@ -152,18 +143,16 @@ struct SweepRun<'a> {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     report::check(Kind::Sweep, &args.output)?;
     args.has_whole_rounds()?;
-    args.recommend
-        .iter()
-        .try_for_each(|path| report::check_place(path))?;
     let (mut table, folder) = args.inputs.laid_over()?;
-    let mut scenario = scenario(&table, &folder, args)?;
-    let keeps = args.keeps.as_deref();
-    if keeps.is_some_and(|name| UNANSWERED.contains(&name)) {
+    if args.keeps.is_some_and(|axis| !axis.needs_reader()) {
         // Answers are not scored, so no reader is asked.
         let place = Place::Flag("sweep".into());
         table.overlay("models.reader", Setting::new("none", &place))?;
-        scenario = self::scenario(&table, &folder, args)?;
     }
+    let mut scenario = scenario(&table, &folder, args)?;
+    let strategy = one_strategy(&scenario)?;
+    args.can_apply(strategy)?;
+    let axes = grid::axes(&args.params, strategy)?;
     scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
     let limits = gate::GateOptions {
         margin: args.margin.clone(),
@@ -171,8 +160,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let rules = gate::rules(&scenario.gate, &limits)?;
     let seed = scenario.seed;
-    let axes = args.params.iter().map(|typed| Axis::read(typed));
-    let axes = axes.collect::<anyhow::Result<Vec<Axis>>>()?;
     let grid = grid::chosen(&axes, args.random, seed)?;
     let (mut points, window_runs) = points(&table, &folder, scenario, &grid, args)?;
     let mut whole = Plan::new(window_runs[0].scenario.clone())?;
@@ -185,7 +172,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         // The same sessions run again and again: what their cells share is made once.
         whole.keep_prepared();
     }
-    let (tune, confirm) = part::split(&whole, seed);
+    let halves = Halves::of(&whole, seed);
+    let written = points.iter().filter(|point| point.is_spelled);
+    halves.announce(points.len() - written.count());
     let mut running = SweepRun {
         args,
         whole: &whole,
@@ -193,50 +182,37 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         consent,
         stop: None,
     };
-    let (settings, sessions) = (points.len(), tune.len() + confirm.len());
-    say(&format!(
-        "{}; chosen on {}, tried on {}",
-        many(settings, "setting", "settings"),
-        many(tune.len(), "session", "sessions"),
-        confirm.len()
-    ));
-    let few = FEWEST_SESSIONS * 2;
-    if sessions < few {
-        say(&format!(
-            "warning: sessions: {sessions}, too few to choose on one half and confirm on the other; {few} are needed"
-        ));
-    }
     if args.halving {
-        points = running.halve(points, &tune)?;
+        points = running.halve(points, &halves.tune)?;
     }
     if args.part.part().is_some() {
-        return running.only_part(&points, &tune);
+        return running.only_part(&points, &halves.tune);
     }
-    let tried = running.on("tune", &points, &tune)?;
-    let kept = KeptMetric::of(args, &tried, &tune);
+    let tried = running.on("tune", &points, &halves.tune)?;
+    let kept = KeptMetric::of(args, &tried, &halves.tune);
     let usual = Margins::default().get(kept.axis);
     let quality = Objective {
         axis: kept.axis,
         margin: rules.margins.get(kept.axis).or(usual).unwrap_or_default(),
     };
-    let unmeasured = unmeasured(args, &kept, &tried, &tune);
-    let mut sweep = judge_settings(&tried, tune, confirm, args.saved(), quality);
+    let unmeasured = unmeasured(args, &kept, &tried, &halves.tune);
+    let [_, independent_confirm] = halves.independent;
+    let mut sweep = judge_settings(&tried, halves.tune, halves.confirm, args.saves, quality);
+    sweep.independent_confirm = independent_confirm;
     sweep.quality_reason = kept.reason;
-    let missing = next::missing_knobs(&points[0].spec, &axes);
+    let missing = if args.params.is_empty() {
+        Vec::new()
+    } else {
+        next::missing_knobs(&points[0].spec, &axes)
+    };
     sweep.hints = missing.iter().map(|(hint, _)| hint.clone()).collect();
     let missing: Vec<String> = missing.into_iter().map(|(_, typed)| typed).collect();
     confirm_choices(&mut running, &mut sweep, &points, quality, seed)?;
     models::close(whole.models(), false)?;
-    let all = preset::chosen(&sweep, &points);
+    let all = apply::chosen(&sweep, &points);
     let name = &whole.manifest().scenario;
-    let mut written = Vec::new();
-    for one in &all {
-        let window = one.choice.map_or(&[][..], |choice| &choice.window);
-        let path = preset_path(args, all.len(), window);
-        write_whole(&path, one.text(&sweep, name, seed)?.as_bytes())?;
-        written.push((path, one.choice.is_some_and(Choice::is_recommended)));
-    }
-    let next = next::command(args, &sweep, &all, &missing);
+    let applied = apply::apply(args, &sweep, &all, (name, seed));
+    let next = next::command(args, &all, applied.as_deref().unwrap_or_default(), &missing);
     let is_empty = sweep.points.iter().all(|point| !point.on_front);
     if !args.json {
         print(&sweep::screen(&sweep, &next, terminal().columns()))?;
@@ -246,15 +222,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         report::print_as(&made, true)?;
     }
     report::write(Kind::Sweep, &made, &args.output)?;
-    for (path, is_recommended) in written {
-        let path = path.display();
-        let what = if is_recommended {
-            ""
-        } else {
-            ", which recommends nothing"
-        };
-        say(&format!("wrote `{path}`{what}"));
-    }
     if let Some(stopped) = unmeasured {
         return Err(stopped.into());
     }
@@ -262,13 +229,22 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let problem = "no setting can be chosen: the verdict says why";
         return stop(Exit::NothingSelected, problem);
     }
+    for path in applied? {
+        say(&format!("wrote `{}`", path.display()));
+    }
     Ok(Exit::Done)
 }
 
-impl Args {
-    /// What is saved.
-    fn saved(&self) -> Measured {
-        Measured::named(&self.saves).unwrap_or(Measured::Bill)
+/// The strategy whose knobs are turned.
+fn one_strategy(scenario: &Scenario) -> anyhow::Result<&StrategySpec> {
+    match scenario.strategies.as_slice() {
+        [strategy] => Ok(strategy),
+        all => {
+            let count = all.len();
+            let problem =
+                format!("a sweep turns the knobs of one strategy, and the scenario has {count}");
+            stop_with(Exit::Usage, problem, "name one with `--strategy NAME`")
+        }
     }
 }
 
@@ -283,8 +259,8 @@ fn confirm_choices(
     if sweep.confirm.is_empty() {
         return Ok(());
     }
-    let open = preset::chosen(sweep, points).into_iter().enumerate();
-    let open: Vec<(usize, [Point; 2])> = open
+    let all = apply::chosen(sweep, points).into_iter().enumerate();
+    let open: Vec<(usize, [Point; 2])> = all
         .filter_map(|(at, one)| {
             let setting = one.setting.filter(|setting| !setting.is_default)?;
             Some((at, [one.default.clone(), setting.clone()]))
@@ -306,7 +282,7 @@ fn confirm_choices(
             ))
         });
         let findings = judge::judge(default, setting, &rule);
-        let saves = running.args.saved();
+        let saves = running.args.saves;
         sweep.confirm(at, Confirmation::of(&findings, saves, quality, problem));
     }
     Ok(())
@@ -328,21 +304,6 @@ fn typed(knobs: &Knobs) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The file of a preset; if there are several, each has its window in its name.
-fn preset_path(args: &Args, of: usize, window: &[(String, String)]) -> PathBuf {
-    let default = || args.folder().join("recommended.toml");
-    let path = args.recommend.clone().unwrap_or_else(default);
-    if of < 2 || window.is_empty() {
-        return path;
-    }
-    let knobs = window.iter().map(|(knob, value)| format!("{knob}-{value}"));
-    let suffix = knobs.collect::<Vec<_>>().join("-");
-    let is_kept = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-    let suffix = suffix.replace(|letter| !is_kept(letter), "-");
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{stem}-{suffix}.toml"))
-}
-
 /// The default, the grid, and the default in each further window; and the windows they run in.
 fn points(
     table: &Table,
@@ -351,32 +312,16 @@ fn points(
     grid: &[Knobs],
     args: &Args,
 ) -> anyhow::Result<(Vec<Point>, Vec<WindowRun>)> {
-    let [base] = own.strategies.as_slice() else {
-        let count = own.strategies.len();
-        let problem =
-            format!("a sweep turns the knobs of one strategy, and the scenario has {count}");
-        return stop_with(Exit::Usage, problem, "name one with `--strategy NAME`");
-    };
-    let default = |values: &Knobs, spec: &StrategySpec, window| Point {
-        values: values.clone(),
-        spec: spec.clone(),
-        window,
-        is_default: true,
-    };
-    let mut points = vec![default(&Vec::new(), base, 0)];
+    let base = one_strategy(&own)?;
+    let mut points = vec![Point::default_in(0, Vec::new(), base)];
     let mut defaults = Vec::new();
-    let window_run = |knobs, scenario| WindowRun {
-        knobs,
-        scenario,
-        done: Vec::new(),
-    };
-    let mut window_runs = vec![window_run(Vec::new(), own)];
+    let mut window_runs = vec![WindowRun::of(Vec::new(), own)];
     for values in grid {
-        let is_outer = |(path, _): &(String, Setting)| path.starts_with("window.");
-        let (outer, knobs): (Knobs, Knobs) = values.iter().cloned().partition(is_outer);
-        let known = window_runs
-            .iter()
-            .position(|it| typed(&it.knobs) == typed(&outer));
+        let all = values.iter().cloned();
+        let (outer, knobs): (Knobs, Knobs) = all.partition(|(path, _)| is_of_window(path));
+        let outer_typed = typed(&outer);
+        let mut known = window_runs.iter();
+        let known = known.position(|window| typed(&window.knobs) == outer_typed);
         let window = known.unwrap_or(window_runs.len());
         if known.is_none() {
             let mut changed = table.clone();
@@ -387,35 +332,79 @@ fn points(
             let sessions = &window_runs[0].scenario.sessions;
             scenario.sessions.clone_from(sessions);
             // Its settings are compared with the default in the same window.
-            defaults.push(default(&outer, &scenario.strategies[0], window));
-            window_runs.push(window_run(outer, scenario));
+            defaults.push(Point::default_in(
+                window,
+                outer.clone(),
+                &scenario.strategies[0],
+            ));
+            window_runs.push(WindowRun::of(outer, scenario));
         }
         if knobs.is_empty() {
             continue;
         }
-        let mut spec = window_runs[window].scenario.strategies[0].clone();
-        for (path, setting) in &knobs {
-            // A knob may be named with its strategy, as `--set` takes it.
-            let base = format!("{}.", spec.base_name());
-            let knob = path.strip_prefix(&base).unwrap_or(path);
-            let (knob, setting) = grid::trigger(knob, setting);
-            spec = prompts::read_one(spec.with(&knob, setting)?)?;
-        }
-        points.push(Point {
-            values: values.clone(),
-            spec,
-            window,
-            is_default: false,
-        });
+        let default = &window_runs[window].scenario.strategies[0];
+        points.push(Point::of(window, values.clone(), &knobs, default)?);
     }
     points.extend(defaults);
     Ok((points, window_runs))
 }
 
+impl WindowRun {
+    fn of(knobs: Knobs, scenario: Scenario) -> Self {
+        Self {
+            knobs,
+            scenario,
+            done: Vec::new(),
+        }
+    }
+}
+
+impl Point {
+    fn default_in(window: usize, values: Knobs, spec: &StrategySpec) -> Self {
+        Self {
+            values,
+            spec: spec.clone(),
+            window,
+            is_default: true,
+            is_spelled: false,
+        }
+    }
+
+    /// The strategy with these knobs turned. Where all have the default's values it is the default, which runs once.
+    fn of(
+        window: usize,
+        values: Knobs,
+        knobs: &Knobs,
+        default: &StrategySpec,
+    ) -> anyhow::Result<Self> {
+        let mut spec = default.clone();
+        let mut is_spelled = true;
+        // A knob may be named with its strategy, as `--set` takes it.
+        let base = format!("{}.", default.base_name());
+        for (path, setting) in knobs {
+            let knob = path.strip_prefix(&base).unwrap_or(path);
+            let own = default.value_of(knob);
+            if own.is_some_and(|own| own.value == setting.value) {
+                continue;
+            }
+            is_spelled = false;
+            let (knob, setting) = grid::trigger(default, knob, setting);
+            spec = prompts::read_one(spec.with(&knob, setting)?)?;
+        }
+        Ok(Self {
+            values,
+            spec,
+            window,
+            is_default: false,
+            is_spelled,
+        })
+    }
+}
+
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
     fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> anyhow::Result<Vec<Point>> {
-        let saves = self.args.saved();
+        let saves = self.args.saves;
         let rounds = points.len().ilog2();
         for round in 0..rounds {
             let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
@@ -425,11 +414,9 @@ impl SweepRun<'_> {
             let better = better_half(&tried, sessions, saves, keeps);
             let before = points.len();
             // The defaults stay: the choice is compared with them.
-            let kept = points.into_iter().enumerate();
-            points = kept
-                .filter(|(at, point)| point.is_default || better.contains(at))
-                .map(|(_, point)| point)
-                .collect();
+            let all = points.into_iter().enumerate();
+            let kept = all.filter(|(at, point)| point.is_default || better.contains(at));
+            points = kept.map(|(_, point)| point).collect();
             if points.len() == before {
                 break;
             }
@@ -448,22 +435,17 @@ impl SweepRun<'_> {
         let mut tried: Vec<Option<Trial>> = vec![None; points.len()];
         let mut references: Vec<CellRecord> = Vec::new();
         for at in 0..self.window_runs.len() {
-            let own = || {
-                points
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, point)| point.window == at)
-            };
-            if own().next().is_none() {
+            let own = points.iter().enumerate();
+            let own: Vec<(usize, &Point)> = own.filter(|(_, point)| point.window == at).collect();
+            if own.is_empty() {
                 continue;
             }
             let mut scenario = self.window_runs[at].scenario.clone();
-            let mut names = BTreeSet::new();
             // Two settings may spell the same strategy, such as the default written out.
-            let specs = own().map(|(_, point)| point.spec.clone());
-            scenario.strategies = specs
-                .filter(|spec| names.insert(spec.name().to_owned()))
-                .collect();
+            let mut names = BTreeSet::new();
+            let specs = own.iter().map(|(_, point)| point.spec.clone());
+            let specs = specs.filter(|spec| names.insert(spec.name().to_owned()));
+            scenario.strategies = specs.collect();
             let mut plan = self.whole.variant(scenario, &|id| ids.contains(id));
             let folder = self.args.folder().join(plan.folder(Path::new(part)));
             self.args.part.keep(&mut plan);
@@ -490,12 +472,17 @@ impl SweepRun<'_> {
             }
             let source = ComparedRun::of(&run.manifest, &run.cells);
             self.window_runs[at].done = run.cells;
-            for (place, point) in own() {
+            let default = own.iter().find(|(_, point)| point.is_default);
+            let default = default.and_then(|(_, point)| source.strategy(point.spec.name()));
+            for (place, point) in own {
                 let sample = source.strategy(point.spec.name()).cloned();
-                tried[place] = Some(Trial {
-                    values: typed(&point.values),
-                    sample: sample.unwrap_or_default(),
-                });
+                let is_default = point.is_default || point.is_spelled;
+                let sample = sample.unwrap_or_default();
+                let mut trial = Trial::new(typed(&point.values), sample, is_default);
+                if let Some(default) = default {
+                    trial.held_against(default);
+                }
+                tried[place] = Some(trial);
             }
         }
         Ok(tried.into_iter().flatten().collect())

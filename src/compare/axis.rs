@@ -114,9 +114,19 @@ impl Axis {
         }
     }
 
-    /// Whether it is read from texts of the prompt, which a summariser may have written.
+    /// Whether it is read from texts of the prompt, which a summariser may have written: what a strategy keeps.
     pub(crate) fn is_read_from_text(self) -> bool {
         matches!(self, Self::Facts | Self::Answers | Self::Actions)
+    }
+
+    /// Whether it is a total that full history has too: what a strategy saves.
+    pub(crate) fn is_saved(self) -> bool {
+        matches!(self, Self::Bill | Self::Tokens)
+    }
+
+    /// Whether a model that answers questions has to be asked for it.
+    pub(crate) fn needs_reader(self) -> bool {
+        matches!(self, Self::Answers)
     }
 }
 

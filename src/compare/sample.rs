@@ -105,6 +105,8 @@ pub(crate) struct FullHistory {
     pub(crate) bill: f64,
     /// Tokens processed.
     pub(crate) tokens: f64,
+    /// Whether each of its prompts fits the window of the strategy's cell: where it does not, it is no choice.
+    pub(crate) fits: bool,
 }
 
 /// One probe item under one strategy; one score per repeat in which it was scored.
@@ -168,7 +170,7 @@ impl Sample {
             let entry = entries.get(cell.session.as_str()).copied();
             let summary = CellSummary::of(cell, reference).in_session(entry);
             let session = sessions.entry(cell.session.clone()).or_default();
-            session.add(cell, &summary);
+            session.add(cell, reference, &summary);
             session.assume(&summary, manifest.summariser.kind);
         }
         let has_written = cells.iter().any(|cell| wrote(cell));
@@ -207,6 +209,13 @@ impl Sample {
         let (lost, all) = known.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         (all > 0 && lost as f64 >= MOST_UNSEEN * all as f64).then_some((lost, all))
     }
+}
+
+/// Whether all prompts of full history fit the window of another cell of the session.
+fn fits(full: &CellRecord, cell: &CellRecord) -> bool {
+    let mut prompts = full.prompt_tokens.iter();
+    cell.window
+        .is_some_and(|window| !prompts.any(|prompt| window.overflows(*prompt)))
 }
 
 /// Whether a summary was written in this cell.
@@ -260,7 +269,7 @@ impl SessionSample {
         }
     }
 
-    fn add(&mut self, cell: &CellRecord, summary: &CellSummary) {
+    fn add(&mut self, cell: &CellRecord, reference: Option<&CellRecord>, summary: &CellSummary) {
         let cost = summary.costs.first();
         let spent = summary.savings.map(|s| (s.prompts + s.strategy).0 as f64);
         let values = [
@@ -282,6 +291,7 @@ impl SessionSample {
             .map(|(cost, savings)| FullHistory {
                 bill: cost.reference_cost as f64 / 1_000.0,
                 tokens: savings.reference.0 as f64,
+                fits: reference.is_some_and(|full| fits(full, cell)),
             });
         self.full.extend(full);
         if wrote(cell) {

@@ -3,79 +3,26 @@
 //! Nothing is tested over the grid: with 64 points something always looks better by chance. One point is
 //! chosen on one part of the sessions, by the margin rule (see [`judge`]), and confirmed on the other.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::judge::mean;
-use super::{Axis, Sample, SessionSample};
+use super::Axis;
 use crate::record::schema_of;
 use crate::stats::Estimate;
+use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::{self, Point};
 
+mod beside;
 mod choice;
 pub(crate) mod pairs;
+mod trial;
 
-pub use choice::{Choice, Confirmation, NotShown, Objective, Standing};
+pub use beside::{Neighbours, Shape};
+pub use choice::{Choice, Confirmation, NotShown, Objective, Standing, Trade};
 pub use pairs::{KnobPair, PairCell};
+pub use trial::{Trial, better_half, broken, measured};
 
-/// One setting, before it is judged.
-#[derive(Debug, Clone)]
-pub struct Trial {
-    /// Each knob with its value, in the order of the command line; empty for the default.
-    pub values: Vec<(String, String)>,
-    /// Its scores on the tune sessions.
-    pub sample: Sample,
-}
-
-impl Trial {
-    /// The totals of a cluster on an axis that is saved, under the setting and under full history; `None` where
-    /// some session has none.
-    fn totals(&self, cluster: &[&String], cost: Axis) -> Option<(f64, f64)> {
-        let sessions = cluster
-            .iter()
-            .map(|id| self.sample.sessions.get(*id)?.against_full(cost));
-        let mut sum = (0.0, 0.0);
-        for totals in sessions {
-            let (own, full) = totals?;
-            sum = (sum.0 + own, sum.1 + full);
-        }
-        Some(sum)
-    }
-
-    /// The mean of an axis that is kept over the sessions of a cluster; `None` where none has it.
-    fn kept(&self, cluster: &[&String], quality: Axis) -> Option<f64> {
-        let values = cluster
-            .iter()
-            .filter_map(|id| value(&self.sample, id, quality));
-        mean(&values.collect::<Vec<_>>())
-    }
-
-    /// What it saves and keeps, cluster by cluster, such that the mean of what is saved is that of totals; not a
-    /// number where it is not known, and of a setting that is broken on any session.
-    fn objectives(&self, clusters: &[Vec<&String>], [cost, quality]: [Axis; 2]) -> Vec<Point> {
-        let totals = clusters.iter().map(|own| self.totals(own, cost));
-        let totals: Vec<Option<(f64, f64)>> = totals.collect();
-        let full: f64 = totals.iter().flatten().map(|(_, full)| full).sum();
-        let is_whole = broken(&self.sample).is_none();
-        let weight = clusters.len() as f64 / full;
-        let points = totals.iter().zip(clusters).map(|(totals, own)| {
-            let saved = totals.map(|(own, full)| (full - own) * weight);
-            [saved, self.kept(own, quality)].map(|it| it.filter(|_| is_whole).unwrap_or(f64::NAN))
-        });
-        points.collect()
-    }
-
-    /// The share of the total that it saves against full history.
-    fn saved(&self, clusters: &[Vec<&String>], cost: Axis) -> Option<Estimate> {
-        let totals = clusters.iter().filter_map(|own| self.totals(own, cost));
-        let totals: Vec<(f64, f64)> = totals.collect();
-        let ratio = Estimate::of_ratio(&totals, totals.len())?;
-        let saved = 1.0 - ratio.point_estimate;
-        Some(Estimate::with_error(saved, ratio.standard_error, ratio.n))
-    }
-}
+use choice::Candidates;
 
 /// The results of a sweep.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -108,6 +55,12 @@ pub struct Sweep {
     pub choices: Vec<Choice>,
     /// Sessions of `tune` that count for none, because some setting was not measured on them.
     pub left_out: Vec<String>,
+    /// How many sessions of `tune` are independent: side chains count with their main session.
+    pub independent_tune: usize,
+    /// The same of `confirm`.
+    pub independent_confirm: usize,
+    /// Sessions of `tune` in which full history fits some window that was tried: doing nothing is a choice there.
+    pub full_fits: usize,
 }
 
 /// One setting.
@@ -115,6 +68,8 @@ pub struct Sweep {
 pub struct SweepPoint {
     /// Each knob with its value; empty for the default.
     pub values: Vec<(String, String)>,
+    /// Whether it is the default, or the default written out.
+    pub is_default: bool,
     /// The metric that is saved; `None` where no session measured it.
     pub cost: Option<Estimate>,
     /// The metric that is kept.
@@ -129,6 +84,9 @@ pub struct SweepPoint {
     /// Its place in the choice; `None` if it was not chosen.
     pub standing: Option<Standing>,
 }
+
+/// Numbers that differ by less are equal: a rounding error must not choose.
+const EQUAL: f64 = 1e-12;
 
 /// A value of a knob, with mean cost and mean quality.
 pub type ValueMeans = (String, Option<f64>, Option<f64>);
@@ -145,6 +103,8 @@ pub struct Sensitivity {
     pub cost_range: Option<f64>,
     /// Largest minus smallest of these qualities, likewise.
     pub quality_range: Option<f64>,
+    /// Whether all its values give the same numbers, whatever the other knobs are.
+    pub does_nothing: bool,
 }
 
 /// A JSON Schema (draft 2020-12) of a sweep as JSON.
@@ -157,6 +117,18 @@ impl SweepPoint {
     pub fn label(&self) -> String {
         label(&self.values)
     }
+
+    /// Whether both numbers are those of the other, or both are broken for the same reason.
+    pub(crate) fn has_numbers_of(&self, other: &Self) -> bool {
+        let numbers = [(self.cost, other.cost), (self.quality, other.quality)];
+        self.broken == other.broken
+            && numbers.iter().all(|(own, other)| match (own, other) {
+                (Some(own), Some(other)) => {
+                    (own.point_estimate - other.point_estimate).abs() < EQUAL
+                }
+                (own, other) => own.is_none() && other.is_none(),
+            })
+    }
 }
 
 /// Knobs with their values, in words.
@@ -166,6 +138,24 @@ pub(crate) fn label(values: &[(String, String)]) -> String {
     }
     let items = values.iter().map(|(knob, value)| format!("{knob}={value}"));
     items.collect::<Vec<_>>().join(", ")
+}
+
+/// The same with knobs named by their last word, where no other knob of the setting ends in it: `keep_last=5`.
+pub(crate) fn short_label(values: &[(String, String)]) -> String {
+    let short = values.iter().map(|(knob, value)| {
+        let mut same = values
+            .iter()
+            .filter(|(other, _)| last_word(other) == last_word(knob));
+        let is_alone = same.nth(1).is_none();
+        let is_short = is_alone && !is_of_window(knob);
+        let knob = if is_short { last_word(knob) } else { knob };
+        (knob.to_owned(), value.clone())
+    });
+    label(&short.collect::<Vec<_>>())
+}
+
+fn last_word(knob: &str) -> &str {
+    knob.rsplit('.').next().unwrap_or(knob)
 }
 
 /// The part of a setting that is the window's.
@@ -179,79 +169,12 @@ pub(crate) fn is_of_window(knob: &str) -> bool {
     knob.starts_with("window.")
 }
 
-/// The value of an axis on a session: of its probes, or its own; of what is saved the share.
-fn value(sample: &Sample, session: &str, axis: Axis) -> Option<f64> {
-    let session = sample.sessions.get(session)?;
-    match axis {
-        Axis::Facts | Axis::Answers => {
-            let scores = session
-                .probes
-                .values()
-                .filter_map(|probe| mean(probe.scores(axis)));
-            mean(&scores.collect::<Vec<_>>())
-        }
-        Axis::Bill | Axis::Tokens => {
-            let (own, full) = session.against_full(axis)?;
-            (full > 0.0).then(|| 1.0 - own / full)
-        }
-        _ => mean(session.metrics.get(axis.name())?),
-    }
-}
-
-/// These sessions, cluster by cluster: side chains count with their main session.
-fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<Vec<&'a String>> {
-    let mut clusters: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
-    for session in sessions {
-        let known = tried.iter().find_map(|it| it.sample.sessions.get(*session));
-        let cluster = known.and_then(|known| known.cluster.as_deref());
-        let own = clusters.entry(cluster.unwrap_or(session)).or_default();
-        own.push(session);
-    }
-    clusters.into_values().collect()
-}
-
-/// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
-pub fn broken(sample: &Sample) -> Option<String> {
-    let sessions = || sample.sessions.values();
-    let all = sample.sessions.len();
-    let count = |is_so: fn(&SessionSample) -> bool| sessions().filter(|it| is_so(it)).count();
-    let dead = count(|session| session.dead > session.failed);
-    let failed = count(|session| session.failed > 0);
-    let rejected = count(|session| !session.rejected.is_empty());
-    let calls = sessions().filter_map(|session| {
-        let call = session.died_at.as_deref()?.strip_prefix("call ")?;
-        call.parse::<usize>().ok()
-    });
-    let first = calls.min().map(|call| format!(", first at call {call}"));
-    let first = first.unwrap_or_default();
-    Some(match (dead, failed, rejected) {
-        (0, 0, 0) => return None,
-        (0, 0, _) => format!("prompts would be rejected in {rejected} of {all} sessions"),
-        (0, _, _) => format!("the strategy failed in {failed} of {all} sessions{first}"),
-        (_, _, _) => format!("out of window in {dead} of {all} sessions{first}"),
-    })
-}
-
-/// Those of the metrics that every setting was measured on, on some session; broken settings count only where
-/// all are broken.
-pub fn measured(tried: &[Trial], sessions: &[String], axes: &[Axis]) -> Vec<Axis> {
-    let is_whole = |point: &&Trial| broken(&point.sample).is_none();
-    let all_broken = !tried.iter().any(|point| is_whole(&point));
-    let has = |axis: Axis| {
-        let mut used = tried.iter().filter(|it| all_broken || is_whole(it));
-        let is_known = |point: &Trial, session| value(&point.sample, session, axis).is_some();
-        !tried.is_empty() && used.all(|point| sessions.iter().any(|it| is_known(point, it)))
-    };
-    let axes = axes.iter().copied();
-    axes.filter(|axis| has(*axis)).collect()
-}
-
 /// Judges the settings on the sessions in `tune`, each window by itself. Of each window the default is the
 /// one without a knob of the strategy.
 ///
 /// In each window one setting is chosen by the margin rule: the cheapest of those that keep no less than the
 /// best kept, give or take the margin of `quality`, by the paired mean difference over the sessions. A choice
-/// that costs more than no compaction is none.
+/// that costs more than no compaction, where full history fits the window, is none.
 pub fn judge(
     tried: &[Trial],
     tune: Vec<String>,
@@ -261,40 +184,35 @@ pub fn judge(
 ) -> Sweep {
     // A session that some setting has no value for would favour the others. A metric that was measured
     // nowhere leaves none out.
-    let known = measured(tried, &tune, &[cost, quality.axis]);
-    let complete = |session: &&String| {
-        tried.iter().all(|point| {
-            let is_known = |axis: &Axis| value(&point.sample, session, *axis).is_some();
-            broken(&point.sample).is_some() || known.iter().all(is_known)
-        })
-    };
-    let (used, left_out): (Vec<&String>, Vec<&String>) = tune.iter().partition(complete);
-    let clusters = in_clusters(tried, &used);
-    let kept = |point: &Trial| {
-        let values = clusters
+    let axes = [cost, quality.axis];
+    let known = measured(tried, &tune, &axes);
+    let (used, left_out): (Vec<&String>, Vec<&String>) =
+        tune.iter().partition(|id| is_complete(tried, id, &known));
+    let clusters = trial::in_clusters(tried, &used);
+    let points = tried.iter().map(|trial| {
+        let kept = clusters
             .iter()
-            .filter_map(|own| point.kept(own, quality.axis));
-        Estimate::of_sessions(&values.collect::<Vec<_>>(), used.len())
-    };
-    let points = tried.iter().map(|point| SweepPoint {
-        values: point.values.clone(),
-        cost: point.saved(&clusters, cost),
-        quality: kept(point),
-        broken: broken(&point.sample),
-        on_front: false,
-        front_share: None,
-        standing: None,
+            .filter_map(|own| trial.kept(own, quality.axis));
+        SweepPoint {
+            values: trial.values.clone(),
+            is_default: trial.is_default,
+            cost: trial.saved(&clusters, cost),
+            quality: Estimate::of_sessions(&kept.collect::<Vec<_>>(), used.len()),
+            broken: trial.broken.clone(),
+            on_front: false,
+            front_share: None,
+            standing: None,
+        }
     });
     let mut points: Vec<SweepPoint> = points.collect();
-    let windows = distinct(tried.iter().map(|point| window_of(&point.values)));
+    let windows = distinct(tried.iter().map(|trial| window_of(&trial.values)));
     let mut choices = Vec::new();
     for window in windows {
-        let is_own = |at: &usize| window_of(&tried[*at].values) == window;
-        let own: Vec<usize> = (0..tried.len()).filter(is_own).collect();
-        let axes = [cost, quality.axis];
+        let own = (0..tried.len()).filter(|at| window_of(&tried[*at].values) == window);
+        let own: Vec<usize> = own.collect();
         let of_clusters = own.iter().map(|at| tried[*at].objectives(&clusters, axes));
         let of_clusters: Vec<Vec<Point>> = of_clusters.collect();
-        let means: Vec<Point> = of_clusters.iter().map(|it| pareto::mean(it)).collect();
+        let means: Vec<Point> = of_clusters.iter().map(|own| pareto::mean(own)).collect();
         let front = pareto::front(&means);
         let shares = pareto::jackknife(&of_clusters);
         for (place, at) in own.iter().enumerate() {
@@ -303,23 +221,39 @@ pub fn judge(
         }
         // A window in which one setting alone was tried offers no choice.
         if own.len() > 1 {
-            let own_points: Vec<&SweepPoint> = own.iter().map(|at| &points[*at]).collect();
-            let choice = Choice::of(&own_points, &means, window, cost, quality);
-            let is_chosen = |at: &&usize| Some(&points[**at].values) == choice.values.as_ref();
-            if let Some(at) = own.iter().find(is_chosen) {
-                points[*at].standing = choice.standing;
+            let mut fitting = fitting(tried, &own, &clusters);
+            if fitting != clusters && fitting.len() < FEWEST_SESSIONS {
+                // A few that fit decide nothing about the others.
+                fitting.clear();
+            }
+            let against_nothing = own.iter().map(|at| tried[*at].saved(&fitting, cost));
+            let candidates = Candidates {
+                points: own.iter().map(|at| &points[*at]).collect(),
+                against_nothing: against_nothing
+                    .map(|saved| Some(saved?.point_estimate))
+                    .collect(),
+                fits_everywhere: fitting == clusters,
+                of_clusters,
+                means,
+            };
+            let choice = candidates.choose(window, cost, quality);
+            for at in own {
+                let is_chosen = Some(&points[at].values) == choice.values.as_ref();
+                if is_chosen {
+                    points[at].standing = choice.standing;
+                }
             }
             choices.push(choice);
         }
     }
+    let full_fits = used
+        .iter()
+        .filter(|id| tried.iter().any(|trial| trial.full_fits(id)));
+    let full_fits = full_fits.count();
     let left_out = left_out.into_iter().cloned().collect();
     let sensitivity = sensitivity(&points);
     let pairs = pairs::pairs(&points);
-    let order = |point: &SweepPoint| {
-        let cost = point.cost.map(|cost| cost.point_estimate);
-        cost.unwrap_or(f64::NEG_INFINITY)
-    };
-    points.sort_by(|left, right| order(right).total_cmp(&order(left)));
+    points.sort_by(|left, right| saving(right).total_cmp(&saving(left)));
     Sweep {
         format: "proctor-sweep",
         version: 1,
@@ -328,6 +262,9 @@ pub fn judge(
         margin: quality.margin,
         quality_reason: None,
         hints: Vec::new(),
+        independent_tune: clusters.len(),
+        independent_confirm: confirm.len(),
+        full_fits,
         tune,
         confirm,
         points,
@@ -338,30 +275,80 @@ pub fn judge(
     }
 }
 
+/// The sessions in which doing nothing is a choice, cluster by cluster: full history fits the window of these settings.
+fn fitting<'a>(
+    tried: &[Trial],
+    own: &[usize],
+    clusters: &[Vec<&'a String>],
+) -> Vec<Vec<&'a String>> {
+    let fitting = clusters.iter().map(|sessions| -> Vec<&String> {
+        let fits = |id: &&&String| own.iter().any(|at| tried[*at].full_fits(id));
+        sessions.iter().filter(fits).copied().collect()
+    });
+    fitting.filter(|sessions| !sessions.is_empty()).collect()
+}
+
+/// Whether every setting that is not broken was measured on a session.
+fn is_complete(tried: &[Trial], session: &str, axes: &[Axis]) -> bool {
+    let mut whole = tried.iter().filter(|trial| trial.broken.is_none());
+    whole.all(|trial| {
+        let mut axes = axes.iter();
+        axes.all(|axis| trial.value(session, *axis).is_some())
+    })
+}
+
+fn saving(point: &SweepPoint) -> f64 {
+    let cost = point.cost.map(|cost| cost.point_estimate);
+    cost.unwrap_or(f64::NEG_INFINITY)
+}
+
 fn sensitivity(points: &[SweepPoint]) -> Vec<Sensitivity> {
-    let of_knob = |knob: &String| {
-        let whole = || points.iter().filter(|point| point.broken.is_none());
-        let values = distinct(whole().filter_map(|point| pairs::value(point, knob)));
+    let knobs = knobs(points).into_iter();
+    knobs.map(|knob| Sensitivity::of(points, knob)).collect()
+}
+
+impl Sensitivity {
+    fn of(points: &[SweepPoint], knob: &str) -> Self {
+        let whole: Vec<&SweepPoint> = points.iter().filter(|it| it.broken.is_none()).collect();
+        let values = distinct(whole.iter().filter_map(|point| pairs::value(point, knob)));
         let by_value = values.into_iter().filter_map(|value| {
-            let has = |point: &&SweepPoint| pairs::value(point, knob) == Some(value);
-            let cell = PairCell::of(whole().filter(has))?;
+            let own = whole.iter().copied();
+            let own = own.filter(|point| pairs::value(point, knob) == Some(value));
+            let cell = PairCell::of(own)?;
             Some((value.clone(), cell.cost, cell.quality))
         });
         let by_value: Vec<ValueMeans> = by_value.collect();
-        let range = |pick: fn(&ValueMeans) -> Option<f64>| {
-            let values = by_value.iter().filter_map(pick);
-            let high = values.clone().fold(f64::NEG_INFINITY, f64::max);
-            let low = values.clone().fold(f64::INFINITY, f64::min);
-            (values.count() > 1).then_some(high - low)
-        };
-        Sensitivity {
-            knob: knob.clone(),
-            cost_range: range(|value| value.1),
-            quality_range: range(|value| value.2),
+        Self {
+            knob: knob.to_owned(),
+            cost_range: range(by_value.iter().filter_map(|value| value.1)),
+            quality_range: range(by_value.iter().filter_map(|value| value.2)),
+            does_nothing: does_nothing(points, knob),
             by_value,
         }
-    };
-    knobs(points).into_iter().map(of_knob).collect()
+    }
+}
+
+/// Largest minus smallest; `None` below two numbers.
+fn range(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let high = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    let low = values.clone().fold(f64::INFINITY, f64::min);
+    (values.count() > 1).then_some(high - low)
+}
+
+/// Whether settings that differ in this knob alone always have the same numbers, and there are such.
+fn does_nothing(points: &[SweepPoint], knob: &str) -> bool {
+    let mut is_varied = false;
+    for (at, point) in points.iter().enumerate() {
+        let twins = points[at + 1..].iter();
+        for twin in twins.filter(|twin| pairs::differ_in(point, twin) == [knob]) {
+            // Where all are broken, nothing is known of it.
+            is_varied |= point.broken.is_none();
+            if !point.has_numbers_of(twin) {
+                return false;
+            }
+        }
+    }
+    is_varied
 }
 
 /// The knobs that are swept, in the order of the command line.
@@ -379,37 +366,6 @@ fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
         }
     }
     found
-}
-
-/// Which settings go on, by non-dominated rank, then by distance above the line of equal trade: the
-/// better half, rounded up.
-pub fn better_half(tried: &[Trial], sessions: &[String], cost: Axis, quality: Axis) -> Vec<usize> {
-    let each: Vec<Vec<&String>> = sessions.iter().map(|session| vec![session]).collect();
-    let mean = |point: &Trial| pareto::mean(&point.objectives(&each, [cost, quality]));
-    let mut means: Vec<Point> = tried.iter().map(mean).collect();
-    let whole = means.clone();
-    let keep = tried.len().div_ceil(2);
-    let mut kept = Vec::new();
-    while kept.len() < keep {
-        let front = pareto::front(&means);
-        let mut layer: Vec<usize> = (0..tried.len()).filter(|at| front[*at]).collect();
-        if layer.is_empty() {
-            // Only broken ones are left.
-            break;
-        }
-        layer.sort_by(|l, r| {
-            let sum = |at: usize| whole[at].iter().sum::<f64>();
-            sum(*r).total_cmp(&sum(*l)).then(l.cmp(r))
-        });
-        for at in layer {
-            means[at] = [f64::NAN; 2];
-            if kept.len() < keep {
-                kept.push(at);
-            }
-        }
-    }
-    kept.sort_unstable();
-    kept
 }
 
 #[cfg(test)]

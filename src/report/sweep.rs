@@ -2,15 +2,19 @@
 
 use super::comparison::signed;
 use super::{Cell, Column, Report, Role, Row, RowMark, Section, Subject, Value};
+use crate::compare::Axis;
 use crate::compare::sweep::{
-    Choice, Confirmation, Sensitivity, Standing, Sweep, SweepPoint, label,
+    Choice, Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
+    is_of_window, label,
 };
 use crate::report::display::{self, many};
 use crate::stats::Estimate;
+use crate::stats::paired::FEWEST_SESSIONS;
 
+mod grid;
 mod screen;
 
-pub(crate) use screen::{screen, short_label};
+pub(crate) use screen::screen;
 
 /// The most settings off the front that a terminal shows.
 const MOST_OFF_FRONT: usize = 12;
@@ -30,13 +34,6 @@ pub(crate) fn report(sweep: Sweep) -> Report {
     let same = front.len() - shown.len();
     let same = (same > 0)
         .then(|| format!("… and {same} on the front that came out the same as one above"));
-    let section = |id, points: &[&SweepPoint]| {
-        Section::new(id, points.iter().map(|point| row(point))).more_columns([
-            Column::new("cost", sweep.cost.name(), 0),
-            Column::new("quality", sweep.quality.name(), 0),
-            Column::new("front", "on the front", 0),
-        ])
-    };
     let mut notes: Vec<String> = vec![format!(
         "± is half of the 95 % interval over {}; on the front: how often a setting stays on it with one \
          left out",
@@ -48,30 +45,56 @@ pub(crate) fn report(sweep: Sweep) -> Report {
             sweep.left_out.join(", ")
         ));
     }
-    notes.extend(sweep.sensitivity.iter().filter_map(|it| moved(&sweep, it)));
+    let knobs = sweep.sensitivity.iter();
+    notes.extend(knobs.filter_map(|knob| moved(&sweep, knob)));
     notes.extend(sweep.hints.iter().cloned());
     let mut sections = vec![
-        section("on_front", &shown).with_notes(same),
-        section("off_front", &off).at_most(MOST_OFF_FRONT),
+        section("on_front", &sweep, &shown).with_notes(same),
+        section("off_front", &sweep, &off).at_most(MOST_OFF_FRONT),
     ];
     sections.retain(|section| !section.table.rows.is_empty());
     if let Some(last) = sections.last_mut() {
         last.notes.extend(notes);
     }
-    let verdicts = sweep.choices.iter().map(|it| verdict(&sweep, it));
-    let method = [kept(&sweep), chosen_on(&sweep)];
+    let verdicts = sweep
+        .choices
+        .iter()
+        .flat_map(|choice| verdict(&sweep, choice));
+    let method = [
+        Some(kept(&sweep)),
+        overflow(&sweep),
+        Some(chosen_on(&sweep)),
+    ];
+    let method = method.into_iter().flatten();
     Report {
-        title: format!("Sweep of {} settings", sweep.points.len()),
-        lines: verdicts.flatten().chain(method).collect(),
+        title: format!("Sweep of {} settings", settings(&sweep)),
+        lines: verdicts.chain(idle(&sweep)).chain(method).collect(),
         sections,
         subject: Subject::Sweep(Box::new(sweep)),
         ..Report::default()
     }
 }
 
+/// `17 sessions (10 of them independent)`.
+pub(crate) fn independent(sessions: usize, independent: usize) -> String {
+    let all = many(sessions, "session", "sessions");
+    match independent {
+        count if count == sessions => all,
+        count => format!("{all} ({count} of them independent)"),
+    }
+}
+
 fn sessions(sweep: &Sweep) -> String {
     let used = sweep.tune.len() - sweep.left_out.len();
-    many(used, "session", "sessions")
+    independent(used, sweep.independent_tune)
+}
+
+fn section(id: &'static str, sweep: &Sweep, points: &[&SweepPoint]) -> Section {
+    Section::new(id, points.iter().map(|point| row(point))).more_columns([
+        Column::new("cost", sweep.cost.name(), 0),
+        Column::new("quality", sweep.quality.name(), 0),
+        Column::new("front", "on the front", 0),
+    ])
 }
 
 fn row(point: &SweepPoint) -> Row {
@@ -87,7 +110,11 @@ fn row(point: &SweepPoint) -> Row {
         Cell { interval, ..cell }
     };
     Row {
-        name: point.label(),
+        name: if point.values.is_empty() || !is_plain_default(point) {
+            point.label()
+        } else {
+            format!("default, {}", point.label())
+        },
         role: Role::Strategy,
         marks: standing.into_iter().chain(broken).collect(),
         ranked: point.broken.is_none(),
@@ -101,12 +128,28 @@ fn row(point: &SweepPoint) -> Row {
 
 /// The sessions of the choice, and how far it is to be trusted.
 pub(crate) fn chosen_on(sweep: &Sweep) -> String {
+    let tune = independent(sweep.tune.len(), sweep.independent_tune);
+    let confirm = match sweep.confirm.len() {
+        0 => "confirmed on none".to_owned(),
+        count => format!("confirmed on {count} others"),
+    };
     format!(
-        "Chosen on {}, confirmed on {} others. Nothing is tested over the grid: among many settings some \
-         look better by chance.",
-        many(sweep.tune.len(), "session", "sessions"),
-        sweep.confirm.len()
+        "Chosen on {tune}, {confirm}. Nothing is tested over the grid: among many settings some look better by \
+         chance."
     )
+}
+
+/// Whether no knob of the strategy is turned, not even to the value that it has.
+fn is_plain_default(point: &SweepPoint) -> bool {
+    let mut knobs = point.values.iter();
+    knobs.all(|(knob, _)| is_of_window(knob))
+}
+
+/// How many settings were tried: the default written out is the default.
+fn settings(sweep: &Sweep) -> usize {
+    let mut points = sweep.points.iter();
+    let is_written = |point: &&SweepPoint| point.is_default && !is_plain_default(point);
+    sweep.points.len() - points.by_ref().filter(is_written).count()
 }
 
 /// Which metric is kept, and why it is this one.
@@ -119,7 +162,20 @@ fn kept(sweep: &Sweep) -> String {
     )
 }
 
-/// How far a knob moves the two metrics; `None` where neither is known for two of its values.
+/// Where full history does not fit, what is saved is against something that is no choice.
+fn overflow(sweep: &Sweep) -> Option<String> {
+    let all = sweep.tune.len() - sweep.left_out.len();
+    let words = match sweep.full_fits {
+        fitting if fitting >= all => return None,
+        0 => "in no session".to_owned(),
+        fitting => format!("in {fitting} of {}", many(all, "session", "sessions")),
+    };
+    Some(format!(
+        "Full history fits the window {words}; what is saved is told against it."
+    ))
+}
+
+/// How far a knob moves the two metrics; `None` where neither is known for two of its values, or it does nothing.
 fn moved(sweep: &Sweep, knob: &Sensitivity) -> Option<String> {
     let ranges = [
         (&sweep.cost, knob.cost_range),
@@ -130,18 +186,67 @@ fn moved(sweep: &Sweep, knob: &Sensitivity) -> Option<String> {
         Some(format!("{metric} by {range} pts"))
     });
     let ranges: Vec<String> = ranges.collect();
-    (!ranges.is_empty()).then(|| format!("{} moves {}", knob.knob, ranges.join(" and ")))
+    let is_known = !ranges.is_empty() && !knob.does_nothing;
+    is_known.then(|| format!("{} moves {}", knob.knob, ranges.join(" and ")))
+}
+
+/// Whether no setting changed anything.
+fn is_quiet(sweep: &Sweep) -> bool {
+    let mut costs = sweep.points.iter().map(|point| point.cost);
+    costs.all(|cost| cost.is_some_and(|cost| cost.point_estimate.abs() < 1e-12))
+        && sweep.sensitivity.iter().all(|knob| knob.does_nothing)
+}
+
+/// The knobs that do nothing, in a sentence.
+fn idle(sweep: &Sweep) -> Option<String> {
+    let idle = sweep.sensitivity.iter().filter(|knob| knob.does_nothing);
+    let idle: Vec<String> = idle.map(|knob| format!("`{}`", knob.knob)).collect();
+    match idle.as_slice() {
+        _ if is_quiet(sweep) => None,
+        [] => None,
+        [one] => Some(format!(
+            "{one} does nothing here: all its values give the same numbers."
+        )),
+        all => Some(format!("{} do nothing here.", all.join(" and "))),
+    }
 }
 
 /// The verdict on one choice, in sentences. The first begins with the word that decides.
 pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
+    if is_quiet(sweep) {
+        let text = "nothing fires, whatever the values: no prompt is large enough. `--window fit:0.6` gives each session a \
+                    window that it fills.";
+        return vec![text.to_owned()];
+    }
+    let mut sentences = vec![first_sentence(sweep, choice)];
+    let standing = choice.standing;
+    if let Some(found) = &choice.confirmation {
+        sentences.push(confirmed(sweep, found));
+    }
+    let is_new = standing.is_some_and(|standing| standing != Standing::Default);
+    let beside = choice.neighbours.as_ref().filter(|_| is_new);
+    sentences.extend(beside.map(|beside| neighbours(sweep, beside)));
+    if standing == Some(Standing::NotConfirmed) {
+        sentences.push("Nothing is recommended; the default stays.".to_owned());
+    }
+    sentences.extend(
+        choice
+            .trade
+            .as_ref()
+            .map(|refused| trade(sweep, choice, refused)),
+    );
+    sentences
+}
+
+/// What is chosen, and why; or why nothing is.
+fn first_sentence(sweep: &Sweep, choice: &Choice) -> String {
     let place = match choice.window.as_slice() {
         [] => String::new(),
         window => format!(" in {}", label(window)),
     };
     let (Some(standing), Some(label)) = (choice.standing, choice.label()) else {
         let problem = choice.problem.as_deref().unwrap_or("nothing was measured");
-        return vec![format!("no recommendation{place}: {problem}.")];
+        return format!("no recommendation{place}: {problem}.");
     };
     let best = match (&choice.best_kept, choice.best_quality) {
         (Some(best), Some(quality)) if *best != label => {
@@ -155,55 +260,122 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
         display::points(sweep.margin)
     );
     let rule = match choice.kept_enough {
+        _ if choice.dearer.is_some() => "what keeps more costs more".to_owned(),
         0 | 1 => format!("no other setting keeps {kept} of it"),
         count => format!(
             "of the {count} settings that keep {kept} of the best kept ({best}), it saves the most"
         ),
     };
-    let first = match standing {
-        Standing::Default => {
+    if sweep.confirm.is_empty() {
+        return format!(
+            "{}{place}: {label}; {rule}. {}",
+            on_these(sweep),
+            few(sweep)
+        );
+    }
+    match (standing, &choice.dearer) {
+        (Standing::Default, Some(dearer)) => format!(
+            "keep the default{place}: of the settings that keep {kept} of the best kept ({best}) the cheapest, {dearer}, \
+             costs more."
+        ),
+        (Standing::Default, None) => {
             format!("keep the default{place}: {rule}. There is nothing to confirm.")
         }
-        Standing::NotConfirmed | Standing::Recommended => {
+        (Standing::NotConfirmed | Standing::Recommended, _) => {
             format!("{}{place}: {label}; {rule}.", standing.words())
         }
-    };
-    let mut sentences = vec![first];
-    match &choice.confirmation {
-        Some(found) => sentences.push(confirmed(sweep, found)),
-        None if standing == Standing::NotConfirmed => {
-            sentences.push("No session was left to confirm it on.".to_owned());
+    }
+}
+
+/// The sessions of a sweep that are too few for two halves.
+fn on_these(sweep: &Sweep) -> String {
+    match sweep.tune.len() {
+        1 => "on this session".to_owned(),
+        all if sweep.independent_tune == 1 => {
+            format!("on these {all} conversations of one session")
         }
-        None => {}
+        all => format!("on these {}", independent(all, sweep.independent_tune)),
     }
-    if standing == Standing::NotConfirmed {
-        sentences.push("Nothing is recommended; the default stays.".to_owned());
+}
+
+/// Why so few decide nothing.
+fn few(sweep: &Sweep) -> String {
+    if sweep.independent_tune == 1 {
+        return "One session decides nothing: give a folder.".to_owned();
     }
-    sentences
+    format!(
+        "{} independent sessions are the least that can choose and confirm.",
+        2 * FEWEST_SESSIONS
+    )
+}
+
+/// Whether the chosen setting is on a plateau.
+fn neighbours(sweep: &Sweep, found: &Neighbours) -> String {
+    let Neighbours { tried, alike, .. } = found;
+    let within = format!(
+        "the same, within {} pts or chance",
+        display::points(sweep.margin)
+    );
+    let words = match found.shape {
+        Shape::Plateau => format!("A plateau: all {tried} settings beside it come out {within}."),
+        Shape::Slope if *alike == 0 => {
+            format!("A slope: none of the {tried} settings beside it comes out {within}.")
+        }
+        Shape::Slope => {
+            format!("A slope: {alike} of the {tried} settings beside it come out {within}.")
+        }
+        Shape::Spike => format!(
+            "A spike: none of the {tried} settings beside it comes out {within}, and on both sides they are worse. It may be \
+             chance."
+        ),
+    };
+    let words = match found.broken {
+        0 => words,
+        1 => format!("{words} Another is broken: longer sessions may break this one too."),
+        count => {
+            format!("{words} {count} others are broken: longer sessions may break this one too.")
+        }
+    };
+    match &found.edge {
+        Some((knob, value)) => format!(
+            "{words} `{knob}={value}` is at the end of the values tried: try more beyond it."
+        ),
+        None => words,
+    }
+}
+
+/// The best trade that was refused, and the flag that accepts it.
+fn trade(sweep: &Sweep, choice: &Choice, refused: &Trade) -> String {
+    let mut points = sweep.points.iter();
+    let chosen = points.find(|point| Some(&point.values) == choice.values.as_ref());
+    let saved = match chosen.and_then(|point| point.cost) {
+        Some(cost) => {
+            let more = display::points(refused.saved - cost.point_estimate);
+            format!("{more} points more of the {}", sweep.cost)
+        }
+        None => display::percent(refused.saved),
+    };
+    format!(
+        "Refused: {} saves {saved} and gives up {} points of {quality}; `--margin {quality}={}` accepts it.",
+        refused.label(),
+        display::points(refused.given_up),
+        refused.margin,
+        quality = sweep.quality,
+    )
 }
 
 /// The outcome on the sessions that did not choose, with the differences and their intervals.
 fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
-    let points = |share: f64| signed(share * 100.0, 1);
-    let change = |estimate: Option<Estimate>| {
-        let Some(estimate) = estimate else {
-            return "not measured".to_owned();
-        };
-        let interval = estimate.confidence_interval;
-        let interval = interval.filter(|_| estimate.n.sessions > 2);
-        let interval = interval.map_or_else(String::new, |it| {
-            format!(" [{}, {}]", points(it.lower_bound), points(it.upper_bound))
-        });
-        format!("{}{interval} pts", points(estimate.point_estimate))
-    };
-    let sessions = many(found.sessions, "session", "sessions");
+    let sessions = many(
+        found.sessions,
+        "independent session",
+        "independent sessions",
+    );
     let place = format!("on {sessions} that did not choose it");
     let differences = format!(
-        "against the default: {} {}, {} {}",
-        sweep.cost,
-        change(found.cost),
-        sweep.quality,
-        change(found.quality)
+        "against the default: {}, {}",
+        change(sweep.cost, found.cost),
+        change(sweep.quality, found.quality)
     );
     if let Some(problem) = &found.problem {
         return format!("Nothing is shown {place}: {problem}.");
@@ -216,9 +388,35 @@ fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
     }
     let claims = found.not_shown.iter().map(|missing| {
         let needed = missing.sessions_needed;
-        let needed = needed.map(|it| format!(" (about {it} sessions to confirm on would show it)"));
+        let needed =
+            needed.map(|count| format!(" (about {count} sessions to confirm on would show it)"));
         missing.claim.clone() + &needed.unwrap_or_default()
     });
     let claims = claims.collect::<Vec<_>>().join(", nor ");
     format!("Not shown {place}: {claims}; {differences}.")
+}
+
+/// `bill −12.0 % [−16.0, −8.0]` of a total, `facts +4.2 [+1.0, +7.4] pts` of a share; of two sessions an interval is
+/// wider than anything that is measured.
+fn change(axis: Axis, difference: Option<Estimate>) -> String {
+    let Some(found) = difference else {
+        return format!("{axis} not measured");
+    };
+    // In the direction of the number itself, not of what is good.
+    let sign = if axis.is_saved() { -1.0 } else { 1.0 };
+    let signed = |share: f64| signed(sign * share * 100.0, 1);
+    let interval = found.confidence_interval;
+    let interval = interval.filter(|_| found.n.sessions > 2);
+    let interval = interval.map_or_else(String::new, |ends| {
+        let mut ends = [ends.lower_bound, ends.upper_bound].map(|end| sign * end);
+        ends.sort_by(f64::total_cmp);
+        let [low, high] = ends.map(|end| signed(sign * end));
+        format!(" [{low}, {high}]")
+    });
+    let point = signed(found.point_estimate);
+    if axis.is_saved() {
+        format!("{axis} {point} %{interval}")
+    } else {
+        format!("{axis} {point}{interval} pts")
+    }
 }

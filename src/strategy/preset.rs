@@ -17,8 +17,10 @@ use crate::units::{Tokens, is_valid_id};
 
 mod build;
 mod built_in;
+mod tune;
 
 pub use built_in::PRESETS;
+pub use tune::Tune;
 
 /// The stage that is asked after a refusal.
 const OVERFLOW: &str = "overflow";
@@ -269,7 +271,7 @@ impl StrategySpec {
     }
 
     /// The same strategy with one knob changed: `path` is `stage.knob`, `guards.…` or
-    /// `overflow.…`.
+    /// `overflow.…`. `stage.when.CONDITION` changes this condition alone where the trigger has it.
     pub fn with(mut self, path: &str, setting: Setting) -> Result<Self, SettingError> {
         let shown = setting.value.to_string();
         let wrong = |problem: String| SettingError::new(&setting.place, problem);
@@ -309,7 +311,9 @@ impl StrategySpec {
                 // The text is that of another file.
                 table.remove("prompt_text");
             }
-            table.overlay(rest, setting)?;
+            if !tune::set_condition(table, rest, &setting) {
+                table.overlay(rest, setting)?;
+            }
         }
         let mut name = StrategyName::recorded(&self.name);
         name.set(path, shown);
@@ -396,8 +400,7 @@ impl StrategySpec {
     pub fn swept_with(&self, path: &str) -> Option<(String, &'static str)> {
         let (head, knob) = path.split_once('.')?;
         let stage = self.stages_set().find(|it| name_of(it) == Some(head))?;
-        let key = KEYS.table(stage.text("kind")?).get(knob)?.as_table()?;
-        let (other, values) = key.text("sweep_with")?.split_once('=')?;
+        let (other, values) = tune::decides_with(stage.text("kind")?, knob)?;
         Some((format!("{head}.{other}"), values))
     }
 

@@ -14,6 +14,8 @@ const HEAD: &str = include_str!("reference/head.md");
 
 const OWN_PROMPT: &str = include_str!("reference/own_prompt.md");
 
+const TUNE: &str = include_str!("reference/tune.md");
+
 /// All presets, controls, conditions and kinds of stages.
 ///
 /// Fails where a preset does not read, which a test rules out for those that are compiled in.
@@ -48,6 +50,7 @@ pub fn reference() -> Result<String, SettingError> {
         );
     }
     out.push_str(OWN_PROMPT);
+    out.push_str(TUNE);
     out.push_str("\n## Kinds of stages\n\n| stage | what it does |\n|---|---|\n");
     for kind in STAGES {
         let (name, description) = (kind.name, cell(kind.description()));
@@ -100,7 +103,10 @@ mod tests {
         let mut constants = 0;
         for (name, text) in PRESETS {
             let tables = text.find("\n[").map_or("", |at| &text[at..]);
-            let is_named = |line: &&str| line.starts_with("kind") || line.starts_with("name");
+            let is_named = |line: &&str| {
+                let mut names = ["kind", "name", "knob"].into_iter();
+                names.any(|name| line.starts_with(name))
+            };
             let lines = tables
                 .lines()
                 .filter(|line| line.contains(" = ") && !is_named(line));

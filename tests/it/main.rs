@@ -82,6 +82,7 @@ mod tasks;
 mod tokens;
 #[cfg(feature = "http")]
 mod trusted;
+mod tuning;
 mod validity;
 mod walk;
 mod words;

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::{CliError, Exit, stop_with};
+use crate::cli::{Exit, stop_with};
 use crate::settings::{Place, Setting, Table, Value, parse_value};
+use crate::strategy::StrategySpec;
+use crate::strategy::preset::Tune;
 use crate::strategy::trigger::condition;
 use crate::units::ContentHash;
 
@@ -17,6 +19,33 @@ pub(super) struct Axis {
     values: Vec<Setting>,
 }
 
+/// The knobs that are typed; without one, those that the strategy offers.
+pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> anyhow::Result<Vec<Axis>> {
+    if !typed.is_empty() {
+        return typed.iter().map(|typed| Axis::read(typed)).collect();
+    }
+    let tunes = strategy.tunes()?;
+    if tunes.is_empty() {
+        let name = strategy.name();
+        let problem = format!(
+            "`{name}` has nothing to tune: no size that it waits for, and no number that it keeps"
+        );
+        let hint = "name a knob, as in `-P stage.knob=1,3,10`, or write it into the preset: `[[tune]]`, \
+                    `knob = \"stage.knob\"`, `values = [1, 3, 10]`";
+        return stop_with(Exit::Usage, problem, hint);
+    }
+    Ok(tunes.into_iter().map(Axis::from).collect())
+}
+
+impl From<Tune> for Axis {
+    fn from(tune: Tune) -> Self {
+        Self {
+            path: tune.knob,
+            values: tune.values,
+        }
+    }
+}
+
 impl Axis {
     /// The path of the knob.
     pub(super) fn path(&self) -> &str {
@@ -25,37 +54,34 @@ impl Axis {
 
     /// Reads `knob=a,b,c` or `knob=min..max:step`.
     pub(super) fn read(typed: &str) -> anyhow::Result<Self> {
-        let wrong = |problem: &str| {
-            CliError::new(Exit::Usage, format!("`-P {typed}`: {problem}"))
-                .with_hint("write `-P stage.knob=1,3,10` or `-P stage.knob=1..10:3`")
+        let Some((path, listed)) = typed.split_once('=') else {
+            return wrong(typed, "no values");
         };
-        let (path, values) = typed.split_once('=').ok_or_else(|| wrong("no values"))?;
         let place = Place::Flag(format!("-P {typed}").into());
-        let values: Vec<Setting> = if let Some((low, rest)) = values.split_once("..") {
-            let ends = rest.split_once(':');
-            let (high, step) = ends.ok_or_else(|| wrong("a range needs a step"))?;
-            let values = range(low, high, step);
-            let values = values
-                .ok_or_else(|| {
-                    wrong("a range is `min..max:step`, with min below max, a step above 0 and at most 10,000 values")
-                })?
-                .into_iter();
-            values.map(|value| Setting::new(value, &place)).collect()
+        let all: Vec<Setting> = if let Some((low, rest)) = listed.split_once("..") {
+            let Some((high, step)) = rest.split_once(':') else {
+                return wrong(typed, "a range needs a step");
+            };
+            let Some(steps) = range(low, high, step) else {
+                return wrong(
+                    typed,
+                    "a range is `min..max:step`, with min below max, a step above 0 and at most 10,000 values",
+                );
+            };
+            let steps = steps.into_iter();
+            steps.map(|value| Setting::new(value, &place)).collect()
         } else {
-            let values = values.split(',');
-            values
-                .map(|value| parse_value(value.trim(), &place))
-                .collect()
+            let words = listed.split(',');
+            words.map(|word| parse_value(word.trim(), &place)).collect()
         };
-        let mut distinct: Vec<Setting> = Vec::new();
-        for value in values {
-            if distinct.iter().all(|it| it.value != value.value) {
-                distinct.push(value);
+        let mut values: Vec<Setting> = Vec::new();
+        for one in all {
+            if values.iter().all(|other| other.value != one.value) {
+                values.push(one);
             }
         }
-        let values = distinct;
         if path.is_empty() || values.len() > MOST_POINTS {
-            return Err(wrong("no values, or more than 10,000").into());
+            return wrong(typed, "no values, or more than 10,000");
         }
         Ok(Self {
             path: path.trim().to_owned(),
@@ -64,41 +90,51 @@ impl Axis {
     }
 }
 
+fn wrong<T>(typed: &str, problem: &str) -> anyhow::Result<T> {
+    let hint = "write `-P stage.knob=1,3,10` or `-P stage.knob=1..10:3`";
+    stop_with(Exit::Usage, format!("`-P {typed}`: {problem}"), hint)
+}
+
 /// The values from `low` to `high`, both included: whole numbers, or decimals where one of the three is.
 /// All are multiples of the last digit, so that no rounding adds up.
 fn range(low: &str, high: &str, step: &str) -> Option<Vec<Value>> {
-    let texts = [low, high, step];
-    let decimals = |text: &str| {
-        text.split_once('.')
-            .map_or(0, |(_, fraction)| fraction.len())
-    };
-    let digits = texts.map(decimals).into_iter().max()?;
-    let scaled = |text: &str| {
-        let zeros = "0".repeat(digits - decimals(text));
-        (text.replace('.', "") + &zeros).parse::<i64>().ok()
-    };
-    let (low, high, step) = (scaled(low)?, scaled(high)?, scaled(step)?);
-    if step <= 0 || high < low || high.checked_sub(low)? / step >= 10_000 {
+    let digits = [low, high, step].map(decimals).into_iter().max()?;
+    let first = scaled(low, digits)?;
+    let (last, step) = (scaled(high, digits)?, scaled(step, digits)?);
+    if step <= 0 || last < first || last.checked_sub(first)? / step >= 10_000 {
         return None;
     }
     let scale = 10_f64.powi(i32::try_from(digits).ok()?);
-    let values = (low..=high).step_by(usize::try_from(step).ok()?);
+    let numbers = (first..=last).step_by(usize::try_from(step).ok()?);
     // The shortest decimal of that many digits: 0.7, not 0.7000000000000001.
-    let value = |number: i64| {
+    let values = numbers.map(|number| {
         if digits == 0 {
             return Some(Value::Integer(number));
         }
         let shortest = format!("{:.digits$}", number as f64 / scale);
         shortest.parse().ok().map(Value::Real)
-    };
-    values.map(value).collect()
+    });
+    values.collect()
 }
 
-/// `stage.when.window_fraction = 0.7` as a trigger of its own: a stage fires on one condition, and the
-/// preset's would be a second one. Other keys of a trigger, such as its counter, are set as they are.
-pub(super) fn trigger(path: &str, setting: &Setting) -> (String, Setting) {
+/// How many digits are behind the point.
+fn decimals(number: &str) -> usize {
+    let fraction = number.split_once('.').map(|(_, fraction)| fraction);
+    fraction.map_or(0, str::len)
+}
+
+/// The number without its point, with so many digits behind it.
+fn scaled(number: &str, digits: usize) -> Option<i64> {
+    let zeros = "0".repeat(digits - decimals(number));
+    (number.replace('.', "") + &zeros).parse().ok()
+}
+
+/// `stage.when.window_fraction = 0.7` as a trigger of its own where the stage waits for something else, which would
+/// be a second condition. Other keys of a trigger, such as its counter, are set as they are.
+pub(super) fn trigger(strategy: &StrategySpec, path: &str, setting: &Setting) -> (String, Setting) {
     if let Some((stage, name)) = path.split_once(".when.")
         && condition::names().contains(&name)
+        && strategy.value_of(path).is_none()
     {
         let mut when = Table::new(setting.place.clone());
         when.set(name, setting.clone());

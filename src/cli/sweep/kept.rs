@@ -4,36 +4,41 @@ use super::{Args, CliError, Exit};
 use crate::compare::Axis as Measured;
 use crate::compare::sweep::{Trial, measured};
 
-/// What is kept unasked, the most telling first: the first that was measured is taken.
-const KEPT: [Measured; 3] = [Measured::Answers, Measured::Facts, Measured::Actions];
-
 /// What is kept, and why it is this where nobody named it.
 pub(super) struct KeptMetric {
     pub(super) axis: Measured,
     pub(super) reason: Option<String>,
 }
 
+/// What can be kept, the most telling first: answers tell more than what they are read from.
+fn keepable() -> Vec<Measured> {
+    let axes = Measured::ALL.into_iter();
+    let (answered, read): (Vec<Measured>, Vec<Measured>) = axes
+        .filter(|axis| axis.is_read_from_text())
+        .partition(|axis| axis.needs_reader());
+    [answered, read].concat()
+}
+
 impl KeptMetric {
-    /// What was named; else the first of [`KEPT`] that was measured.
+    /// What was named; else the first of all that was measured.
     pub(super) fn of(args: &Args, tried: &[Trial], sessions: &[String]) -> Self {
-        if let Some(typed) = &args.keeps {
-            return Self {
-                axis: Measured::named(typed).unwrap_or(Measured::Facts),
-                reason: None,
-            };
+        if let Some(axis) = args.keeps {
+            return Self { axis, reason: None };
         }
-        let found = measured(tried, sessions, &KEPT).first().copied();
-        let missing = KEPT.iter().take_while(|axis| Some(**axis) != found);
+        let all = keepable();
+        let found = measured(tried, sessions, &all).first().copied();
+        let missing = all.iter().take_while(|axis| Some(**axis) != found);
         let missing: Vec<&str> = missing.map(|axis| axis.name()).collect();
-        let reason = match (found, missing.as_slice()) {
-            (None | Some(_), []) => None,
-            (None, _) => Some("nothing was measured".to_owned()),
-            (Some(_), missing) => Some(format!("not measured: {}", missing.join(", "))),
+        let reason = match found {
+            None => Some("nothing was measured".to_owned()),
+            // Without a reader there are no answers to speak of.
+            Some(Measured::Facts) => None,
+            Some(_) if missing.is_empty() => None,
+            Some(_) => Some(format!("not measured: {}", missing.join(", "))),
         };
         Self {
             axis: found.unwrap_or(Measured::Facts),
-            // Without a reader there are no answers to speak of.
-            reason: reason.filter(|_| found != Some(Measured::Facts)),
+            reason,
         }
     }
 }
@@ -45,14 +50,12 @@ pub(super) fn unmeasured(
     tried: &[Trial],
     sessions: &[String],
 ) -> Option<CliError> {
-    args.keeps.as_ref()?;
+    args.keeps?;
     if !measured(tried, sessions, &[kept.axis]).is_empty() {
         return None;
     }
-    let others: Vec<&str> = measured(tried, sessions, &KEPT)
-        .into_iter()
-        .map(Measured::name)
-        .collect();
+    let others = measured(tried, sessions, &keepable());
+    let others: Vec<&str> = others.into_iter().map(Measured::name).collect();
     let problem = format!("`--keeps {}` was not measured on these sessions", kept.axis);
     let error = CliError::new(Exit::NothingSelected, problem);
     Some(match others.first() {

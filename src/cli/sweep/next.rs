@@ -1,60 +1,72 @@
 //! The command that comes after a sweep, and the knobs that it should sweep as well.
 
+use std::path::{Path, PathBuf};
+
 use super::Args;
+use super::apply::Chosen;
 use super::grid::Axis;
-use super::preset::Chosen;
-use crate::compare::sweep::{Choice, Sweep};
+use crate::compare::Axis as Measured;
 use crate::report::escape::flag;
 use crate::strategy::StrategySpec;
 
-/// The words of the command, a flag with its value in one: a run of the recommended preset. Where nothing is
-/// recommended, the same sweep with the knobs that are missing; else the default and the chosen setting side
-/// by side.
+/// The words of the command, a flag with its value in one: a run of the preset that was written. Else the same
+/// sweep, to write what is recommended, or with the knobs that are missing; else the default and the chosen setting
+/// side by side.
 pub(super) fn command(
     args: &Args,
-    sweep: &Sweep,
     chosen: &[Chosen<'_>],
+    applied: &[PathBuf],
     missing: &[String],
 ) -> Vec<String> {
     // Of several windows the first is shown.
     let Some(first) = chosen.first() else {
         return Vec::new();
     };
-    let is_recommended = first.choice.is_some_and(Choice::is_recommended);
-    let again = !is_recommended && !missing.is_empty();
-    let mut words = vec![
-        if again {
-            "proctor sweep"
-        } else {
-            "proctor run"
-        }
-        .to_owned(),
-    ];
-    let inputs = &args.inputs;
-    if again {
-        words.extend(inputs.strategy.iter().map(|name| flag("--strategy", name)));
-        words.extend(
-            args.params
-                .iter()
-                .chain(missing)
-                .map(|typed| flag("-P", typed)),
-        );
-        words.push(flag("--out", &args.folder().display().to_string()));
-        inputs.complete(&mut words);
-        return words;
-    }
-    let window = first.choice.iter().flat_map(|choice| &choice.window);
-    words.extend(window.map(|(knob, value)| flag("--set", &format!("{knob}={value}"))));
-    if let Some(choice) = first.choice.filter(|choice| choice.is_recommended()) {
-        let path = super::preset_path(args, sweep.choices.len(), &choice.window);
-        words.push(flag("--strategy", &path.display().to_string()));
+    let is_done = first.recommended().is_some() || missing.is_empty();
+    let mut words = if first.recommended().is_some() && applied.is_empty() {
+        sweep_again(args, &[], Some("--apply"))
+    } else if !is_done {
+        sweep_again(args, missing, None)
     } else {
-        words.push(flag("--strategy", first.default.spec.name()));
-        let setting = first.setting.filter(|setting| !setting.is_default);
-        words.extend(setting.map(|setting| flag("--strategy", setting.spec.name())));
+        let window = first.choice.iter().flat_map(|choice| &choice.window);
+        let window = window.map(|(knob, value)| flag("--set", &format!("{knob}={value}")));
+        let strategies = if let Some(path) = applied.first() {
+            vec![Path::new(".").join(path).display().to_string()]
+        } else {
+            let other = first.setting.filter(|setting| !setting.is_default);
+            let specs = [Some(first.default), other].into_iter().flatten();
+            specs.map(|point| point.spec.name().to_owned()).collect()
+        };
+        let strategies = strategies.iter().map(|name| flag("--strategy", name));
+        let words = ["proctor run".to_owned()].into_iter();
+        let words = words.chain(window).chain(strategies);
+        words.chain(["-o report.html".to_owned()]).collect()
+    };
+    args.inputs.complete(&mut words);
+    words
+}
+
+/// The same sweep, with more knobs or another flag.
+fn sweep_again(args: &Args, missing: &[String], more: Option<&str>) -> Vec<String> {
+    let mut words = vec!["proctor sweep".to_owned()];
+    let strategies = args.inputs.strategy.iter();
+    words.extend(strategies.map(|name| flag("--strategy", name)));
+    let params = args.params.iter().chain(missing);
+    words.extend(params.map(|typed| flag("-P", typed)));
+    words.extend(args.margin.iter().map(|typed| flag("--margin", typed)));
+    words.extend(args.keeps.map(|axis| flag("--keeps", axis.name())));
+    if args.saves != Measured::Bill {
+        words.push(flag("--saves", args.saves.name()));
     }
-    words.push("-o report.html".to_owned());
-    inputs.complete(&mut words);
+    words.extend(
+        args.random
+            .map(|count| flag("--random", &count.to_string())),
+    );
+    words.extend(args.halving.then(|| "--halving".to_owned()));
+    if let Some(folder) = args.out.as_deref() {
+        words.push(flag("--out", &folder.display().to_string()));
+    }
+    words.extend(more.map(str::to_owned));
     words
 }
 

@@ -5,28 +5,72 @@ use std::path::PathBuf;
 
 use super::{Args, Point, SweepRun};
 use crate::cli::{Exit, say, stop_with};
+use crate::report::display::many;
+use crate::report::sweep::independent;
 use crate::runner::Plan;
+use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::ContentHash;
 
-/// Sessions to choose on and sessions to try on, by a hash of seed and id: half and half. Side chains
-/// stay with their main session.
-pub(super) fn split(plan: &Plan, seed: u64) -> (Vec<String>, Vec<String>) {
-    let mut clusters: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for session in &plan.manifest().sessions {
-        let own = clusters.entry(session.cluster()).or_default();
-        own.push(session.id.clone());
+/// The sessions of a sweep in two halves.
+pub(super) struct Halves {
+    /// Sessions to choose on.
+    pub(super) tune: Vec<String>,
+    /// Sessions to confirm on; none where there are too few for two halves.
+    pub(super) confirm: Vec<String>,
+    /// How many sessions of each half are independent: side chains stay with their main session.
+    pub(super) independent: [usize; 2],
+}
+
+/// The fewest independent sessions that can be halved.
+pub(super) const FEWEST: usize = 2 * FEWEST_SESSIONS;
+
+impl Halves {
+    /// Half and half, by a hash of seed and id; all to choose on where they are too few to confirm anything.
+    pub(super) fn of(plan: &Plan, seed: u64) -> Self {
+        let mut clusters: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for session in &plan.manifest().sessions {
+            let own = clusters.entry(session.cluster()).or_default();
+            own.push(session.id.clone());
+        }
+        let mut clusters: Vec<(&str, Vec<String>)> = clusters.into_iter().collect();
+        clusters.sort_by_cached_key(|(id, _)| {
+            let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], id.as_bytes()]);
+            (hash.hex(16), *id)
+        });
+        let half = match clusters.len() {
+            all if all < FEWEST => all,
+            all => all.div_ceil(2),
+        };
+        let confirm = clusters.split_off(half);
+        Self {
+            independent: [clusters.len(), confirm.len()],
+            tune: all_sessions(clusters),
+            confirm: all_sessions(confirm),
+        }
     }
-    let mut clusters: Vec<(&str, Vec<String>)> = clusters.into_iter().collect();
-    clusters.sort_by_cached_key(|(id, _)| {
-        let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], id.as_bytes()]);
-        (hash.hex(16), *id)
-    });
-    let confirm = clusters.split_off(clusters.len().div_ceil(2));
-    let [tune, confirm] = [clusters, confirm].map(|half| {
-        let sessions = half.into_iter().flat_map(|(_, sessions)| sessions);
-        sessions.collect()
-    });
-    (tune, confirm)
+
+    /// What is said before anything runs: how many settings are tried, and on how many sessions.
+    pub(super) fn announce(&self, settings: usize) {
+        let [tune, confirm] = self.independent;
+        say(&format!(
+            "{}; chosen on {}, tried on {}",
+            many(settings, "setting", "settings"),
+            independent(self.tune.len(), tune),
+            self.confirm.len()
+        ));
+        let all = tune + confirm;
+        if all < FEWEST {
+            say(&format!(
+                "warning: {} too few to choose on one half and confirm on the other; {FEWEST} are needed",
+                many(all, "independent session is", "independent sessions are")
+            ));
+        }
+    }
+}
+
+fn all_sessions(clusters: Vec<(&str, Vec<String>)>) -> Vec<String> {
+    let sessions = clusters.into_iter().flat_map(|(_, sessions)| sessions);
+    sessions.collect()
 }
 
 /// Where a sweep is kept that names no folder.

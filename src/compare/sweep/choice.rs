@@ -3,14 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Sweep, SweepPoint, is_of_window, label};
+use super::{EQUAL, Neighbours, Shape, Sweep, SweepPoint, is_of_window, pairs, short_label};
 use crate::compare::{Axis, Findings, State};
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::Point;
 use crate::stats::{Estimate, power};
-
-/// Savings that differ by less are equal: a rounding error must not choose.
-const EQUAL: f64 = 1e-12;
 
 /// The place of a setting in the choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
@@ -52,6 +49,8 @@ pub struct Choice {
     /// All knobs of the chosen setting, those of the window included: the `values` of its point; `None`
     /// where no setting can be chosen.
     pub values: Option<Vec<(String, String)>>,
+    /// The knobs that the chosen setting turns to another value than the default's, without those of its window.
+    pub changed: Vec<(String, String)>,
     /// Its place; `None` where no setting can be chosen.
     pub standing: Option<Standing>,
     /// The setting that keeps most, in words; `None` where none was measured.
@@ -60,71 +59,180 @@ pub struct Choice {
     pub best_quality: Option<f64>,
     /// How many settings are worse than the best kept by no more than the margin.
     pub kept_enough: usize,
+    /// The settings beside the chosen one; `None` where there are none.
+    pub neighbours: Option<Neighbours>,
+    /// The best trade that the margin refuses; `None` where nothing that it refuses saves more.
+    pub trade: Option<Trade>,
     /// Why no setting is chosen.
     pub problem: Option<String>,
+    /// The setting that the rule finds, in words, where it costs more than the default, which is chosen then.
+    pub dearer: Option<String>,
     /// The chosen setting against the default on sessions that did not choose it; `None` for the default,
     /// or without such sessions.
     pub confirmation: Option<Confirmation>,
 }
 
-impl Choice {
-    /// The choice among the settings of one window, with their mean saved and kept.
-    pub(super) fn of(
-        points: &[&SweepPoint],
-        means: &[Point],
+/// A setting that saves more than the chosen one, and keeps less than the margin allows.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Trade {
+    /// All its knobs, those of the window included.
+    pub values: Vec<(String, String)>,
+    /// Those that it turns to another value than the default's.
+    pub changed: Vec<(String, String)>,
+    /// The share that it saves.
+    pub saved: f64,
+    /// By how much it keeps less than the best kept.
+    pub given_up: f64,
+    /// The least margin that accepts it, in thousandths: with it this setting would be chosen.
+    pub margin: f64,
+}
+
+impl Trade {
+    /// The knobs that it turns to another value than the default's, in words.
+    pub fn label(&self) -> String {
+        short_label(&self.changed)
+    }
+}
+
+/// The settings of one window, with what they save and keep.
+pub(super) struct Candidates<'a> {
+    /// The settings.
+    pub(super) points: Vec<&'a SweepPoint>,
+    /// What each saves and keeps, cluster by cluster.
+    pub(super) of_clusters: Vec<Vec<Point>>,
+    /// The means over the clusters.
+    pub(super) means: Vec<Point>,
+    /// What each saves over the sessions in which doing nothing is a choice; `None` where there are none.
+    pub(super) against_nothing: Vec<Option<f64>>,
+    /// Whether it is a choice in all sessions.
+    pub(super) fits_everywhere: bool,
+}
+
+impl Candidates<'_> {
+    /// The choice among them.
+    pub(super) fn choose(
+        &self,
         window: Vec<(String, String)>,
         cost: Axis,
         quality: Objective,
-    ) -> Self {
+    ) -> Choice {
+        let (points, means) = (&self.points, &self.means);
         let default = points.iter().position(|point| point.values == window);
-        let mut choice = Self {
+        let mut choice = Choice {
             window,
-            ..Self::default()
+            ..Choice::default()
         };
-        let Some(found) = margin_rule(means, quality.margin, default.unwrap_or(0)) else {
+        let changes = points.iter().map(|point| self.changed(point).len());
+        let changes: Vec<usize> = changes.collect();
+        let Some(found) = margin_rule(means, quality.margin, &changes) else {
             choice.problem = Some(unmeasured(points, cost, quality.axis));
             return choice;
         };
-        let best_kept = label_in_window(&points[found.best_kept].values);
+        let best_kept = short_label(&self.changed(points[found.best_kept]));
         choice.kept_enough = found.kept_enough;
         choice.best_quality = Some(means[found.best_kept][1]);
-        let cheapest = points[found.cheapest];
-        let saved = means[found.cheapest][0];
-        if saved > 0.0 {
-            choice.values = Some(cheapest.values.clone());
-            choice.standing = Some(match default {
-                Some(default) if default == found.cheapest => Standing::Default,
-                _ => Standing::NotConfirmed,
-            });
-        } else {
+        // Nobody needs a setting that costs more than the default to keep more.
+        let is_cheaper = |at: &usize| means[*at][0] > means[found.cheapest][0] + EQUAL;
+        let chosen = default.filter(is_cheaper).unwrap_or(found.cheapest);
+        if chosen != found.cheapest {
+            choice.dearer = Some(short_label(&self.changed(points[found.cheapest])));
+        }
+        choice.trade = self.trade(&found, chosen, quality.margin);
+        let changed = self.changed(points[chosen]);
+        let dearer = self.against_nothing[chosen].filter(|saved| self.is_dearer(*saved));
+        if let Some(saved) = dearer {
             choice.problem = Some(format!(
-                "no setting that keeps {} within {:.1} pts of the best kept ({best_kept}) saves anything of the {cost}: \
+                "no setting that keeps {} within {:.1} pts of the best kept ({best_kept}) saves anything of the {cost}{}: \
                  {} comes closest, at {} %",
                 quality.axis,
                 quality.margin * 100.0,
-                label_in_window(&cheapest.values),
+                if self.fits_everywhere {
+                    ""
+                } else {
+                    " where full history fits"
+                },
+                short_label(&changed),
                 format!("{:.1}", saved * 100.0).replace('-', "−")
             ));
+        } else {
+            choice.values = Some(points[chosen].values.clone());
+            choice.changed = changed;
+            choice.standing = Some(match default {
+                Some(default) if default == chosen => Standing::Default,
+                _ => Standing::NotConfirmed,
+            });
+            choice.neighbours = Neighbours::of(self, chosen, quality.margin);
         }
         choice.best_kept = Some(best_kept);
         choice
     }
 
-    /// The chosen setting in words, as [`SweepPoint::label`], without the knobs of its window.
+    /// Whether a setting loses against doing nothing: where that is a choice everywhere, it has to save something.
+    fn is_dearer(&self, saved: f64) -> bool {
+        saved <= if self.fits_everywhere { 0.0 } else { -EQUAL }
+    }
+
+    /// The knobs of a setting that have another value than the default, where that was written out too; without
+    /// those of the window.
+    fn changed(&self, point: &SweepPoint) -> Vec<(String, String)> {
+        let mut defaults = self.points.iter().filter(|point| point.is_default);
+        let written = defaults.by_ref().max_by_key(|point| point.values.len());
+        let own = point.values.iter().filter(|(knob, value)| {
+            let default = written.and_then(|point| pairs::value(point, knob));
+            !is_of_window(knob) && default != Some(value)
+        });
+        own.cloned().collect()
+    }
+
+    /// Of the settings that keep too little and save something, the one that saves most for what it gives up, beyond
+    /// the chosen one. It is on the front, so that its own margin would choose it.
+    fn trade(&self, found: &Found, chosen: usize, margin: f64) -> Option<Trade> {
+        let [saved_now, _] = self.means[chosen];
+        let [_, best_quality] = self.means[found.best_kept];
+        let all = self
+            .points
+            .iter()
+            .zip(&self.means)
+            .zip(&self.against_nothing);
+        let refused = all.filter_map(|((point, mean), against_nothing)| {
+            let [saved, kept] = *mean;
+            let is_refused = best_quality - kept > margin + EQUAL;
+            let is_dear = against_nothing.is_some_and(|saved| self.is_dearer(saved));
+            let saves_more = saved > saved_now + EQUAL && !is_dear;
+            (point.on_front && is_refused && saves_more).then_some((point, mean))
+        });
+        let rate = |(_, [saved, kept]): &(&&SweepPoint, &Point)| {
+            (saved - saved_now) / (best_quality - kept)
+        };
+        let (point, mean) = refused.max_by(|left, right| {
+            let changes = [left, right].map(|(point, _)| self.changed(point).len());
+            rate(left)
+                .total_cmp(&rate(right))
+                .then(changes[1].cmp(&changes[0]))
+        })?;
+        let [saved, kept] = *mean;
+        let given_up = best_quality - kept;
+        Some(Trade {
+            values: point.values.clone(),
+            changed: self.changed(point),
+            saved,
+            given_up,
+            margin: (given_up * 1_000.0 - 1e-6).ceil() / 1_000.0,
+        })
+    }
+}
+
+impl Choice {
+    /// The chosen setting in words: what it turns; `default` for the default.
     pub fn label(&self) -> Option<String> {
-        self.values.as_deref().map(label_in_window)
+        self.values.as_ref()?;
+        Some(short_label(&self.changed))
     }
 
     /// Whether the setting was confirmed.
     pub fn is_recommended(&self) -> bool {
         self.standing == Some(Standing::Recommended)
     }
-}
-
-/// The knobs of the strategy in words; `default` without one.
-fn label_in_window(values: &[(String, String)]) -> String {
-    let own = values.iter().filter(|(knob, _)| !is_of_window(knob));
-    label(&own.cloned().collect::<Vec<_>>())
 }
 
 /// Why no setting can be chosen where none has both numbers.
@@ -134,7 +242,9 @@ fn unmeasured(points: &[&SweepPoint], cost: Axis, quality: Axis) -> String {
         let why = first.broken.as_deref().unwrap_or_default();
         let alike = points.iter().all(|it| it.broken.as_deref() == Some(why));
         let of = if alike { "each" } else { "the default" };
-        return format!("all {} settings are broken; {of}: {why}", points.len());
+        let written = points.iter().filter(|point| point.is_default).count();
+        let all = points.len() + 1 - written.max(1);
+        return format!("all {all} settings are broken; {of}: {why}");
     }
     let unknown = if whole().all(|point| point.cost.is_none()) {
         cost
@@ -163,33 +273,30 @@ pub(super) struct Found {
 /// is the paired mean difference, and the rule reads this estimate without an interval: with few sessions
 /// an interval would let nothing pass but the best kept itself. The confirmation has the intervals. A
 /// setting that is broken has no number and takes no part. Of equal savings the one that keeps more is
-/// taken, then the one in `first`, then the first. `None` where nothing was measured.
-pub(super) fn margin_rule(means: &[Point], margin: f64, first: usize) -> Option<Found> {
-    let is_measured = |at: &usize| means[*at].iter().all(|value| value.is_finite());
-    let measured: Vec<usize> = (0..means.len()).filter(is_measured).collect();
-    // Whether the second is better: by one objective, then by the other, then by the place.
-    let best = |of: &[usize], [by, then]: [usize; 2]| {
-        of.iter().copied().reduce(|best, at| {
-            let differs = |by: usize| {
-                let difference = means[at][by] - means[best][by];
-                (difference.abs() > EQUAL).then_some(difference > 0.0)
-            };
-            let is_better = differs(by).or_else(|| differs(then));
-            if is_better.unwrap_or(at == first) {
-                at
-            } else {
-                best
-            }
-        })
-    };
-    let best_kept = best(&measured, [1, 0])?;
+/// taken, then the one with fewest `changes` to the default, then the first. `None` where nothing was measured.
+pub(super) fn margin_rule(means: &[Point], margin: f64, changes: &[usize]) -> Option<Found> {
+    let measured = (0..means.len()).filter(|at| means[*at].iter().all(|value| value.is_finite()));
+    let measured: Vec<usize> = measured.collect();
+    let best_kept = best(means, changes, &measured, [1, 0])?;
     let least = means[best_kept][1] - margin - EQUAL;
-    let measured = measured.into_iter();
-    let enough: Vec<usize> = measured.filter(|at| means[*at][1] >= least).collect();
+    let enough = measured.into_iter().filter(|at| means[*at][1] >= least);
+    let enough: Vec<usize> = enough.collect();
     Some(Found {
         best_kept,
         kept_enough: enough.len(),
-        cheapest: best(&enough, [0, 1])?,
+        cheapest: best(means, changes, &enough, [0, 1])?,
+    })
+}
+
+/// The best of some settings by one objective, then by the other, then by the number of changes.
+fn best(means: &[Point], changes: &[usize], of: &[usize], by: [usize; 2]) -> Option<usize> {
+    of.iter().copied().reduce(|best, at| {
+        let differences = by.map(|objective| means[at][objective] - means[best][objective]);
+        let told = differences
+            .into_iter()
+            .find(|difference| difference.abs() > EQUAL);
+        let is_better = told.map_or(changes[at] < changes[best], |difference| difference > 0.0);
+        if is_better { at } else { best }
     })
 }
 
@@ -226,15 +333,14 @@ impl Confirmation {
     /// with the margin of what is kept. `broken` says which of the two could not be used on these sessions, and
     /// why.
     pub fn of(findings: &Findings, cost: Axis, quality: Objective, broken: Option<String>) -> Self {
-        let axis = |axis: Axis| findings.axis(axis);
-        let estimate = |found: Axis| {
-            let found = axis(found)?;
-            let (bounds, n) = (found.bounds?, found.paired.by_session.n);
-            Some(Estimate::with_error(bounds.difference, bounds.error, n))
-        };
-        let (saved, kept) = (estimate(cost), estimate(quality.axis));
-        let sessions = [saved, kept].map(|it| it.map_or(0, |found| found.n.sessions));
+        let [saved, kept] = [cost, quality.axis].map(|axis| estimate(findings, axis));
+        let sessions = [saved, kept].map(|found| found.map_or(0, |found| found.n.sessions));
         let sessions = sessions[0].min(sessions[1]);
+        let no_worse = format!(
+            "that {} are worse by no more than {:.1} pts",
+            quality.axis,
+            quality.margin * 100.0
+        );
         // How far the difference may be below 0; savings have to be above it.
         let claims = [
             (
@@ -242,39 +348,17 @@ impl Confirmation {
                 None,
                 format!("that the {cost} is lower than the default's"),
             ),
-            (
-                quality.axis,
-                Some(quality.margin),
-                format!(
-                    "that {} are worse by no more than {:.1} pts",
-                    quality.axis,
-                    quality.margin * 100.0
-                ),
-            ),
+            (quality.axis, Some(quality.margin), no_worse),
         ];
-        let not_shown = |(name, margin, claim): (Axis, Option<f64>, String)| {
-            let found = axis(name);
-            let is_shown = found.is_some_and(|found| match margin {
-                None => found.state == State::Better,
-                Some(_) => found.state.is_not_worse(),
-            });
-            let needed = found.and_then(|found| {
-                let distance = margin.unwrap_or(0.0) + found.difference();
-                power::sessions_needed(found.bounds?.deviation?, distance)
-            });
-            (!is_shown).then_some(NotShown {
-                claim,
-                sessions_needed: needed,
-            })
-        };
         let problem = broken.or_else(|| {
             (sessions < FEWEST_SESSIONS)
                 .then(|| format!("{FEWEST_SESSIONS} sessions to confirm on are needed"))
         });
-        let not_shown: Vec<NotShown> = match &problem {
-            Some(_) => Vec::new(),
-            None => claims.into_iter().filter_map(not_shown).collect(),
-        };
+        let mut not_shown = Vec::new();
+        if problem.is_none() {
+            let claims = claims.into_iter();
+            not_shown.extend(claims.filter_map(|claim| NotShown::of(findings, claim)));
+        }
         Self {
             cost: saved,
             quality: kept,
@@ -286,19 +370,47 @@ impl Confirmation {
     }
 }
 
+/// A difference with its error.
+fn estimate(findings: &Findings, axis: Axis) -> Option<Estimate> {
+    let found = findings.axis(axis)?;
+    let (bounds, n) = (found.bounds?, found.paired.by_session.n);
+    Some(Estimate::with_error(bounds.difference, bounds.error, n))
+}
+
+impl NotShown {
+    /// The claim that an axis is better, or with a margin that it is not worse, where that is not shown.
+    fn of(findings: &Findings, (axis, margin, claim): (Axis, Option<f64>, String)) -> Option<Self> {
+        let found = findings.axis(axis);
+        let is_shown = found.is_some_and(|found| match margin {
+            None => found.state == State::Better,
+            Some(_) => found.state.is_not_worse(),
+        });
+        let sessions_needed = found.and_then(|found| {
+            let distance = margin.unwrap_or(0.0) + found.difference();
+            power::sessions_needed(found.bounds?.deviation?, distance)
+        });
+        (!is_shown).then_some(Self {
+            claim,
+            sessions_needed,
+        })
+    }
+}
+
 impl Sweep {
     /// Enters the confirmation of the choice at this place.
     pub fn confirm(&mut self, at: usize, confirmation: Confirmation) {
         let Some(choice) = self.choices.get_mut(at) else {
             return;
         };
-        if confirmation.is_confirmed {
+        // A setting that stands alone among its neighbours may be good by chance, on either half.
+        let shape = choice.neighbours.as_ref().map(|beside| beside.shape);
+        if confirmation.is_confirmed && shape != Some(Shape::Spike) {
             choice.standing = Some(Standing::Recommended);
         }
         choice.confirmation = Some(confirmation);
         let (values, standing) = (choice.values.clone(), choice.standing);
-        let is_chosen = |point: &&mut SweepPoint| Some(&point.values) == values.as_ref();
-        if let Some(point) = self.points.iter_mut().find(is_chosen) {
+        let mut points = self.points.iter_mut();
+        if let Some(point) = points.find(|point| Some(&point.values) == values.as_ref()) {
             point.standing = standing;
         }
     }

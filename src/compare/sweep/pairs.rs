@@ -32,6 +32,8 @@ pub struct PairCell {
     pub broken: usize,
     /// Whether the chosen setting is among them.
     pub chosen: bool,
+    /// Whether the default is among them.
+    pub default: bool,
 }
 
 /// Every pair of knobs, in the order of the command line.
@@ -50,17 +52,20 @@ pub(super) fn pairs(points: &[SweepPoint]) -> Vec<KnobPair> {
 pub(crate) fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair {
     let (mut rows, columns) = (values(points, first), values(points, second));
     rows.extend(first.is_empty().then(String::new));
-    let cell = |row: &String, column: &String| {
-        let is_in_row = |point: &SweepPoint| first.is_empty() || value(point, first) == Some(row);
-        let has = |point: &&SweepPoint| is_in_row(point) && value(point, second) == Some(column);
-        PairCell::of(points.iter().filter(has))
-    };
+    let cells = rows.iter().map(|row| {
+        let in_row = points
+            .iter()
+            .filter(|point| first.is_empty() || value(point, first) == Some(row));
+        let in_row: Vec<&SweepPoint> = in_row.collect();
+        let cells = columns.iter().map(|column| {
+            let own = in_row.iter().copied();
+            PairCell::of(own.filter(|point| value(point, second) == Some(column)))
+        });
+        cells.collect()
+    });
     KnobPair {
         knobs: (first.to_owned(), second.to_owned()),
-        cells: rows
-            .iter()
-            .map(|row| columns.iter().map(|column| cell(row, column)).collect())
-            .collect(),
+        cells: cells.collect(),
         rows,
         columns,
     }
@@ -74,6 +79,7 @@ impl PairCell {
         for point in points {
             cell.settings += 1;
             cell.chosen |= point.standing.is_some();
+            cell.default |= point.is_default;
             if point.broken.is_some() {
                 cell.broken += 1;
                 continue;
@@ -86,15 +92,29 @@ impl PairCell {
     }
 }
 
+/// The knobs of which two settings have different values, or only one of them has a value.
+pub(super) fn differ_in<'a>(one: &'a SweepPoint, other: &'a SweepPoint) -> Vec<&'a str> {
+    let knobs = one.values.iter().chain(&other.values);
+    let knobs = distinct(knobs.map(|(knob, _)| knob.as_str()));
+    let knobs = knobs.into_iter();
+    knobs
+        .filter(|knob| value(one, knob) != value(other, knob))
+        .collect()
+}
+
 pub(super) fn value<'a>(point: &'a SweepPoint, knob: &str) -> Option<&'a String> {
     let found = point.values.iter().find(|(name, _)| name == knob);
     found.map(|(_, value)| value)
 }
 
 /// The values that a knob takes: numbers ascending, anything else in the order of the settings.
-fn values(points: &[SweepPoint], knob: &str) -> Vec<String> {
-    let mut found = distinct(points.iter().filter_map(|it| value(it, knob).cloned()));
-    let numbers: Option<Vec<f64>> = found.iter().map(|value| value.parse().ok()).collect();
+pub(super) fn values<'a>(
+    points: impl IntoIterator<Item = &'a SweepPoint>,
+    knob: &str,
+) -> Vec<String> {
+    let points = points.into_iter();
+    let mut found = distinct(points.filter_map(|point| value(point, knob).cloned()));
+    let numbers: Option<Vec<f64>> = found.iter().map(|text| text.parse().ok()).collect();
     if let Some(numbers) = numbers {
         let mut both: Vec<(f64, String)> = numbers.into_iter().zip(found).collect();
         both.sort_by(|left, right| left.0.total_cmp(&right.0));
@@ -119,6 +139,7 @@ mod tests {
             ],
             cost: estimate(cost),
             quality: estimate(1.0 - cost),
+            is_default: false,
             broken: broken.then(|| "1 sessions died".to_owned()),
             on_front: false,
             front_share: None,

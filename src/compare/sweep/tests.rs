@@ -8,7 +8,7 @@ use super::choice::margin_rule;
 use super::*;
 use crate::compare::judge::judge as judge_pair;
 use crate::compare::sample::FullHistory;
-use crate::compare::{ProbeSample, Rule, SessionSample};
+use crate::compare::{ProbeSample, Rule, Sample, SessionSample};
 use crate::record::Importance;
 
 const QUALITY: Objective = Objective {
@@ -22,6 +22,7 @@ fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
         full: vec![FullHistory {
             bill: 1.0,
             tokens: 1.0,
+            fits: true,
         }],
         probes: BTreeMap::from([(
             "p@50".to_owned(),
@@ -40,31 +41,32 @@ fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
         .iter()
         .enumerate()
         .map(|(at, s)| (format!("s{at}"), session(s)));
-    Trial {
-        values: if value.is_empty() {
-            Vec::new()
-        } else {
-            vec![("keep".to_owned(), value.to_owned())]
-        },
-        sample: Sample {
-            sessions: sessions.collect(),
-            ..Sample::default()
-        },
+    let values = [("keep".to_owned(), value.to_owned())];
+    let values = values.into_iter().filter(|(_, value)| !value.is_empty());
+    let sample = Sample {
+        sessions: sessions.collect(),
+        ..Sample::default()
+    };
+    Trial::new(values.collect(), sample, value.is_empty())
+}
+
+/// The same setting, dead in each session.
+fn dead(trial: &Trial) -> Trial {
+    let mut sample = trial.sample.clone();
+    for session in sample.sessions.values_mut() {
+        session.dead = 1;
+        session.died_at = Some("call 37".to_owned());
     }
+    Trial::new(trial.values.clone(), sample, trial.is_default)
 }
 
 fn all() -> Vec<Trial> {
-    let mut dead = tried("0", &[(0.99, 1.0); 3]);
-    dead.sample
-        .sessions
-        .values_mut()
-        .for_each(|session| session.dead = 1);
     vec![
         tried("", &[(0.1, 0.9); 3]),
         tried("1", &[(0.9, 0.2); 3]),
         tried("2", &[(0.7, 0.85); 3]),
         tried("3", &[(0.6, 0.8); 3]),
-        dead,
+        dead(&tried("0", &[(0.99, 1.0); 3])),
     ]
 }
 
@@ -89,7 +91,7 @@ proptest! {
         let whole = || means.iter().filter(|point| point[0].is_finite());
         let best = whole().map(|point| point[1]).fold(f64::NEG_INFINITY, f64::max);
         let enough = |margin: f64| whole().filter(move |point| point[1] >= best - margin);
-        let Some(found) = margin_rule(&means, margin, 0) else {
+        let Some(found) = margin_rule(&means, margin, &[0; 12]) else {
             prop_assert_eq!(whole().count(), 0);
             return Ok(());
         };
@@ -100,7 +102,7 @@ proptest! {
         prop_assert!(enough(margin).all(|point| point[0] <= chosen[0] + 1e-9));
         // Nothing that is chosen is beaten in both, and a larger margin saves no less.
         prop_assert!(!whole().any(|point| point[0] > chosen[0] + 1e-9 && point[1] > chosen[1] + 1e-9));
-        let wider = margin_rule(&means, margin * 2.0, 0).map(|found| means[found.cheapest][0]);
+        let wider = margin_rule(&means, margin * 2.0, &[0; 12]).map(|found| means[found.cheapest][0]);
         prop_assert!(wider.is_some_and(|saved| saved >= chosen[0] - 1e-9));
     }
 }
@@ -145,16 +147,8 @@ fn where_nothing_is_chosen_the_problem_says_why() {
         "no setting that keeps facts within 5.0 pts of the best kept (default) saves anything \
          of the bill: keep=11 comes closest, at −140.0 %",
     );
-    let mut dead = dear.to_vec();
-    for session in dead
-        .iter_mut()
-        .flat_map(|it| it.sample.sessions.values_mut())
-    {
-        session.dead = 1;
-        session.died_at = Some("call 37".to_owned());
-    }
     check(
-        &dead,
+        &dear.each_ref().map(dead),
         "all 3 settings are broken; each: out of window in 3 of 3 sessions, first at call 37",
     );
     let mut unmeasured = dear.to_vec();
@@ -208,7 +202,12 @@ fn a_session_that_one_setting_lacks_counts_for_none_and_is_told() {
     let mut lacking = tried("1", &[(0.9, 0.2); 3]);
     lacking.sample.sessions.remove("s2");
     let uneven = tried("", &[(0.1, 0.9), (0.1, 0.9), (0.7, 0.3)]);
-    let sweep = judged(&[uneven, lacking]);
+    let both = [uneven, lacking];
+    let mut held = both.clone();
+    held[1].held_against(&both[0].sample);
+    let lacks = Some("not measurable in 1 of 3 sessions".to_owned());
+    assert_eq!(held[1].broken, lacks);
+    let sweep = judged(&both);
     assert_eq!(sweep.left_out, ["s2"]);
     let default = sweep.points.iter().find(|point| point.values.is_empty());
     // Its estimate rests on what the front rests on.
@@ -221,7 +220,7 @@ fn a_session_that_one_setting_lacks_counts_for_none_and_is_told() {
 fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
     let rule = Rule::of_population(1);
     // How cost and quality change, in turns up and down; what is not shown, or the problem.
-    let check = |change: &dyn Fn(f64) -> (f64, f64), sessions: usize, dead: bool, says: &str| {
+    let check = |change: &dyn Fn(f64) -> (f64, f64), sessions: usize, is_dead: bool, says: &str| {
         let base: Vec<(f64, f64)> = (0..sessions).map(|_| (0.2, 0.8)).collect();
         let turn = |at: usize| if at.is_multiple_of(2) { 1.0 } else { -1.0 };
         let other: Vec<(f64, f64)> = (0..sessions)
@@ -232,7 +231,7 @@ fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
             .collect();
         let default = tried("", &base);
         let mut chosen = tried("1", &other);
-        if dead {
+        if is_dead {
             chosen.sample.sessions.values_mut().next().unwrap().dead = 1;
         }
         let findings = judge_pair(&default.sample, &chosen.sample, &rule);
@@ -307,11 +306,185 @@ fn what_is_broken_is_on_no_front_and_is_not_chosen() {
         .map(SweepPoint::label)
         .collect();
     assert_eq!(front, ["keep=1", "keep=2", "default"]);
-    let broken = "out of window in 3 of 3 sessions";
+    let broken = "out of window in 3 of 3 sessions, first at call 37";
     assert_eq!(sweep.points[0].broken.as_deref(), Some(broken));
     assert!((sweep.sensitivity[0].quality_range.unwrap() - 0.65).abs() < 1e-12);
     assert_eq!(
         better_half(&all(), &ids(3), Axis::Bill, Axis::Facts),
         [0, 1, 2]
     );
+}
+
+/// A grid of two knobs, `wait` down and `keep` across, and the default, which is the setting at `default`.
+fn grid(rows: &[&[(f64, f64)]], default: [usize; 2]) -> Vec<Trial> {
+    let mut all = Vec::new();
+    for (row, cells) in rows.iter().enumerate() {
+        for (column, scores) in cells.iter().enumerate() {
+            let mut setting = tried(&column.to_string(), &[*scores; 3]);
+            setting
+                .values
+                .insert(0, ("wait".to_owned(), row.to_string()));
+            setting.is_default = default == [row, column];
+            if setting.is_default {
+                all.push(tried("", &[*scores; 3]));
+            }
+            all.push(setting);
+        }
+    }
+    all
+}
+
+/// The choice with its neighbours in words.
+#[track_caller]
+fn check_beside(rows: &[&[(f64, f64)]], default: [usize; 2], says: &str) {
+    let sweep = judged(&grid(rows, default));
+    let choice = &sweep.choices[0];
+    let found = choice.neighbours.as_ref().map_or_else(
+        || "none".to_owned(),
+        |beside| {
+            let edge = beside.edge.as_ref();
+            let edge = edge.map_or_else(String::new, |(knob, value)| format!(", {knob}={value}"));
+            let (alike, tried) = (beside.alike, beside.tried);
+            format!("{:?} {alike} of {tried}{edge}", beside.shape)
+        },
+    );
+    let label = choice.label();
+    assert_eq!(
+        format!("{}: {found}", label.as_deref().unwrap_or("-")),
+        says
+    );
+}
+
+#[test]
+fn a_choice_is_on_a_plateau_or_stands_alone() {
+    let (low, high) = ((0.1, 0.8), (0.5, 0.8));
+    let flat = (0.48, 0.8);
+    check_beside(
+        &[&[low, flat, low], &[flat, high, flat], &[low, flat, low]],
+        [0, 0],
+        "wait=1, keep=1: Plateau 4 of 4",
+    );
+    check_beside(
+        &[&[low, low, low], &[low, high, low], &[low, low, low]],
+        [0, 0],
+        "wait=1, keep=1: Spike 0 of 4",
+    );
+    check_beside(
+        &[&[low, low, flat], &[low, flat, high], &[low, low, low]],
+        [0, 0],
+        "wait=1, keep=2: Slope 2 of 3",
+    );
+    // In a corner, what is worse on one side says nothing of the other.
+    check_beside(
+        &[&[low, low, low], &[low, low, low], &[low, low, high]],
+        [0, 0],
+        "wait=2, keep=2: Slope 0 of 2, keep=2",
+    );
+    // What saves more and keeps less is another trade, and what is broken says nothing.
+    let more = (0.9, 0.4);
+    check_beside(
+        &[&[low, low, low], &[more, high, low], &[low, low, low]],
+        [0, 0],
+        "wait=1, keep=1: Spike 0 of 4",
+    );
+    check_beside(&[&[more, high, low]], [0, 2], "keep=1: Slope 0 of 2");
+    // The default is found where it is written out.
+    check_beside(
+        &[&[low, flat, low], &[flat, high, flat], &[low, flat, low]],
+        [1, 1],
+        "default: Plateau 4 of 4",
+    );
+}
+
+#[test]
+fn a_spike_is_not_recommended_though_other_sessions_confirm_it() {
+    let (low, high) = ((0.1, 0.8), (0.5, 0.8));
+    let rows: [&[(f64, f64)]; 3] = [&[low, low, low], &[low, high, low], &[low, low, low]];
+    let mut sweep = judged(&grid(&rows, [0, 0]));
+    let confirmation = Confirmation {
+        cost: None,
+        quality: None,
+        sessions: 6,
+        is_confirmed: true,
+        not_shown: Vec::new(),
+        problem: None,
+    };
+    sweep.confirm(0, confirmation);
+    assert_eq!(sweep.choices[0].standing, Some(Standing::NotConfirmed));
+}
+
+#[test]
+fn a_knob_does_nothing_if_no_value_of_it_changes_a_number() {
+    let idle = |rows: &[&[(f64, f64)]]| -> Vec<String> {
+        let sweep = judged(&grid(rows, [0, 0]));
+        let knobs = sweep
+            .sensitivity
+            .into_iter()
+            .filter(|knob| knob.does_nothing);
+        knobs.map(|knob| knob.knob).collect()
+    };
+    let (one, other) = ((0.1, 0.8), (0.2, 0.8));
+    assert_eq!(idle(&[&[one, other], &[one, other]]), ["wait"]);
+    assert_eq!(idle(&[&[one, one], &[other, other]]), ["keep"]);
+    assert_eq!(idle(&[&[one, one], &[one, one]]), ["wait", "keep"]);
+    // In one row it does.
+    assert_eq!(idle(&[&[one, one], &[one, other]]), [""; 0]);
+}
+
+#[test]
+fn where_full_history_does_not_fit_a_choice_may_cost_more_than_it() {
+    let mut both = [tried("", &[(-1.5, 0.8); 3]), tried("1", &[(-0.1, 0.8); 3])];
+    assert_eq!(judged(&both).choices[0].label(), None);
+    let sessions = both
+        .iter_mut()
+        .flat_map(|trial| trial.sample.sessions.values_mut());
+    sessions
+        .flat_map(|session| &mut session.full)
+        .for_each(|full| full.fits = false);
+    assert_eq!(judged(&both).choices[0].label().as_deref(), Some("keep=1"));
+}
+
+proptest! {
+    #[test]
+    fn the_margin_that_a_trade_names_chooses_it(
+        scores in prop::collection::vec((-1.0..1.0_f64, 0.0..1.0_f64), 2..10),
+    ) {
+        let mut all = vec![tried("", &[scores[0]; 3])];
+        let others = scores[1..].iter().enumerate();
+        all.extend(others.map(|(at, score)| tried(&at.to_string(), &[*score; 3])));
+        let sweep = judged(&all);
+        let choice = &sweep.choices[0];
+        let saved = |values: &Option<Vec<(String, String)>>| {
+            let point = sweep.points.iter().find(|point| Some(&point.values) == values.as_ref());
+            point.and_then(|point| point.cost).map(|cost| cost.point_estimate)
+        };
+        let Some(trade) = &choice.trade else {
+            // Nothing on the front saves more.
+            let chosen = saved(&choice.values).unwrap_or(0.0);
+            let front = sweep.points.iter().filter(|point| point.on_front);
+            let most = front.filter_map(|point| point.cost).map(|cost| cost.point_estimate);
+            prop_assert!(most.fold(f64::NEG_INFINITY, f64::max) <= chosen.max(0.0) + 1e-9);
+            return Ok(());
+        };
+        prop_assert!(trade.given_up > QUALITY.margin);
+        let wider = Objective { axis: Axis::Facts, margin: trade.margin };
+        let again = judge(&all, ids(3), Vec::new(), Axis::Bill, wider);
+        let chosen = &again.choices[0];
+        prop_assert_eq!(chosen.values.as_ref(), Some(&trade.values));
+        prop_assert!(trade.margin - trade.given_up < 0.001 + 1e-9);
+    }
+}
+
+#[test]
+fn what_keeps_more_and_costs_more_than_the_default_leaves_the_default() {
+    let two = [
+        tried("", &[(0.1, 0.6); 3]),
+        tried("1", &[(0.05, 0.9); 3]),
+        tried("2", &[(0.3, 0.58); 3]),
+    ];
+    let choice = &judged(&two).choices[0];
+    assert_eq!(choice.standing, Some(Standing::Default));
+    assert_eq!(choice.dearer.as_deref(), Some("keep=1"));
+    let trade = choice.trade.as_ref().map(Trade::label);
+    assert_eq!(trade.as_deref(), Some("keep=2"));
 }

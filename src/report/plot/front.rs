@@ -4,9 +4,8 @@
 use super::axes::percent;
 use super::scatter::{self, Name, Point, ends};
 use super::scene::{BLUE, GREEN, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, fitted};
-use crate::compare::sweep::{Sweep, SweepPoint};
+use crate::compare::sweep::{Sweep, SweepPoint, short_label};
 use crate::report::display;
-use crate::report::sweep::short_label;
 use crate::stats::Estimate;
 
 /// The most settings that are numbered: with more, the numbers hide the points.
@@ -65,10 +64,10 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
             let same = drawn.iter().map(|(other, _)| *other);
             let same = same.filter(|other| is_same(other, point));
             let same = same.filter(|other| !listed.iter().any(|it| std::ptr::eq(*it, *other)));
-            let same: Vec<String> = same.map(|other| short_label(sweep, other)).collect();
+            let same: Vec<String> = same.map(|other| short_label(&other.values)).collect();
             // A standing is never cut: it is what the point is named for.
             let room = point.standing.map_or(340.0, |_| 220.0);
-            let short = fitted(&short_label(sweep, point), SIZE, room);
+            let short = fitted(&short_label(&point.values), SIZE, room);
             let words = in_words(&short, point, *values);
             match same.as_slice() {
                 [] => words,

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{kept, moved, sessions, verdict};
-use crate::compare::sweep::{Standing, Sweep, SweepPoint};
+use super::grid::grid;
+use super::{idle, is_plain_default, kept, moved, overflow, section, sessions, settings, verdict};
+use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::display::{self, many};
 use crate::report::escape;
-use crate::report::layout::{self, command, wrap};
+use crate::report::layout::{command, wrap};
 use crate::report::screen::{INDENT, LINES, add};
 use crate::report::terminal::Terminal;
 use crate::stats::Estimate;
@@ -17,12 +18,6 @@ const VERDICT_LINES: usize = 14;
 /// The fewest settings that are shown.
 const FEWEST_ROWS: usize = 3;
 
-/// Up to so many settings are all shown, where there is room.
-const ALL_ROWS: usize = 12;
-
-/// Columns of a number with its interval.
-const NUMBER: usize = 16;
-
 /// Lays a sweep out for a terminal of this width. `next` holds the words of the command that comes next.
 pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     let terminal = Terminal::plain(width);
@@ -32,16 +27,21 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
         terminal.titled("Verdict", verdict_lines(sweep, width)),
     );
     let mut trust = vec![kept(sweep)];
+    trust.extend(overflow(sweep));
     if !sweep.left_out.is_empty() {
         trust.push(format!(
             "{} left out, because not every setting was measured there.",
             many(sweep.left_out.len(), "session is", "sessions are")
         ));
     }
-    let knobs = sweep.sensitivity.iter().filter_map(|it| moved(sweep, it));
-    let knobs: Vec<String> = knobs.take(2).collect();
-    if !knobs.is_empty() {
-        trust.push(format!("{}.", knobs.join("; ")));
+    let grid = grid(sweep, width);
+    if grid.is_none() {
+        let knobs = sweep
+            .sensitivity
+            .iter()
+            .filter_map(|knob| moved(sweep, knob));
+        let knobs: Vec<String> = knobs.take(2).collect();
+        trust.extend((!knobs.is_empty()).then(|| format!("{}.", knobs.join("; "))));
     }
     let mut ends = terminal.ends(&[("Trust", &trust.join(" "))]);
     ends.truncate(5);
@@ -52,9 +52,14 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     ends.extend(command("Next", next, width));
     add(&mut tail, ends);
     let mut out = head(sweep, width);
-    // The heading, and the line that counts the others.
-    let room = LINES.saturating_sub(out.len() + tail.len() + 1);
-    out.extend(rows(sweep, room.max(FEWEST_ROWS), width));
+    add(
+        &mut out,
+        grid.unwrap_or_else(|| {
+            // The title, and the blank lines around.
+            let room = LINES.saturating_sub(tail.len() + 3);
+            list(sweep, room.max(FEWEST_ROWS), terminal)
+        }),
+    );
     out.extend(tail);
     let mut text = String::new();
     for line in out {
@@ -64,165 +69,83 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
 }
 
 fn head(sweep: &Sweep, width: usize) -> Vec<String> {
+    let confirm = match sweep.confirm.len() {
+        0 => "none to confirm on".to_owned(),
+        count => format!("{} to confirm on", many(count, "other", "others")),
+    };
     let title = format!(
-        "Sweep of {}: chosen on {}, {} to confirm on",
-        many(sweep.points.len(), "setting", "settings"),
+        "Sweep of {}: chosen on {}, {confirm}",
+        many(settings(sweep), "setting", "settings"),
         sessions(sweep),
-        many(sweep.confirm.len(), "other", "others")
     );
-    let mut lines = wrap(&title, width);
-    lines.push(String::new());
-    let columns = [&sweep.cost, &sweep.quality].map(|metric| format!("{metric:>NUMBER$}"));
-    lines.push(format!(
-        "{INDENT}{:<name$}{}  {}",
-        "setting",
-        columns.concat(),
-        "± 95 %",
-        name = name_width(sweep, width)
-    ));
-    lines
+    wrap(&title, width)
 }
 
-/// Columns that are left for the names of settings.
-fn name_width(sweep: &Sweep, width: usize) -> usize {
-    let marks = sweep.points.iter().filter_map(|point| point.standing);
-    let mark = marks.map(|it| it.words().len()).max().unwrap_or(0).max(6);
-    width
-        .saturating_sub(INDENT.len() + 2 * NUMBER + 2 + mark)
-        .clamp(12, 60)
-}
-
-/// The chosen settings and the defaults, then the front, as many as there is room for, and a count of the
-/// others; all settings where they are few.
-fn rows(sweep: &Sweep, room: usize, width: usize) -> Vec<String> {
-    let is_default = |point: &SweepPoint| {
-        let mut knobs = point.values.iter();
-        knobs.all(|(knob, _)| knob.starts_with("window."))
-    };
-    let rank = |point: &SweepPoint| match (point.standing, point.on_front) {
-        (Some(_), _) => 0,
-        (None, _) if is_default(point) => 1,
-        (None, true) => 2,
-        (None, false) => 3,
-    };
+/// The chosen settings and the defaults, then the front, then others, as many as there is room for, and a count of
+/// the rest.
+fn list(sweep: &Sweep, room: usize, terminal: Terminal) -> Vec<String> {
+    let is_named = |point: &SweepPoint| point.standing.is_some() || is_plain_default(point);
     let mut order: Vec<usize> = (0..sweep.points.len()).collect();
-    order.sort_by_key(|at| rank(&sweep.points[*at]));
-    let all = order.iter().map(|at| {
-        let point = &sweep.points[*at];
-        (*at, row(sweep, point, is_default(point), width))
-    });
-    let all: Vec<(usize, Vec<String>)> = all.collect();
-    let is_short =
-        all.len() <= ALL_ROWS && all.iter().map(|(_, it)| it.len()).sum::<usize>() <= room;
-    let mut shown: Vec<(usize, Vec<String>)> = Vec::new();
-    let mut used = 0;
-    for (at, lines) in all {
-        let point = &sweep.points[at];
+    order.sort_by_key(|at| (!is_named(&sweep.points[*at]), !sweep.points[*at].on_front));
+    let mut shown: Vec<usize> = Vec::new();
+    for at in order {
         // Knobs that change nothing give the same numbers many times.
-        let is_same = |(other, _): &(usize, Vec<String>)| {
-            let other = &sweep.points[*other];
-            (other.cost, other.quality) == (point.cost, point.quality)
-        };
-        let is_needed = match rank(point) {
-            0 | 1 => true,
-            2 => !shown.iter().any(is_same),
-            _ => shown.len() < FEWEST_ROWS,
-        };
-        if is_short || is_needed && used + lines.len() <= room {
-            used += lines.len();
-            shown.push((at, lines));
+        let point = &sweep.points[at];
+        let mut others = shown.iter().map(|other| &sweep.points[*other]);
+        if is_named(point) || !others.any(|other| other.has_numbers_of(point)) {
+            shown.push(at);
         }
     }
-    // As the points are: the cheapest first.
-    shown.sort_by_key(|(at, _)| *at);
-    let others = sweep.points.len() - shown.len();
-    let mut lines: Vec<String> = shown.into_iter().flat_map(|(_, lines)| lines).collect();
-    if others > 0 {
-        let others = many(others, "more setting", "more settings");
-        lines.push(format!(
-            "{INDENT}… and {others}: -o sweep.html / --json has them"
-        ));
+    shown.truncate(room);
+    loop {
+        // As the points are: the cheapest first.
+        let mut rows = shown.clone();
+        rows.sort_unstable();
+        let others = many(
+            sweep.points.len() - rows.len(),
+            "more setting",
+            "more settings",
+        );
+        let more = format!("… and {others}: -o sweep.html / --json has them");
+        let rows: Vec<&SweepPoint> = rows.iter().map(|at| &sweep.points[*at]).collect();
+        let table = section("settings", sweep, &rows);
+        let is_cut = rows.len() < sweep.points.len();
+        let text = terminal.section(&table.with_notes(is_cut.then_some(more)));
+        if text.lines().count() <= room || shown.len() <= FEWEST_ROWS {
+            return text.trim().lines().map(str::to_owned).collect();
+        }
+        shown.pop();
     }
-    lines
 }
 
-/// One setting: its name, and both numbers with its mark, or why it is broken.
-fn row(sweep: &Sweep, point: &SweepPoint, is_default: bool, width: usize) -> Vec<String> {
-    let room = name_width(sweep, width);
-    let mut name = short_label(sweep, point);
-    if is_default && !point.values.is_empty() {
-        name.push_str(" default");
-    }
-    let names = wrap(&escape::plain(&name), room);
-    let facts: Vec<String> = if let Some(why) = &point.broken {
-        let lines = wrap(&escape::plain(why), width.saturating_sub(room + 6));
-        let signed = lines.iter().enumerate().map(|(at, line)| {
-            let sign = if at == 0 { "✗" } else { " " };
-            format!("  {sign} {line}")
-        });
-        signed.collect()
-    } else {
-        let numbers = [point.cost, point.quality].map(number).concat();
-        let mark = point.standing.map_or("", Standing::words);
-        vec![format!("{numbers}  {mark}")]
+/// `28.6 ±5.2`; of two sessions an interval is wider than anything that is measured.
+pub(super) fn number(estimate: Option<Estimate>) -> String {
+    let Some(found) = estimate else {
+        return "not measured".to_owned();
     };
-    let lines = (0..names.len().max(facts.len())).map(|at| {
-        let [name, fact] = [&names, &facts].map(|it| it.get(at).map_or("", String::as_str));
-        let blanks = layout::blanks(name, room);
-        format!("{INDENT}{name}{blanks}{fact}")
-    });
-    lines.collect()
-}
-
-/// `28.6 ±5.2`, right-aligned; of two sessions an interval is wider than anything that is measured.
-fn number(estimate: Option<Estimate>) -> String {
-    let text = estimate.map(|it| {
-        let half = it.confidence_interval.filter(|_| it.n.sessions > 2);
-        let half = half.map(|it| format!(" ±{}", display::points(it.half_width())));
-        display::points(it.point_estimate) + &half.unwrap_or_default()
-    });
-    let text = text.as_deref().unwrap_or("not measured");
-    format!("{text:>NUMBER$}")
-}
-
-/// The setting with knobs named by their last word, where no other swept knob ends in it.
-pub(crate) fn short_label(sweep: &Sweep, point: &SweepPoint) -> String {
-    if point.values.is_empty() {
-        return "default".to_owned();
-    }
-    let last = |knob: &str| knob.rsplit('.').next().unwrap_or_default().to_owned();
-    let is_alone = |knob: &str| {
-        let others = sweep.sensitivity.iter();
-        others.filter(|it| last(&it.knob) == last(knob)).count() < 2
-    };
-    let values = point.values.iter().map(|(knob, value)| {
-        let is_short = is_alone(knob) && !knob.starts_with("window.");
-        let name = if is_short { last(knob) } else { knob.clone() };
-        format!("{name}={value}")
-    });
-    values.collect::<Vec<_>>().join(", ")
+    let ends = found.confidence_interval.filter(|_| found.n.sessions > 2);
+    let half = ends.map(|ends| format!(" ±{}", display::points(ends.half_width())));
+    display::points(found.point_estimate) + &half.unwrap_or_default()
 }
 
 /// The verdicts of all windows. Where they are too long, each has its first sentence alone; where that is
 /// too long as well, the others are counted.
 fn verdict_lines(sweep: &Sweep, width: usize) -> Vec<String> {
-    let of = |sentences: usize| -> Vec<Vec<String>> {
-        let choices = sweep.choices.iter();
-        let texts = choices.map(|choice| {
-            let sentences = verdict(sweep, choice).into_iter().take(sentences);
-            paragraphs(sentences, width)
-        });
-        texts.collect()
-    };
     if sweep.choices.is_empty() {
-        let text = "no choice: one setting alone was tried in each window.".to_owned();
-        return paragraphs(std::iter::once(text), width);
+        return paragraph(
+            "no choice: one setting alone was tried in each window.",
+            width,
+        );
     }
-    let length = |all: &Vec<Vec<String>>| all.iter().map(Vec::len).sum::<usize>();
-    let all = [usize::MAX, 1].map(of);
+    let whole = verdicts(sweep, usize::MAX, width);
+    let length: usize = whole.iter().map(Vec::len).sum();
+    let fitting = if length <= VERDICT_LINES {
+        whole
+    } else {
+        verdicts(sweep, 1, width)
+    };
     let mut lines = Vec::new();
-    let fitting = all.iter().find(|all| length(all) <= VERDICT_LINES);
-    for (at, one) in fitting.unwrap_or(&all[1]).iter().enumerate() {
+    for (at, one) in fitting.iter().enumerate() {
         if lines.len() + one.len() > VERDICT_LINES && at > 0 {
             let others = many(sweep.choices.len() - at, "more window", "more windows");
             lines.push(format!("{INDENT}… and {others}: --json has them"));
@@ -230,17 +153,27 @@ fn verdict_lines(sweep: &Sweep, width: usize) -> Vec<String> {
         }
         lines.extend(one.iter().cloned());
     }
+    lines.extend(idle(sweep).iter().flat_map(|text| paragraph(text, width)));
     lines
 }
 
-/// Sentences, the first with an indent, and all further lines indented deeper.
-fn paragraphs(sentences: impl Iterator<Item = String>, width: usize) -> Vec<String> {
-    let deeper = " ".repeat(9);
-    let lines =
-        sentences.flat_map(|text| wrap(&escape::plain(&text), width.saturating_sub(deeper.len())));
-    let indented = lines.enumerate().map(|(at, line)| match at {
+/// The first sentences of the verdict on each choice, in lines.
+fn verdicts(sweep: &Sweep, sentences: usize, width: usize) -> Vec<Vec<String>> {
+    let choices = sweep.choices.iter();
+    let texts = choices.map(|choice| {
+        let first = verdict(sweep, choice).into_iter().take(sentences);
+        paragraph(&first.collect::<Vec<_>>().join(" "), width)
+    });
+    texts.collect()
+}
+
+/// Text with an indent, its further lines indented deeper.
+fn paragraph(text: &str, width: usize) -> Vec<String> {
+    let deeper = " ".repeat(2 * INDENT.len());
+    let lines = wrap(&escape::plain(text), width.saturating_sub(deeper.len()));
+    let lines = lines.iter().enumerate().map(|(at, line)| match at {
         0 => format!("{INDENT}{line}"),
         _ => format!("{deeper}{line}"),
     });
-    indented.collect()
+    lines.collect()
 }

@@ -22,6 +22,9 @@ impl StrategySpec {
             reader.text(key)?;
         }
         reader.texts("breaks")?;
+        // What a sweep varies is no behaviour: it is checked, and a run does not know it.
+        self.written_tunes()?;
+        reader.setting("tune");
         let guards = Guards::default().read(reader.table("guards")?)?;
         if reader.text("follows")?.is_some() {
             let method = reader.choice("method", &following_words())?;

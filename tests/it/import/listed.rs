@@ -174,7 +174,7 @@ fn a_folder_stands_for_all_recordings_in_it() {
     let swept = run(folder.path(), &[&sweep[..], &knob].concat());
     let err = said(&swept.stderr);
     // So little can decide nothing; the folder was found all the same.
-    assert!(err.contains("chosen on 1 session, tried on 1"), "{err}");
+    assert!(err.contains("chosen on 2 sessions, tried on 0"), "{err}");
     fs::remove_dir_all(&deep).unwrap();
     let silent = run(folder.path(), &["run", "s.toml", "--out", "none"]);
     assert_eq!(silent.status.code(), Some(3), "{}", said(&silent.stdout));

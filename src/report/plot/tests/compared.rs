@@ -32,6 +32,7 @@ fn session(saved: f64, kept: f64, dead: usize) -> SessionSample {
         full: vec![FullHistory {
             bill: 1.0,
             tokens: 1100.0,
+            fits: true,
         }],
         probes: BTreeMap::from([("p@50".to_owned(), probe)]),
         dead,
@@ -55,10 +56,8 @@ fn sample(strategy: &str, saved: f64, kept: f64, dead: usize) -> Sample {
 
 /// A grid of knobs with these numbers of values, and the default.
 fn sweep(knobs: &[(&str, usize)]) -> Sweep {
-    let mut tried = vec![Trial {
-        values: Vec::new(),
-        sample: sample("default", 0.3, 0.9, 0),
-    }];
+    let default = sample("default", 0.1, 0.9, 0);
+    let mut tried = vec![Trial::new(Vec::new(), default, true)];
     let all: usize = knobs.iter().map(|(_, count)| count).product();
     for number in 0..all * usize::from(!knobs.is_empty()) {
         let (mut rest, mut values, mut place) = (number, Vec::new(), 0.0);
@@ -75,7 +74,7 @@ fn sweep(knobs: &[(&str, usize)]) -> Sweep {
             1.0 - saved * saved,
             usize::from(number % 7 == 3),
         );
-        tried.push(Trial { values, sample });
+        tried.push(Trial::new(values, sample, false));
     }
     let sessions = (0..SESSIONS).map(|at| format!("s{at}")).collect();
     let quality = Objective {

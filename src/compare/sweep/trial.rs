@@ -1,0 +1,196 @@
+//! One setting as it was measured, before it is judged.
+
+use std::collections::BTreeMap;
+
+use crate::compare::judge::mean;
+use crate::compare::{Axis, Sample, SessionSample};
+use crate::stats::Estimate;
+use crate::stats::pareto::{self, Point};
+
+/// One setting, before it is judged.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// Each knob with its value, in the order of the command line; empty for the default.
+    pub values: Vec<(String, String)>,
+    /// Its scores on the tune sessions.
+    pub sample: Sample,
+    /// Whether it is the default, or the default written out.
+    pub is_default: bool,
+    /// Why it takes part in no ranking.
+    pub broken: Option<String>,
+}
+
+impl Trial {
+    /// A setting with its scores.
+    pub fn new(values: Vec<(String, String)>, sample: Sample, is_default: bool) -> Self {
+        Self {
+            broken: broken(&sample),
+            values,
+            sample,
+            is_default,
+        }
+    }
+
+    /// Calls it broken if it could not be measured on sessions that the default was measured on: such as a reserve
+    /// that leaves nothing of the window.
+    pub fn held_against(&mut self, default: &Sample) {
+        let sessions = default.sessions.keys();
+        let lacks = sessions.filter(|id| !self.sample.sessions.contains_key(*id));
+        let (lacks, all) = (lacks.count(), default.sessions.len());
+        if lacks > 0 && self.broken.is_none() {
+            self.broken = Some(format!("not measurable in {lacks} of {all} sessions"));
+        }
+    }
+
+    /// The value of an axis on a session: of its probes, or its own; of what is saved the share.
+    pub(super) fn value(&self, session: &str, axis: Axis) -> Option<f64> {
+        let session = self.sample.sessions.get(session)?;
+        match axis {
+            Axis::Facts | Axis::Answers => {
+                let probes = session.probes.values();
+                let scores = probes.filter_map(|probe| mean(probe.scores(axis)));
+                mean(&scores.collect::<Vec<_>>())
+            }
+            Axis::Bill | Axis::Tokens => {
+                let (own, full) = session.against_full(axis)?;
+                (full > 0.0).then(|| 1.0 - own / full)
+            }
+            _ => mean(session.metrics.get(axis.name())?),
+        }
+    }
+
+    /// The totals of a cluster on an axis that is saved, under the setting and under full history; `None` where
+    /// some session has none.
+    fn totals(&self, cluster: &[&String], cost: Axis) -> Option<(f64, f64)> {
+        cluster.iter().try_fold((0.0, 0.0), |sum, id| {
+            let (own, full) = self.sample.sessions.get(*id)?.against_full(cost)?;
+            Some((sum.0 + own, sum.1 + full))
+        })
+    }
+
+    /// The mean of an axis that is kept over the sessions of a cluster; `None` where none has it.
+    pub(super) fn kept(&self, cluster: &[&String], quality: Axis) -> Option<f64> {
+        let values = cluster.iter().filter_map(|id| self.value(id, quality));
+        mean(&values.collect::<Vec<_>>())
+    }
+
+    /// What it saves and keeps, cluster by cluster, such that the mean of what is saved is that of totals; not a
+    /// number where it is not known, and of a setting that is broken on any session.
+    pub(super) fn objectives(
+        &self,
+        clusters: &[Vec<&String>],
+        [cost, quality]: [Axis; 2],
+    ) -> Vec<Point> {
+        if self.broken.is_some() {
+            return vec![[f64::NAN; 2]; clusters.len()];
+        }
+        let totals = clusters.iter().map(|own| self.totals(own, cost));
+        let totals: Vec<Option<(f64, f64)>> = totals.collect();
+        let full: f64 = totals.iter().flatten().map(|(_, full)| full).sum();
+        let weight = clusters.len() as f64 / full;
+        let points = totals.iter().zip(clusters).map(|(totals, own)| {
+            let saved = totals.map(|(own, full)| (full - own) * weight);
+            [saved, self.kept(own, quality)].map(|value| value.unwrap_or(f64::NAN))
+        });
+        points.collect()
+    }
+
+    /// Whether full history fits the window of a session: doing nothing is a choice there.
+    pub(super) fn full_fits(&self, session: &str) -> bool {
+        let session = self.sample.sessions.get(session);
+        session.is_some_and(|session| session.full.iter().all(|full| full.fits))
+    }
+
+    /// The share of the total that it saves against full history.
+    pub(super) fn saved(&self, clusters: &[Vec<&String>], cost: Axis) -> Option<Estimate> {
+        let totals = clusters.iter().filter_map(|own| self.totals(own, cost));
+        let totals: Vec<(f64, f64)> = totals.collect();
+        let ratio = Estimate::of_ratio(&totals, totals.len())?;
+        let saved = 1.0 - ratio.point_estimate;
+        Some(Estimate::with_error(saved, ratio.standard_error, ratio.n))
+    }
+}
+
+/// These sessions, cluster by cluster: side chains count with their main session.
+pub(super) fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<Vec<&'a String>> {
+    let mut clusters: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+    for session in sessions {
+        let known = tried
+            .iter()
+            .find_map(|trial| trial.sample.sessions.get(*session));
+        let cluster = known.and_then(|known| known.cluster.as_deref());
+        let own = clusters.entry(cluster.unwrap_or(session)).or_default();
+        own.push(session);
+    }
+    clusters.into_values().collect()
+}
+
+/// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
+pub fn broken(sample: &Sample) -> Option<String> {
+    let count = |is_so: fn(&&SessionSample) -> bool| sample.sessions.values().filter(is_so).count();
+    let dead = count(|session| session.dead > session.failed);
+    let failed = count(|session| session.failed > 0);
+    let rejected = count(|session| !session.rejected.is_empty());
+    let all = sample.sessions.len();
+    let calls = sample.sessions.values().filter_map(|session| {
+        let call = session.died_at.as_deref()?.strip_prefix("call ")?;
+        call.parse::<usize>().ok()
+    });
+    let first = calls.min().map(|call| format!(", first at call {call}"));
+    let first = first.unwrap_or_default();
+    Some(match (dead, failed, rejected) {
+        (0, 0, 0) => return None,
+        (0, 0, _) => format!("prompts would be rejected in {rejected} of {all} sessions"),
+        (0, _, _) => format!("the strategy failed in {failed} of {all} sessions{first}"),
+        (_, _, _) => format!("out of window in {dead} of {all} sessions{first}"),
+    })
+}
+
+/// Those of the metrics that every setting was measured on, on some session; broken settings count only where
+/// all are broken.
+pub fn measured(tried: &[Trial], sessions: &[String], axes: &[Axis]) -> Vec<Axis> {
+    let all_broken = tried.iter().all(|trial| trial.broken.is_some());
+    let has = |axis: &&Axis| {
+        let mut used = tried
+            .iter()
+            .filter(|trial| all_broken || trial.broken.is_none());
+        used.all(|trial| sessions.iter().any(|id| trial.value(id, **axis).is_some()))
+    };
+    if tried.is_empty() {
+        return Vec::new();
+    }
+    axes.iter().filter(has).copied().collect()
+}
+
+/// Which settings go on, by non-dominated rank, then by distance above the line of equal trade: the
+/// better half, rounded up.
+pub fn better_half(tried: &[Trial], sessions: &[String], cost: Axis, quality: Axis) -> Vec<usize> {
+    let each: Vec<Vec<&String>> = sessions.iter().map(|session| vec![session]).collect();
+    let means = tried
+        .iter()
+        .map(|trial| pareto::mean(&trial.objectives(&each, [cost, quality])));
+    let mut means: Vec<Point> = means.collect();
+    let whole = means.clone();
+    let keep = tried.len().div_ceil(2);
+    let mut kept = Vec::new();
+    while kept.len() < keep {
+        let front = pareto::front(&means);
+        let mut layer: Vec<usize> = (0..tried.len()).filter(|at| front[*at]).collect();
+        if layer.is_empty() {
+            // Only broken ones are left.
+            break;
+        }
+        layer.sort_by(|left, right| {
+            let [one, other] = [left, right].map(|at| whole[*at].iter().sum::<f64>());
+            other.total_cmp(&one).then(left.cmp(right))
+        });
+        for at in layer {
+            means[at] = [f64::NAN; 2];
+            if kept.len() < keep {
+                kept.push(at);
+            }
+        }
+    }
+    kept.sort_unstable();
+    kept
+}

@@ -1,0 +1,132 @@
+//! One or two knobs as a grid on a terminal: what each pair of values saves and keeps.
+
+use super::screen::number;
+use crate::compare::sweep::{KnobPair, PairCell, Standing, Sweep, SweepPoint, is_of_window, pairs};
+use crate::report::escape;
+use crate::report::layout::{self, wrap};
+use crate::report::screen::INDENT;
+
+/// A grid with more values of a knob is no longer read at a glance.
+const MOST_VALUES: usize = 10;
+
+/// Lays out the grid of a sweep; `None` where it has windows, or not one or two knobs, or does not fit.
+pub(super) fn grid(sweep: &Sweep, width: usize) -> Option<Vec<String>> {
+    let pair = match sweep.sensitivity.as_slice() {
+        [one] => pairs::pair(&sweep.points, "", &one.knob),
+        [_, _] => sweep.pairs.first()?.clone(),
+        _ => return None,
+    };
+    let mut knobs = sweep.sensitivity.iter();
+    let most = pair.rows.len().max(pair.columns.len());
+    if knobs.any(|knob| is_of_window(&knob.knob)) || most > MOST_VALUES {
+        return None;
+    }
+    let labels: Vec<String> = pair.rows.iter().map(|value| escape::plain(value)).collect();
+    let heads = pair.columns.iter().map(|value| escape::plain(value));
+    let heads: Vec<String> = heads.map(|head| format!("{head} ")).collect();
+    let rows = pair.cells.iter();
+    let rows = rows.map(|cells| cells.iter().map(|cell| cell_text(cell.as_ref())).collect());
+    let rows: Vec<Vec<String>> = rows.collect();
+    let widest = |texts: &[String]| texts.iter().map(|text| layout::width(text)).max();
+    let label = widest(&labels).unwrap_or(0);
+    let all = rows.iter().chain([&heads]);
+    let column = all.filter_map(|texts| widest(texts)).max().unwrap_or(0) + 1;
+    if INDENT.len() + label + column * heads.len() > width {
+        return None;
+    }
+    let mut lines = wrap(&title(sweep, &pair), width - INDENT.len());
+    lines.push(line("", label, &heads, column));
+    let rows = labels.iter().zip(&rows);
+    lines.extend(rows.map(|(name, cells)| line(name, label, cells, column)));
+    lines.extend(legend(sweep, &pair));
+    Some(lines.iter().map(|line| format!("{INDENT}{line}")).collect())
+}
+
+/// Numbers and knobs in words.
+fn title(sweep: &Sweep, pair: &KnobPair) -> String {
+    let (rows, columns) = (&pair.knobs.0, &pair.knobs.1);
+    let rows = match rows.as_str() {
+        "" => String::new(),
+        rows => format!(" rows: {rows};"),
+    };
+    format!(
+        "{} saved / {} kept, in percent;{rows} columns: {columns}",
+        sweep.cost, sweep.quality
+    )
+}
+
+/// A row: its name and its cells, all aligned to the right.
+fn line(name: &str, label: usize, cells: &[String], column: usize) -> String {
+    let mut line = layout::blanks(name, label) + name;
+    for cell in cells {
+        line.push_str(&layout::blanks(cell, column));
+        line.push_str(cell);
+    }
+    line
+}
+
+/// `12 / 90`, in the brackets of the chosen setting or of the default.
+fn cell_text(cell: Option<&PairCell>) -> String {
+    let Some(cell) = cell else {
+        return String::new();
+    };
+    let text = match (cell.cost, cell.quality) {
+        _ if cell.settings == cell.broken => "✗".to_owned(),
+        (None, None) => "–".to_owned(),
+        (saved, kept) => format!("{} / {}", percent(saved), percent(kept)),
+    };
+    match (cell.chosen, cell.default) {
+        (true, _) => format!("[{text}]"),
+        (false, true) => format!("({text})"),
+        (false, false) => format!("{text} "),
+    }
+}
+
+fn percent(share: Option<f64>) -> String {
+    let Some(share) = share else {
+        return "–".to_owned();
+    };
+    match format!("{:.0}", share * 100.0).as_str() {
+        "-0" => "0".to_owned(),
+        text => text.replace('-', "−"),
+    }
+}
+
+/// The marks that occur, with the numbers behind them.
+fn legend(sweep: &Sweep, pair: &KnobPair) -> Vec<String> {
+    let chosen = sweep.points.iter().find(|point| point.standing.is_some());
+    let default = sweep.points.iter().find(|point| point.is_default);
+    let default = default.filter(|point| point.standing.is_none());
+    let marked = [
+        chosen.map(|point| ("[ ]", point.standing.map_or("", Standing::words), point)),
+        default.map(|point| ("( )", "the default", point)),
+    ];
+    let lines = marked.into_iter().flatten();
+    let lines = lines.map(|(sign, words, point)| {
+        let words = match point.standing {
+            Some(Standing::Default) => "the default, chosen",
+            _ => words,
+        };
+        format!("{sign} {words}: {}", numbers(sweep, point))
+    });
+    let mut cells = pair.cells.iter().flatten().flatten();
+    let broken = cells
+        .any(|cell| cell.broken > 0)
+        .then(|| "✗ broken".to_owned());
+    lines.chain(broken).collect()
+}
+
+/// `bill 28.6 ±5.2, facts 69.5 ±3.0`, or why a setting is broken.
+fn numbers(sweep: &Sweep, point: &SweepPoint) -> String {
+    if let Some(why) = &point.broken {
+        return escape::plain(why);
+    }
+    let [saved, kept] = [point.cost, point.quality].map(number);
+    let text = format!("{} {saved}, {} {kept}", sweep.cost, sweep.quality);
+    let level = if text.contains('±') {
+        " (± 95 %)"
+    } else {
+        ""
+    };
+    text + level
+}
