@@ -61,7 +61,7 @@ fn program(context: &str) -> Option<StrategySpec> {
         ..Host::default()
     };
     let spec = StrategySpec::of(context, table, &Trigger::default()).ok()?;
-    spec.with_programs(host, context).ok()
+    spec.with_programs(host).ok()
 }
 
 fn exchanges(c: &mut Criterion) {

@@ -218,7 +218,7 @@ fn programs(bytes: &[u8]) {
         ..Host::default()
     };
     let spec = StrategySpec::of("own", table, &Trigger::default()).expect("a strategy");
-    let spec = spec.with_programs(host, "fuzz").expect("a program");
+    let spec = spec.with_programs(host).expect("a program");
     let prepared = PREPARED.get_or_init(|| {
         let (counts, length) = (counts(), Length::Rounds(6));
         let made = generate(&Recipe { length, ..Recipe::default() }, &counts).expect("a recipe");
