@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{print, say, sessions};
-use crate::compare::{Axis, Chance, ComparedRun, Findings, Margins, Rule, Target, judge};
+use crate::compare::{
+    Axis, AxisFinding, Chance, ComparedRun, Findings, Margins, Rule, Target, judge,
+};
 use crate::record::journal::{CELLS, Run};
 
 /// Strategies that the line names one by one.
@@ -80,8 +82,8 @@ impl EarlierRun {
 /// A strategy and what changed: `codex: bill −12 %, facts +3`.
 fn in_words(found: &Findings) -> Option<String> {
     let own = AXES.into_iter().filter_map(|axis| found.axis(axis));
-    let differs = own.filter(|found| found.baseline != found.candidate);
-    let changed: Vec<String> = differs.map(|found| found.in_words()).collect();
+    let differs = own.filter(|found| found.baseline.total_cmp(&found.candidate).is_ne());
+    let changed: Vec<String> = differs.map(AxisFinding::in_words).collect();
     (!changed.is_empty()).then(|| format!("{}: {}", found.candidate, changed.join(", ")))
 }
 

@@ -149,7 +149,7 @@ struct Rule {
 /// The rules of a session, searched together.
 #[derive(Debug)]
 pub(super) struct Rules {
-    rules: Vec<Rule>,
+    all: Vec<Rule>,
     /// By the letters that words which are alike have in common: rule, part and word of the key.
     by_letters: HashMap<String, Vec<(usize, usize, usize)>>,
     /// For each first byte, whether a word that matters begins so.
@@ -163,13 +163,13 @@ impl Rules {
     /// Rules with their keys.
     pub(super) fn new<'a>(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut rules = Self {
-            rules: Vec::new(),
+            all: Vec::new(),
             by_letters: HashMap::new(),
             first: [false; 256],
         };
         for (statement, key) in given {
             let rule = Rule::new(statement, key);
-            let index = rules.rules.len();
+            let index = rules.all.len();
             for (part, own) in rule.parts.iter().enumerate() {
                 let anchors = own.sentence.anchors.iter().map(|anchor| &anchor.text);
                 let words = own.key.iter().map(|word| (word, true));
@@ -177,7 +177,7 @@ impl Rules {
                     rules.note(word, (index, part, at));
                 }
             }
-            rules.rules.push(rule);
+            rules.all.push(rule);
         }
         rules
     }
@@ -185,7 +185,7 @@ impl Rules {
     fn note(&mut self, word: &str, place: (usize, usize, usize)) {
         let mut first = None;
         each_word(word, |word, _| {
-            first = first.take().or_else(|| Some(word.to_owned()))
+            first = first.take().or_else(|| Some(word.to_owned()));
         });
         let Some(first) = first else { return };
         self.first[usize::from(first.as_bytes()[0])] = true;
@@ -198,11 +198,11 @@ impl Rules {
 
     /// How `text` holds each rule.
     pub(super) fn find(&self, text: &str) -> Vec<Option<RuleMatch>> {
-        if self.rules.is_empty() {
+        if self.all.is_empty() {
             return Vec::new();
         }
         let mut found: Vec<Vec<Option<RuleMatch>>> = self
-            .rules
+            .all
             .iter()
             .map(|rule| vec![None; rule.parts.len()])
             .collect();
@@ -219,7 +219,7 @@ impl Rules {
             }
             let places = self.by_letters.get(letters(word));
             for (rule, part, index) in places.into_iter().flatten() {
-                let own = &self.rules[*rule].parts[*part];
+                let own = &self.all[*rule].parts[*part];
                 if own
                     .key
                     .get(*index)
@@ -230,11 +230,7 @@ impl Rules {
             }
         });
         self.close(text, &sentence.1, &mut hits, &mut found);
-        self.rules
-            .iter()
-            .zip(found)
-            .map(|(rule, parts)| rule.outcome(&parts))
-            .collect()
+        found.iter().map(|parts| Rule::outcome(parts)).collect()
     }
 
     /// Judges a sentence by the parts of rules that it may speak of.
@@ -247,7 +243,7 @@ impl Rules {
     ) {
         let mut read = None;
         for ((rule, part), words) in std::mem::take(hits) {
-            let own = &self.rules[rule].parts[part];
+            let own = &self.all[rule].parts[part];
             let of_key = words.iter().filter(|index| **index < own.key.len()).count();
             let has_anchor = words.len() > of_key;
             if 2 * of_key < own.key.len() && !(has_anchor && of_key > 0) {
@@ -263,9 +259,8 @@ impl Rules {
             });
             let known = &mut found[rule][part];
             match own.judge(sentence, 2 * of_key >= own.key.len()) {
-                Some(Match::Unsure) if known.is_some() => {}
-                Some(this) => *known = Some((this, place.start)),
-                None => {}
+                Match::Unsure if known.is_some() => {}
+                this => *known = Some((this, place.start)),
             }
         }
     }
@@ -297,7 +292,7 @@ impl Rule {
     }
 
     /// What the whole rule, or all of its sentences, came to.
-    fn outcome(&self, found: &[Option<RuleMatch>]) -> Option<RuleMatch> {
+    fn outcome(found: &[Option<RuleMatch>]) -> Option<RuleMatch> {
         let (whole, parts) = found.split_first()?;
         if parts.is_empty() || whole.is_some_and(|(found, _)| found >= Match::Kept) {
             return *whole;
@@ -353,9 +348,9 @@ impl Part {
     }
 
     /// What a sentence that has words of the key makes of the rule.
-    fn judge(&self, sentence: &Sentence, is_topical: bool) -> Option<Match> {
+    fn judge(&self, sentence: &Sentence, is_topical: bool) -> Match {
         if sentence.holds(&self.sentence.words) {
-            return Some(Match::Stated);
+            return Match::Stated;
         }
         let own = &self.sentence;
         let is_new = |cue: &&Cue| !own.cues.iter().any(|known| known.text == cue.text);
@@ -398,7 +393,7 @@ impl Part {
         });
         if is_other || is_revoked || is_loosened || is_opposite || new(Class::Weak).next().is_some()
         {
-            return Some(Match::Changed);
+            return Match::Changed;
         }
         let is_forceful = !FORCES.into_iter().any(asks) || FORCES.into_iter().any(has);
         let said = self
@@ -411,13 +406,13 @@ impl Part {
             said == self.content.len(),
         );
         if is_topical && missing.is_empty() && is_forceful && is_said {
-            return Some(Match::Kept);
+            return Match::Kept;
         }
         // All is there but what is exact and what is strong.
         if is_all && !missing.is_empty() && !is_forceful {
-            return Some(Match::Changed);
+            return Match::Changed;
         }
-        Some(Match::Unsure)
+        Match::Unsure
     }
 }
 
