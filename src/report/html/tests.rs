@@ -234,7 +234,7 @@ fn lost_facts_come_first_and_a_decoy_is_never_lost() {
     });
     let states = [
         "lost",
-        "survived",
+        "kept",
         "decoy, found (wrong)",
         "decoy, not there (right)",
     ];

@@ -80,7 +80,7 @@ fn cell(session: usize, strategy: &str, number: usize) -> CellRecord {
             "probe": "recall-1", "kind": "recall", "importance": "normal", "percent": percent,
             "call": percent * 39 / 100, "said_at": 2,
             "survival": {
-                "fate": "survived", "place": null,
+                "fate": "kept", "place": null,
                 "score": 1.0 / (1.0 + number as f64 * percent as f64 / 400.0),
             },
         })
