@@ -32,6 +32,7 @@ use super::{Fact, Probe};
 use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::Specified as _;
 
+mod anchors;
 mod order;
 mod rules;
 mod words;
