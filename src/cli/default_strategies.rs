@@ -14,7 +14,8 @@ const DEFAULTS: &str = include_str!("../../presets/defaults.toml");
 /// Products whose presets are compared, those of most recordings first: a folder may hold sessions of any number.
 const MOST_PRODUCTS: usize = 3;
 
-/// What the agent did, what its product does, the newest messages, and the usual alternatives.
+/// The strategies for these recordings: the agent's own, the preset of its product, the newest messages, and the usual
+/// alternatives.
 pub(super) fn of_recordings<'p>(
     recordings: impl Iterator<Item = &'p Path>,
 ) -> anyhow::Result<Vec<Setting>> {

@@ -67,8 +67,8 @@ fn walk(folder: &Path, is_named: bool, inputs: &mut Vec<Input>) {
     }
 }
 
-/// What was found in a folder: recordings, and why other files are none. What cannot be opened may be a
-/// recording: who reads it says why it cannot be read.
+/// The recordings in a folder, and why other files are none. A file that cannot be opened counts as a recording: reading
+/// it says why.
 #[derive(Debug, Default)]
 pub(super) struct FoundFiles {
     pub(super) recordings: Vec<PathBuf>,

@@ -12,7 +12,7 @@ use crate::record::journal::{CELLS, Run};
 /// Strategies that the line names one by one.
 const NAMED: usize = 3;
 
-/// What is compared with the run before.
+/// The axes on which a run is compared with the one before.
 const AXES: [Axis; 6] = [
     Axis::Completion,
     Axis::Refused,

@@ -10,7 +10,7 @@ pub(super) struct KeptMetric {
     pub(super) reason: Option<String>,
 }
 
-/// What can be kept, the most telling first: answers tell more than what they are read from.
+/// The metrics that can be kept, answers first: they tell more than the facts and actions of a prompt.
 fn keepable() -> Vec<Measured> {
     let axes = Measured::ALL.into_iter();
     let (answered, read): (Vec<Measured>, Vec<Measured>) = axes
@@ -20,7 +20,7 @@ fn keepable() -> Vec<Measured> {
 }
 
 impl KeptMetric {
-    /// What was named; else the first of all that was measured.
+    /// The metric that was named, else the first that was measured.
     pub(super) fn of(args: &Args, tried: &[Trial], sessions: &[String]) -> Self {
         if let Some(axis) = args.keeps {
             return Self { axis, reason: None };

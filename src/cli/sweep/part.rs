@@ -49,7 +49,7 @@ impl Halves {
         }
     }
 
-    /// What is said before anything runs: how many settings are tried, and on how many sessions.
+    /// Says before anything runs how many settings are tried, and on how many sessions.
     pub(super) fn announce(&self, settings: usize) {
         let [tune, confirm] = self.independent;
         say(&format!(
