@@ -25,6 +25,7 @@ mod kind;
 pub mod recovery;
 mod selection;
 pub mod survival;
+pub mod weight;
 
 pub use crate::session::ground_truth::{Fact, PlantedFact as Probe};
 pub use answer_format::AnswerFormat;

@@ -29,7 +29,7 @@ pub mod trail;
 pub mod verdicts;
 pub mod words;
 
-pub use crate::session::ground_truth::{ArtifactVerb, Importance};
+pub use crate::session::ground_truth::ArtifactVerb;
 pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache};
 pub use calibration::{CalibrationStatus, JudgeCalibration};
 pub use calls::{KeptCall, LostCall, ModelCall, SentinelRecord};

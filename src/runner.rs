@@ -230,6 +230,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         scenario.models.values(),
         json!(models::scripts(&scenario.models)),
         json!(scenario.selection),
+        json!(crate::probe::weight::TABLE),
     ])
     .hex(16);
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.

@@ -13,7 +13,7 @@ use crate::metric::assumption::Assumption;
 use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
 use crate::record::words::{ModelKind, Purpose, Verdict};
-use crate::record::{CellRecord, Importance, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord};
+use crate::record::{CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord};
 use crate::units::ContentHash;
 
 /// A strategy in a baseline.
@@ -115,8 +115,8 @@ pub(crate) struct FullHistory {
 pub struct ProbeSample {
     /// The kind of fact it asks about.
     pub kind: String,
-    /// How much its loss matters.
-    pub importance: Importance,
+    /// How much it weighs in the score of its session, from 0 to 3.
+    pub weight: u8,
     /// Scores of string matching.
     pub survival: Vec<f64>,
     /// Scores of a model's answers, where one was asked.
@@ -315,7 +315,7 @@ impl SessionSample {
                 .entry(format!("{}@{}", probe.probe, probe.percent));
             let item = item.or_insert_with(|| ProbeSample {
                 kind: probe.kind.name().to_owned(),
-                importance: probe.importance,
+                weight: probe.weight,
                 survival: Vec::new(),
                 accuracy: Vec::new(),
                 answers: Vec::new(),

@@ -40,6 +40,8 @@ pub(crate) enum Formula {
 pub(crate) enum PooledValue {
     /// A mean over clusters, or a ratio of two totals.
     Estimate(Estimate),
+    /// The same of a share that is at least this, and at most that.
+    AtLeast(Estimate, f64),
     /// A share that is exact on these cells.
     Share(f64),
     Count(usize),

@@ -216,7 +216,7 @@ mod tests {
         let none: [u32; 0] = [];
         let probe = |call: usize| {
             serde_json::json!({
-                "probe": "p", "kind": "recall", "importance": "normal", "percent": 50, "call": call,
+                "probe": "p", "kind": "recall", "weight": 1, "percent": 50, "call": call,
                 "said_at": 0, "survival": { "fate": "lost", "score": 0.0, "place": null },
             })
         };

@@ -5,6 +5,7 @@
 
 use derive_more::{Add, Sum};
 
+use super::pool::PooledValue;
 use super::prelude::*;
 use crate::metric::estimate;
 use crate::record::Fate;
@@ -13,8 +14,10 @@ use crate::stats::Estimate;
 /// Scores added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Add, Sum, Serialize)]
 pub struct Score {
-    /// Sum of scores from 0 to 1.
+    /// Sum of scores from 0 to 1, each times its weight.
     pub sum: f64,
+    /// Sum of the weights.
+    pub weight: f64,
     /// How many.
     pub items: usize,
 }
@@ -22,11 +25,18 @@ pub struct Score {
 impl Score {
     /// Adds one score; what is not a number counts as 0.
     pub fn add(&mut self, score: f64) {
+        self.add_weighted(score, 1);
+    }
+
+    /// Adds one score that counts as so many.
+    pub fn add_weighted(&mut self, score: f64, weight: u8) {
+        let weight = f64::from(weight);
         self.sum += if score.is_nan() {
             0.0
         } else {
-            score.clamp(0.0, 1.0)
+            score.clamp(0.0, 1.0) * weight
         };
+        self.weight += weight;
         self.items += 1;
     }
 
@@ -35,9 +45,9 @@ impl Score {
         self.add(f64::from(u8::from(is_so)));
     }
 
-    /// The mean; `None` without items.
+    /// The mean by weight; `None` without items, or where none has a weight.
     pub fn mean(&self) -> Option<f64> {
-        (self.items > 0).then(|| self.sum / self.items as f64)
+        (self.weight > 0.0).then(|| self.sum / self.weight)
     }
 
     /// The mean with its items.
@@ -54,6 +64,10 @@ pub struct Survival {
     pub kinds: BTreeMap<&'static str, Score>,
     /// Planted items whose value is gone and can be read again: 1 each, 0 for all others.
     pub reachable: Score,
+    /// Planted items in whose place something else is said: 1 each, 0 for all others.
+    pub changed: Score,
+    /// The planted items, if all of which string matching cannot tell were kept.
+    pub most: Score,
     /// In the compacted region, without decoys: items whose evidence is no longer entirely
     /// verbatim.
     pub compacted: Score,
@@ -80,16 +94,22 @@ impl Survival {
                 continue;
             }
             let of_kind = survival.kinds.entry(kind.name()).or_default();
-            of_kind.add(found.score);
-            if kind.is_searched() {
-                survival.reachable.count(found.fate == Fate::Reachable);
-            }
-            if let Some(score) = found.compacted_score {
-                if kind.is_searched() {
-                    survival.compacted.add(score);
-                } else {
+            if !kind.is_searched() {
+                of_kind.add(found.score);
+                if let Some(score) = found.compacted_score {
                     survival.compacted_decoys.add(score);
                 }
+                continue;
+            }
+            of_kind.add_weighted(found.score, probe.weight);
+            let is = |fate: Fate| f64::from(u8::from(found.fate == fate));
+            let (reachable, changed) = (is(Fate::Reachable), is(Fate::Changed));
+            survival.reachable.add_weighted(reachable, probe.weight);
+            survival.changed.add_weighted(changed, probe.weight);
+            let most = found.most.unwrap_or(found.score);
+            survival.most.add_weighted(most, probe.weight);
+            if let Some(score) = found.compacted_score {
+                survival.compacted.add_weighted(score, probe.weight);
             }
         }
         survival
@@ -100,7 +120,7 @@ impl Survival {
         self.kinds.get(kind.name()).copied().unwrap_or_default()
     }
 
-    /// The headline: all items of kinds that are searched. Formula: mean score. Higher is better.
+    /// The headline: all items of kinds that are searched. Formula: mean score by weight. Higher is better.
     pub fn planted(&self) -> Score {
         let kinds = ProbeKind::ALL.into_iter();
         let searched = kinds.filter(|kind| kind.is_searched());
@@ -121,6 +141,22 @@ pub(crate) fn uncorrected(cells: &[&CellSummary]) -> Option<Estimate> {
 /// The same, corrected for chance by the decoys.
 pub(crate) fn corrected(cells: &[&CellSummary]) -> Option<Estimate> {
     uncorrected(cells)?.corrected_for_chance(chance(cells))
+}
+
+/// Where string matching cannot tell of so large a share, facts are a range.
+const UNSURE: f64 = 0.02;
+
+/// What is shown to be kept; a range where much is not known.
+pub(crate) fn kept(cells: &[&CellSummary]) -> Option<PooledValue> {
+    let least = corrected(cells)?;
+    let most = estimate(cells, |cell| cell.survival.most.counted())?;
+    let most = most.corrected_for_chance(chance(cells))?.point_estimate;
+    let is_wide = most - least.point_estimate > UNSURE;
+    Some(if is_wide {
+        PooledValue::AtLeast(least, most)
+    } else {
+        PooledValue::Estimate(least)
+    })
 }
 
 /// The same in the compacted region, where chance is that of its own decoys if it has any.

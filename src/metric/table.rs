@@ -134,10 +134,15 @@ pub static METRICS: &[Metric] = metrics! {
     /// cells with a break-even call, of all cells
     "broke_even" = "broke even", Count, Higher, CACHE, Some((14, 8)), [] => Pool(cost::broke_even);
 
-    /// planted facts whose value is in the prompt, bound to its key; says nothing about answers
-    /// mean score of the planted items, corrected for chance by the decoys: (s − f)/(1 − f); items after a death score 0
+    /// planted facts that are in the prompt and mean what they meant, by weight; a range where string matching cannot tell of more than 2 points; says nothing about answers
+    /// mean score of the planted items, each times its weight (rule, plan, last request and handle 3; file, decision and error 2; else 1), corrected for chance by the decoys: (s − f)/(1 − f); items after a death score 0
     "facts" = "facts kept", Share, Higher, SURVIVAL, Some((5, 1)), [Controls, BestKept]
-        => Pool(|cells, _| survival::corrected(cells).map(PooledValue::Estimate));
+        => Pool(|cells, _| survival::kept(cells));
+
+    /// planted facts in whose place the prompt says something else: another value, an older one, a weaker rule, one that is taken back; they count as lost
+    /// weight of the items of that fate / weight of the planted items
+    "facts_changed" = "facts changed", Share, Lower, SURVIVAL, Some((6, 3)), []
+        => Mean(|cell| cell.survival.changed.counted());
 
     /// the same for items whose evidence is no longer wholly verbatim, searched in what compaction left of it
     /// mean compacted score of the items that have one, corrected for chance; own n
@@ -145,7 +150,7 @@ pub static METRICS: &[Metric] = metrics! {
         => Pool(|cells, _| survival::compacted(cells).map(PooledValue::Estimate));
 
     /// planted facts that are gone from the prompt and could be read again: it names the file in which they were put aside, or holds the call that read a file which has not changed since; never part of the facts kept
-    /// items of that fate / planted items
+    /// weight of the items of that fate / weight of the planted items
     "facts_reachable" = "facts reachable", Share, Higher, SURVIVAL, Some((27, 16)), [NotInCsv]
         => Mean(|cell| cell.survival.reachable.counted());
 

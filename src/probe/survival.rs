@@ -392,6 +392,22 @@ fn is_part<'a>(
     })
 }
 
+/// The most bytes of a sentence that is quoted.
+const QUOTED: usize = 200;
+
+/// The sentence of a text that begins at this byte, cut where it is long.
+pub fn sentence_at(text: &str, at: usize) -> &str {
+    let from = text.ceil_char_boundary(at.min(text.len()));
+    let rest = &text[from..text.floor_char_boundary(from.saturating_add(QUOTED).min(text.len()))];
+    let mut next = None;
+    words::each_word(rest, |_, word| {
+        if word.sentence > 0 {
+            next = next.or(Some(word.start));
+        }
+    });
+    rest.get(..next.unwrap_or(rest.len())).unwrap_or(rest).trim()
+}
+
 /// A sentence as it is searched for: without its full stop.
 fn sentence(text: &str) -> &str {
     text.trim().trim_end_matches(['.', '!', '。', '！'])

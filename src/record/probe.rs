@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use super::KeptCall;
 use crate::probe::judge::Brief;
 use crate::record::words::{Outcome, ProbeKind, Verdict};
-use crate::session::ground_truth::Importance;
 use crate::units::{Tokens, Usage};
 
 /// One probe item.
@@ -17,8 +16,8 @@ pub struct ProbeRecord {
     pub probe: String,
     /// The kind of fact it asks about.
     pub kind: ProbeKind,
-    /// How much a lost answer matters.
-    pub importance: Importance,
+    /// How much it weighs in the score of its session, from 0 to 3.
+    pub weight: u8,
     /// Whether it is asked what the agent would do: any answer is a call then, or none, and so no
     /// claim to know anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -58,8 +57,11 @@ pub struct ProbeRecord {
 pub struct SurvivalRecord {
     /// The fate of the value in the whole prompt.
     pub fate: Fate,
-    /// From 0 to 1: 1 for `survived`, the share of paths for lists, 0 otherwise.
+    /// From 0 to 1: 1 for `kept`, the share of paths for lists, 0 otherwise: what is shown to be there.
     pub score: f64,
+    /// The score if all that string matching cannot tell were kept; `None` where it can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
     /// The place of the best match.
     pub place: Option<PlaceInPrompt>,
     /// The score in the compacted region alone (edited, derived and restored entries), where the
@@ -69,6 +71,9 @@ pub struct SurvivalRecord {
     /// Where the value was lost, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_at: Option<LostAt>,
+    /// What is said in place of a changed fact: the sentence of the prompt, or the older value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_to: Option<String>,
 }
 
 /// The fate of a planted value.

@@ -238,7 +238,7 @@ pub fn disregard_unfit(cells: &mut [CellRecord]) {
 mod tests {
     use super::*;
     use crate::record::words::{Outcome, ProbeKind};
-    use crate::record::{AnswerRecord, Fate, Importance, ProbeRecord, SurvivalRecord};
+    use crate::record::{AnswerRecord, Fate, ProbeRecord, SurvivalRecord};
 
     const RIGHT: Verdict = Verdict::Scored {
         score: 1.0,
@@ -268,7 +268,7 @@ mod tests {
         cell.probes = vec![ProbeRecord {
             probe: "p".to_owned(),
             kind: ProbeKind::Decision,
-            importance: Importance::Normal,
+            weight: 1,
             percent: 100,
             call: 0,
             said_at: None,
@@ -278,6 +278,8 @@ mod tests {
                 place: None,
                 compacted_score: None,
                 lost_at: None,
+                most: None,
+                changed_to: None,
             },
             more: Vec::new(),
             is_call: false,

@@ -178,9 +178,7 @@ pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
             }))
         }),
         Probe::number("score", |((_, it), _)| Some(it.verdict()?.scored()?.0)),
-        Probe::text("importance", |((_, it), _)| {
-            Some(display::name_of(&it.importance))
-        }),
+        Probe::count("weight", |((_, it), _)| Some(usize::from(it.weight))),
         Probe::text("question", |(_, text)| Some((*text)?.question.clone())),
         Probe::text("value", |(_, text)| Some((*text)?.gold.clone())),
     ]

@@ -120,7 +120,7 @@ fn of_comparison(out: &mut String, report: &Report) {
         shown.table.rows.retain(|row| {
             let session = session.and_then(|at| row.cells.get(at - 1));
             let cells = [row.cells.first(), session];
-            let cells = cells.map(|cell| cell.map(|cell| display::value(&cell.value)));
+            let cells = cells.map(|cell| cell.map(display::cell));
             seen.insert((row.name.clone(), cells))
         });
         let shown = shown.cut(MOST_CHANGED, |more| format!("… and {more} more"));

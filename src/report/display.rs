@@ -47,6 +47,14 @@ pub(crate) fn value(value: &Value) -> String {
     }
 }
 
+/// The value of a cell: `62.4 %`, or `62.4–71.0 %` where it may be more.
+pub(crate) fn cell(cell: &Cell) -> String {
+    match (&cell.value, cell.most) {
+        (Value::Share(least), Some(most)) => format!("{}–{}", points(*least), percent(most)),
+        (value, _) => self::value(value),
+    }
+}
+
 /// Words with a sign between them, or the word for none.
 pub(crate) fn listed(words: &[impl Borrow<str>], between: &str, none: &str) -> String {
     match words {

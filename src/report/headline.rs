@@ -128,7 +128,9 @@ pub(super) fn short_value(cell: &Cell) -> (String, Option<String>) {
     match cell.value {
         Value::Share(share) => {
             let half = display::bounds(cell).map(|(low, high)| (high - low) / 2.0);
-            (whole(share), half.map(|half| format!("±{}", whole(half))))
+            let most = cell.most.map(|most| format!("–{}", whole(most)));
+            let text = whole(share) + &most.unwrap_or_default();
+            (text, half.map(|half| format!("±{}", whole(half))))
         }
         Value::NotMeasured | Value::NotApplicable => ("–".to_owned(), None),
         ref value => (display::value(value), None),

@@ -38,6 +38,9 @@ pub type Results<'a> = BTreeMap<&'a str, BTreeMap<&'static str, Figure>>;
 pub struct Figure {
     /// The value, in its unit.
     value: f64,
+    /// Of a share that is at least its value, the most that it may be: string matching cannot tell of the rest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    most: Option<f64>,
     /// The lower end of its interval, where it is an estimate.
     #[serde(skip_serializing_if = "Option::is_none")]
     low: Option<f64>,
@@ -83,6 +86,7 @@ impl Figure {
         };
         Some(Self {
             value,
+            most: cell.most,
             low: cell.interval.map(|interval| interval.lower_bound),
             high: cell.interval.map(|interval| interval.upper_bound),
             n,

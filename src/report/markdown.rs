@@ -212,14 +212,14 @@ fn in_words(cell: &Cell, head: Option<SampleSize>) -> String {
     let lines = lines(cell, head);
     let mut words: Vec<String> = lines.iter().map(|line| escape::markdown(line)).collect();
     if let (true, Some(first)) = (cell.best, words.first_mut()) {
-        let value = escape::markdown(&display::value(&cell.value));
+        let value = escape::markdown(&display::cell(cell));
         *first = first.replacen(&value, &format!("**{value}**"), 1);
     }
     words.join("<br>")
 }
 
 fn lines(cell: &Cell, head: Option<SampleSize>) -> Vec<String> {
-    let mut lines = vec![display::value(&cell.value)];
+    let mut lines = vec![display::cell(cell)];
     if let Some(interval) = display::interval(cell) {
         lines[0].push(' ');
         lines[0].push_str(&interval);

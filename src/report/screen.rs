@@ -429,7 +429,7 @@ impl Terminal {
         for row in section.table.rows.iter().take(most) {
             let text = |column: &str| {
                 let cell = section.table.cell(row, column);
-                cell.map_or_else(String::new, |cell| display::value(&cell.value))
+                cell.map_or_else(String::new, display::cell)
             };
             let lost = section.table.cell(row, "lost").map(|cell| &cell.value);
             if matches!(lost, Some(Value::Fraction(lost, all)) if lost == all) {

@@ -133,7 +133,7 @@ impl StrategySummary {
     /// The estimate of a metric that is a mean over sessions.
     pub(crate) fn estimate(&self, metric: &str) -> Option<Estimate> {
         match self.values.get(metric)? {
-            PooledValue::Estimate(estimate) => Some(*estimate),
+            PooledValue::Estimate(estimate) | PooledValue::AtLeast(estimate, _) => Some(*estimate),
             _ => None,
         }
     }

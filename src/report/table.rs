@@ -85,6 +85,9 @@ pub struct Cell {
     /// may reach beyond what is possible, which formats for people do not print.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<ConfidenceInterval>,
+    /// Of a share that is at least its value, the most that it may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
     /// Whether it is the best of its column among the rows that are ranked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub best: bool,
@@ -217,6 +220,7 @@ impl Cell {
             value,
             n: None,
             interval: None,
+            most: None,
             best: false,
             range: Range::Share,
         }

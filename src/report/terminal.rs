@@ -273,7 +273,7 @@ fn same_value(table: &Table, at: usize) -> Option<String> {
         .cells(at)
         .filter(|it| it.value != Value::NotApplicable);
     let values = cells.map(|cell| match cell.value {
-        Value::Count(_) | Value::Share(_) => Some(display::value(&cell.value)),
+        Value::Count(_) | Value::Share(_) => Some(display::cell(cell)),
         _ => None,
     });
     let mut values: Vec<String> = values.collect::<Option<_>>()?;
@@ -306,7 +306,7 @@ fn name_lines(row: &Row) -> Lines {
 fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
     let mut text = match &cell.value {
         Value::Text(text) => escape::short(text, LONGEST_TEXT),
-        value => display::value(value),
+        _ => display::cell(cell),
     };
     let style = if cell.best { Style::Best } else { Style::Plain };
     if cell.best {

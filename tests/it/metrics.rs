@@ -24,7 +24,6 @@ use proctor::report::strategy_summary::{Anchors, StrategyAccuracy, StrategySumma
 use proctor::report::terminal::Terminal;
 use proctor::report::{self, BannerLevel, Cell, Controls, Kind, Report, Value};
 use proctor::report::{comment, markdown};
-use proctor::session::ground_truth::Importance;
 use proctor::stats::SampleSize;
 use proctor::units::{Tokens, Usage};
 use proctor::window::Window;
@@ -124,6 +123,8 @@ fn survival(score: f64) -> SurvivalRecord {
         place: (score > 0.0).then_some(PlaceInPrompt::Verbatim),
         compacted_score: None,
         lost_at: None,
+                most: None,
+                changed_to: None,
     }
 }
 
@@ -132,7 +133,7 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
     ProbeRecord {
         probe: id.to_owned(),
         kind,
-        importance: Importance::High,
+        weight: 3,
         is_call: false,
         percent: if call < CALLS / 2 { 50 } else { 100 },
         call,

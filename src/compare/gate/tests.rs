@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use crate::compare::judge::judge;
 use crate::compare::{Chance, ProbeSample, Rule, Sample, SessionSample};
-use crate::record::Importance;
 
 /// Twenty sessions of ten probes, all right; each session weighs a little less than the one before.
 fn sample() -> Sample {
     let probe = || ProbeSample {
         kind: "recall".to_owned(),
-        importance: Importance::High,
+        weight: 3,
         survival: vec![1.0],
         accuracy: vec![1.0],
         answers: Vec::new(),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::compare::ProbeSample;
-use crate::record::Importance;
 
 /// Eight sessions of three repeats, each with its own level.
 fn sample(shift: f64) -> Sample {
@@ -13,7 +12,7 @@ fn sample(shift: f64) -> Sample {
         let values: Vec<f64> = (0..3).map(value).collect();
         let probe = ProbeSample {
             kind: "recall".to_owned(),
-            importance: Importance::High,
+            weight: 3,
             survival: values.clone(),
             accuracy: Vec::new(),
             answers: Vec::new(),
@@ -88,7 +87,7 @@ pub(crate) fn billed(name: &str, bills: &[f64], facts: &[f64]) -> Sample {
         .map(|(at, (bill, fact))| {
             let probe = ProbeSample {
                 kind: "recall".to_owned(),
-                importance: Importance::Normal,
+                weight: 1,
                 survival: vec![*fact],
                 accuracy: Vec::new(),
                 answers: Vec::new(),

@@ -9,7 +9,6 @@ use super::*;
 use crate::compare::judge::judge as judge_pair;
 use crate::compare::sample::FullHistory;
 use crate::compare::{ProbeSample, Rule, Sample, SessionSample};
-use crate::record::Importance;
 
 const QUALITY: Objective = Objective {
     axis: Axis::Facts,
@@ -28,7 +27,7 @@ fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
             "p@50".to_owned(),
             ProbeSample {
                 kind: "recall".to_owned(),
-                importance: Importance::Normal,
+                weight: 1,
                 survival: vec![*survival],
                 accuracy: Vec::new(),
                 answers: Vec::new(),

@@ -8,9 +8,9 @@ use super::prelude::*;
 use super::sources::Pointers;
 use super::{CallView, Observer, StrategyRequest};
 use crate::patterns::PatternsError;
-use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
+use crate::probe::survival::{MatchStrength, Survival, WrittenBy, sentence_at};
 use crate::probe::{AnswerFormat, Fact, Item, Probe, ProbeKind, Selection};
-use crate::probe::{FactExt as _, ProbeExt as _};
+use crate::probe::{FactExt as _, ProbeExt as _, weight};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::ToolSchema;
 use death::after_death;
@@ -114,11 +114,11 @@ impl SurvivalPlan {
     }
 
     /// All occurrences in a prompt.
-    fn occurrences(&self, context: &Context) -> PromptOccurrences {
+    fn occurrences<'c>(&self, context: &'c Context) -> PromptOccurrences<'c> {
         let mut slots = vec![Occurrences::default(); self.survival.slot_count()];
         let mut is_verbatim = vec![false; self.messages];
         for &(slot, strength) in &self.pinned {
-            slots[slot].add(0, strength, (None, (0, 0)));
+            slots[slot].add(0, strength, (None, (0, 0)), (0, 0));
         }
         for (at, entry) in context.entries().iter().enumerate() {
             if let Some(slot) = self.message_slot(entry) {
@@ -126,29 +126,51 @@ impl SurvivalPlan {
             }
             each_finding(&self.survival, entry, |found| {
                 let position = (Some(at), found.within);
-                slots[found.slot].add(found.place, found.strength, position);
+                slots[found.slot].add(found.place, found.strength, position, found.at);
             });
         }
-        PromptOccurrences { slots, is_verbatim }
+        PromptOccurrences {
+            context,
+            slots,
+            is_verbatim,
+        }
     }
 }
 
 /// The facts that a prompt holds.
-struct PromptOccurrences {
+struct PromptOccurrences<'c> {
+    context: &'c Context,
     slots: Vec<Occurrences>,
     /// Whether each message of the session is in it as it was. There may be a million.
     is_verbatim: Vec<bool>,
 }
 
-impl PromptOccurrences {
+impl PromptOccurrences<'_> {
     /// The occurrences of a slot; behind the slots those of messages as they were.
     fn of(&self, slot: usize) -> Occurrences {
         let mut found = self.slots.get(slot).copied().unwrap_or_default();
         if slot >= self.slots.len() && self.is_verbatim[slot - self.slots.len()] {
-            found.add(1, MatchStrength::Strong, (None, (0, 0)));
+            found.add(1, MatchStrength::Strong, (None, (0, 0)), (0, 0));
         }
         found
     }
+
+    /// The sentence that changes something.
+    fn sentence(&self, changed: Change) -> Option<String> {
+        let entry = self.context.entries().get(changed.entry?)?;
+        let (block, byte) = changed.at;
+        let text = entry.message.model_text().get(block)?;
+        Some(sentence_at(text, byte).to_owned())
+    }
+}
+
+/// Where something else is said in the place of a fact.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    place: usize,
+    entry: Option<usize>,
+    /// Block and byte.
+    at: (usize, usize),
 }
 
 /// A position in a prompt: the entry (what is pinned comes before all), block and byte.
@@ -159,22 +181,29 @@ type Position = (Option<usize>, (usize, usize));
 struct Occurrences {
     /// The last position.
     strong: [Option<Position>; 6],
-    /// Where something else is said, behind all that is strong.
-    changed: [bool; 6],
+    /// Where something else is said last, behind all that is strong.
+    changed: Option<Change>,
     unsure: [bool; 6],
 }
 
 impl Occurrences {
-    fn add(&mut self, place: usize, strength: MatchStrength, position: Position) {
+    fn add(
+        &mut self,
+        place: usize,
+        strength: MatchStrength,
+        position: Position,
+        at: (usize, usize),
+    ) {
         match strength {
             MatchStrength::Strong => {
                 self.strong[place] = self.strong[place].max(Some(position));
-                self.changed = [false; 6];
+                self.changed = None;
             }
             // What a prompt says later counts.
             MatchStrength::Changed => {
                 self.strong = [None; 6];
-                self.changed[place] = true;
+                let (entry, _) = position;
+                self.changed = Some(Change { place, entry, at });
             }
             MatchStrength::Unsure => self.unsure[place] = true,
         }
@@ -254,7 +283,12 @@ impl SurvivalObserver {
         }
     }
 
-    fn judge(&self, index: usize, before: usize, prompt: &PromptOccurrences) -> SurvivalRecord {
+    fn judge(
+        &self,
+        index: usize,
+        before: usize,
+        prompt: &PromptOccurrences<'_>,
+    ) -> SurvivalRecord {
         let plan = &self.plan;
         let item = plan.items[index];
         let probe = &plan.probes[item.probe];
@@ -280,32 +314,36 @@ impl SurvivalObserver {
         let lost = lost.filter_map(|(slot, _)| self.lost.get(slot));
         let found: Vec<&Occurrences> = found.iter().collect();
         let lost_at = lost.max_by_key(|lost| lost.call).cloned();
-        let first = |of: fn(&Occurrences) -> &[bool; 6]| {
-            let mut places = ALL.into_iter();
-            places.find(|place| found.iter().any(|it| of(it)[*place]))
-        };
-        let (changed, unsure) = (first(|it| &it.changed), first(|it| &it.unsure));
-        let weak = changed.or(unsure);
+        let changed = found.iter().filter_map(|slot| slot.changed).next_back();
+        let unsure = |place: &usize| found.iter().any(|slot| slot.unsure[*place]);
+        let unsure = ALL.into_iter().find(unsure);
+        let weak = changed.map(|change| change.place).or(unsure);
         if let Some(last) = self.last(item.probe, before, prompt, &ALL) {
             let compacted = is_compacted.then(|| self.last(item.probe, before, prompt, &COMPACTED));
+            let fate = match (last.fate, weak) {
+                (Fate::Lost, Some(_)) => Fate::Unsure,
+                (fate, _) => fate,
+            };
             return SurvivalRecord {
-                fate: match (last.fate, weak) {
-                    (Fate::Lost, Some(_)) => Fate::Unsure,
-                    (fate, _) => fate,
-                },
+                fate,
                 score: last.score,
+                most: (fate == Fate::Unsure).then_some(1.0),
                 place: last.place.or(weak).map(|place| PlaceInPrompt::ALL[place]),
                 compacted_score: compacted.map(|it| it.map_or(0.0, |it| it.score)),
                 lost_at,
+                changed_to: last.older.and_then(|older| {
+                    let said = probe.fact.current(before);
+                    said.get(older).map(|value| (*value).to_owned())
+                }),
             };
         }
         // A decoy is there as soon as its value is: its key may well be another's.
         let any = probe.kind() == ProbeKind::Decoy;
-        let holds = |it: &Occurrences, place: usize| {
+        let holds = |it: &Occurrences, place: usize, any: bool| {
             it.strong[place].is_some() || (any && it.unsure[place])
         };
-        let share = |found: &[&Occurrences], places: &[usize]| {
-            let is_there = |it: &&&Occurrences| places.iter().any(|at| holds(it, *at));
+        let share = |found: &[&Occurrences], places: &[usize], any: bool| {
+            let is_there = |it: &&&Occurrences| places.iter().any(|at| holds(it, *at, any));
             let there = found.iter().filter(is_there).count();
             // A reason without its choice is nothing, and half of the way leads nowhere.
             let is_void = match &probe.fact {
@@ -319,10 +357,11 @@ impl SurvivalObserver {
                 there as f64 / found.len().max(1) as f64
             }
         };
-        let score = share(&found, &ALL);
+        let score = share(&found, &ALL, any);
+        let most = share(&found, &ALL, true);
         let strong = ALL
             .into_iter()
-            .find(|place| found.iter().any(|it| holds(it, *place)));
+            .find(|place| found.iter().any(|it| holds(it, *place, any)));
         let fate = match () {
             () if score >= 1.0 => Fate::Kept,
             () if score > 0.0 => Fate::Partial,
@@ -333,6 +372,7 @@ impl SurvivalObserver {
         SurvivalRecord {
             fate,
             score,
+            most: (most > score).then_some(most),
             place: strong.or(weak).map(|place| PlaceInPrompt::ALL[place]),
             compacted_score: is_compacted.then(|| match &probe.fact {
                 // Of a list, only what is no longer where it was said.
@@ -342,11 +382,14 @@ impl SurvivalObserver {
                         .zip(&found)
                         .filter(|(file, _)| !is_verbatim(file.message));
                     let gone: Vec<&Occurrences> = gone.map(|(_, found)| *found).collect();
-                    share(&gone, &COMPACTED)
+                    share(&gone, &COMPACTED, any)
                 }
-                _ => share(&found, &COMPACTED),
+                _ => share(&found, &COMPACTED, any),
             }),
             lost_at,
+            changed_to: changed
+                .filter(|_| fate == Fate::Changed)
+                .and_then(|change| prompt.sentence(change)),
         }
     }
 
@@ -355,7 +398,7 @@ impl SurvivalObserver {
         &self,
         probe: usize,
         before: usize,
-        prompt: &PromptOccurrences,
+        prompt: &PromptOccurrences<'_>,
         places: &[usize],
     ) -> Option<OrderFate> {
         let fact = &self.plan.probes[probe].fact;
@@ -392,6 +435,8 @@ struct SlotMatch {
     strength: MatchStrength,
     /// Block and byte. What a compaction wrote in one go has no order of its own.
     within: (usize, usize),
+    /// Block and byte.
+    at: (usize, usize),
 }
 
 fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(SlotMatch)) {
@@ -417,6 +462,7 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(SlotMat
                     place,
                     strength,
                     within,
+                    at: (block, finding.at),
                 });
             }
         }
@@ -498,7 +544,7 @@ impl Observer for SurvivalObserver {
                 ProbeRecord {
                     probe: probe.id.clone(),
                     kind: probe.kind(),
-                    importance: probe.importance,
+                    weight: weight::of(probe),
                     is_call: probe.answer_format() == AnswerFormat::Call,
                     percent: item.percent,
                     call: item.call,

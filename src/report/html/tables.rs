@@ -114,7 +114,7 @@ fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -> Json {
         "is_hidden": is_hidden,
         "number": number.map(|number| number.to_string()),
         "is_text": cell.value.is_text(),
-        "text": display::value(&cell.value),
+        "text": display::cell(cell),
         "best": cell.best,
         "interval": display::interval(cell),
         "n": cell.n.filter(|n| Some(*n) != shared_n).map(display::n),

@@ -197,6 +197,10 @@ fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
     match pooled.copied().filter(|_| super::is_measured(strategy)) {
         Some(PooledValue::Estimate(it)) if metric.is(Mark::Savings) => Cell::savings(Some(it)),
         Some(PooledValue::Estimate(it)) => Cell::estimate(Some(it)),
+        Some(PooledValue::AtLeast(it, most)) => Cell {
+            most: Some(most),
+            ..Cell::estimate(Some(it))
+        },
         Some(PooledValue::Share(share)) => Cell::share(Some(share)),
         Some(PooledValue::Count(count)) => Cell::count(count),
         Some(PooledValue::Tokens(tokens)) => Cell::tokens(tokens),

@@ -36,5 +36,7 @@ pub(super) fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
         place: None,
         compacted_score: kind.is_searched().then_some(0.0),
         lost_at,
+        most: None,
+        changed_to: None,
     }
 }

@@ -13,16 +13,23 @@ pub(super) struct OrderFate {
     pub(super) fate: Fate,
     pub(super) score: f64,
     pub(super) place: Option<usize>,
+    /// The older value that stands in place of the newest.
+    pub(super) older: Option<usize>,
 }
 
-/// The fate of the newest of these values. It survived if it is in the prompt and no older value
-/// follows it. It is stale if only older values are left, or if an older one comes last. It is
-/// ambiguous if old and new are in one text that gives them no order.
+/// The fate of the newest of these values. It is kept if it is in the prompt and no older value
+/// follows it. It is changed if only older values are left, or if an older one comes last. It is
+/// unsure if old and new are in one text that gives them no order.
 pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
     let (newest, older) = values
         .split_last()
         .map_or((None, &[][..]), |(it, rest)| (*it, rest));
-    let older = older.iter().copied().flatten().max();
+    let last_older = older
+        .iter()
+        .enumerate()
+        .filter_map(|(at, rank)| Some((rank.as_ref().copied()?, at)))
+        .max();
+    let older = last_older.map(|(rank, _)| rank);
     let (fate, place) = match (newest, older) {
         (Some(new), Some(old)) if old.0 > new.0 => (Fate::Changed, Some(old.1)),
         (Some(new), Some(old)) if old.0 == new.0 => (Fate::Unsure, Some(new.1)),
@@ -31,7 +38,14 @@ pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
         (None, None) => (Fate::Lost, None),
     };
     let score = if fate == Fate::Kept { 1.0 } else { 0.0 };
-    OrderFate { fate, score, place }
+    OrderFate {
+        fate,
+        score,
+        place,
+        older: last_older
+            .filter(|_| fate == Fate::Changed)
+            .map(|(_, at)| at),
+    }
 }
 
 /// The fate of these events, given in their order. The score is Kendall's, counted over the pairs of
@@ -48,7 +62,12 @@ pub(super) fn sequence(ranks: &[Option<Rank>]) -> OrderFate {
         _ => Fate::Partial,
     };
     let place = present.iter().map(|rank| rank.1).min();
-    OrderFate { fate, score, place }
+    OrderFate {
+        fate,
+        score,
+        place,
+        older: None,
+    }
 }
 
 /// The fate of a plan of two slots per item, an open and a done one; `done` says of each item
@@ -76,5 +95,10 @@ pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) 
         (kept, _) if kept == wanted => Fate::Changed,
         _ => Fate::Partial,
     };
-    OrderFate { fate, score, place }
+    OrderFate {
+        fate,
+        score,
+        place,
+        older: None,
+    }
 }

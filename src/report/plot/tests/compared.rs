@@ -9,7 +9,6 @@ use crate::compare::judge::judge as judge_pair;
 use crate::compare::sample::FullHistory;
 use crate::compare::sweep::{Objective, Sweep, Trial, judge};
 use crate::compare::{Axis, ProbeSample, Rule, Sample, SessionSample, Target};
-use crate::record::Importance;
 use crate::report::comparison::{self, Comparisons, GatedComparison};
 
 const SESSIONS: usize = 6;
@@ -17,7 +16,7 @@ const SESSIONS: usize = 6;
 fn session(saved: f64, kept: f64, dead: usize) -> SessionSample {
     let probe = ProbeSample {
         kind: "recall".to_owned(),
-        importance: Importance::Normal,
+        weight: 1,
         survival: vec![kept],
         accuracy: Vec::new(),
         answers: Vec::new(),

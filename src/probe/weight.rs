@@ -1,0 +1,44 @@
+//! How much a fact weighs in the score of its session: `weights.toml`.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::{FactExt as _, Probe};
+use crate::session::ground_truth::Importance;
+
+/// The weight of a fact of high importance: a gate fails where one is lost, and reports name it.
+pub const HIGH: u8 = 3;
+
+/// The table of weights, which is a part of a run's fingerprint.
+pub(crate) const TABLE: &str = include_str!("weights.toml");
+
+/// The weight of a kind that the table does not name.
+const OTHER: u8 = 1;
+
+static WEIGHTS: LazyLock<BTreeMap<String, u8>> =
+    LazyLock::new(|| toml::from_str(TABLE).unwrap_or_default());
+
+/// The weight of what a probe asks about.
+pub fn of(probe: &Probe) -> u8 {
+    let kind = probe.fact.kind();
+    match probe.importance {
+        Importance::High => HIGH,
+        Importance::Normal => WEIGHTS.get(kind.name()).copied().unwrap_or(OTHER),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::ProbeKind;
+
+    #[test]
+    fn the_table_names_kinds() {
+        let kinds = ProbeKind::ALL.map(ProbeKind::name);
+        assert!(!WEIGHTS.is_empty());
+        for (kind, weight) in &*WEIGHTS {
+            assert!(kinds.contains(&kind.as_str()), "{kind}");
+            assert!(*weight <= HIGH, "{kind}");
+        }
+    }
+}
