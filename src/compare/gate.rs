@@ -422,7 +422,7 @@ fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> Gated
         };
         return unclear(format!("{missing} sessions are missing{ended}"));
     }
-    // Pairs without a score, at their worst and at their best.
+    // Pairs without a score, or with one that is a range, at their worst and at their best.
     if let Some((worst, best)) = found.ends {
         let at_ends = [of(&worst), of(&best)];
         let is_held = |it: &Verdict| matches!(it, Verdict::Improved | Verdict::NonInferior);
@@ -431,10 +431,7 @@ fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> Gated
             return gated(at_ends[0].max(verdict), None, None);
         }
         if at_ends.iter().any(|it| *it != verdict) {
-            let unscored = found.paired.unscored;
-            return unclear(format!(
-                "{unscored} pairs were not scored, and could turn the verdict"
-            ));
+            return unclear(format!("{}, which could turn the verdict", found.open()));
         }
     }
     if verdict != Verdict::Inconclusive {

@@ -19,7 +19,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     let better = of(&axes, State::Better);
     let worse = of(&axes, State::Worse);
     let open = of(&axes, State::Unknown);
-    let apart: Vec<String> = axes.iter().filter_map(|it| not_comparable(it)).collect();
+    let apart: Vec<String> = axes.iter().filter_map(|it| not_known(it)).collect();
     let held: Vec<String> = axes.iter().filter_map(|it| held(it)).collect();
     let notes = notes(&axes);
     let rest = |items: &[String]| match items {
@@ -86,7 +86,9 @@ fn judged(findings: &Findings) -> Vec<&AxisFinding> {
 
 /// The axes in this state, in words.
 fn of(axes: &[&AxisFinding], state: State) -> Vec<String> {
-    let these = axes.iter().filter(|found| found.state == state);
+    let these = axes
+        .iter()
+        .filter(|found| found.state == state && !found.is_turned_by_open());
     these.map(|found| with_margin(found, state)).collect()
 }
 
@@ -104,7 +106,11 @@ fn of_open(open: &[String]) -> Option<String> {
     (!open.is_empty()).then(|| format!("{} may be chance", listed(open)))
 }
 
-fn not_comparable(found: &AxisFinding) -> Option<String> {
+/// What cannot be known of an axis, with the reason.
+fn not_known(found: &AxisFinding) -> Option<String> {
+    if found.is_turned_by_open() {
+        return Some(format!("{} is unknown: {}", found.in_words(), found.open()));
+    }
     let why = found
         .note
         .as_ref()

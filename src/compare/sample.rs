@@ -13,7 +13,7 @@ use crate::metric::assumption::Assumption;
 use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
 use crate::record::words::{ModelKind, Purpose, Verdict};
-use crate::record::{CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord};
+use crate::record::{CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord};
 use crate::units::ContentHash;
 
 /// A strategy in a baseline.
@@ -117,8 +117,11 @@ pub struct ProbeSample {
     pub kind: String,
     /// How much it weighs in the score of its session, from 0 to 3.
     pub weight: u8,
-    /// Scores of string matching.
+    /// Scores of string matching: what is shown to be kept.
     pub survival: Vec<f64>,
+    /// The same if all that string matching cannot tell were kept, where it cannot tell of something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub survival_most: Vec<f64>,
     /// Scores of a model's answers, where one was asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accuracy: Vec<f64>,
@@ -139,6 +142,29 @@ impl ProbeSample {
             Axis::Answers => &self.accuracy,
             _ => &[],
         }
+    }
+
+    fn add_survival(&mut self, found: &SurvivalRecord) {
+        if found.most.is_some() && self.survival_most.is_empty() {
+            self.survival_most.clone_from(&self.survival);
+        }
+        self.survival.push(found.score);
+        if found.most.is_some() || !self.survival_most.is_empty() {
+            self.survival_most.push(found.most.unwrap_or(found.score));
+        }
+    }
+
+    /// The scores on an axis if all that is not known were right.
+    pub(super) fn most(&self, axis: Axis) -> &[f64] {
+        match axis {
+            Axis::Facts if !self.survival_most.is_empty() => &self.survival_most,
+            _ => self.scores(axis),
+        }
+    }
+
+    /// Whether string matching cannot tell of a part of it.
+    pub(super) fn is_range(&self, axis: Axis) -> bool {
+        axis == Axis::Facts && !self.survival_most.is_empty()
     }
 
     /// The scores on an axis, one for each time it was asked afresh.
@@ -317,16 +343,16 @@ impl SessionSample {
                 kind: probe.kind.name().to_owned(),
                 weight: probe.weight,
                 survival: Vec::new(),
+                survival_most: Vec::new(),
                 accuracy: Vec::new(),
                 answers: Vec::new(),
                 lost_at: None,
             });
             if probe.kind.is_searched() {
-                item.survival.push(probe.survival.score);
+                item.add_survival(&probe.survival);
             }
             if item.lost_at.is_none() {
-                let lost = probe.survival.lost_at.as_ref();
-                item.lost_at = lost.map(|lost| format!("call {} by {}", lost.call, lost.stage));
+                item.lost_at = probe.survival.where_lost();
             }
             // Nothing is right where the session died before the question; without a reader there
             // is no score.

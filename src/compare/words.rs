@@ -3,7 +3,7 @@
 use super::axis::{Axis, Kind};
 use super::judge::{AxisFinding, LEVEL, State};
 use crate::stats::paired::FEWEST_SESSIONS;
-use crate::units::{Tokens, Usd, whole};
+use crate::units::{Tokens, Usd, many, whole};
 
 impl AxisFinding {
     /// `bill −12 % [−16, −8]`, `facts +10 [+8, +12]`; exact differences have no interval.
@@ -43,6 +43,24 @@ impl AxisFinding {
             Kind::Probes | Kind::Share => signed(own, &points(own)),
             Kind::Count => signed(own, &format!("{:.1}", own.abs())),
         }
+    }
+
+    /// The pairs that could turn it: `4 items need a judge`, `3 pairs were not scored`.
+    pub(crate) fn open(&self) -> String {
+        let unscored = match self.paired.unscored {
+            0 => None,
+            count => Some(many(count, "pair was not scored", "pairs were not scored")),
+        };
+        let unsure = match self.paired.unsure {
+            0 => None,
+            count => Some(many(count, "item needs a judge", "items need a judge")),
+        };
+        listed(&unsure.into_iter().chain(unscored).collect::<Vec<_>>())
+    }
+
+    /// Whether it is open only for what a judge or a score would tell.
+    pub(crate) fn is_turned_by_open(&self) -> bool {
+        self.state == State::Unknown && self.ends.is_some()
     }
 
     /// Why an interval on one side of 0 shows nothing: too many strategies, or too few sessions that differ.

@@ -1,5 +1,7 @@
 //! Probe items: what is asked, what became of the value, what was answered and how it was graded.
 
+use std::fmt::Write as _;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +76,18 @@ pub struct SurvivalRecord {
     /// What is said in place of a changed fact: the sentence of the prompt, or the older value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_to: Option<String>,
+}
+
+impl SurvivalRecord {
+    /// Where it was lost, and what is said in its place: `call 57 by summarize, changed to "…"`.
+    pub fn where_lost(&self) -> Option<String> {
+        let lost = self.lost_at.as_ref()?;
+        let mut at = format!("call {} by {}", lost.call, lost.stage);
+        if let Some(said) = &self.changed_to {
+            let _ = write!(at, ", changed to \"{said}\"");
+        }
+        Some(at)
+    }
 }
 
 /// The fate of a planted value.

@@ -278,23 +278,23 @@ fn survival(cell: &CellRecord) -> Terms {
     let (mut found, mut asked) = (0.0, 0.0);
     let mut rows = Vec::new();
     for item in items {
-        found += item.survival.score;
-        asked += 1.0;
+        let weight = f64::from(item.weight);
+        found += weight * item.survival.score;
+        asked += weight;
         let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
         let words = |of: Option<&String>| Cell::text(of.map_or("", String::as_str));
-        let lost = item.survival.lost_at.as_ref();
-        let lost = lost.map(|lost| format!("call {} by {}", lost.call, lost.stage));
         let cells = vec![
             Cell::exact(Value::Share(item.survival.score)),
+            Cell::count(usize::from(item.weight)),
             words(text.map(|text| &text.question)),
             words(text.map(|text| &text.gold)),
-            Cell::text(lost.unwrap_or_default()),
+            Cell::text(item.survival.where_lost().unwrap_or_default()),
         ];
         rows.push(row(&format!("{}@{}", item.probe, item.percent), cells));
     }
     Terms {
         fraction: (found, asked),
-        columns: &["fact", "score", "question", "value", "lost"],
+        columns: &["fact", "score", "weight", "question", "value", "lost"],
         rows,
         notes: vec![
             "the table of the report corrects the mean over sessions for what is found by chance (decoys)"

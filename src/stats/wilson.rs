@@ -3,7 +3,6 @@
 //! Probes of one session go right or wrong together, so that 200 of them say less than 200
 //! independent ones; the interval rests on `n / (1 + (m − 1)ρ)`.
 
-use super::paired::Cluster;
 use super::{CONFIDENCE_LEVEL, ConfidenceInterval, power, quantile};
 
 /// Wilson's score interval (E. B. Wilson, 1927) of `share` over `n` observations, which need not be
@@ -23,12 +22,11 @@ pub fn interval(share: f64, n: f64) -> Option<ConfidenceInterval> {
 /// The interval of the share of all values, each 0 or 1, session by session, and the effective n it
 /// rests on.
 pub fn of_sessions(sessions: &[Vec<f64>]) -> Option<(ConfidenceInterval, f64)> {
-    let of_session = |values: &Vec<f64>| Cluster::of(values.iter().sum(), values.len());
-    let clusters: Vec<Cluster> = sessions.iter().map(of_session).collect();
-    let items: usize = clusters.iter().map(|cluster| cluster.pairs).sum();
-    let share = clusters.iter().map(|c| c.difference).sum::<f64>() / items as f64;
+    let sizes: Vec<usize> = sessions.iter().map(Vec::len).collect();
+    let items: usize = sizes.iter().sum();
+    let share = sessions.iter().flatten().sum::<f64>() / items as f64;
     let correlation = power::correlation_within(sessions).unwrap_or(0.0);
-    let effective = items as f64 / power::design_effect(&clusters, correlation).max(1.0);
+    let effective = items as f64 / power::design_effect(&sizes, correlation).max(1.0);
     Some((interval(share, effective)?, effective))
 }
 

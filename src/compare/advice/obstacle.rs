@@ -175,6 +175,12 @@ fn loss(three: &Three, than: &str) -> Option<String> {
     if !lost.is_empty() {
         return Some(format!("it keeps less than {than} ({})", listed(&lost)));
     }
+    let mut quality = three.quality().into_iter().flatten();
+    if let Some(found) = quality.find(|it| it.is_turned_by_open()) {
+        let axis = found.axis;
+        let open = found.open();
+        return Some(format!("whether it keeps {axis} is unknown: {open}"));
+    }
     let open = of(|state| !state.is_not_worse());
     (!open.is_empty()).then(|| format!("it may keep less than {than} ({})", listed(&open)))
 }

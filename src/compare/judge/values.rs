@@ -1,6 +1,6 @@
 //! The values of two samples on one axis, and the difference between them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{AxisFinding, NOTHING, Pair, Rule, State, Target, cluster};
 use crate::compare::axis::{Axis, Kind};
@@ -14,6 +14,7 @@ use crate::stats::{Estimate, signflip};
 pub(super) struct Values<'a> {
     axis: Axis,
     key: &'static str,
+    end: End,
     pairs: Vec<Pair<'a>>,
     names: Vec<&'a str>,
     clusters: Vec<Vec<PairedSession>>,
@@ -37,7 +38,7 @@ impl<'a> Values<'a> {
             missing += usize::from(is_missing);
             clusters.entry(cluster(pair)).or_default().push(session);
         }
-        let is_there = |own: &Vec<PairedSession>| own.iter().any(|it| !it.pairs.is_empty());
+        let is_there = |own: &Vec<PairedSession>| own.iter().any(|it| it.values.is_some());
         if !clusters.values().any(is_there) {
             return None;
         }
@@ -45,6 +46,7 @@ impl<'a> Values<'a> {
         Some(Self {
             axis,
             key,
+            end: End::Shown,
             pairs,
             names,
             clusters,
@@ -52,12 +54,12 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// Over the sessions of each cluster, the mean of what the pairs of a session give.
+    /// Over the sessions of each cluster, the mean of what their values give.
     fn by_cluster(&self, of: fn(&(f64, f64)) -> f64) -> Vec<(String, f64)> {
         let named = self.names.iter().zip(&self.clusters);
         let known = named.filter_map(|(name, own)| {
-            let sessions = own.iter().filter_map(|it| mean_of(&it.pairs, of));
-            Some(((*name).to_owned(), mean(&sessions.collect::<Vec<_>>())?))
+            let sessions: Vec<f64> = own.iter().filter_map(|it| it.values.as_ref()).map(of).collect();
+            Some(((*name).to_owned(), mean(&sessions)?))
         });
         known.collect()
     }
@@ -65,39 +67,57 @@ impl<'a> Values<'a> {
     /// Means over clusters, each weighing the same.
     pub(super) fn means(self, rule: &Rule) -> Option<AxisFinding> {
         let mut paired = PairedDifference::of(&self.clusters, rule.seed)?;
-        for estimate in [&mut paired.by_session, &mut paired.by_probe] {
-            if estimate.point_estimate.abs() < NOTHING {
-                estimate.point_estimate = 0.0;
-            }
+        let estimate = &mut paired.by_session;
+        if estimate.point_estimate.abs() < NOTHING {
+            estimate.point_estimate = 0.0;
         }
         let levels = [|pair: &(f64, f64)| pair.0, |pair: &(f64, f64)| pair.1];
         let levels = levels.map(|of| mean_of(&self.by_cluster(of), |it| it.1).unwrap_or(0.0));
         let differences = self.by_cluster(|(old, new)| new - old).into_iter();
         let differences = differences.map(|(name, value)| (name, self.axis.turned(value)));
-        let suite = self.suite(rule, None);
+        let suite = self.suite(rule);
+        let bounds = self.bounds_of_means(&paired, suite.as_ref(), rule);
+        let is_open = paired.unscored + paired.unsure > 0;
+        let ends = is_open.then(|| Some((self.end(End::Worst, rule)?, self.end(End::Best, rule)?)));
+        Some(AxisFinding {
+            by_cluster: differences.collect(),
+            bounds,
+            ends: ends.flatten(),
+            suite,
+            ..self.finding(levels, paired, rule)
+        })
+    }
+
+    fn bounds_of_means(
+        &self,
+        paired: &PairedDifference,
+        suite: Option<&SuiteDifference>,
+        rule: &Rule,
+    ) -> Option<Bounds> {
         let estimate = Estimate {
             point_estimate: self.axis.turned(paired.by_session.point_estimate),
             ..paired.by_session
         };
-        let bounds = self.bounds(&estimate, suite.as_ref(), 1.0, rule);
-        let unscored = bounds.zip(paired.bounds);
-        let ends = unscored.map(|(bounds, (low, high))| {
-            let filled = |fill| {
-                let suite = self.suite(rule, Some(fill))?;
-                of_suite(&suite.estimate, &suite)
-            };
-            // Probes are better the higher they score: nothing is to be turned.
-            let repeated = suite.and_then(|_| Some((filled((1.0, 0.0))?, filled((0.0, 1.0))?)));
-            let point = paired.by_session.point_estimate;
-            repeated.unwrap_or_else(|| (bounds.moved(low - point), bounds.moved(high - point)))
-        });
-        Some(AxisFinding {
-            by_cluster: differences.collect(),
-            bounds,
-            ends,
-            suite,
-            ..self.finding(levels, paired, rule)
-        })
+        self.bounds(&estimate, suite, 1.0, rule)
+    }
+
+    /// The bounds if every open score were as bad, or as good, as can be for the candidate.
+    fn end(&self, end: End, rule: &Rule) -> Option<Bounds> {
+        let pairs = self.pairs.iter();
+        let pairs = pairs.map(|pair| (cluster(pair), paired_probes(self.axis, end, pair)));
+        let mut clusters: BTreeMap<&str, Vec<PairedSession>> = BTreeMap::new();
+        for (name, session) in pairs {
+            clusters.entry(name).or_default().push(session);
+        }
+        let filled = Self {
+            end,
+            pairs: self.pairs.clone(),
+            clusters: clusters.into_values().collect(),
+            names: Vec::new(),
+            ..*self
+        };
+        let paired = PairedDifference::of(&filled.clusters, rule.seed)?;
+        filled.bounds_of_means(&paired, filled.suite(rule).as_ref(), rule)
     }
 
     /// Totals over all sessions: the ratio of two sums over clusters, with its clustered error.
@@ -109,7 +129,7 @@ impl<'a> Values<'a> {
         let by_cluster: Vec<(String, f64)> = named
             .map(|(name, (old, new))| ((*name).to_owned(), old - new))
             .collect();
-        let suite = self.suite(rule, None);
+        let suite = self.suite(rule);
         let turned: Vec<(f64, f64)> = sums.iter().map(|(old, new)| (*new, *old)).collect();
         let ratio = Estimate::of_ratio(&turned, paired.by_session.n.items);
         let bounds = match ratio {
@@ -193,9 +213,8 @@ impl<'a> Values<'a> {
     }
 
     /// The difference on this suite by repeats, where chance has a part; `None` where a session was not scored
-    /// in two repeats on both sides. Pairs without a score are left out, or get these in place of the score
-    /// that the baseline or the candidate lacks.
-    fn suite(&self, rule: &Rule, fill: Option<(f64, f64)>) -> Option<SuiteDifference> {
+    /// in two repeats on both sides.
+    fn suite(&self, rule: &Rule) -> Option<SuiteDifference> {
         if rule.target != Target::Suite || !rule.chance.touches(self.axis) {
             return None;
         }
@@ -203,8 +222,7 @@ impl<'a> Values<'a> {
         for pair in &self.pairs {
             let (_, old, new) = pair;
             let Some(new) = new else { continue };
-            let baseline = self.repeats(old, new, fill.map(|fill| fill.0));
-            let candidate = self.repeats(new, old, fill.map(|fill| fill.1));
+            let [baseline, candidate] = [0, 1].map(|side| self.repeats([old, new], side));
             if !(baseline.is_empty() || candidate.is_empty()) {
                 let repeats = Repeats {
                     baseline,
@@ -236,40 +254,23 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// A session's value in each repeat: of probes those that `other` scores as well, and with `fill` those
-    /// that one side alone scores.
-    fn repeats(
-        &self,
-        session: &SessionSample,
-        other: &SessionSample,
-        fill: Option<f64>,
-    ) -> Vec<f64> {
+    /// A session's value in each repeat on one side: of probes the mean by weight of those that both score.
+    fn repeats(&self, sides: [&SessionSample; 2], side: usize) -> Vec<f64> {
         if self.axis.kind() != Kind::Probes {
-            let values = session.metrics.get(self.key).cloned();
+            let values = sides[side].metrics.get(self.key).cloned();
             return values.unwrap_or_default();
         }
-        let ids: BTreeSet<&String> = session.probes.keys().chain(other.probes.keys()).collect();
-        let (mut scored, mut filled): (Vec<&[f64]>, f64) = (Vec::new(), 0.0);
-        for id in ids {
-            let scores = |of: &'_ SessionSample| {
-                of.probes.get(id).map(|it| !it.scores(self.axis).is_empty())
-            };
-            let own = session
-                .probes
-                .get(id)
-                .map_or(&[][..], |it| it.scores(self.axis));
-            match (own.is_empty(), !scores(other).unwrap_or(false)) {
-                (false, false) => scored.push(own),
-                (false, true) if fill.is_some() => scored.push(own),
-                (true, false) => filled += f64::from(u8::from(fill.is_some())),
-                (false | true, true) => {}
-            }
-        }
-        let fewest = scored.iter().map(|it| it.len()).min().unwrap_or(0);
-        let count = scored.len() as f64 + filled;
-        let missing = filled * fill.unwrap_or(0.0);
-        (0..fewest)
-            .map(|at| (sum_of(&scored, |it| it[at]) + missing) / count)
+        let [old, new] = sides;
+        let scored = probes_of(old, Some(new)).filter_map(|probes| {
+            let [baseline, candidate] = self.end.scores(self.axis, probes)?;
+            let own = if side == 0 { baseline } else { candidate };
+            Some((weight_of(probes), own))
+        });
+        let scored: Vec<(f64, Vec<f64>)> = scored.collect();
+        let fewest = scored.iter().map(|(_, own)| own.len()).min();
+        let weights = sum_of(&scored, |(weight, _)| *weight);
+        (0..fewest.unwrap_or(0))
+            .map(|at| sum_of(&scored, |(weight, own)| weight * own[at]) / weights)
             .collect()
     }
 }
@@ -289,10 +290,10 @@ pub(super) fn mean_of<T>(items: &[T], of: impl Fn(&T) -> f64) -> Option<f64> {
     (!items.is_empty()).then(|| sum_of(items, of) / items.len() as f64)
 }
 
-/// The sums of a cluster's pairs.
+/// The sums of a cluster's sessions.
 pub(super) fn sum(own: &[PairedSession]) -> (f64, f64) {
-    let pairs: Vec<(f64, f64)> = own.iter().flat_map(|it| it.pairs.clone()).collect();
-    (sum_of(&pairs, |it| it.0), sum_of(&pairs, |it| it.1))
+    let known: Vec<(f64, f64)> = own.iter().filter_map(|it| it.values).collect();
+    (sum_of(&known, |it| it.0), sum_of(&known, |it| it.1))
 }
 
 /// Under which name the sessions hold the values of an axis: a bill in dollars where any is known on both sides.
@@ -313,38 +314,94 @@ pub(in crate::compare) const DOLLARS: &str = "dollars";
 pub(super) fn paired(axis: Axis, key: &str, pair: &Pair<'_>) -> (PairedSession, bool) {
     let (_, old, new) = pair;
     let value = |session: &SessionSample| mean(session.metrics.get(key)?);
-    let mut session = PairedSession::default();
     if axis.kind() == Kind::Probes {
-        session = paired_probes(axis, pair);
-        let is_missing = session.pairs.is_empty() && !session.unscored.is_empty();
+        let session = paired_probes(axis, End::Shown, pair);
+        let is_missing = session.values.is_none() && session.unscored > 0;
         return (session, is_missing);
     }
     match (value(old), new.and_then(value)) {
-        (Some(old), Some(new)) => session.pairs.push((old, new)),
-        (Some(_), None) => return (session, true),
-        (None, _) => {}
+        (Some(old), Some(new)) => (PairedSession::of(old, new), false),
+        (old, _) => (PairedSession::default(), old.is_some()),
     }
-    (session, false)
 }
 
-/// The scores of a session's probes under both, paired.
-pub(super) fn paired_probes(axis: Axis, (_, old, new): &Pair<'_>) -> PairedSession {
-    let mut session = PairedSession::default();
-    let score = |probe: &ProbeSample| mean(probe.scores(axis));
-    let mut add = |baseline: Option<f64>, candidate: Option<f64>| match (baseline, candidate) {
-        (Some(baseline), Some(candidate)) => session.pairs.push((baseline, candidate)),
-        // Scored by neither: there was nothing to compare.
-        (None, None) => {}
-        unscored => session.unscored.push(unscored),
-    };
-    for (id, probe) in &old.probes {
-        add(score(probe), new.and_then(|new| score(new.probes.get(id)?)));
-    }
-    for (id, probe) in new.iter().flat_map(|new| &new.probes) {
-        if !old.probes.contains_key(id) {
-            add(None, score(probe));
+/// With what a score is compared that is not there, or is a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// With nothing, or with what is shown.
+    Shown,
+    /// As bad as can be for the candidate.
+    Worst,
+    /// As good as can be for the candidate.
+    Best,
+}
+
+impl End {
+    /// The scores of a probe under both, repeat by repeat; `None` where they are not compared.
+    fn scores(self, axis: Axis, probes: [Option<&ProbeSample>; 2]) -> Option<[Vec<f64>; 2]> {
+        let shown = probes.map(|probe| probe.map_or(&[][..], |it| it.scores(axis)));
+        let repeats = shown.iter().map(|scores| scores.len()).max()?;
+        let is_on_both = shown.iter().all(|scores| !scores.is_empty());
+        // Scored by neither: there is nothing to compare.
+        if repeats == 0 || (self == Self::Shown && !is_on_both) {
+            return None;
         }
+        let most = probes.map(|probe| probe.map_or(&[][..], |it| it.most(axis)));
+        let filled = |at: usize, is_low: bool| match (shown[at], is_low) {
+            ([], _) => vec![f64::from(u8::from(!is_low)); repeats],
+            (shown, true) => shown.to_vec(),
+            (_, false) => most[at].to_vec(),
+        };
+        Some(match self {
+            Self::Shown => shown.map(<[f64]>::to_vec),
+            Self::Worst => [filled(0, false), filled(1, true)],
+            Self::Best => [filled(0, true), filled(1, false)],
+        })
     }
+}
+
+/// The probes of a session that either side has.
+fn probes_of<'a>(
+    old: &'a SessionSample,
+    new: Option<&'a SessionSample>,
+) -> impl Iterator<Item = [Option<&'a ProbeSample>; 2]> {
+    let others = new.into_iter().flat_map(|new| &new.probes);
+    let others = others.filter(|(id, _)| !old.probes.contains_key(*id));
+    let of_old = old.probes.iter();
+    let of_old = of_old.map(move |(id, probe)| {
+        let other = new.and_then(|new| new.probes.get(id));
+        [Some(probe), other]
+    });
+    of_old.chain(others.map(|(_, probe)| [None, Some(probe)]))
+}
+
+/// The weight of a probe in its session.
+fn weight_of(probes: [Option<&ProbeSample>; 2]) -> f64 {
+    let weights = probes.into_iter().flatten().map(|probe| probe.weight);
+    weights.max().map_or(0.0, f64::from)
+}
+
+/// A session under both: the means of its probes' scores by weight.
+fn paired_probes(axis: Axis, end: End, (_, old, new): &Pair<'_>) -> PairedSession {
+    let mut session = PairedSession::default();
+    let (mut sums, mut weights) = ((0.0, 0.0), 0.0);
+    for probes in probes_of(old, *new) {
+        let scored = |probe: &Option<&ProbeSample>| {
+            probe.is_some_and(|it| !it.scores(axis).is_empty())
+        };
+        let is_range = |probe: &&ProbeSample| probe.is_range(axis);
+        let sides = probes.iter().filter(|probe| scored(probe)).count();
+        session.unscored += usize::from(sides == 1);
+        session.unsure += usize::from(sides == 2 && probes.iter().flatten().any(is_range));
+        let scores = end.scores(axis, probes);
+        let means = scores.map(|scores| scores.map(|own| mean(&own).unwrap_or_default()));
+        let Some([baseline, candidate]) = means else { continue };
+        let weight = weight_of(probes);
+        sums = (sums.0 + weight * baseline, sums.1 + weight * candidate);
+        weights += weight;
+        session.counts.add(baseline, candidate);
+    }
+    session.values = (weights > 0.0).then(|| (sums.0 / weights, sums.1 / weights));
     session
 }
 

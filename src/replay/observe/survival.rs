@@ -230,6 +230,8 @@ pub struct SurvivalObserver {
     /// In how many texts each slot is, and each message as it was.
     counts: Vec<u32>,
     lost: BTreeMap<usize, LostAt>,
+    /// Where something else was last said in the place of a slot.
+    changed: BTreeMap<usize, LostAt>,
     /// Requests for summaries.
     sent: Option<SummaryRequests>,
     /// By item.
@@ -247,6 +249,7 @@ impl SurvivalObserver {
         Self {
             counts,
             lost: BTreeMap::new(),
+            changed: BTreeMap::new(),
             sent: None,
             results: vec![None; plan.items.len()],
             plan,
@@ -273,13 +276,29 @@ impl SurvivalObserver {
     /// Notes for each slot that is in no text any more that this patch is what lost it.
     fn note_lost(&mut self, touched: &[usize], applied: &Applied) {
         for &slot in touched.iter().filter(|slot| self.counts[**slot] == 0) {
-            let lost_at = LostAt {
-                call: applied.call,
-                stage: applied.stage.to_string(),
-                reason: applied.reason.clone(),
-                seen_by_summariser: self.sent.as_ref().map(|it| it.has(slot, applied)),
-            };
-            self.lost.insert(slot, lost_at);
+            self.lost.insert(slot, self.at(slot, applied));
+        }
+    }
+
+    /// Notes for each slot in whose place this patch says something else that it does.
+    fn note_changed(&mut self, entry: &Entry, applied: &Applied) {
+        let mut changed = Vec::new();
+        each_finding(&self.plan.survival, entry, |found| {
+            if found.strength == MatchStrength::Changed {
+                changed.push(found.slot);
+            }
+        });
+        for slot in changed {
+            self.changed.insert(slot, self.at(slot, applied));
+        }
+    }
+
+    fn at(&self, slot: usize, applied: &Applied) -> LostAt {
+        LostAt {
+            call: applied.call,
+            stage: applied.stage.to_string(),
+            reason: applied.reason.clone(),
+            seen_by_summariser: self.sent.as_ref().map(|it| it.has(slot, applied)),
         }
     }
 
@@ -311,9 +330,12 @@ impl SurvivalObserver {
         };
         let found: Vec<Occurrences> = asked.iter().map(|slot| prompt.of(*slot)).collect();
         let lost = asked.iter().zip(&found).filter(|(_, it)| !it.is_strong());
-        let lost = lost.filter_map(|(slot, _)| self.lost.get(slot));
+        let at = |(slot, found): (&usize, &Occurrences)| {
+            let changed = found.changed.and_then(|_| self.changed.get(slot));
+            self.lost.get(slot).or(changed)
+        };
+        let lost_at = lost.filter_map(at).max_by_key(|lost| lost.call).cloned();
         let found: Vec<&Occurrences> = found.iter().collect();
-        let lost_at = lost.max_by_key(|lost| lost.call).cloned();
         let changed = found.iter().filter_map(|slot| slot.changed).next_back();
         let unsure = |place: &usize| found.iter().any(|slot| slot.unsure[*place]);
         let unsure = ALL.into_iter().find(unsure);
@@ -497,6 +519,7 @@ impl Observer for SurvivalObserver {
         let touched = self.remove(&applied.change.removed);
         for entry in applied.written() {
             self.add(entry);
+            self.note_changed(entry, applied);
         }
         self.note_lost(&touched, applied);
     }

@@ -140,26 +140,17 @@ fn detectable(metric: &AxisFinding) -> Option<String> {
     Some(format!("MDE {:.1}{unit}", found * factor))
 }
 
-/// Warnings on a metric: weights that matter, totals that contradict, pairs without score.
+/// Warnings on a metric: pairs without a score.
 pub(super) fn warnings(metric: &AxisFinding) -> Vec<String> {
     let mut found = Vec::new();
-    let (name, paired) = (metric.axis, &metric.paired);
+    let name = metric.axis;
     let points = |share: f64| signed(share * 100.0, 1);
-    if metric.kind == Kind::Probes && paired.weights_matter {
+    if let Some((worst, best)) = &metric.ends {
         found.push(format!(
-            "warning: {name}: {} pts with every probe weighing the same, {} pts with every session; long \
-             sessions differ from short ones",
-            points(paired.by_probe.point_estimate),
-            points(paired.by_session.point_estimate)
-        ));
-    }
-    if let Some((low, high)) = paired.bounds {
-        found.push(format!(
-            "warning: {name}: {} pairs were not scored; at worst and at best for the candidate they make it \
-             {} to {} pts",
-            paired.unscored,
-            points(low),
-            points(high)
+            "warning: {name}: {}; at worst and at best for the candidate they make it {} to {} pts",
+            metric.open(),
+            points(worst.difference),
+            points(best.difference)
         ));
     }
     found

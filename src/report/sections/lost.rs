@@ -22,6 +22,8 @@ struct Loss<'a> {
     /// The point of the session at which it was asked for, in percent.
     percent: u8,
     at: &'a LostAt,
+    /// What is said in its place.
+    changed_to: Option<&'a str>,
 }
 
 /// The fate of an item under all strategies that are not broken.
@@ -44,6 +46,12 @@ impl LostItem<'_> {
             1..=2 => kept.join(", "),
             more => format!("{more} strategies"),
         }
+    }
+
+    /// What is first said in its place.
+    fn changed_to(&self) -> Option<&str> {
+        let changed = self.lost.iter().filter(|loss| loss.changed_to.is_some());
+        changed.min_by_key(|loss| loss.at.call)?.changed_to
     }
 
     /// The stages that lost it, those of most cells first: `4 by clear_results, 1 by summarize`.
@@ -80,6 +88,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
                     strategy: &cell.strategy,
                     percent: probe.percent,
                     at,
+                    changed_to: probe.survival.changed_to.as_deref(),
                 });
                 let known = asked.entry(&probe.probe).or_default();
                 let losses = known.take().into_iter().chain(found);
@@ -107,6 +116,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             Cell::text(value),
             Cell::of(item.lost.len(), item.cells),
             Cell::text(item.kept_by()),
+            item.changed_to().map_or(Cell::NOT_APPLICABLE, |said| Cell::text(display::short_fact(said))),
             Cell::count(first.at.call),
             Cell::text(first.strategy),
             Cell::text(item.by_stage()),
