@@ -45,10 +45,10 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    fn add(&mut self, verdict: Option<Verdict>) {
+    fn add(&mut self, verdict: Option<Verdict>, weight: u8) {
         let score = score(verdict);
-        self.worst.add(score.unwrap_or(0.0));
-        self.best.add(score.unwrap_or(1.0));
+        self.worst.add_weighted(score.unwrap_or(0.0), weight);
+        self.best.add_weighted(score.unwrap_or(1.0), weight);
     }
 
     /// Whether every item has a score.
@@ -94,10 +94,10 @@ impl Accuracy {
             accuracy.unqualified += usize::from(qualified == Some(false));
             let key = key(item);
             if is_planted(item.kind) {
-                accuracy.bounds.add(verdict);
+                accuracy.bounds.add(verdict, item.weight);
                 if let Some(full) = full.get(&key).filter(|_| qualified != Some(false)) {
-                    accuracy.paired_bounds.add(verdict);
-                    accuracy.paired_full_bounds.add(*full);
+                    accuracy.paired_bounds.add(verdict, item.weight);
+                    accuracy.paired_full_bounds.add(*full, item.weight);
                 }
             }
             if let Some(Verdict::Unscored { reason }) = verdict {
@@ -107,6 +107,7 @@ impl Accuracy {
             }
             accuracy.add(&GradedItem {
                 kind: item.kind,
+                weight: item.weight,
                 is_call: item.is_call,
                 fate: item.survival.fate,
                 graded: verdict.and_then(Verdict::scored),

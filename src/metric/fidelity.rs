@@ -31,6 +31,8 @@ pub const LOWEST_SPAN: f64 = 0.2;
 pub struct GradedItem {
     /// The kind of its probe.
     pub kind: ProbeKind,
+    /// How much it weighs in the score of its session.
+    pub weight: u8,
     /// Whether the answer is what the agent would do, which claims nothing.
     pub is_call: bool,
     /// Its fate in the prompt, by string matching.
@@ -103,15 +105,15 @@ impl Accuracy {
             return;
         }
         let score = item.graded.map_or(0.0, |(score, _)| score);
-        self.score.add(score);
+        self.score.add_weighted(score, item.weight);
         if let (Some(full), Some(empty)) = (item.full, item.empty) {
-            self.spanned.score.add(score);
-            self.spanned.full.add(full);
-            self.spanned.empty.add(empty);
+            self.spanned.score.add_weighted(score, item.weight);
+            self.spanned.full.add_weighted(full, item.weight);
+            self.spanned.empty.add_weighted(empty, item.weight);
         }
         if let Some(full) = item.full.filter(|_| item.qualified != Some(false)) {
-            self.paired.add(score);
-            self.paired_full.add(full);
+            self.paired.add_weighted(score, item.weight);
+            self.paired_full.add_weighted(full, item.weight);
         }
         let failings = &mut self.failings;
         let outcome = item.graded.map(|(_, outcome)| outcome);
@@ -306,6 +308,7 @@ mod tests {
     fn item(kind: ProbeKind, fate: Fate, graded: Option<(f64, Outcome)>) -> GradedItem {
         GradedItem {
             kind,
+            weight: 1,
             is_call: false,
             fate,
             graded,

@@ -29,7 +29,7 @@ pub static CONTROLS: &[(&str, &str)] = &[
     ),
     (
         "METHOD@STRATEGY",
-        "the rounds that another method of `extract` chooses (`lead`, `textrank`, `tfidf`, \
+        "the rounds that another method of `select` chooses (`lead`, `textrank`, `tfidf`, \
          `bm25_last_user`, `atoms`); else as `tail@STRATEGY`. `METHOD@N` is there, too",
     ),
     (
@@ -39,13 +39,13 @@ pub static CONTROLS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The stages that can follow a strategy: a digest, or any method of `extract`.
+/// The stages that can follow a strategy: a digest, or any method of `select`.
 pub(super) fn following_words() -> Vec<&'static str> {
-    let methods = KEYS.words_of("extract", "method");
+    let methods = KEYS.words_of("select", "method");
     [DIGEST].into_iter().chain(methods).collect()
 }
 
-/// The word that is not a method of `extract`.
+/// The word that is not a method of `select`.
 pub(super) const DIGEST: &str = "digest";
 
 /// The meaning of a control's name.
@@ -84,7 +84,7 @@ pub(super) fn of_budget(name: &str, method: &str, budget: u32) -> Result<Table, 
     let what = what(method);
     let text = format!(
         "description = \"Control: {what} within {budget} tokens\"\n\
-         [[stage]]\nkind = \"extract\"\nmethod = \"{method}\"\nbudget_tokens = {budget}\n\
+         [[stage]]\nkind = \"select\"\nmethod = \"{method}\"\nbudget_tokens = {budget}\n\
          when = \"scenario\"\n"
     );
     Table::parse(name, &text)

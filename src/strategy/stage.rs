@@ -19,7 +19,7 @@ mod digest;
 mod drop_middle;
 mod drop_oldest;
 mod external;
-mod extract;
+mod select;
 mod normalize;
 mod offload_results;
 mod prelude;
@@ -52,7 +52,7 @@ pub static STAGES: &[StageKind] = &[
     StageKind::of::<clear_inputs::ClearInputs>("clear_inputs"),
     StageKind::of::<clear_thinking::ClearThinking>("clear_thinking"),
     StageKind::of::<drop_oldest::DropOldest>("drop_oldest"),
-    StageKind::new("extract", extract::build),
+    StageKind::new("select", select::build),
     StageKind::new("summarize", summarize::build),
     StageKind::new("collapse_groups", collapse_groups::build),
     StageKind::new("session_memory", session_memory::build),

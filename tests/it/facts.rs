@@ -426,7 +426,7 @@ fn summaries_that_are_none_are_counted_and_kept() {
     assert!(well.summaries > 0 && well.unhealthy.is_empty(), "{well:?}");
 }
 
-/// What a digest, and each method of `extract`, keeps in the size that a summary has.
+/// What a digest, and each method of `select`, keeps in the size that a summary has.
 #[test]
 fn baselines_without_a_model_come_to_the_size_of_what_they_follow() {
     let folder = tempfile::tempdir().unwrap();

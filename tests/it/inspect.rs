@@ -107,7 +107,7 @@ fn each_fate_names_the_stage_and_the_call_that_decided_it() {
             _ => None,
         });
     let stages: Vec<String> = derived.map(|decided| decided.stage.to_string()).collect();
-    assert!(stages.len() > 5 && stages.iter().all(|stage| stage == "extract"));
+    assert!(stages.len() > 5 && stages.iter().all(|stage| stage == "select"));
 }
 
 #[test]

@@ -501,7 +501,7 @@ fn a_summary_that_gains_too_little_is_a_failed_attempt() {
 #[test]
 fn a_refused_prompt_does_not_wait() {
     let prepared = prepared(reading_session(20, 4_000));
-    let text = "[[stage]]\nkind = 'extract'\nbudget_tokens = 3_000\n\
+    let text = "[[stage]]\nkind = 'select'\nbudget_tokens = 3_000\n\
         when = { any = [{ window_fraction = 0.8 }, { overflow = true }], min_rounds_between = 1_000 }\n";
     let spec = StrategySpec::of(
         "own",

@@ -426,7 +426,7 @@ fn a_control_cuts_to_the_sizes_of_what_it_follows() {
         );
         let models = models(Scripted::new());
         let record = replay(&prepared, cell(name), replayed, &models, &NoClock).record;
-        assert_eq!(fired(&record), ["5 extract", "10 extract"]);
+        assert_eq!(fired(&record), ["5 select", "10 select"]);
         for event in &record.compactions {
             assert!(event.after <= sizes[&event.call], "{event:?}");
             assert!(event.after.0 + 1_100 > sizes[&event.call].0, "{event:?}");

@@ -332,7 +332,7 @@ fn a_program_that_is_a_plain_tail_is_told_so() {
 #[test]
 fn who_wrote_the_summaries_is_what_happened_and_rules_are_not_compared() {
     let rules = ModelEntry {
-        name: "extract".to_owned(),
+        name: "select".to_owned(),
         kind: ModelKind::Deterministic,
     };
     let mut written = row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8));

@@ -41,7 +41,7 @@ fn page_of(change: impl Fn(&mut CellRecord)) -> String {
     let none: [u32; 0] = [];
     let cell = |strategy: &str| -> CellRecord {
         let probe = serde_json::json!({
-            "probe": HOSTILE, "kind": "recall", "importance": "normal", "percent": 100, "call": 1,
+            "probe": HOSTILE, "kind": "recall", "weight": 1, "percent": 100, "call": 1,
             "said_at": 0, "survival": {
                 "fate": "lost", "score": 0.0, "place": null,
                 "lost_at": { "call": 1, "stage": HOSTILE, "reason": HOSTILE },

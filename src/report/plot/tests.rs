@@ -77,7 +77,7 @@ fn cell(session: usize, strategy: &str, number: usize) -> CellRecord {
         .collect();
     let probe = |percent: u64| {
         serde_json::json!({
-            "probe": "recall-1", "kind": "recall", "importance": "normal", "percent": percent,
+            "probe": "recall-1", "kind": "recall", "weight": 1, "percent": percent,
             "call": percent * 39 / 100, "said_at": 2,
             "survival": {
                 "fate": "kept", "place": null,

@@ -93,7 +93,7 @@ impl StrategySpec {
     fn follower(&self, method: &str, guards: Guards) -> Result<Slot, SettingError> {
         let (kind, keys) = match method {
             DIGEST => (DIGEST, &[][..]),
-            _ => ("extract", &["method", "seed"][..]),
+            _ => ("select", &["method", "seed"][..]),
         };
         let mut table = Table::new(self.table.place().clone());
         table.put("kind", kind, self.table.place());

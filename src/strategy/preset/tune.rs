@@ -424,7 +424,7 @@ mod tests {
             ),
             (
                 "tail@20000",
-                &["extract.budget_tokens 5000 10000 20000 50000 100000"],
+                &["select.budget_tokens 5000 10000 20000 50000 100000"],
             ),
             (
                 // As it was overridden.

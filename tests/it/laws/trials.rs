@@ -132,7 +132,7 @@ pub(super) fn stages() -> Vec<StrategySpec> {
     for method in ["lead", "textrank", "tfidf", "bm25_last_user", "atoms"] {
         specs.push(own(
             method,
-            &format!("[[stage]]\nkind = 'extract'\nbudget_fraction = 0.3\nmethod = '{method}'"),
+            &format!("[[stage]]\nkind = 'select'\nbudget_fraction = 0.3\nmethod = '{method}'"),
         ));
     }
     for marks in ["[]", "['tool', 'tag', 'read_then_edited']"] {
@@ -216,7 +216,7 @@ pub(super) fn at_work(kind: &str) -> (&'static str, &'static str) {
         "clear_results" => ("keep_last = 4\nmin_chars = 40", ""),
         "drop_oldest" => ("fit_fraction = 0.5", ""),
         "clear_inputs" => ("max_chars = 40\nkeep_chars = 10", ""),
-        "extract" => ("budget_tokens = 2_000", ""),
+        "select" => ("budget_tokens = 2_000", ""),
         "summarize" => ("guards.on_inflation = 'apply'", ""),
         "session_memory" => (
             "init_tokens = 500\nupdate_every_tokens = 400\nmin_tokens = 600\nreserve_tokens = 1_000",

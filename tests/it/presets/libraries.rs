@@ -54,7 +54,7 @@ const LIBRARIES: &[(&str, &str, usize)] = &[
     // `trim_messages` cuts between any two messages, here whole rounds go, and a word stands for them.
     (
         "langchain-trim-last-approx1500-nostart",
-        "langchain-trim[extract.when={tokens_over=1500},extract.budget_fraction=0.0075]",
+        "langchain-trim[select.when={tokens_over=1500},select.budget_fraction=0.0075]",
         12,
     ),
     // `pruneMessages` takes calls and results out of the conversation; here both stay, shortened.

@@ -14,7 +14,7 @@ const WORDING: &[&str] = &["template", "prompt", "prompt_text", "instructions"];
 const WRITING: &[&str] = &["summarize", "collapse_groups", "session_memory"];
 
 /// Kinds of stages of which nobody knows that before they have asked.
-const MAY_WRITE: &[&str] = &["external", "extract"];
+const MAY_WRITE: &[&str] = &["external", "select"];
 
 /// The strategies whose summaries a language model would have written, where none wrote.
 pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> {

@@ -17,7 +17,7 @@ mod rank;
 const PLACEHOLDER: &str = "[Earlier messages were cut.]";
 
 #[derive(Debug, Deserialize)]
-struct Extract {
+struct Select {
     method: Method,
     budget_tokens: Tokens,
     budget_fraction: f64,
@@ -53,7 +53,7 @@ enum Method {
 }
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
-    let stage = Extract {
+    let stage = Select {
         sizes: knobs.sizes.clone(),
         ..knobs.read()?
     };
@@ -66,7 +66,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     Err(knobs.wrong("budget_tokens", problem))
 }
 
-impl Extract {
+impl Select {
     /// How many counted tokens of messages are kept at this call; `None` if none is cut.
     fn budget(&self, cx: &Situation) -> Option<Tokens> {
         match &self.sizes {
@@ -80,7 +80,7 @@ impl Extract {
     }
 }
 
-impl Stage for Extract {
+impl Stage for Select {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let budget = self.budget(cx);
         let Some(budget) = budget.filter(|budget| context.size().tokens > *budget) else {
@@ -134,7 +134,7 @@ impl Stage for Extract {
     }
 }
 
-impl Extract {
+impl Select {
     /// The patch that keeps the newest rounds within the budget. Costs what is cut and the number
     /// of rounds that always stay, however long the context is.
     fn tail(&self, context: &Context, budget: Tokens, cx: &Situation) -> Patch {
@@ -333,7 +333,7 @@ mod tests {
     /// Which rounds stay: each of a hundred tokens, six of them, in a window of a thousand.
     #[track_caller]
     fn check(knobs: &str, left: &str) {
-        let mut trial = Trial::new("extract", knobs).within(1_000);
+        let mut trial = Trial::new("select", knobs).within(1_000);
         trial.append([typed("begin")]);
         for (at, words) in [
             "the quick fox",
@@ -378,7 +378,7 @@ mod tests {
     fn a_model_names_rounds_and_is_not_asked_twice_for_the_same() {
         // The answers of the model on trial are `S`, which names none.
         let mut trial =
-            Trial::new("extract", "method = 'model'\nbudget_tokens = 330").within(1_000);
+            Trial::new("select", "method = 'model'\nbudget_tokens = 330").within(1_000);
         trial.append([typed("begin")]);
         for at in 0..6 {
             let mut message = said(&format!("part {at} {}", ". ".repeat(196)));
@@ -414,9 +414,9 @@ mod tests {
                 "and `budget_fraction` are set: set one",
             ),
         ] {
-            let error = build("extract", knobs).unwrap_err().to_string();
+            let error = build("select", knobs).unwrap_err().to_string();
             assert!(
-                error.contains(&format!("`extract.budget_tokens` {problem}")),
+                error.contains(&format!("`select.budget_tokens` {problem}")),
                 "{error}"
             );
         }
