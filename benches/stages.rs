@@ -66,7 +66,7 @@ fn knobs(kind: &str) -> &'static str {
         "clear_results" => "keep_last = 10",
         "drop_middle" => "max_messages = 50",
         "drop_oldest" => "fit_fraction = 0.5",
-        "extract" => "budget_tokens = 20_000",
+        "select" => "budget_tokens = 20_000",
         "clear_inputs" => "max_chars = 200",
         "snip" => "marks = ['read_then_edited']",
         "truncate_output" => "max_tokens = 500",
