@@ -13,7 +13,9 @@ use crate::metric::assumption::Assumption;
 use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
 use crate::record::words::{ModelKind, Purpose, Verdict};
-use crate::record::{CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord};
+use crate::record::{
+    CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord,
+};
 use crate::units::ContentHash;
 
 /// A strategy in a baseline.

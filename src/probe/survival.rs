@@ -33,10 +33,12 @@ use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::Specified as _;
 
 mod anchors;
+mod lists;
 mod order;
 mod rules;
 mod words;
 
+use order::ItemState;
 pub use words::content_word_recall;
 
 /// The greatest distance, in words, at which words of a key bind its value.
@@ -290,10 +292,11 @@ impl Survival {
                 Search::Rule => add(*slot, Match::Stated, hit.start),
                 Search::Request => requests.push((*slot, place)),
                 _ if seen[pattern] > OCCURRENCES => {}
-                Search::Item => {
-                    let is_done = order::is_ticked(text, &place);
-                    add(slot + usize::from(is_done), Match::Bound, hit.start);
-                }
+                Search::Item => match order::item_state(text, &place) {
+                    ItemState::Done => add(slot + 1, Match::Bound, hit.start),
+                    ItemState::Open => add(*slot, Match::Bound, hit.start),
+                    ItemState::Unclear => add(*slot, Match::Unbound, hit.start),
+                },
                 Search::Version | Search::Count => {
                     versions.entry(*probe).or_default().push(order::Version {
                         slot: *slot,
@@ -405,7 +408,9 @@ pub fn sentence_at(text: &str, at: usize) -> &str {
             next = next.or(Some(word.start));
         }
     });
-    rest.get(..next.unwrap_or(rest.len())).unwrap_or(rest).trim()
+    rest.get(..next.unwrap_or(rest.len()))
+        .unwrap_or(rest)
+        .trim()
 }
 
 /// A sentence as it is searched for: without its full stop.

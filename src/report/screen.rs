@@ -440,8 +440,14 @@ impl Terminal {
                 kept if kept.is_empty() => fate,
                 kept => format!("{fate}; kept by {kept}"),
             };
-            let fate = match section.table.cell(row, "changed_to").map(|cell| &cell.value) {
-                Some(Value::Text(said)) => format!("{fate}; changed to \"{}\"", escape::plain(said)),
+            let fate = match section
+                .table
+                .cell(row, "changed_to")
+                .map(|cell| &cell.value)
+            {
+                Some(Value::Text(said)) => {
+                    format!("{fate}; changed to \"{}\"", escape::plain(said))
+                }
                 _ => fate,
             };
             let fate = format!("{fate}, in {}", escape::plain(&text("session")));

@@ -212,21 +212,14 @@ fn what_is_shown_by_default_is_wrong_as_rarely_as_it_says_and_what_is_refused_is
                 );
             }
             if sessions <= 12 {
-                let refused = [
-                    rejected.bootstrap,
-                    rejected.mcnemar,
-                    rejected.probe_level_t,
-                ];
+                let refused = [rejected.bootstrap, rejected.mcnemar, rejected.probe_level_t];
                 for (worst, count) in worst.iter_mut().zip(refused) {
                     *worst = worst.max(share(count));
                 }
             }
         }
     }
-    for (method, worst) in ["bootstrap", "McNemar", "probe-level t"]
-        .iter()
-        .zip(worst)
-    {
+    for (method, worst) in ["bootstrap", "McNemar", "probe-level t"].iter().zip(worst) {
         assert!(worst > TOO_OFTEN, "{method}: {worst} at most");
     }
 }

@@ -123,8 +123,8 @@ fn survival(score: f64) -> SurvivalRecord {
         place: (score > 0.0).then_some(PlaceInPrompt::Verbatim),
         compacted_score: None,
         lost_at: None,
-                most: None,
-                changed_to: None,
+        most: None,
+        changed_to: None,
     }
 }
 

@@ -58,7 +58,11 @@ impl<'a> Values<'a> {
     fn by_cluster(&self, of: fn(&(f64, f64)) -> f64) -> Vec<(String, f64)> {
         let named = self.names.iter().zip(&self.clusters);
         let known = named.filter_map(|(name, own)| {
-            let sessions: Vec<f64> = own.iter().filter_map(|it| it.values.as_ref()).map(of).collect();
+            let sessions: Vec<f64> = own
+                .iter()
+                .filter_map(|it| it.values.as_ref())
+                .map(of)
+                .collect();
             Some(((*name).to_owned(), mean(&sessions)?))
         });
         known.collect()
@@ -386,16 +390,17 @@ fn paired_probes(axis: Axis, end: End, (_, old, new): &Pair<'_>) -> PairedSessio
     let mut session = PairedSession::default();
     let (mut sums, mut weights) = ((0.0, 0.0), 0.0);
     for probes in probes_of(old, *new) {
-        let scored = |probe: &Option<&ProbeSample>| {
-            probe.is_some_and(|it| !it.scores(axis).is_empty())
-        };
+        let scored =
+            |probe: &Option<&ProbeSample>| probe.is_some_and(|it| !it.scores(axis).is_empty());
         let is_range = |probe: &&ProbeSample| probe.is_range(axis);
         let sides = probes.iter().filter(|probe| scored(probe)).count();
         session.unscored += usize::from(sides == 1);
         session.unsure += usize::from(sides == 2 && probes.iter().flatten().any(is_range));
         let scores = end.scores(axis, probes);
         let means = scores.map(|scores| scores.map(|own| mean(&own).unwrap_or_default()));
-        let Some([baseline, candidate]) = means else { continue };
+        let Some([baseline, candidate]) = means else {
+            continue;
+        };
         let weight = weight_of(probes);
         sums = (sums.0 + weight * baseline, sums.1 + weight * candidate);
         weights += weight;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::rules::is_unit;
+use super::lists::LISTS;
 use super::words::each_word;
 use crate::script::is_unspaced;
 
@@ -91,7 +91,7 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
                 let next = tokens
                     .get(at + 1)
                     .map(|range| text[range.clone()].to_lowercase());
-                number.unit = next.filter(|word| is_unit(word));
+                number.unit = next.filter(|word| LISTS.units.contains(word.as_str()));
             }
             found.push(number);
         } else if has_digit || is_joined || is_path {

@@ -3,16 +3,15 @@
 //! A rule has a *key* (what it is about), *anchors* (numbers, ids, paths, names: exact by nature) and a *force* (it
 //! forbids, limits or demands). A sentence that has half of the key's words speaks of the rule: with all anchors and a
 //! word of the same force it keeps it; with another value, a weaker word or a revoking one it changes it; else it is not
-//! known. The later sentence decides. Nothing is guessed, and the words are data: `force.toml`.
+//! known. The later sentence decides. Nothing is guessed, and the words are data: `words.toml`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
-use std::sync::LazyLock;
 
 use super::Match;
 use super::anchors::{Anchor, AnchorKind, anchors, parts_of};
+use super::lists::{Class, Cue, LISTS};
 use super::words::each_word;
-use crate::script::is_unspaced;
 
 /// Words are alike where so many letters, and so many tenths of the longer one, begin the same: `delete`, `deleting`.
 const ALIKE_LETTERS: usize = 4;
@@ -27,83 +26,8 @@ const LONGEST: usize = 2_048;
 /// Words between a negation and what it denies: `never really acceptable`.
 const DENIED_WITHIN: usize = 2;
 
-/// What a word says about the force of a sentence: the lists of `force.toml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Class {
-    Forbid,
-    Limit,
-    Demand,
-    Compare,
-    Modal,
-    Weak,
-    Revoke,
-}
-
 /// The classes that a rule itself may have, and a sentence that keeps it must have.
 const FORCES: [Class; 3] = [Class::Forbid, Class::Limit, Class::Demand];
-
-#[derive(Debug, Default)]
-struct Lists {
-    stop: HashSet<String>,
-    units: HashSet<String>,
-    /// By their first word, the cues and their other words.
-    cues: HashMap<String, Vec<(Class, Vec<String>)>>,
-    /// Cues in scripts without spaces, which are found inside a sentence.
-    unspaced: Vec<(Class, String)>,
-}
-
-static LISTS: LazyLock<Lists> = LazyLock::new(|| {
-    let table: BTreeMap<String, String> =
-        toml::from_str(include_str!("force.toml")).unwrap_or_default();
-    let words = |name: &str| table.get(name).map_or("", |text| text).split_whitespace();
-    let mut lists = Lists {
-        stop: words("stop").map(str::to_owned).collect(),
-        units: words("units").map(str::to_owned).collect(),
-        ..Lists::default()
-    };
-    for (name, class) in [
-        ("forbid", Class::Forbid),
-        ("limit", Class::Limit),
-        ("demand", Class::Demand),
-        ("compare", Class::Compare),
-        ("modal", Class::Modal),
-        ("weak", Class::Weak),
-        ("revoke", Class::Revoke),
-    ] {
-        for entry in words(name) {
-            if entry.chars().all(is_unspaced) {
-                lists.unspaced.push((class, entry.to_owned()));
-                continue;
-            }
-            let mut parts = entry.split('_').map(str::to_owned);
-            let first = parts.next().unwrap_or_default();
-            let cues = lists.cues.entry(first).or_default();
-            cues.push((class, parts.collect()));
-        }
-    }
-    lists
-});
-
-/// Whether a word behind a number is its unit.
-pub(super) fn is_unit(word: &str) -> bool {
-    LISTS.units.contains(word)
-}
-
-/// Whether the word alone forbids what follows it.
-pub(super) fn forbids(word: &str) -> bool {
-    let cues = LISTS.cues.get(word).into_iter().flatten();
-    let mut alone = cues.filter(|(_, rest)| rest.is_empty());
-    alone.any(|(class, _)| *class == Class::Forbid)
-}
-
-/// A word of force in a sentence.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Cue {
-    class: Class,
-    text: String,
-    /// The number of words before it.
-    at: usize,
-}
 
 /// A sentence, or a part of a rule, read.
 #[derive(Debug)]
@@ -308,7 +232,7 @@ impl Part {
             let read = Sentence::read(text);
             let mut words: Vec<String> = Vec::new();
             for (at, word) in read.words.iter().enumerate() {
-                let is_cue = read.cues.iter().any(|cue| cue.at == at);
+                let is_cue = read.cues.iter().any(|cue| cue.at == Some(at));
                 let is_anchor = word.chars().any(|c| c.is_ascii_digit())
                     || sentence
                         .anchors
@@ -350,7 +274,7 @@ impl Part {
         let is_limited = has(Class::Limit) || both(Class::Forbid) || both(Class::Compare);
         let is_revoked = new(Class::Revoke).any(|cue| {
             let is_allowance = cue.text.ends_with("allowed");
-            !sentence.denies(cue.at) && !(is_allowance && (has(Class::Limit) || has(Class::Forbid)))
+            !sentence.denies(cue) && !(is_allowance && (has(Class::Limit) || has(Class::Forbid)))
         });
         let is_loosened = new(Class::Modal).next().is_some() && !is_limited;
         // "Never more than 5" is a limit.
@@ -403,31 +327,9 @@ impl Sentence {
     fn read(text: &str) -> Self {
         let mut words: Vec<String> = Vec::new();
         each_word(text, |word, _| words.push(word.to_owned()));
-        let mut cues = Vec::new();
-        for (at, word) in words.iter().enumerate() {
-            for (class, rest) in LISTS.cues.get(word).into_iter().flatten() {
-                if words[at + 1..].starts_with(rest) {
-                    let text = [std::slice::from_ref(word), rest].concat().join("_");
-                    cues.push(Cue {
-                        class: *class,
-                        text,
-                        at,
-                    });
-                }
-            }
-        }
-        for (class, entry) in &LISTS.unspaced {
-            if text.contains(entry) {
-                cues.push(Cue {
-                    class: *class,
-                    text: entry.clone(),
-                    at: usize::MAX,
-                });
-            }
-        }
         Self {
+            cues: LISTS.cues(text, &words),
             words,
-            cues,
             anchors: anchors(text),
         }
     }
@@ -442,11 +344,12 @@ impl Sentence {
             || (anchor.kind != AnchorKind::Number && self.holds(&parts_of(&anchor.text)))
     }
 
-    /// Whether a negation stands right before the word at this place.
-    fn denies(&self, at: usize) -> bool {
+    /// Whether a negation stands right before it.
+    fn denies(&self, denied: &Cue) -> bool {
+        let Some(at) = denied.at else { return false };
         let before = at.saturating_sub(DENIED_WITHIN)..at;
         let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Forbid);
-        negations.any(|cue| before.contains(&cue.at))
+        negations.any(|cue| cue.at.is_some_and(|at| before.contains(&at)))
     }
 }
 

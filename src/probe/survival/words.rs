@@ -4,35 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::rules;
-use crate::probe::holds;
+use super::lists::LISTS;
 use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
-
-/// Words that say nothing about what a sentence is about.
-///
-/// Fitted by eye to the 50 labelled summaries of COMPINT (see the tests of calibration); it holds
-/// the verbs and adverbs that every rule is phrased with, because they are in every summary.
-const STOP_WORDS: &str = "\
-    a after always an and any are as at be before by do dont every for from i in is it just \
-    let me my never not of on or that the them this to use when with you your";
-
-/// Chinese characters that negate, as the first of a pair. Japanese and Korean negate at the end of
-/// a sentence, behind the words they govern: there, no meaning is taken for turned.
-const NEGATING: &[char] = &['不', '勿', '未', '没', '無', '禁', '莫', '别'];
-
-/// Pairs that begin with such a character and negate nothing.
-const NO_NEGATIONS: &[&str] = &[
-    "不仅", "不但", "不同", "不如", "不断", "不管", "不过", "未来", "别人", "别名", "别的", "無料",
-    "無線",
-];
-
-/// Whether the word turns the meaning of what follows it.
-pub(super) fn is_negation(word: &str) -> bool {
-    if word.is_ascii() {
-        return rules::forbids(word);
-    }
-    word.starts_with(NEGATING) && !NO_NEGATIONS.contains(&word)
-}
 
 /// The place of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +129,7 @@ pub(super) fn content_words(text: &str) -> Vec<String> {
             all.push(word.to_owned());
         }
     });
-    let content = all.iter().filter(|word| !holds(STOP_WORDS, word));
+    let content = all.iter().filter(|word| !LISTS.stop.contains(*word));
     let content: Vec<String> = content.cloned().collect();
     if content.is_empty() { all } else { content }
 }
@@ -210,13 +183,5 @@ mod tests {
     fn content_words_say_what_a_text_is_about() {
         assert_eq!(content_words("Never use the port of the port"), ["port"]);
         assert_eq!(content_words("not this"), ["not", "this"]);
-        for (word, negates) in [
-            ("不得", true),
-            ("不过", false),
-            ("禁止", true),
-            ("得不", false),
-        ] {
-            assert_eq!(is_negation(word), negates, "{word}");
-        }
     }
 }

@@ -302,12 +302,7 @@ impl SurvivalObserver {
         }
     }
 
-    fn judge(
-        &self,
-        index: usize,
-        before: usize,
-        prompt: &PromptOccurrences<'_>,
-    ) -> SurvivalRecord {
+    fn judge(&self, index: usize, before: usize, prompt: &PromptOccurrences<'_>) -> SurvivalRecord {
         let plan = &self.plan;
         let item = plan.items[index];
         let probe = &plan.probes[item.probe];

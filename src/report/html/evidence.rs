@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use crate::metric::survival::is_planted;
-use crate::record::words::Verdict;
 use crate::probe::weight::HIGH;
+use crate::record::words::Verdict;
 use crate::record::{Arm, Fate, ProbeRecord, ProbeText};
 use crate::report::headline::label;
 use crate::report::template::InternedRows;

@@ -81,8 +81,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         for cell in material.cells_of(&strategy.name) {
             // An item is asked several times; it was lost where it was lost first.
             let mut asked: BTreeMap<&str, Option<Loss<'_>>> = BTreeMap::new();
-            let is_shown =
-                |probe: &&ProbeRecord| probe.weight >= HIGH && is_planted(probe.kind);
+            let is_shown = |probe: &&ProbeRecord| probe.weight >= HIGH && is_planted(probe.kind);
             for probe in cell.probes.iter().filter(is_shown) {
                 let found = probe.survival.lost_at.as_ref().map(|at| Loss {
                     strategy: &cell.strategy,
@@ -116,7 +115,9 @@ pub(super) fn section(material: &Material<'_>) -> Section {
             Cell::text(value),
             Cell::of(item.lost.len(), item.cells),
             Cell::text(item.kept_by()),
-            item.changed_to().map_or(Cell::NOT_APPLICABLE, |said| Cell::text(display::short_fact(said))),
+            item.changed_to().map_or(Cell::NOT_APPLICABLE, |said| {
+                Cell::text(display::short_fact(said))
+            }),
             Cell::count(first.at.call),
             Cell::text(first.strategy),
             Cell::text(item.by_stage()),

@@ -45,10 +45,7 @@ fn a_control_is_called_after_what_it_follows() {
     for (text, says) in [
         ("tail@20000", "tail@20000 -"),
         ("tail@20k", "tail@20k -"),
-        (
-            "random@2000[select.seed=7]",
-            "random@2000[select.seed=7] -",
-        ),
+        ("random@2000[select.seed=7]", "random@2000[select.seed=7] -"),
         ("tail@none", "tail@none none"),
         ("random@my-own", "random@my-own my-own"),
         (

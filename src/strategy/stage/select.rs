@@ -377,8 +377,7 @@ mod tests {
     #[test]
     fn a_model_names_rounds_and_is_not_asked_twice_for_the_same() {
         // The answers of the model on trial are `S`, which names none.
-        let mut trial =
-            Trial::new("select", "method = 'model'\nbudget_tokens = 330").within(1_000);
+        let mut trial = Trial::new("select", "method = 'model'\nbudget_tokens = 330").within(1_000);
         trial.append([typed("begin")]);
         for at in 0..6 {
             let mut message = said(&format!("part {at} {}", ". ".repeat(196)));
