@@ -73,9 +73,10 @@ impl Controls {
                 let score = cell.survival.of_kind(kind);
                 items += score.items;
                 // The score of an exact value is 0 or 1; anything between fails on both sides.
-                let expected = if expected_all { score.items } else { 0 };
-                if (score.sum - expected as f64).abs() > 1e-9 {
-                    let whole = (1..=score.items).filter(|count| *count as f64 <= score.sum);
+                let expected = if expected_all { score.weight } else { 0.0 };
+                if (score.sum - expected).abs() > 1e-9 {
+                    let share = score.mean().unwrap_or(0.0) * score.items as f64;
+                    let whole = (1..=score.items).filter(|count| *count as f64 <= share);
                     failures.push(ControlFailure {
                         arm: cell.strategy.clone(),
                         session: cell.session.clone(),

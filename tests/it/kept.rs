@@ -76,7 +76,7 @@ fn labelled_rules_are_told_apart() {
     assert!(count(&["mutated"], &["changed"]) >= 35);
     assert_eq!(count(&["mutated"], &["kept"]), 0);
     let gone = ["weakened", "contradicted"];
-    assert!(count(&gone, &["changed"]) >= 60 && count(&gone, &["kept"]) <= 3);
+    assert!(count(&gone, &["changed"]) >= 60 && count(&gone, &["kept"]) <= 2);
     assert!(count(&["paraphrased"], &["kept"]) >= 20);
     assert!(count(&["paraphrased"], &["changed"]) <= 2);
     assert_eq!(count(&["paraphrased"], &["lost"]), 0);

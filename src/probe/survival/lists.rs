@@ -11,6 +11,7 @@ pub(super) enum Class {
     Forbid,
     Limit,
     Demand,
+    Quantify,
     Compare,
     Modal,
     Weak,
@@ -24,10 +25,11 @@ pub(super) enum Class {
 }
 
 /// The classes with the names of their lists.
-const CLASSES: [(&str, Class); 13] = [
+const CLASSES: [(&str, Class); 14] = [
     ("forbid", Class::Forbid),
     ("limit", Class::Limit),
     ("demand", Class::Demand),
+    ("quantify", Class::Quantify),
     ("compare", Class::Compare),
     ("modal", Class::Modal),
     ("weak", Class::Weak),
@@ -86,6 +88,15 @@ pub(super) static LISTS: LazyLock<Lists> = LazyLock::new(|| {
 });
 
 impl Lists {
+    /// Whether a word says what a text is about: it is no stop word, and neither forbids nor demands.
+    pub(super) fn is_content(&self, word: &str) -> bool {
+        let mut cues = self.cues.get(word).into_iter().flatten();
+        let is_force = cues.any(|(class, rest)| {
+            rest.is_empty() && matches!(class, Class::Forbid | Class::Demand)
+        });
+        !is_force && !self.stop.contains(word)
+    }
+
     /// The cues in a text of these words, those of scripts without spaces last.
     pub(super) fn cues(&self, text: &str, words: &[String]) -> Vec<Cue> {
         let mut found = Vec::new();

@@ -212,7 +212,10 @@ fn in_words(line: &str, own: &Range<usize>) -> Option<ItemState> {
         }
     });
     let is_heading = own.is_empty();
-    let (mut is_done, mut is_open, mut is_weak) = (false, partly(line), false);
+    if partly(line) {
+        return Some(ItemState::Open);
+    }
+    let (mut is_done, mut is_open, mut is_weak) = (false, false, false);
     clauses.retain(|(sentence, ..)| own_sentence.is_none_or(|own| own == *sentence));
     for (_, _, words) in clauses {
         let cues = LISTS.cues("", &words);

@@ -302,7 +302,10 @@ impl Part {
         {
             return Match::Changed;
         }
-        let is_forceful = !FORCES.into_iter().any(asks) || FORCES.into_iter().any(has);
+        let is_restrictive = asks(Class::Forbid) || asks(Class::Limit);
+        let is_forceful = !FORCES.into_iter().any(asks)
+            || FORCES.into_iter().any(has)
+            || (!is_restrictive && has(Class::Quantify));
         let said = self
             .content
             .iter()

@@ -129,7 +129,7 @@ pub(super) fn content_words(text: &str) -> Vec<String> {
             all.push(word.to_owned());
         }
     });
-    let content = all.iter().filter(|word| !LISTS.stop.contains(*word));
+    let content = all.iter().filter(|word| LISTS.is_content(word));
     let content: Vec<String> = content.cloned().collect();
     if content.is_empty() { all } else { content }
 }
