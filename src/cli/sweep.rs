@@ -21,7 +21,7 @@ use crate::compare::sweep::{
 };
 use crate::compare::{Axis as Measured, ComparedRun, Margins, Rule};
 use crate::record::journal::{Journal, Run};
-use crate::record::{Arm, CellRecord};
+use crate::record::{Arm, CellRecord, repairs};
 use crate::report::{Kind, sweep};
 use crate::runner::{self, Plan, Remembered, Workers};
 use crate::scenario::Scenario;
@@ -200,6 +200,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut sweep = judge_settings(&tried, halves.tune, halves.confirm, args.saves, quality);
     sweep.independent_confirm = independent_confirm;
     sweep.quality_reason = kept.reason;
+    sweep.repairs = repairs(&whole.manifest().sessions);
     let missing = if args.params.is_empty() {
         Vec::new()
     } else {

@@ -92,6 +92,16 @@ impl SessionSample {
         ))
     }
 
+    /// The mean of its probes' scores on an axis by weight; `None` where none is scored.
+    pub(crate) fn score(&self, axis: Axis) -> Option<f64> {
+        let probes = self.probes.values();
+        let scored = probes.filter_map(|it| Some((f64::from(it.weight), mean(it.scores(axis))?)));
+        let (sum, weights) = scored.fold((0.0, 0.0), |sum, (weight, score)| {
+            (sum.0 + weight * score, sum.1 + weight)
+        });
+        (weights > 0.0).then(|| sum / weights)
+    }
+
     /// Repeats that were run.
     pub fn repeats(&self) -> usize {
         let metrics = self.metrics.values().map(Vec::len);

@@ -55,6 +55,9 @@ pub struct Sweep {
     pub choices: Vec<Choice>,
     /// Sessions of `tune` that count for none, because some setting was not measured on them.
     pub left_out: Vec<String>,
+    /// What importers mended or left out in the sessions, in words; `None` where they are as they were written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repairs: Option<String>,
     /// How many sessions of `tune` are independent: side chains count with their main session.
     pub independent_tune: usize,
     /// The same of `confirm`.
@@ -272,6 +275,7 @@ pub fn judge(
         pairs,
         choices,
         left_out,
+        repairs: None,
     }
 }
 

@@ -287,13 +287,8 @@ pub(super) fn capital(text: &str) -> String {
     first.unwrap_or_default() + chars.as_str()
 }
 
-/// Knobs worth a sweep, with the range to try: those of the first stage that is on and has one.
-const KNOBS: &[(&str, &str)] = &[
-    ("keep_last", "2..12:5"),
-    ("when.window_fraction", "0.6..0.9:0.1"),
-    ("when.tokens", "40000..120000:40000"),
-    ("budget_tokens", "10000..40000:10000"),
-];
+/// Stages that have nothing to tune.
+const UNTUNED: [&str; 2] = ["recorded", "external"];
 
 /// The words of a sweep of the strategy that saves most; a flag with its value is one word. The scenario or
 /// the recordings go behind the first, where they are known.
@@ -303,26 +298,22 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> Vec<String> {
         let mut strategies = manifest.strategies.iter();
         strategies.find(|entry| entry.name == it.strategy)
     });
-    let command = entry.and_then(|entry| {
-        let table: toml::Table = entry.toml.parse().ok()?;
-        let stages = table.get("stage")?.as_array()?;
-        let mut stages = stages.iter().filter(|stage| is_on(stage));
-        let (stage, (knob, range)) = stages.find_map(|stage| {
-            let has = |path: &str| {
-                let value = path.split('.').try_fold(stage, |value, key| value.get(key));
-                value.is_some_and(|it| !it.is_table())
-            };
-            let knob = KNOBS.iter().find(|(knob, _)| has(knob))?;
-            Some((stage, *knob))
-        })?;
-        let name = stage.get("name").or_else(|| stage.get("kind"))?.as_str()?;
-        Some(vec![
-            "proctor sweep".to_owned(),
-            escape::flag("--strategy", &entry.name),
-            escape::flag("-P", &format!("{name}.{knob}={range}")),
-        ])
+    let tuned = entry.filter(|entry| {
+        let table: Option<toml::Table> = entry.toml.parse().ok();
+        let stages = table
+            .as_ref()
+            .and_then(|table| table.get("stage")?.as_array());
+        let mut kinds = stages
+            .into_iter()
+            .flatten()
+            .filter(|stage| is_on(stage))
+            .filter_map(|stage| stage.get("kind")?.as_str());
+        kinds.any(|kind| !UNTUNED.contains(&kind))
     });
-    command.unwrap_or_default()
+    tuned.map_or_else(Vec::new, |entry| {
+        let strategy = escape::flag("--strategy", &entry.name);
+        vec!["proctor sweep".to_owned(), strategy]
+    })
 }
 
 fn is_on(stage: &toml::Value) -> bool {

@@ -586,7 +586,7 @@ fn the_next_command_names_a_presets_file_and_keeps_every_setting() {
     };
     let settings = "small.toml --no-side-chains --window 24k --sizes counted --seed 3 --repeats 2 --strategy mine.toml";
     let mut words = next(&screen);
-    let wanted = format!("proctor sweep {settings} -P clear_results.keep_last=2..12:5");
+    let wanted = format!("proctor sweep {settings}");
     assert_eq!(words.join(" "), wanted);
     // The sweep asks for a second knob, and the next one for a run.
     for _ in 0..2 {

@@ -46,11 +46,7 @@ impl Trial {
     pub(super) fn value(&self, session: &str, axis: Axis) -> Option<f64> {
         let session = self.sample.sessions.get(session)?;
         match axis {
-            Axis::Facts | Axis::Answers => {
-                let probes = session.probes.values();
-                let scores = probes.filter_map(|probe| mean(probe.scores(axis)));
-                mean(&scores.collect::<Vec<_>>())
-            }
+            Axis::Facts | Axis::Answers => session.score(axis),
             Axis::Bill | Axis::Tokens => {
                 let (own, full) = session.against_full(axis)?;
                 (full > 0.0).then(|| 1.0 - own / full)

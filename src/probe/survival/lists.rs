@@ -91,9 +91,8 @@ impl Lists {
     /// Whether a word says what a text is about: it is no stop word, and neither forbids nor demands.
     pub(super) fn is_content(&self, word: &str) -> bool {
         let mut cues = self.cues.get(word).into_iter().flatten();
-        let is_force = cues.any(|(class, rest)| {
-            rest.is_empty() && matches!(class, Class::Forbid | Class::Demand)
-        });
+        let is_force = cues
+            .any(|(class, rest)| rest.is_empty() && matches!(class, Class::Forbid | Class::Demand));
         !is_force && !self.stop.contains(word)
     }
 

@@ -7,6 +7,7 @@ use super::{idle, is_plain_default, kept, moved, overflow, section, sessions, se
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::display::{self, many};
 use crate::report::escape;
+use crate::report::evidence::capital;
 use crate::report::layout::{command, wrap};
 use crate::report::screen::{INDENT, LINES, add};
 use crate::report::terminal::Terminal;
@@ -34,6 +35,12 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
             many(sweep.left_out.len(), "session is", "sessions are")
         ));
     }
+    trust.extend(
+        sweep
+            .repairs
+            .as_deref()
+            .map(|said| format!("{}.", capital(said))),
+    );
     let grid = grid(sweep, width);
     if grid.is_none() {
         let knobs = sweep
