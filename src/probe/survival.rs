@@ -131,7 +131,10 @@ pub struct Survival {
     rules: rules::Rules,
     /// The slot of each rule.
     rule_slots: Vec<usize>,
-    found: PerText<[Finding]>,
+    /// What recorded texts hold: rules only where they are stated.
+    recorded: PerText<[Finding]>,
+    /// What texts hold that a compaction wrote.
+    written: PerText<[Finding]>,
 }
 
 /// The part that a pattern searches for.
@@ -206,7 +209,8 @@ impl Survival {
             targets,
             rules: rules::Rules::new(rules),
             rule_slots,
-            found: PerText::default(),
+            recorded: PerText::default(),
+            written: PerText::default(),
         })
     }
 
@@ -248,21 +252,25 @@ impl Survival {
     }
 
     /// The findings in `text`, by slot, each slot once with its best match; searched now if the
-    /// text was never seen.
-    pub fn find(&self, text: &Arc<str>) -> Arc<[Finding]> {
-        self.found.get_or(text, || self.search(text).into())
+    /// text was never seen. What a recorded text says of a rule in other words is not looked for.
+    pub fn find(&self, text: &Arc<str>, written_by: WrittenBy) -> Arc<[Finding]> {
+        let known = match written_by {
+            WrittenBy::Session => &self.recorded,
+            WrittenBy::Compaction => &self.written,
+        };
+        known.get_or(text, || self.search(text, written_by).into())
     }
 
     /// The slots that a text of the session holds.
     pub(crate) fn held(&self, text: &Arc<str>) -> Vec<usize> {
-        let found = self.find(text);
+        let found = self.find(text, WrittenBy::Session);
         let strong = found.iter().filter(|finding| {
             finding.found.strength(WrittenBy::Session) == Some(MatchStrength::Strong)
         });
         strong.map(|finding| finding.slot).collect()
     }
 
-    fn search(&self, text: &str) -> Vec<Finding> {
+    fn search(&self, text: &str, written_by: WrittenBy) -> Vec<Finding> {
         let mut best: BTreeMap<usize, (Match, usize)> = BTreeMap::new();
         // The last place of the best match counts.
         let mut add = |slot: usize, found: Match, at: usize| {
@@ -333,7 +341,11 @@ impl Survival {
                 add(version.slot, found, version.place.start);
             }
         }
-        for (rule, found) in self.rules.find(text).into_iter().enumerate() {
+        let rules = match written_by {
+            WrittenBy::Session => Vec::new(),
+            WrittenBy::Compaction => self.rules.find(text),
+        };
+        for (rule, found) in rules.into_iter().enumerate() {
             let slot = self.rule_slots[rule];
             match found {
                 // What is said later counts, even against the rule's own sentence.

@@ -20,7 +20,7 @@ fn value(key: &str, value: &str) -> Probe {
 
 fn check(probes: &[Probe], text: &str, expected: &[(usize, Match)]) {
     let survival = Survival::new(probes).unwrap();
-    let found = survival.find(&Arc::from(text));
+    let found = survival.find(&Arc::from(text), WrittenBy::Compaction);
     let found: Vec<_> = found.iter().map(|f| (f.slot, f.found)).collect();
     assert_eq!(found, expected, "{text}");
 }

@@ -63,7 +63,7 @@ impl SurvivalPlan {
         let tools = session.tools().iter().map(ToolSchema::text);
         let mut pinned = Vec::new();
         for text in session.system().into_iter().chain(tools) {
-            let found = survival.find(text);
+            let found = survival.find(text, WrittenBy::Session);
             pinned.extend(found.iter().filter_map(|finding| {
                 let strength = finding.found.strength(WrittenBy::Session)?;
                 Some((finding.slot, strength))
@@ -466,7 +466,7 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(SlotMat
         } else {
             WrittenBy::Compaction
         };
-        for finding in survival.find(text).iter() {
+        for finding in survival.find(text, written_by).iter() {
             if let Some(strength) = finding.found.strength(written_by) {
                 let is_sequence = survival.is_sequence(finding.slot);
                 let within = match (is_recorded || is_sequence, is_written) {

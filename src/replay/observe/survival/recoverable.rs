@@ -3,7 +3,7 @@
 
 use super::super::sources::{Places, Pointers, ResultSource};
 use crate::probe::Probe;
-use crate::probe::survival::Survival;
+use crate::probe::survival::{Survival, WrittenBy};
 use crate::session::Session;
 
 /// The tool results that hold each probe's evidence.
@@ -18,7 +18,7 @@ impl Sources {
         let source = |message: usize, slots: &std::ops::Range<usize>| {
             let shown = session.messages().get(message)?;
             let holds = |block: usize| {
-                let found = survival.find(&shown.model_text()[block]);
+                let found = survival.find(&shown.model_text()[block], WrittenBy::Session);
                 found.iter().any(|finding| slots.contains(&finding.slot))
             };
             let (block, _) = shown.tool_results().find(|(block, _)| holds(*block))?;
