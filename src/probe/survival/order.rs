@@ -355,7 +355,7 @@ mod tests {
             ("## 未完成\n- wire it", Open),
             // Two items in a sentence, or two words.
             ("Completed: write; pending: wire it; then rest", Unclear),
-            ("Next: wire it, after which the move is completed", Unclear),
+            ("Next: wire it, after which the move is completed", Open),
             ("The docs are done (a); wire it is left.", Unclear),
             ("TODO wire it: completed", Unclear),
             ("All pending items completed:\n- wire it", Unclear),
