@@ -5,7 +5,6 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use proctor::compare::judge::judge;
 use proctor::compare::{ProbeSample, Rule, Sample, SessionSample};
-use proctor::record::Importance;
 
 const PROBES: usize = 50;
 
@@ -25,8 +24,9 @@ fn sample(sessions: usize, share: f64, one_in: usize) -> Sample {
             };
             let probe = ProbeSample {
                 kind: "recall".to_owned(),
-                importance: Importance::Normal,
+                weight: 1,
                 survival: vec![score],
+                survival_most: Vec::new(),
                 accuracy: Vec::new(),
                 answers: Vec::new(),
                 lost_at: None,
