@@ -33,7 +33,9 @@ fn kept(c: &mut Criterion) {
                 || Survival::new(facts),
                 |survival| {
                     let found = survival.map(|survival| {
-                        let found = texts.iter().map(|text| survival.find(text, written_by).len());
+                        let found = texts
+                            .iter()
+                            .map(|text| survival.find(text, written_by).len());
                         found.sum::<usize>()
                     });
                     black_box(found)

@@ -335,6 +335,43 @@ fn the_newest_value_has_survived_where_no_older_one_stands_after_it() {
 }
 
 #[test]
+fn what_is_changed_names_what_is_said_now_and_the_stage_that_says_it() {
+    let mut cell = Cell::new();
+    cell.call(2);
+    let text = "You may touch the migrations folder on this branch. The signing key is k-111.";
+    let edit = cell.summary(0..5, text);
+    cell.patch(3, vec![edit]);
+    cell.call(3);
+    let results = cell.results(3);
+    for (found, said) in [
+        (
+            &results[1],
+            "You may touch the migrations folder on this branch.",
+        ),
+        (&results[3], "k-111"),
+    ] {
+        assert_eq!(
+            (found.fate, found.score, found.most),
+            (Fate::Changed, 0.0, None)
+        );
+        assert_eq!(found.changed_to.as_deref(), Some(said));
+        let lost = found.lost_at.as_ref().unwrap();
+        assert_eq!((lost.call, &*lost.stage), (3, "clear"));
+    }
+    // Nothing is known of the port's key: it may be there.
+    let mut cell = Cell::new();
+    cell.call(2);
+    let edit = cell.summary(0..5, "48213");
+    cell.patch(3, vec![edit]);
+    cell.call(3);
+    let port = &cell.results(3)[0];
+    assert_eq!(
+        (port.fate, port.score, port.most),
+        (Fate::Unsure, 0.0, Some(1.0))
+    );
+}
+
+#[test]
 fn the_lines_of_a_summary_tell_an_order_and_the_last_request() {
     use Fate::{Changed, Kept, Lost, Partial};
     let third = 1.0 / 3.0;
