@@ -91,10 +91,7 @@ impl PairedDifference {
     /// Compares two strategies on the same sessions, given cluster by cluster. `seed` orders the
     /// draws of the resampling tests. `None` where no session has a value on both sides.
     pub fn of(clusters: &[Vec<PairedSession>], seed: u64) -> Option<Self> {
-        let means: Vec<f64> = clusters
-            .iter()
-            .filter_map(|own| mean_difference(own))
-            .collect();
+        let means = means(clusters);
         let mut counts = Counts::default();
         let (mut unscored, mut unsure) = (0, 0);
         for session in clusters.iter().flatten() {
@@ -117,6 +114,17 @@ impl PairedDifference {
             by_session,
         })
     }
+}
+
+/// The mean difference alone, without tests.
+pub fn estimate(clusters: &[Vec<PairedSession>]) -> Option<Estimate> {
+    let items = clusters.iter().flatten().map(|it| it.counts.total()).sum();
+    Estimate::of_sessions(&means(clusters), items)
+}
+
+fn means(clusters: &[Vec<PairedSession>]) -> Vec<f64> {
+    let means = clusters.iter().filter_map(|own| mean_difference(own));
+    means.collect()
 }
 
 /// The mean over the sessions of a cluster of their differences.

@@ -6,7 +6,7 @@ use super::{AxisFinding, NOTHING, Pair, Rule, State, Target, cluster};
 use crate::compare::axis::{Axis, Kind};
 use crate::compare::{ProbeSample, SessionSample};
 use crate::stats::bounds::Bounds;
-use crate::stats::paired::{PairedDifference, PairedSession};
+use crate::stats::paired::{self, PairedDifference, PairedSession};
 use crate::stats::suite::{self, Repeats, SuiteDifference};
 use crate::stats::{Estimate, signflip};
 
@@ -80,7 +80,7 @@ impl<'a> Values<'a> {
         let differences = self.by_cluster(|(old, new)| new - old).into_iter();
         let differences = differences.map(|(name, value)| (name, self.axis.turned(value)));
         let suite = self.suite(rule);
-        let bounds = self.bounds_of_means(&paired, suite.as_ref(), rule);
+        let bounds = self.bounds_of_means(paired.by_session, suite.as_ref(), rule);
         let is_open = paired.unscored + paired.unsure > 0;
         let ends = is_open.then(|| Some((self.end(End::Worst, rule)?, self.end(End::Best, rule)?)));
         Some(AxisFinding {
@@ -94,13 +94,13 @@ impl<'a> Values<'a> {
 
     fn bounds_of_means(
         &self,
-        paired: &PairedDifference,
+        found: Estimate,
         suite: Option<&SuiteDifference>,
         rule: &Rule,
     ) -> Option<Bounds> {
         let estimate = Estimate {
-            point_estimate: self.axis.turned(paired.by_session.point_estimate),
-            ..paired.by_session
+            point_estimate: self.axis.turned(found.point_estimate),
+            ..found
         };
         self.bounds(&estimate, suite, 1.0, rule)
     }
@@ -120,8 +120,8 @@ impl<'a> Values<'a> {
             names: Vec::new(),
             ..*self
         };
-        let paired = PairedDifference::of(&filled.clusters, rule.seed)?;
-        filled.bounds_of_means(&paired, filled.suite(rule).as_ref(), rule)
+        let found = paired::estimate(&filled.clusters)?;
+        filled.bounds_of_means(found, filled.suite(rule).as_ref(), rule)
     }
 
     /// Totals over all sessions: the ratio of two sums over clusters, with its clustered error.
