@@ -121,6 +121,19 @@ impl Dialect {
         format!("{{\"model\":{model},\"{limit}\":{most}{temperature}")
     }
 
+    /// The request with an answer, thoughts included, of no more tokens than this.
+    pub fn body_within(&self, request: &Request, room: Tokens) -> String {
+        let max_output = request.max_output.min(room);
+        let dialect = Self {
+            thinking: self.thinking.min(room - max_output),
+            ..self.clone()
+        };
+        dialect.body(&Request {
+            max_output,
+            ..request.clone()
+        })
+    }
+
     /// The request as the API takes it. The same request gives the same bytes.
     pub fn body(&self, request: &Request) -> String {
         match self.provider {

@@ -21,6 +21,15 @@ pub struct Refusal {
     pub limit: Option<Tokens>,
 }
 
+impl Refusal {
+    /// The tokens that are left for an answer where the prompt fits, and only the output that was asked for beside it
+    /// does not.
+    pub fn room(&self) -> Option<Tokens> {
+        let (prompt, limit) = (self.prompt?, self.limit?);
+        (self.output.is_some() && prompt < limit).then(|| limit - prompt)
+    }
+}
+
 /// How servers put it, special before general. Blanks, letter case and backticks do not matter;
 /// `{total}` is prompt and output together, `{_}` any number.
 const PHRASES: &str = include_str!("overflow.txt");
@@ -147,6 +156,20 @@ mod tests {
             limit: some(limit),
         };
         assert_eq!(refusal(status, body), Some(expected), "{body}");
+    }
+
+    #[test]
+    fn a_prompt_that_fits_leaves_room() {
+        let room = |prompt: u64, output: u64| {
+            let message = format!(
+                "This model's maximum context length is 4096 tokens. However, you requested {output} output \
+                 tokens and your prompt contains at least {prompt} input tokens, for a total of at least {} tokens.",
+                prompt + output
+            );
+            refusal(400, &message).unwrap().room()
+        };
+        assert_eq!(room(3_073, 1_024), Some(Tokens(1_023)));
+        assert_eq!(room(4_097, 5), None);
     }
 
     #[test]

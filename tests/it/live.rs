@@ -106,6 +106,11 @@ fn passing_failures_are_sent_again_and_lasting_ones_are_not() {
         &Err(CallFailure::Overflow),
         1,
     );
+    // What we reserve for the answer is no failure of the prompt: the answer gets what is left.
+    let reserve = r#"{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 4160 output tokens and your prompt contains at least 90 input tokens, for a total of at least 4250 tokens."}}"#;
+    let reserve = Reply::status(400, reserve);
+    check(vec![reserve.clone(), good()], &Ok("48213"), 2);
+    check(vec![reserve], &Err(CallFailure::Overflow), 2);
 }
 
 #[test]

@@ -41,8 +41,9 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
     // Four bytes a token is near enough: the bucket is corrected by the bill.
     let expected = Tokens(body.len() as u64 / 4) + request.max_output;
     let place = ContentHash::of(&body);
-    let body = Bytes::from(body);
+    let mut body = Bytes::from(body);
     let longest = api::longest_bytes(dialect.longest(request));
+    let mut is_within = false;
     let waits = &wire.connection.waits;
     let answer = loop {
         let arrived = Instant::now();
@@ -66,7 +67,19 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
             Ok(Err(failed)) => failed,
             Err(_) => soon(CallFailure::Timeout),
         };
-        let pause = pass.failed(retry, time.attempts, place);
+        let mut pause = pass.failed(retry, time.attempts, place);
+        // A server may close a connection that it kept while the request is on its way: that is not worth a word.
+        if retry == Retry::Afresh && time.attempts == 1 {
+            continue;
+        }
+        // The prompt fits, and what we reserve for its answer does not: that is no failure of the prompt.
+        if let Retry::Within(room) = retry
+            && !is_within
+        {
+            is_within = true;
+            body = Bytes::from(dialect.body_within(request, room));
+            pause = Some(Duration::ZERO);
+        }
         wire.tell(&dialect.model, &failure, time.attempts, pause);
         let Some(pause) = pause else {
             break Err(failure);
@@ -100,10 +113,10 @@ async fn once(
             return soon(CallFailure::Timeout);
         }
         let failure = CallFailure::Network(format!("{}: {}", wire.address(), cause(&error)));
-        let retry = if error.is_connect() {
-            Retry::Unreachable
-        } else {
-            Retry::Soon
+        let retry = match () {
+            () if error.is_connect() => Retry::Unreachable,
+            () if is_closed(&error) => Retry::Afresh,
+            () => Retry::Soon,
         };
         AttemptFailure(failure, retry)
     })?;
@@ -163,6 +176,16 @@ async fn once(
     }
 }
 
+/// Whether the connection ended before an answer began.
+fn is_closed(error: &reqwest::Error) -> bool {
+    let first: Option<&dyn std::error::Error> = std::error::Error::source(error);
+    let mut causes = std::iter::successors(first, |cause| cause.source());
+    causes.any(|cause| {
+        let cause = cause.downcast_ref::<hyper::Error>();
+        cause.is_some_and(hyper::Error::is_incomplete_message)
+    })
+}
+
 /// The last cause of an error, in words: `Connection refused (os error 111)`.
 fn cause(error: &reqwest::Error) -> String {
     let first: Option<&dyn std::error::Error> = std::error::Error::source(error);
@@ -174,8 +197,9 @@ fn cause(error: &reqwest::Error) -> String {
 
 /// Classifies a status that is not a success.
 fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> AttemptFailure {
-    if overflow::refusal(status, said).is_some() {
-        return AttemptFailure(CallFailure::Overflow, Retry::Never);
+    if let Some(refusal) = overflow::refusal(status, said) {
+        let retry = refusal.room().map_or(Retry::Never, Retry::Within);
+        return AttemptFailure(CallFailure::Overflow, retry);
     }
     let reason = reason(wire, status, said);
     match status {

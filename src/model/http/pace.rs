@@ -52,8 +52,12 @@ impl Default for PaceSetting {
 pub enum Retry {
     /// It would fail again.
     Never,
+    /// It would fail again, unless it asks for no more output than this.
+    Within(Tokens),
     /// The failure passes.
     Soon,
+    /// The connection was closed before a byte came, as a server does with one that it kept too long.
+    Afresh,
     /// The server cannot be reached. If it has never answered, more retries are of little use.
     Unreachable,
     /// The provider wants to be asked less, perhaps not before this time has passed.
@@ -220,13 +224,16 @@ impl Pass {
         if let Some(bucket) = &mut state.bucket {
             bucket.tokens += self.expected.0 as f64;
         }
-        state.has_answered |= matches!(retry, Retry::Never | Retry::Limited(_));
+        state.has_answered |= matches!(
+            retry,
+            Retry::Never | Retry::Within(_) | Retry::Limited(_)
+        );
         let asked_for = match retry {
-            Retry::Never => return None,
+            Retry::Never | Retry::Within(_) => return None,
             Retry::Unreachable if !state.has_answered && attempts > UNREACHABLE_RETRIES => {
                 return None;
             }
-            Retry::Soon | Retry::Unreachable => None,
+            Retry::Soon | Retry::Afresh | Retry::Unreachable => None,
             Retry::Limited(asked_for) => {
                 if self.round == state.round {
                     state.limit = (state.limit * 2.0 / 3.0).max(1.0);
