@@ -494,14 +494,18 @@ impl<'a> Cell<'a> {
         record.reached_calls = record.prompt_tokens.len();
         record.window = window;
         record.fixed_tokens = prepared.bill.scale(0).prompt(prepared.fixed);
-        record.model_calls = self.meter.log;
-        record.lost_calls = self.meter.lost;
-        record.faults = self.meter.injector.injected;
         record.saved_texts = self.offloaded.len() as u64;
         for observer in self.observers {
             observer.finish(&mut record);
         }
         reader::attach(&mut record.probes, self.answers);
+        if let Some(judges) = &self.meter.models.judge {
+            let times = self.meter.models.times;
+            reader::judge_unsure(&mut record.probes, prepared, judges, times, &mut self.meter);
+        }
+        record.model_calls = self.meter.log;
+        record.lost_calls = self.meter.lost;
+        record.faults = self.meter.injector.injected;
         if record.arm == Arm::Reference {
             record.probe_texts = prepared.watched.texts(&prepared.session);
         }

@@ -410,19 +410,22 @@ fn is_part<'a>(
 /// The most bytes of a sentence that is quoted.
 const QUOTED: usize = 200;
 
-/// The sentence of a text that begins at this byte, cut where it is long.
+/// The sentence of a text around this byte, cut where it is long.
 pub fn sentence_at(text: &str, at: usize) -> &str {
-    let from = text.ceil_char_boundary(at.min(text.len()));
-    let rest = &text[from..text.floor_char_boundary(from.saturating_add(QUOTED).min(text.len()))];
-    let mut next = None;
-    words::each_word(rest, |_, word| {
-        if word.sentence > 0 {
-            next = next.or(Some(word.start));
+    let at = at.min(text.len());
+    let from = text.ceil_char_boundary(at.saturating_sub(QUOTED));
+    let around = &text[from..text.floor_char_boundary(at.saturating_add(QUOTED).min(text.len()))];
+    let (mut start, mut end, mut sentence) = (0, around.len(), 0);
+    words::each_word(around, |_, word| {
+        let is_next = word.sentence != sentence;
+        if is_next && from + word.start <= at {
+            start = word.start;
+        } else if is_next {
+            end = end.min(word.start);
         }
+        sentence = word.sentence;
     });
-    rest.get(..next.unwrap_or(rest.len()))
-        .unwrap_or(rest)
-        .trim()
+    around.get(start..end).unwrap_or(around).trim()
 }
 
 /// A sentence as it is searched for: without its full stop.

@@ -73,17 +73,26 @@ pub struct SurvivalRecord {
     /// Where the value was lost, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_at: Option<LostAt>,
-    /// What is said in place of a changed fact: the sentence of the prompt, or the older value.
+    /// What the prompt says of a fact that is changed or unsure: the sentence, or the older value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed_to: Option<String>,
+    pub said: Option<String>,
+    /// What judges said of it, where string matching could not tell: fate and score are theirs then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Box<AnswerRecord>>,
 }
 
 impl SurvivalRecord {
+    /// What is said in its place, where it is changed.
+    pub fn changed_to(&self) -> Option<&str> {
+        let said = self.said.as_deref();
+        said.filter(|_| self.fate == Fate::Changed)
+    }
+
     /// Where it was lost, and what is said in its place: `call 57 by summarize, changed to "…"`.
     pub fn where_lost(&self) -> Option<String> {
         let lost = self.lost_at.as_ref()?;
         let mut at = format!("call {} by {}", lost.call, lost.stage);
-        if let Some(said) = &self.changed_to {
+        if let Some(said) = self.changed_to() {
             let _ = write!(at, ", changed to \"{said}\"");
         }
         Some(at)
@@ -230,7 +239,12 @@ impl ProbeRecord {
     /// All that was ever answered to it: what is scored, what qualified it, what was read from
     /// summaries.
     pub fn every_answer(&self) -> impl Iterator<Item = &AnswerRecord> {
-        let beside = self.qualifying.iter().chain(&self.from_summary);
+        let judged = self.survival.judged.as_deref();
+        let beside = self
+            .qualifying
+            .iter()
+            .chain(&self.from_summary)
+            .chain(judged);
         self.answers().chain(beside)
     }
 

@@ -10,8 +10,8 @@ use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::ProbeExt as _;
 use crate::probe::judge::{self, Judge, Judging};
-use crate::probe::{OTHER_ORDER, Probe, Unscored, Verdict};
-use crate::record::{AnswerRecord, Arm, ProbeRecord, SentinelRecord};
+use crate::probe::{OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
+use crate::record::{AnswerRecord, Arm, Fate, KeptCall, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
 use crate::step::{Answer, Step, drive_all};
 use crate::units::Usage;
@@ -252,81 +252,163 @@ impl<'a> Questioner<'a, '_> {
         let Some(judges) = self.judges else {
             return;
         };
-        let before = self.view.before;
+        let (probes, before) = (self.prepared.watched.probes(), self.view.before);
+        let items = self.prepared.watched.items();
         let is_judged = |at: &usize| is_judged(&answers[*at].1, judges);
         let judged: Vec<usize> = (0..answers.len()).filter(is_judged).collect();
-        if judged.is_empty() {
-            return;
-        }
-        let judge = Judge {
-            probes: self.prepared.watched.probes(),
-        };
-        let unfit: Vec<bool> = judges
-            .models
-            .iter()
-            .map(|model| {
-                let results = judges.fitness.of(&**model, self.meter.counts);
-                results.is_ok_and(|results| results.is_unfit)
-            })
-            .collect();
-        let turns = self.times.judgements.max(1);
-        // The answer, the judge and the turn of each verdict.
-        let mut of: Vec<(usize, usize, u32)> = Vec::new();
-        let mut steps = Vec::new();
-        for &at in &judged {
-            let (question, answer) = &answers[at];
-            let text = answer.text.as_deref().unwrap_or_default();
-            let probe = self.probe(question.item);
-            for turn in 0..turns {
-                for (number, is_unfit) in unfit.iter().enumerate() {
-                    of.push((at, number, turn));
-                    // No verdict is paid for that would not count.
-                    steps.push(if *is_unfit {
-                        Step::Done(Verdict::unscored(Unscored::JudgeUnfit))
-                    } else {
-                        judge.grade(probe, before, text)
-                    });
-                }
+        let asked = judged.iter().map(|at| {
+            let (question, answer) = &answers[*at];
+            AskedVerdict {
+                probe: &probes[items[question.item].probe],
+                before,
+                text: answer.text.as_deref().unwrap_or_default(),
             }
-        }
-        let mut costs: Vec<(usize, RequestBill)> = Vec::new();
-        let graded = drive_all(steps, |requests| {
-            let numbers: Vec<usize> = requests.iter().map(|(step, _)| *step).collect();
-            let puts = requests.into_iter().map(|(step, request)| {
-                let (_, judge, turn) = of[step];
-                // No two verdicts share more than the instructions.
-                EvaluatorRequest {
-                    request,
-                    prompt: step,
-                    judge,
-                    turn,
-                }
-            });
-            let answered = self.meter.ask(&puts.collect::<Vec<_>>());
-            let settle = |(step, (answer, cost)): (usize, _)| {
-                costs.push((of[step].0, cost));
-                answer
-            };
-            numbers.into_iter().zip(answered).map(settle).collect()
         });
-        for (at, cost) in costs {
-            let answer = &mut answers[at].1;
-            answer.judge_usage += cost.total();
-            answer.calls.extend(cost.kept);
-        }
-        let panel = unfit.len().max(1);
-        for (at, verdicts) in judged
-            .into_iter()
-            .zip(graded.chunks(panel * turns as usize))
-        {
-            let answer = &mut answers[at].1;
-            let mut votes = verdicts.chunks(panel).filter_map(judge::vote);
-            answer.judged = votes.next();
-            answer.rejudged = votes.collect();
-            let first = verdicts.chunks(panel).next().filter(|_| panel > 1);
-            answer.panel = first.map_or_else(Vec::new, <[Verdict]>::to_vec);
+        let asked: Vec<AskedVerdict<'_>> = asked.collect();
+        let given = verdicts(judges, probes, self.times, self.meter, &asked);
+        for (at, given) in judged.into_iter().zip(given) {
+            given.enter(&mut answers[at].1);
         }
     }
+}
+
+/// Has the judges say of each fact that string matching cannot tell whether the prompt still says it. What they say is
+/// right is kept; else it is changed, or lost where a part is missing.
+pub(super) fn judge_unsure(
+    records: &mut [ProbeRecord],
+    prepared: &PreparedSession,
+    judges: &Judges,
+    times: Repetitions,
+    meter: &mut Meter<'_>,
+) {
+    let (probes, items) = (prepared.watched.probes(), prepared.watched.items());
+    let calls = prepared.session.calls();
+    let mut numbers = Vec::new();
+    let mut asked = Vec::new();
+    for (number, (record, item)) in records.iter().zip(items).enumerate() {
+        let said = record.survival.said.as_deref();
+        if let (Fate::Unsure, Some(text)) = (record.survival.fate, said) {
+            numbers.push(number);
+            asked.push(AskedVerdict {
+                probe: &probes[item.probe],
+                before: calls[item.call],
+                text,
+            });
+        }
+    }
+    let given = verdicts(judges, probes, times, meter, &asked);
+    let texts: Vec<String> = asked.iter().map(|one| one.text.to_owned()).collect();
+    for ((number, given), text) in numbers.into_iter().zip(given).zip(texts) {
+        let mut answer = ungraded(Ok(text));
+        answer.typed = Verdict::unscored(Unscored::NeedsJudge);
+        given.enter(&mut answer);
+        let found = &mut records[number].survival;
+        if let Some((score, outcome)) = answer.verdict().scored() {
+            found.fate = match outcome {
+                Outcome::Right => Fate::Kept,
+                Outcome::Partial | Outcome::Abstained => Fate::Lost,
+                _ => Fate::Changed,
+            };
+            (found.score, found.most) = (score, None);
+        }
+        found.judged = Some(Box::new(answer));
+    }
+}
+
+/// A text that judges are asked about.
+struct AskedVerdict<'a> {
+    probe: &'a Probe,
+    before: usize,
+    text: &'a str,
+}
+
+/// What judges said of a text, and what it cost.
+#[derive(Default)]
+struct GivenVerdicts {
+    judged: Option<Verdict>,
+    rejudged: Vec<Verdict>,
+    panel: Vec<Verdict>,
+    usage: Usage,
+    calls: Vec<KeptCall>,
+}
+
+impl GivenVerdicts {
+    fn enter(self, answer: &mut AnswerRecord) {
+        answer.judged = self.judged;
+        answer.rejudged = self.rejudged;
+        answer.panel = self.panel;
+        answer.judge_usage += self.usage;
+        answer.calls.extend(self.calls);
+    }
+}
+
+/// Asks the judges about all of these, at once.
+fn verdicts(
+    judges: &Judges,
+    probes: &[Probe],
+    times: Repetitions,
+    meter: &mut Meter<'_>,
+    asked: &[AskedVerdict<'_>],
+) -> Vec<GivenVerdicts> {
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let judge = Judge { probes };
+    let unfit = judges.models.iter().map(|model| {
+        let results = judges.fitness.of(&**model, meter.counts);
+        results.is_ok_and(|results| results.is_unfit)
+    });
+    let unfit: Vec<bool> = unfit.collect();
+    let turns = times.judgements.max(1);
+    // The text, the judge and the turn of each verdict.
+    let mut of: Vec<(usize, usize, u32)> = Vec::new();
+    let mut steps = Vec::new();
+    for (at, one) in asked.iter().enumerate() {
+        for turn in 0..turns {
+            for (number, is_unfit) in unfit.iter().enumerate() {
+                of.push((at, number, turn));
+                // No verdict is paid for that would not count.
+                steps.push(if *is_unfit {
+                    Step::Done(Verdict::unscored(Unscored::JudgeUnfit))
+                } else {
+                    judge.grade(one.probe, one.before, one.text)
+                });
+            }
+        }
+    }
+    let mut given: Vec<GivenVerdicts> = Vec::new();
+    given.resize_with(asked.len(), GivenVerdicts::default);
+    let graded = drive_all(steps, |requests| {
+        let numbers: Vec<usize> = requests.iter().map(|(step, _)| *step).collect();
+        let puts = requests.into_iter().map(|(step, request)| {
+            let (_, judge, turn) = of[step];
+            // No two verdicts share more than the instructions.
+            EvaluatorRequest {
+                request,
+                prompt: step,
+                judge,
+                turn,
+            }
+        });
+        let answered = meter.ask(&puts.collect::<Vec<_>>());
+        let settle = |(step, (answer, cost)): (usize, (Answer, RequestBill))| {
+            let of_text = &mut given[of[step].0];
+            of_text.usage += cost.total();
+            of_text.calls.extend(cost.kept);
+            answer
+        };
+        numbers.into_iter().zip(answered).map(settle).collect()
+    });
+    let panel = unfit.len().max(1);
+    let of_texts = graded.chunks(panel * turns as usize);
+    for (of_text, verdicts) in given.iter_mut().zip(of_texts) {
+        let mut votes = verdicts.chunks(panel).filter_map(judge::vote);
+        of_text.judged = votes.next();
+        of_text.rejudged = votes.collect();
+        let first = verdicts.chunks(panel).next().filter(|_| panel > 1);
+        of_text.panel = first.map_or_else(Vec::new, <[Verdict]>::to_vec);
+    }
+    given
 }
 
 /// Whether these judges grade an answer.

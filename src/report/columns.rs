@@ -168,7 +168,9 @@ pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
         Probe::text("lost_because", |((_, it), _)| {
             Some(lost(it)?.reason.clone())
         }),
-        Probe::text("changed_to", |((_, it), _)| it.survival.changed_to.clone()),
+        Probe::text("changed_to", |((_, it), _)| {
+            it.survival.changed_to().map(str::to_owned)
+        }),
         Probe::text("answer", |((_, it), _)| {
             Some(it.answer.as_ref()?.text.as_deref()?.to_owned())
         }),

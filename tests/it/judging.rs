@@ -10,7 +10,7 @@ use proctor::files::checked;
 use proctor::model::ModelKind;
 use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
-use proctor::record::{AnswerRecord, CalibrationStatus, JudgeCalibration};
+use proctor::record::{AnswerRecord, Arm, CalibrationStatus, Fate, JudgeCalibration};
 use proctor::report::{BannerLevel, Report};
 use serde_json::Value;
 
@@ -97,6 +97,55 @@ fn graded(folder: &Path) -> PathBuf {
         0,
     );
     folder.join("out")
+}
+
+/// A rule of which a summary says only that it came up is unsure, until a judge is asked about that sentence.
+#[test]
+fn a_judge_decides_what_string_matching_cannot_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let made = "generate policy-support --seed 3 --tokens 30000 -o made";
+    run(folder.path(), &made.split(' ').collect::<Vec<_>>(), 0);
+    let made = fs::read_dir(at("made")).unwrap();
+    let made: Vec<PathBuf> = made.map(|entry| entry.unwrap().path()).collect();
+    let truth = made
+        .iter()
+        .find(|path| path.to_string_lossy().ends_with(".truth.json"));
+    let truth: Value = serde_json::from_slice(&fs::read(truth.unwrap()).unwrap()).unwrap();
+    let mut facts = truth["facts"].as_array().unwrap().iter();
+    let rule = facts
+        .find(|fact| fact["fact"]["kind"] == "constraint")
+        .unwrap();
+    let topic = rule["fact"]["topic"].as_str().unwrap();
+    let summary = format!("Of {topic} there was talk.");
+    let script = format!(
+        "format = \"proctor-script\"\nversion = 1\n[[answer]]\ntext = {}\n",
+        toml::Value::String(summary.clone())
+    );
+    fs::write(at("writer.toml"), script).unwrap();
+    let judge = careful(folder.path(), "decides", "there was talk");
+    for (name, judge, expected) in [
+        ("without", String::new(), Fate::Unsure),
+        ("with", format!("judge = {judge}\n"), Fate::Changed),
+    ] {
+        let scenario = format!(
+            "name = \"{name}\"\ncontrols = false\n[window]\nmode = \"fit\"\nfraction = 0.6\nfloor = 0\n[models]\n\
+             summariser = {{ kind = \"scripted\", model = \"writer\", script = \"writer.toml\" }}\n{judge}\
+             [[sessions]]\npath = \"made\"\n[[strategies]]\npreset = \"compact-directly\"\n"
+        );
+        fs::write(at(&format!("{name}.toml")), scenario).unwrap();
+        run(
+            folder.path(),
+            &["run", &format!("{name}.toml"), "--out", name],
+            0,
+        );
+        let run = Run::read(&at(name)).unwrap();
+        let cells = run.cells.iter().filter(|cell| cell.arm == Arm::Strategy);
+        let items = cells.flat_map(|cell| &cell.probes);
+        let own = items.filter(|item| item.survival.said.as_ref() == Some(&summary));
+        let fates: BTreeSet<Fate> = own.map(|item| item.survival.fate).collect();
+        assert_eq!(fates, BTreeSet::from([expected]), "{name}");
+    }
 }
 
 #[test]

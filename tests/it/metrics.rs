@@ -124,7 +124,8 @@ fn survival(score: f64) -> SurvivalRecord {
         compacted_score: None,
         lost_at: None,
         most: None,
-        changed_to: None,
+        said: None,
+        judged: None,
     }
 }
 

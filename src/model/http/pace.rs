@@ -224,10 +224,7 @@ impl Pass {
         if let Some(bucket) = &mut state.bucket {
             bucket.tokens += self.expected.0 as f64;
         }
-        state.has_answered |= matches!(
-            retry,
-            Retry::Never | Retry::Within(_) | Retry::Limited(_)
-        );
+        state.has_answered |= matches!(retry, Retry::Never | Retry::Within(_) | Retry::Limited(_));
         let asked_for = match retry {
             Retry::Never | Retry::Within(_) => return None,
             Retry::Unreachable if !state.has_answered && attempts > UNREACHABLE_RETRIES => {

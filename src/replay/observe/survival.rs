@@ -155,18 +155,18 @@ impl PromptOccurrences<'_> {
         found
     }
 
-    /// The sentence that changes something.
-    fn sentence(&self, changed: Change) -> Option<String> {
-        let entry = self.context.entries().get(changed.entry?)?;
-        let (block, byte) = changed.at;
+    /// The sentence that speaks of something.
+    fn sentence(&self, mention: Mention) -> Option<String> {
+        let entry = self.context.entries().get(mention.entry?)?;
+        let (block, byte) = mention.at;
         let text = entry.message.model_text().get(block)?;
         Some(sentence_at(text, byte).to_owned())
     }
 }
 
-/// Where something else is said in the place of a fact.
+/// Where something is said that is not the fact, or may not be.
 #[derive(Debug, Clone, Copy)]
-struct Change {
+struct Mention {
     place: usize,
     entry: Option<usize>,
     /// Block and byte.
@@ -182,8 +182,10 @@ struct Occurrences {
     /// The last position.
     strong: [Option<Position>; 6],
     /// Where something else is said last, behind all that is strong.
-    changed: Option<Change>,
+    changed: Option<Mention>,
     unsure: [bool; 6],
+    /// Where it is unsure last.
+    unsure_at: Option<Mention>,
 }
 
 impl Occurrences {
@@ -203,9 +205,16 @@ impl Occurrences {
             MatchStrength::Changed => {
                 self.strong = [None; 6];
                 let (entry, _) = position;
-                self.changed = Some(Change { place, entry, at });
+                self.changed = Some(Mention { place, entry, at });
             }
-            MatchStrength::Unsure => self.unsure[place] = true,
+            MatchStrength::Unsure => {
+                self.unsure[place] = true;
+                self.unsure_at = Some(Mention {
+                    place,
+                    entry: position.0,
+                    at,
+                });
+            }
         }
     }
 
@@ -335,6 +344,12 @@ impl SurvivalObserver {
         let unsure = |place: &usize| found.iter().any(|slot| slot.unsure[*place]);
         let unsure = ALL.into_iter().find(unsure);
         let weak = changed.map(|change| change.place).or(unsure);
+        let mentions = found.iter().filter_map(|slot| slot.unsure_at);
+        let mention = mentions.max_by_key(|mention| (mention.entry, mention.at));
+        let unsure_said = |fate: Fate| {
+            let mention = mention.filter(|_| fate == Fate::Unsure)?;
+            prompt.sentence(mention)
+        };
         if let Some(last) = self.last(item.probe, before, prompt, &ALL) {
             let compacted = is_compacted.then(|| self.last(item.probe, before, prompt, &COMPACTED));
             let fate = match (last.fate, weak) {
@@ -348,10 +363,14 @@ impl SurvivalObserver {
                 place: last.place.or(weak).map(|place| PlaceInPrompt::ALL[place]),
                 compacted_score: compacted.map(|it| it.map_or(0.0, |it| it.score)),
                 lost_at,
-                changed_to: last.older.and_then(|older| {
-                    let said = probe.fact.current(before);
-                    said.get(older).map(|value| (*value).to_owned())
-                }),
+                said: match last.older {
+                    Some(older) => {
+                        let versions = probe.fact.current(before);
+                        versions.get(older).map(|value| (*value).to_owned())
+                    }
+                    None => unsure_said(fate),
+                },
+                judged: None,
             };
         }
         // A decoy is there as soon as its value is: its key may well be another's.
@@ -404,9 +423,11 @@ impl SurvivalObserver {
                 _ => share(&found, &COMPACTED, any),
             }),
             lost_at,
-            changed_to: changed
-                .filter(|_| fate == Fate::Changed)
-                .and_then(|change| prompt.sentence(change)),
+            said: match fate {
+                Fate::Changed => changed.and_then(|change| prompt.sentence(change)),
+                fate => unsure_said(fate),
+            },
+            judged: None,
         }
     }
 

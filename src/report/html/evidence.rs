@@ -208,7 +208,7 @@ fn left(probe: &ProbeRecord) -> String {
     if let Some(place) = probe.survival.place {
         let _ = write!(left, " in what is {}", format!("{place:?}").to_lowercase());
     }
-    if let Some(said) = &probe.survival.changed_to {
+    if let Some(said) = probe.survival.changed_to() {
         let _ = write!(left, " to \"{}\"", display::short_fact(said));
     }
     let lost = probe.survival.lost_at.as_ref();

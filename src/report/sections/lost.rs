@@ -87,7 +87,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
                     strategy: &cell.strategy,
                     percent: probe.percent,
                     at,
-                    changed_to: probe.survival.changed_to.as_deref(),
+                    changed_to: probe.survival.changed_to(),
                 });
                 let known = asked.entry(&probe.probe).or_default();
                 let losses = known.take().into_iter().chain(found);

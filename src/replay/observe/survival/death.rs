@@ -37,6 +37,7 @@ pub(super) fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
         compacted_score: kind.is_searched().then_some(0.0),
         lost_at,
         most: None,
-        changed_to: None,
+        said: None,
+        judged: None,
     }
 }

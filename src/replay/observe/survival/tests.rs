@@ -354,7 +354,7 @@ fn what_is_changed_names_what_is_said_now_and_the_stage_that_says_it() {
             (found.fate, found.score, found.most),
             (Fate::Changed, 0.0, None)
         );
-        assert_eq!(found.changed_to.as_deref(), Some(said));
+        assert_eq!(found.changed_to(), Some(said));
         let lost = found.lost_at.as_ref().unwrap();
         assert_eq!((lost.call, &*lost.stage), (3, "clear"));
     }
