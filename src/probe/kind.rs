@@ -411,7 +411,7 @@ pub trait ProbeExt {
 
     /// Whether the full history before the message of this index holds the answer.
     ///
-    /// An order needs [`LEAST_EVENTS`] events, and no event that the question names may be still to
+    /// A fact that was used is asked before its first use. An order needs [`LEAST_EVENTS`] events, and no event that the question names may be still to
     /// come; a revised value needs a newest version that does more than end the one before it.
     fn is_answerable(&self, message: usize) -> bool;
 }
@@ -435,8 +435,8 @@ impl ProbeExt for Probe {
     }
 
     fn is_answerable(&self, message: usize) -> bool {
-        let spec = self.fact.spec();
-        spec.is_answerable(&self.question, &self.evidence, message)
+        self.until.is_none_or(|until| until >= message)
+            && (self.fact.spec()).is_answerable(&self.question, &self.evidence, message)
     }
 }
 
@@ -485,6 +485,7 @@ mod tests {
             fact: Fact::Unanswerable,
             question: "Which?".to_owned(),
             evidence: vec![1, 3],
+            until: None,
             importance: Importance::Normal,
         };
         let rules = Rules::new(&[]);

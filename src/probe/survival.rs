@@ -37,6 +37,7 @@ mod order;
 mod rules;
 mod words;
 
+pub(crate) use rules::{Marks, marks};
 pub use words::content_word_recall;
 
 /// The greatest distance, in words, at which words of a key bind its value.

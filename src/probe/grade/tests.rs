@@ -13,6 +13,7 @@ fn probe(id: &str, fact: Fact) -> Probe {
         fact,
         question: String::new(),
         evidence: Vec::new(),
+        until: None,
         importance: Importance::Normal,
     }
 }
