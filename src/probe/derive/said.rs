@@ -232,23 +232,33 @@ fn rules_of_files<'s>(session: &'s Session, touched: FilesTouched<'_>) -> Vec<Ru
 
 /// The user's requests, one a message.
 ///
-/// Every message ends the request before it. One that is too short to be recognised or too long to be quoted, or that an
-/// earlier one holds as well, does nothing more.
+/// Every message ends the request before it. One that is too short to be recognised or too long to be quoted, that was
+/// said before, or on which the agent called no tool, as on thanks, does nothing more.
 pub(super) fn requests(session: &Session) -> Vec<PlantedFact> {
+    let messages = session.messages().iter().enumerate();
+    let acting = messages.filter(|(_, message)| message.tool_uses().next().is_some());
+    let acting: BTreeSet<usize> = acting.map(|(at, _)| at).collect();
     let mut typed = typed(session);
-    let mut known: BTreeSet<&str> = BTreeSet::new();
     let mut requests: Vec<Revision> = Vec::new();
-    for texts in typed.chunk_by_mut(|one, other| one.0 == other.0) {
+    let mut end = session.messages().len();
+    for texts in typed.chunk_by_mut(|one, other| one.0 == other.0).rev() {
         let length: usize = texts.iter().map(|(_, text)| text.chars().count()).sum();
         // Of several texts, the first that says enough.
         texts.sort_by_key(|(_, text)| word_count(text) < REQUEST_WORDS);
         let (message, text) = (texts[0].0, texts[0].1.trim());
-        let is_asked = length <= REQUEST_CHARS && word_count(text) >= REQUEST_WORDS;
+        let acts = acting.is_empty() || acting.range(message..end).next().is_some();
+        let is_said = length <= REQUEST_CHARS && word_count(text) >= REQUEST_WORDS;
         requests.push(Revision {
             value: text.chars().take(REQUEST_CHARS).collect(),
             message,
-            unasked: !is_asked || !known.insert(text),
+            unasked: !is_said || !acts,
         });
+        end = message;
+    }
+    requests.reverse();
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    for request in &mut requests {
+        request.unasked |= !known.insert(request.value.clone());
     }
     if requests.iter().all(|request| request.unasked) {
         return Vec::new();

@@ -175,7 +175,6 @@ fn a_rule_of_a_file_is_one_once_the_user_repeats_it() {
         parts,
         &[
             "[1]..2 How does the user's rule go on that begins “Never commit to”? Quote it. Never commit to release/1.2.",
-            &format!("[2].. {LAST} Stop! Never commit to release/1.2, please."),
         ],
     );
 }
@@ -317,9 +316,8 @@ fn a_plan_is_what_its_last_version_holds_and_is_not_done() {
 
 #[test]
 fn the_last_request_is_the_last_one_that_can_be_quoted() {
-    let last = |texts: &[&str]| {
-        let messages = texts.iter().flat_map(|text| [typed(text), agent("Done.")]);
-        let session = session(vec![messages.collect()]);
+    let asked = |parts: Vec<Vec<Message>>| {
+        let session = session(parts);
         let facts = derive(&session, &touched).facts;
         let fact = facts
             .iter()
@@ -329,6 +327,10 @@ fn the_last_request_is_the_last_one_that_can_be_quoted() {
             .iter()
             .any(|item| item.percent == 100);
         is_asked.then(|| fact.fact.in_words(usize::MAX))
+    };
+    let last = |texts: &[&str]| {
+        let messages = texts.iter().flat_map(|text| [typed(text), agent("Done.")]);
+        asked(vec![messages.collect()])
     };
     let (mend, nod, long) = (
         "Please mend the flaky parser.",
@@ -340,6 +342,15 @@ fn the_last_request_is_the_last_one_that_can_be_quoted() {
     assert_eq!(last(&[mend, &long]), None);
     let wrapped = format!("<system-reminder>x</system-reminder>{mend}");
     assert_eq!(last(&[&wrapped]).as_deref(), Some(mend));
+    // Nothing is done on thanks.
+    let thanks = |text: &str| {
+        vec![
+            vec![typed(mend)],
+            read("a.rs"),
+            vec![typed(text), agent("Gladly.")],
+        ]
+    };
+    assert_eq!(asked(thanks("Thank you, that is all.")), None);
     // The agent called a tool in words: what follows is its result.
     let messages = vec![
         typed(mend),
