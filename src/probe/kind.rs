@@ -70,7 +70,6 @@ pub(crate) struct Spec<'a> {
     pub(super) optional: &'a [TouchedFile],
     pub(crate) answers: Answers,
     pub(crate) reference: Reference<'a>,
-    pub(crate) wording: Wording,
     /// None stands for the fact's own question alone.
     asked: Vec<Question>,
     /// The values by which an answer is recognised as this item's; `None` stands for all parts.
@@ -108,17 +107,6 @@ pub(crate) enum Reference<'a> {
     Newest(&'a str),
     Text(&'a str),
     Written(String),
-}
-
-/// Who wrote the parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wording {
-    /// Values, which a reader repeats.
-    Values,
-    /// Values in a line that a reader may copy whole.
-    Copied,
-    /// Sentences, which a reader may quote.
-    Sentences,
 }
 
 /// A question, put to the reader in a prompt of its own.
@@ -219,7 +207,6 @@ impl<'a> Spec<'a> {
             optional: &[],
             answers: Answers::Current,
             reference: Reference::Current,
-            wording: Wording::Values,
             asked: Vec::new(),
             values: None,
             others: Vec::new(),
@@ -238,15 +225,6 @@ impl<'a> Spec<'a> {
     pub(super) fn optional(&self, before: usize) -> Vec<&'a str> {
         let listed = self.optional.iter().filter(|file| file.is_listed(before));
         listed.map(|file| file.path.as_str()).collect()
-    }
-
-    /// The sentences that answer, as they were said: a reader that quotes them says nothing of its own.
-    pub(super) fn sentences(&self, before: usize) -> Vec<&'a str> {
-        match (&self.reference, self.wording) {
-            (_, Wording::Values | Wording::Copied) => Vec::new(),
-            (Reference::Text(text), _) => vec![text],
-            _ => self.current(before),
-        }
     }
 
     /// The values by which an answer is recognised as this item's. They leave out what other probes
