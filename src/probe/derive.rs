@@ -35,7 +35,7 @@ pub type FilesTouched<'a> = &'a dyn Fn(&ToolUse) -> Vec<(ArtifactVerb, String)>;
 pub fn derive(session: &Session, touched: FilesTouched<'_>) -> GroundTruth {
     let mut of_kind: BTreeMap<&str, Vec<PlantedFact>> = BTreeMap::new();
     let proposed = [
-        said::rules(session, touched),
+        said::rules(session),
         said::requests(session),
         work::facts(session, touched),
     ];

@@ -1,7 +1,6 @@
 //! When each part of a recorded session left the context of the product that recorded it.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::session::{CompactedTo, Recorded, Session};
 
@@ -22,42 +21,40 @@ impl Departures {
             messages: vec![None; session.messages().len()],
             blocks: BTreeMap::new(),
         };
-        let (mut present, mut next) = (Vec::new(), 0);
+        let (mut present, mut next): (Vec<usize>, usize) = (Vec::new(), 0);
         for compaction in session.compactions() {
             let at = compaction.at;
             present.extend(next..at);
             next = at;
             let kept = match &compaction.after {
                 CompactedTo::Replaced(pieces) => departures.kept(pieces, at),
-                CompactedTo::Encrypted => Vec::new(),
+                CompactedTo::Encrypted => BTreeSet::new(),
                 CompactedTo::Missing => continue,
             };
-            present.retain(|message| {
-                let behind = kept.partition_point(|range| range.start <= *message);
-                let is_kept = behind > 0 && kept[behind - 1].contains(message);
-                if !is_kept {
-                    departures.messages[*message] = Some(at);
-                }
-                is_kept
-            });
+            let (stay, leave): (Vec<usize>, Vec<usize>) = present
+                .into_iter()
+                .partition(|message| kept.contains(message));
+            present = stay;
+            for message in leave {
+                departures.messages[message] = Some(at);
+            }
         }
         departures
     }
 
-    /// The messages that are among the pieces, as ranges in order; notes the blocks that were replaced.
-    fn kept(&mut self, pieces: &[Recorded], at: usize) -> Vec<Range<usize>> {
-        let mut kept = Vec::new();
+    /// The messages that are among the pieces; notes the blocks that were replaced.
+    fn kept(&mut self, pieces: &[Recorded], at: usize) -> BTreeSet<usize> {
+        let mut kept = BTreeSet::new();
         for piece in pieces {
             match piece {
-                Recorded::Kept(range) => kept.push(range.clone()),
+                Recorded::Kept(range) => kept.extend(range.start..range.end.min(at)),
                 Recorded::Edited { message, block, .. } => {
                     self.blocks.entry((*message, *block)).or_insert(at);
-                    kept.push(*message..message + 1);
+                    kept.insert(*message);
                 }
                 Recorded::Written(_) => {}
             }
         }
-        kept.sort_by_key(|range| (range.start, range.end));
         kept
     }
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::own::typed;
-use super::{FilesTouched, proposal};
+use super::proposal;
 use crate::probe::survival::{Marks, content_word_recall, marks};
 use crate::script::{ends_sentence, word_count};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision, RuleForm};
-use crate::session::{Role, Session};
+use crate::session::{ContentBlock, Role, Session};
 
 /// The files in which users keep their rules.
 const RULE_FILES: [&str; 2] = ["CLAUDE.md", "AGENTS.md"];
@@ -81,8 +81,8 @@ impl Rule<'_> {
 }
 
 /// Rules that a later typed message repeats, or corrects in one anchor: each is asked until then.
-pub(super) fn rules(session: &Session, touched: FilesTouched<'_>) -> Vec<PlantedFact> {
-    let mut rules = rules_of_files(session, touched);
+pub(super) fn rules(session: &Session) -> Vec<PlantedFact> {
+    let mut rules = rules_of_files(session);
     rules.extend(typed_rules(session));
     rules.sort_by_key(|rule| rule.message);
     let mut typed: BTreeMap<Marks, Vec<(&str, &Rule<'_>)>> = BTreeMap::new();
@@ -91,57 +91,38 @@ pub(super) fn rules(session: &Session, touched: FilesTouched<'_>) -> Vec<Planted
             typed.entry(key).or_default().push((anchor, rule));
         }
     }
-    // By anchor, where each rule that holds it was said first.
-    let mut holders: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut known = BTreeSet::new();
-    let first: Vec<&Rule<'_>> = rules
-        .iter()
-        .filter(|rule| known.insert(rule.key()))
-        .collect();
-    for rule in &first {
-        for anchor in &rule.marks.anchors {
-            holders.entry(anchor).or_default().push(rule.message);
-        }
-    }
-    let asked = |rule: &&Rule<'_>| {
-        let used = rule.use_in(&typed)?;
-        asked(rule, used, |anchor| {
-            let holders = holders.get(anchor).into_iter().flatten();
-            holders.filter(|message| **message < used).take(2).count() == 1
-        })
-    };
-    first.iter().filter_map(asked).collect()
+    let first = rules.iter().filter(|rule| known.insert(rule.key()));
+    first
+        .filter_map(|rule| asked(rule, rule.use_in(&typed)?))
+        .collect()
 }
 
 fn has_digit(text: &str) -> bool {
     text.contains(|c: char| c.is_ascii_digit())
 }
 
-/// The question about a rule: it names a path or a name of it that no other rule has, or the words before its first anchor.
-fn asked(rule: &Rule<'_>, used: usize, is_only: impl Fn(&str) -> bool) -> Option<PlantedFact> {
+/// The question about a rule: it names a path or a name in it, or the words before its first anchor.
+fn asked(rule: &Rule<'_>, used: usize) -> Option<PlantedFact> {
     let words: Vec<&str> = rule.sentence.split_whitespace().collect();
-    let bare = |word: &str| {
-        word.trim_matches(|c: char| !c.is_alphanumeric())
-            .to_lowercase()
-    };
-    let named = words.iter().find(|word| {
-        let word = bare(word);
-        rule.marks.anchors.contains(&word) && !has_digit(&word) && is_only(&word)
-    });
+    let bare = |word: &&str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    let is_anchor = |word: &String| rule.marks.anchors.contains(&word.to_lowercase());
+    let named = words
+        .iter()
+        .map(bare)
+        .find(|word| is_anchor(word) && !has_digit(word));
     let (topic, question) = if let Some(named) = named {
-        let named = named.trim_matches(|c: char| !c.is_alphanumeric());
         let question = format!("Which rule did the user set about `{named}`? Quote it.");
-        (named.to_owned(), question)
+        (named, question)
     } else {
-        let is_free = |word: &&&str| !has_digit(word) && !rule.marks.anchors.contains(&bare(word));
-        let begin: Vec<&str> = words.iter().take_while(is_free).take(4).copied().collect();
-        if begin.len() < 2 || begin.len() == words.len() {
-            return None;
-        }
-        let begin = begin.join(" ");
+        let begin = words.iter().take_while(|word| !has_digit(word)).take(4);
+        let begin = begin.copied().collect::<Vec<&str>>().join(" ");
         let question = format!("How does the user's rule go on that begins “{begin}”? Quote it.");
         (begin, question)
     };
+    if word_count(&topic) == words.len() || topic.is_empty() {
+        return None;
+    }
     let fact = Fact::Constraint {
         topic,
         statement: rule.sentence.to_owned(),
@@ -204,26 +185,26 @@ fn typed_rules(session: &Session) -> Vec<Rule<'_>> {
 }
 
 /// The rules in files of rules that the session shows: as the product puts them before the agent, or as a tool reads them.
-fn rules_of_files<'s>(session: &'s Session, touched: FilesTouched<'_>) -> Vec<Rule<'s>> {
+fn rules_of_files(session: &Session) -> Vec<Rule<'_>> {
     let is_named = |text: &str| RULE_FILES.iter().any(|name| text.contains(name));
     let mut reading = BTreeSet::new();
     let mut rules = Vec::new();
     for (message, said) in session.messages().iter().enumerate() {
-        for (_, tool) in said.tool_uses() {
-            if touched(tool).iter().any(|(_, path)| is_named(path)) {
-                reading.insert(&*tool.id);
-            }
-        }
-        let injected = said.texts().filter(|(block, text)| {
-            let is_own = said.details.injected.contains(block) || text.contains("</");
-            said.role() == Role::User && is_own && is_named(text)
-        });
-        for (_, text) in injected {
-            rules.extend(rules_in(text, message, false));
-        }
-        for (block, result) in said.tool_results() {
-            if reading.contains(&*result.tool_use_id) {
-                rules.extend(rules_in(&said.model_text()[block], message, false));
+        let tools = said.tool_uses().map(|(_, tool)| tool);
+        let named = tools.filter(|tool| is_named(tool.input.as_str()));
+        reading.extend(named.map(|tool| &*tool.id));
+        for (block, content) in said.content().iter().enumerate() {
+            let text = &*said.model_text()[block];
+            let is_shown = match content {
+                ContentBlock::ToolResult(result) => reading.contains(&*result.tool_use_id),
+                ContentBlock::Text(_) => {
+                    let is_added = said.details.injected.contains(&block) || text.contains("</");
+                    said.role() == Role::User && is_added && is_named(text)
+                }
+                _ => false,
+            };
+            if is_shown {
+                rules.extend(rules_in(text, message, false));
             }
         }
     }

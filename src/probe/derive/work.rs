@@ -55,16 +55,9 @@ struct Call<'s> {
 
 impl Call<'_> {
     /// The command line, if there is one.
-    fn command(&self) -> Option<String> {
-        match ["command", "cmd", "script"]
-            .iter()
-            .find_map(|key| self.input.get(key))?
-        {
-            Value::String(command) => Some(command.clone()),
-            // A shell and its options stand before the command.
-            Value::Array(words) => words.last()?.as_str().map(str::to_owned),
-            _ => None,
-        }
+    fn command(&self) -> Option<&str> {
+        let mut names = ["command", "cmd", "script"].iter();
+        names.find_map(|key| self.input.get(key)?.as_str())
     }
 
     /// The values of the arguments that name something by its id.
@@ -79,8 +72,8 @@ impl Call<'_> {
     }
 
     fn starts_in_background(&self) -> bool {
-        let is_set = |flag: &&str| self.input.get(flag) == Some(&Value::Bool(true));
-        BACKGROUND.iter().any(|flag| is_set(&flag))
+        let mut flags = BACKGROUND.iter().map(|flag| self.input.get(flag));
+        flags.any(|flag| flag == Some(&Value::Bool(true)))
     }
 
     /// Whether this call, which names a handle, leaves it ended.
@@ -159,7 +152,7 @@ fn files_again(
         if call.tool.class == ToolClass::Shell
             && let Some(command) = call.command()
         {
-            log.record_command(&command, call.asked);
+            log.record_command(command, call.asked);
         }
     }
     let asked = [
@@ -277,8 +270,10 @@ fn handles(calls: &[Call<'_>]) -> Option<PlantedFact> {
             let later = uses[token]
                 .iter()
                 .filter(|later| later.asked >= call.answered.0);
-            let own: BTreeSet<String> = call.ids().collect();
-            if own.contains(token) || later.clone().next().is_none() || !known.insert(token) {
+            if call.ids().any(|own| own == token)
+                || later.clone().next().is_none()
+                || !known.insert(token)
+            {
                 continue;
             }
             let mut later = later.filter(|later| later.ends(token, is_flagged));
