@@ -357,20 +357,23 @@ fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
     let probes = file.truth.facts.clone();
     let never_said = probes.iter().map(|probe| probe.kind().is_never_said());
     let never_said: Vec<bool> = never_said.collect();
-    let probes = probes.iter().zip(&file.truth.facts).map(|(probe, fact)| {
+    let known: Vec<Vec<(String, bool)>> = probes.iter().map(check::known).collect();
+    let probes = probes.iter().zip(&known).map(|(probe, known)| {
+        let values = known.iter().map(|(value, _)| value);
         json!({
             "id": probe.id,
             "kind": probe.kind().name(),
             "asked": probe.questions(),
-            "known": check::known(fact),
-            "evidence": fact.evidence,
+            "known": values.collect::<Vec<_>>(),
+            "evidence": probe.evidence,
+            "until": probe.until,
         })
     });
     let facts = json!({
         "session": file.truth.session,
         "probes": probes.collect::<Vec<_>>(),
     });
-    let more = json!({ "never_said": never_said });
+    let more = json!({ "never_said": never_said, "known": known });
     let template = include_str!("text/probes.txt");
     show_with(args.json, "proctor-probes", facts, more, template)
 }
