@@ -38,7 +38,7 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Derive facts from a recording to ask about, and write them to a file to edit
+    /// Derive facts that a recording needed again, and write them to a file to edit
     Derive(DeriveArgs),
     /// Check a file of facts against its recording, and list each mistake with its line
     Check(CheckArgs),
@@ -111,6 +111,19 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
         }
         vec![args.session.clone()]
     };
+    let is_file = |path: &&PathBuf| path.extension().is_some_and(|end| end == "json");
+    if let Some(file) = args.output.as_ref().filter(is_file) {
+        let problem = format!(
+            "`{}` holds several sessions, and `{}` is one file",
+            args.session.display(),
+            file.display()
+        );
+        return stop_with(
+            Exit::Usage,
+            problem,
+            "name a folder: each session gets a file in it",
+        );
+    }
     let (mut known, mut written) = (BTreeSet::new(), 0);
     for file in &files {
         let beside = || file.parent().map(Path::to_owned).unwrap_or_default();
@@ -153,11 +166,10 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
 fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> anyhow::Result<()> {
     let mut derived = derive::derive(session, &touched_by);
     if let Some(model) = &args.model {
-        let facts = &mut derived.truth.facts;
-        facts.extend(decided(session, model, args)?);
-        facts.sort_by(|a, b| a.id.cmp(&b.id));
+        derived.facts.extend(decided(session, model, args)?);
+        derived.facts.sort_by(|a, b| a.id.cmp(&b.id));
     }
-    let (truth, dropped) = sound(session, derived.truth)?;
+    let (truth, dropped) = sound(session, derived)?;
     let json = serde_json::to_string_pretty(&truth)? + "\n";
     match output {
         Some(path) => {
@@ -173,20 +185,13 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> an
         0 => String::new(),
         dropped => format!("; {dropped} more are not answered by the full history"),
     };
+    let (lacking, planted) = derive::without_anchor(&probes);
     say(&format!(
-        "{} of {} ({}){dropped}",
+        "{} of {} ({}), {lacking} of {planted} without an anchor{dropped}",
         many(truth.facts.len(), "fact", "facts"),
         many(kinds.len(), "kind", "kinds"),
         kinds.join(", ")
     ));
-    let passed_over = derived.passed_over.iter();
-    let reasons: Vec<String> = passed_over
-        .map(|(why, count)| format!("{count} {}", why.in_words()))
-        .collect();
-    if !reasons.is_empty() {
-        let reasons = reasons.join(", ");
-        say(&format!("plain statements passed over: {reasons}"));
-    }
     Ok(())
 }
 
@@ -352,20 +357,23 @@ fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
     let probes = file.truth.facts.clone();
     let never_said = probes.iter().map(|probe| probe.kind().is_never_said());
     let never_said: Vec<bool> = never_said.collect();
-    let probes = probes.iter().zip(&file.truth.facts).map(|(probe, fact)| {
+    let known: Vec<Vec<(String, bool)>> = probes.iter().map(check::known).collect();
+    let probes = probes.iter().zip(&known).map(|(probe, known)| {
+        let values = known.iter().map(|(value, _)| value);
         json!({
             "id": probe.id,
             "kind": probe.kind().name(),
             "asked": probe.questions(),
-            "known": check::known(fact),
-            "evidence": fact.evidence,
+            "known": values.collect::<Vec<_>>(),
+            "evidence": probe.evidence,
+            "until": probe.until,
         })
     });
     let facts = json!({
         "session": file.truth.session,
         "probes": probes.collect::<Vec<_>>(),
     });
-    let more = json!({ "never_said": never_said });
+    let more = json!({ "never_said": never_said, "known": known });
     let template = include_str!("text/probes.txt");
     show_with(args.json, "proctor-probes", facts, more, template)
 }

@@ -123,7 +123,9 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
     let messages = session.messages().len();
     let said = said(&spec);
     let evidence = fact.evidence.iter().copied();
-    let mut named = evidence.chain(said.iter().filter_map(|(_, at)| *at));
+    let mut named = evidence
+        .chain(fact.until)
+        .chain(said.iter().filter_map(|(_, at)| *at));
     if let Some(outside) = named.find(|at| *at >= messages) {
         problems.push(format!(
             "message {outside} is named, and the session has {messages} (counted from 0)"
@@ -185,20 +187,35 @@ fn said<'a>(spec: &Spec<'a>) -> Vec<(&'a str, Option<usize>)> {
     said
 }
 
-/// The known answers of a fact: values, or paths of files; none where nothing was ever said.
-pub fn known(fact: &PlantedFact) -> Vec<String> {
+/// The known answers of a fact, values or paths of files, and whether each holds at the end of its asking; none where nothing was
+/// ever said.
+pub fn known(fact: &PlantedFact) -> Vec<(String, bool)> {
     let spec = fact.fact.spec();
-    let is_open = |part: &Part<'_>| part.search == Search::Path || part.until.is_none();
-    let texts: Vec<&str> = match spec.reference {
-        _ if spec.kind.is_never_said() => Vec::new(),
-        Reference::Text(answer) if spec.parts.is_empty() => vec![answer],
-        _ if matches!(spec.kind, ProbeKind::Artifact | ProbeKind::OpenHandle) => {
-            let open = spec.parts.into_iter().filter(is_open);
-            open.map(|part| part.text).collect()
-        }
-        _ => said(&spec).into_iter().map(|(value, _)| value).collect(),
-    };
-    texts.into_iter().map(str::to_owned).collect()
+    if spec.kind.is_never_said() {
+        return Vec::new();
+    }
+    if let (Reference::Text(answer), true) = (&spec.reference, spec.parts.is_empty()) {
+        return vec![((*answer).to_owned(), true)];
+    }
+    let end = fact.until.unwrap_or(usize::MAX);
+    let is_revised = spec.answers == Answers::Newest;
+    let last = spec.parts.len().saturating_sub(1);
+    let parts = spec
+        .parts
+        .iter()
+        .enumerate()
+        .filter(|(_, part)| !part.unasked);
+    let known = parts.map(|(at, part)| {
+        let holds = part.until.is_none_or(|until| until >= end) && (!is_revised || at == last);
+        (part.text.to_owned(), holds)
+    });
+    let mut known: Vec<(String, bool)> = known.collect();
+    match spec.kind {
+        ProbeKind::Artifact | ProbeKind::OpenHandle => known.retain(|(_, holds)| *holds),
+        ProbeKind::Decision => known.truncate(1),
+        _ => {}
+    }
+    known
 }
 
 #[cfg(test)]

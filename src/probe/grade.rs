@@ -7,6 +7,7 @@
 //! `Spec`.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -17,10 +18,10 @@ use super::{OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
 use crate::probe::Specified as _;
 use crate::script::is_unspaced;
 
-pub(super) mod abstention;
 pub(super) mod call;
 pub(super) mod exact;
 pub(super) mod lists;
+mod peel;
 
 /// From 0 to 1, and in what way the answer is right or wrong.
 pub(super) type Score = (f64, Outcome);
@@ -114,14 +115,12 @@ impl Rules {
             return Verdict::unscored(Unscored::NoAnswer);
         }
         let spec = probe.fact.spec();
-        let asked = Answer::new(self, probe, &spec, before, answer);
         let graded = spec.grade.as_ref().and_then(|grade| {
+            let by_rule = |text: &str| grade(&Answer::new(self, probe, &spec, before, text));
             // A word such as `none` may be the value itself, so that abstentions come second.
-            grade(&asked).or_else(|| {
-                let own = spec.sentences(before);
-                let is_abstention = abstains_in_one_order(answer, &probe.question, &own);
-                is_abstention.then_some(wrong(Outcome::Abstained))
-            })
+            by_rule(answer)
+                .or_else(|| by_rule(&peel::peeled(answer)))
+                .or_else(|| abstains_in_one_order(answer).then_some(wrong(Outcome::Abstained)))
         });
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },
@@ -192,10 +191,22 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// Whole answers that say that there is none, after normalising: the form that is asked for, and others in the languages
+/// of the file.
+static ABSTENTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let known = include_str!("grade/abstentions.txt").lines();
+    known.map(normalise).collect()
+});
+
+/// Whether an answer says that there is none, and nothing else.
+pub(super) fn abstains(answer: &str) -> bool {
+    let known = |text: &str| ABSTENTIONS.contains(&normalise(text));
+    known(answer) || known(&peel::peeled(answer))
+}
+
 /// Whether an answer, or one of two answers to a question asked in both orders, is a plain abstention.
-pub(super) fn abstains_in_one_order(answer: &str, question: &str, own: &[&str]) -> bool {
-    let mut halves = answer.split(OTHER_ORDER);
-    halves.any(|half| abstention::is_plain(half, question, own))
+pub(super) fn abstains_in_one_order(answer: &str) -> bool {
+    answer.split(OTHER_ORDER).any(abstains)
 }
 
 /// A value as it is compared.

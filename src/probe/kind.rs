@@ -70,7 +70,6 @@ pub(crate) struct Spec<'a> {
     pub(super) optional: &'a [TouchedFile],
     pub(crate) answers: Answers,
     pub(crate) reference: Reference<'a>,
-    pub(crate) wording: Wording,
     /// None stands for the fact's own question alone.
     asked: Vec<Question>,
     /// The values by which an answer is recognised as this item's; `None` stands for all parts.
@@ -108,17 +107,6 @@ pub(crate) enum Reference<'a> {
     Newest(&'a str),
     Text(&'a str),
     Written(String),
-}
-
-/// Who wrote the parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wording {
-    /// Values, which a reader repeats.
-    Values,
-    /// Values in a line that a reader may copy whole.
-    Copied,
-    /// Sentences, which a reader may quote.
-    Sentences,
 }
 
 /// A question, put to the reader in a prompt of its own.
@@ -219,7 +207,6 @@ impl<'a> Spec<'a> {
             optional: &[],
             answers: Answers::Current,
             reference: Reference::Current,
-            wording: Wording::Values,
             asked: Vec::new(),
             values: None,
             others: Vec::new(),
@@ -238,15 +225,6 @@ impl<'a> Spec<'a> {
     pub(super) fn optional(&self, before: usize) -> Vec<&'a str> {
         let listed = self.optional.iter().filter(|file| file.is_listed(before));
         listed.map(|file| file.path.as_str()).collect()
-    }
-
-    /// The sentences that answer, as they were said: a reader that quotes them says nothing of its own.
-    pub(super) fn sentences(&self, before: usize) -> Vec<&'a str> {
-        match (&self.reference, self.wording) {
-            (_, Wording::Values | Wording::Copied) => Vec::new(),
-            (Reference::Text(text), _) => vec![text],
-            _ => self.current(before),
-        }
     }
 
     /// The values by which an answer is recognised as this item's. They leave out what other probes
@@ -411,7 +389,7 @@ pub trait ProbeExt {
 
     /// Whether the full history before the message of this index holds the answer.
     ///
-    /// An order needs [`LEAST_EVENTS`] events, and no event that the question names may be still to
+    /// A fact that was used is asked before its first use. An order needs [`LEAST_EVENTS`] events, and no event that the question names may be still to
     /// come; a revised value needs a newest version that does more than end the one before it.
     fn is_answerable(&self, message: usize) -> bool;
 }
@@ -435,8 +413,8 @@ impl ProbeExt for Probe {
     }
 
     fn is_answerable(&self, message: usize) -> bool {
-        let spec = self.fact.spec();
-        spec.is_answerable(&self.question, &self.evidence, message)
+        self.until.is_none_or(|until| until >= message)
+            && (self.fact.spec()).is_answerable(&self.question, &self.evidence, message)
     }
 }
 
@@ -485,6 +463,7 @@ mod tests {
             fact: Fact::Unanswerable,
             question: "Which?".to_owned(),
             evidence: vec![1, 3],
+            until: None,
             importance: Importance::Normal,
         };
         let rules = Rules::new(&[]);

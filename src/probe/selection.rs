@@ -55,7 +55,7 @@ impl Selection {
     }
 
     /// The items of a session, by call, then by probe: a probe is asked wherever the full history
-    /// holds its answer.
+    /// holds its answer. One that is used first between two points is asked at the call that uses it.
     ///
     /// Of too many, each kind keeps at least one and otherwise its share. Which ones is drawn from
     /// the seed, the session and the probe, so that a larger number asks the same items and more.
@@ -66,19 +66,24 @@ impl Selection {
     /// The same of the session of this id, of which nothing else is known than the messages that answer
     /// its calls.
     pub fn items_at(&self, session: &str, calls: &[usize], probes: &[Probe]) -> Vec<Item> {
+        let points = self.ask_points(calls.len());
         let mut items = Vec::new();
-        for (percent, call) in self.ask_points(calls.len()) {
-            for (index, probe) in probes.iter().enumerate() {
-                let is_wanted = self.kinds.is_empty() || self.kinds.contains(&probe.kind());
-                if is_wanted && probe.is_answerable(calls[call]) {
-                    items.push(Item {
-                        probe: index,
-                        percent,
-                        call,
-                    });
-                }
+        for (index, probe) in probes.iter().enumerate() {
+            if !self.kinds.is_empty() && !self.kinds.contains(&probe.kind()) {
+                continue;
             }
+            let mut due = points.clone();
+            due.retain(|(_, call)| probe.is_answerable(calls[*call]));
+            if due.is_empty() {
+                due.extend(call_of_use(probe, calls));
+            }
+            items.extend(due.into_iter().map(|(percent, call)| Item {
+                probe: index,
+                percent,
+                call,
+            }));
         }
+        items.sort_by_key(|item| (item.call, item.probe));
         match self.items {
             Some(most) if items.len() > most => self.drawn(items, most, session, probes),
             Some(_) | None => items,
@@ -131,6 +136,14 @@ impl Selection {
     }
 }
 
+/// The call that uses a probe first, with how far the session is, if it is answerable there.
+fn call_of_use(probe: &Probe, calls: &[usize]) -> Option<(u8, usize)> {
+    let until = probe.until?;
+    let call = calls.partition_point(|at| *at <= until).checked_sub(1)?;
+    let percent = u8::try_from((call + 1) * 100 / calls.len()).ok()?;
+    probe.is_answerable(calls[call]).then_some((percent, call))
+}
+
 /// How many of `most` each class gets: one each, the largest classes first, then by the divisor
 /// method of Sainte-Laguë (`size/(2·given + 1)`). A larger `most` takes nothing away from any class.
 fn shares(sizes: &[usize], most: usize) -> Vec<usize> {
@@ -160,6 +173,32 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::session::ground_truth::{Fact, Importance};
+
+    #[test]
+    fn a_fact_that_is_used_between_two_points_is_asked_at_its_use() {
+        let calls: Vec<usize> = (0..20).map(|call| 2 * call + 1).collect();
+        let asked = |until| {
+            let probe = Probe {
+                id: "r".to_owned(),
+                fact: Fact::Recall {
+                    key: String::new(),
+                    value: "4f8a1c2d9".to_owned(),
+                },
+                question: "Which hash?".to_owned(),
+                evidence: vec![10],
+                until,
+                importance: Importance::Normal,
+            };
+            let items = Selection::default().items_at("s", &calls, &[probe]);
+            let asked = items.iter().map(|item| (item.percent, item.call));
+            asked.collect::<Vec<_>>()
+        };
+        assert_eq!(asked(None), [(50, 9), (75, 14), (100, 19)]);
+        assert_eq!(asked(Some(25)), [(50, 9)]);
+        assert_eq!(asked(Some(13)), [(35, 6)]);
+        assert_eq!(asked(Some(10)), []);
+    }
 
     fn points(points: &[u8], calls: usize) -> Vec<(u8, usize)> {
         let selection = Selection {

@@ -31,6 +31,7 @@ use super::kind::{Answers, Part, Search};
 use super::{Fact, Probe};
 use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::Specified as _;
+use crate::script::word_count;
 
 mod anchors;
 mod lists;
@@ -39,6 +40,7 @@ mod rules;
 mod words;
 
 use order::ItemState;
+pub(crate) use rules::{Marks, marks};
 pub use words::content_word_recall;
 
 /// The greatest distance, in words, at which words of a key bind its value.
@@ -47,6 +49,9 @@ const BINDING_WORDS: usize = 40;
 /// Lines and JSON objects count as far as this many bytes to either side of a value: minified
 /// files are one line of megabytes, and nothing in them binds across it.
 const BINDING_BYTES: usize = 1_024;
+
+/// Words in an answer beside as many as the rule has that it says.
+const SAID_AROUND: usize = 4;
 
 /// The number of occurrences of one value in one text that are searched for one that is bound. A
 /// planted value occurs a few times; a text that occurs more often is a word and not a value.
@@ -363,6 +368,13 @@ impl Survival {
             .map(|(slot, (found, at))| Finding { slot, found, at })
             .collect()
     }
+}
+
+/// Whether a short text says a rule, by what [`rules`] make of it; a text much longer than the rule says more than that.
+pub(crate) fn says_rule(statement: &str, topic: &str, text: &str) -> bool {
+    let found = rules::Rules::new([(statement, topic)]).find(text);
+    let is_short = word_count(text) <= word_count(statement) + SAID_AROUND;
+    is_short && matches!(found[..], [Some((Match::Kept | Match::Stated, _))])
 }
 
 /// How else a text of this part may be written: a path with the separators of its recording, and all

@@ -62,11 +62,11 @@ impl Plan {
             .map_err(|why| fails(arms[0], CellError::NotReady(&why).to_string()))?;
         let (texts, counts) = (prepared.session(), prepared.counts());
         let models = Models::offline(counts);
-        let calls = self
-            .scenario
-            .selection
-            .ask_points(loaded.session.calls().len());
-        let calls = calls.into_iter().map(|(_, call)| call).collect();
+        let (selection, of) = (&self.scenario.selection, loaded.session.calls());
+        let points = selection.ask_points(of.len()).into_iter();
+        let items = selection.items_at(loaded.id(), of, &loaded.probes);
+        let asked = items.into_iter().map(|item| item.call);
+        let calls = points.map(|(_, call)| call).chain(asked).collect();
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.prices);
         let mut prompts = ReaderPrompts::new(texts, counts, scheme, calls);
         let mut cells = Vec::new();

@@ -376,6 +376,7 @@ fn probes() -> Vec<Probe> {
             fact,
             question: text(question),
             evidence: Vec::new(),
+            until: None,
             importance: Importance::Normal,
         })
         .collect()

@@ -11,6 +11,7 @@ use proctor::session::ground_truth::{Importance, RuleForm};
 fn state(rule: &str, key: &str, text: &str) -> &'static str {
     let probe = Probe {
         id: "rule".to_owned(),
+        until: None,
         importance: Importance::High,
         fact: Fact::Constraint {
             topic: key.to_owned(),

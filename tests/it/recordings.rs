@@ -69,7 +69,7 @@ Every Claude Code recording that holds a compaction with a readable summary and 
 `recorded` replays that compaction where it happened, with its own summary, in whatever window. The others run in a window of which
 the context filled nine tenths at that call, so that they fire near it; their summaries are the offline stand-in's, a digest of
 sentences and no model's, and so a floor. *Entities* is the mean share kept of the facts that `proctor probes derive` finds in the
-recording: names and their values, paths, rules, numbers, errors. *Actions supported* is the share of the paths, names and numbers in
+recording: rules, requests, and what was fetched again. *Actions supported* is the share of the paths, names and numbers in
 the agent's tool calls that stood in the prompt.
 
 | file | strategy | compactions | first: before | after | largest prompt | entities | actions supported | end |
@@ -428,7 +428,7 @@ fn compared(file: &str, session: &Session) -> String {
     let models = offline(&counts);
     let session = Arc::new(session.clone());
     let with = |probes| PreparedSession::new(session.clone(), counts.clone(), probes).unwrap();
-    let mut truth = derive(&session, &touched).truth;
+    let mut truth = derive(&session, &touched);
     let odd: BTreeSet<String> = unsound(&with(truth.facts.clone()))
         .into_iter()
         .map(|it| it.probe)

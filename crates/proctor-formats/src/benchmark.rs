@@ -167,6 +167,7 @@ fn planted(session: &Session, question: Question, evidence: Vec<usize>) -> Optio
         },
         fact,
         evidence,
+        until: None,
         importance: Importance::Normal,
     })
 }

@@ -52,6 +52,10 @@ pub struct PlantedFact {
     pub question: String,
     /// Indices of the messages that hold the answer, ascending; empty where nothing does.
     pub evidence: Vec<usize>,
+    /// Index of the message that used it first: from behind it on it is not asked, since its use says the
+    /// answer again. Nothing where it is asked to the end of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<usize>,
     /// How much its loss matters.
     pub importance: Importance,
 }
@@ -60,6 +64,7 @@ impl PlantedFact {
     /// All messages that a fact names.
     pub fn messages(&self) -> Vec<usize> {
         let mut named = self.evidence.clone();
+        named.extend(self.until);
         match &self.fact {
             Fact::Artifact {
                 files, optional, ..

@@ -109,6 +109,7 @@ pub(crate) fn unsaid(kind: &str, number: usize, question: String, fact: Fact) ->
         fact,
         question,
         evidence: Vec::new(),
+        until: None,
         importance: match bank(&format!("importance.{kind}")) {
             [] => Importance::Normal,
             _ => Importance::High,

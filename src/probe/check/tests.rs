@@ -117,3 +117,39 @@ fn a_fact_is_found_in_its_line() {
     let file = TruthFile::read(GOOD).unwrap();
     assert_eq!(file.line_of("decoy-01"), 14);
 }
+
+#[test]
+fn known_answers_say_whether_they_hold_at_the_end() {
+    let fact = |fact: serde_json::Value| PlantedFact {
+        id: "a".to_owned(),
+        fact: serde_json::from_value(fact).unwrap(),
+        question: "Which?".to_owned(),
+        evidence: vec![1],
+        until: None,
+        importance: crate::session::ground_truth::Importance::Normal,
+    };
+    let check = |given: serde_json::Value, expected: &[(&str, bool)]| {
+        let known = known(&fact(given));
+        let known: Vec<(&str, bool)> = known
+            .iter()
+            .map(|(value, holds)| (&**value, *holds))
+            .collect();
+        assert_eq!(known, expected);
+    };
+    check(
+        serde_json::json!({"kind": "update", "key": "k", "values": [{"value": "v1", "message": 1}, {"value": "v2", "message": 3}]}),
+        &[("v1", false), ("v2", true)],
+    );
+    check(
+        serde_json::json!({"kind": "continuation", "plan": "p", "items": [{"item": "a", "done": 3}, {"item": "b"}]}),
+        &[("a", false), ("b", true)],
+    );
+    check(
+        serde_json::json!({"kind": "open", "answer": "in May"}),
+        &[("in May", true)],
+    );
+    check(
+        serde_json::json!({"kind": "decoy", "key": "k", "value": "v"}),
+        &[],
+    );
+}

@@ -191,6 +191,7 @@ fn fact(proposed: ProposedDecision, message: usize, at: usize) -> PlantedFact {
         id: format!("decision-{:02}", at + 1),
         question: proposed.question.trim().to_owned(),
         evidence: vec![message],
+        until: None,
         importance: Importance::Normal,
         fact: Fact::Decision {
             key: proposed.key.trim().to_owned(),

@@ -6,7 +6,7 @@
 //! text as an element (`<system-reminder>…</system-reminder>`), and that is cut out here.
 
 use crate::probe::{Pattern, holds};
-use crate::session::{Session, Tag};
+use crate::session::{Message, Role, Session, Tag};
 
 /// Elements that hold what a person typed: the tags go, the text stays.
 const OF_THE_USER: &str = "\
@@ -27,8 +27,10 @@ const NAME_BYTES: usize = 40;
 /// The texts that the user typed, with their messages; in order, several of one message.
 pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
     let mut all = Vec::new();
+    let mut is_answer = false;
     for (at, message) in session.messages().iter().enumerate() {
-        if !message.has_tag(Tag::TypedUser) {
+        let answers = std::mem::replace(&mut is_answer, ends_in_element(message));
+        if !message.has_tag(Tag::TypedUser) || answers {
             continue;
         }
         let is_typed = |(place, _): &(usize, _)| !message.details.injected.contains(place);
@@ -37,6 +39,22 @@ pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
         }
     }
     all
+}
+
+/// Whether the agent's text ends in an element: a tool call of products that write them as text, which the next message
+/// answers.
+fn ends_in_element(message: &Message) -> bool {
+    let last = message
+        .texts()
+        .next_back()
+        .map_or("", |(_, text)| text.trim_end());
+    let close = last.rfind("</").map_or("", |at| &last[at + 2..]);
+    let name = close.strip_suffix('>').unwrap_or_default();
+    message.role() == Role::Assistant
+        && !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "_-:".contains(c))
 }
 
 /// The parts of a text outside of a product's elements, without blank ones.

@@ -1,21 +1,35 @@
 //! Answers that are exactly one known thing.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::{spaced, trim_punctuation};
 use crate::probe::holds;
 use crate::script::is_unspaced;
 
-/// Words around a known answer that claim nothing.
-const AROUND: &str = "\
-    a an answer are as at be been by for has have in is it it's its of on said says that the \
-    this user value was were with";
+/// The lists of `words.toml`, each with single spaces between its words.
+#[derive(Debug, Default, serde::Deserialize)]
+pub(super) struct Words {
+    pub(super) around: String,
+    turning: String,
+    pub(super) excepting: String,
+    pub(super) source: String,
+}
 
-/// Words that turn a sentence round or speak of another time: they claim something, even where the
-/// question holds them.
-const TURNING: &str = "\
-    before except former formerly instead neither never no nor not old older or previous \
-    previously than unless until without";
+pub(super) static WORDS: LazyLock<Words> = LazyLock::new(|| {
+    let table = include_str!("words.toml");
+    let mut words: Words = toml::from_str(table).unwrap_or_default();
+    let Words {
+        around,
+        turning,
+        excepting,
+        ..
+    } = &mut words;
+    for list in [around, turning, excepting] {
+        *list = list.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    words
+});
 
 /// Words between a choice, or a yes, and its reason.
 pub(crate) const BECAUSE: &[&str] = &[
@@ -63,10 +77,10 @@ impl Around {
     /// For a question, with more words that are usual around this form of answer.
     pub(crate) fn new(question: &str, more: &[&str]) -> Self {
         let is_turning =
-            |word: &str| holds(TURNING, word) || holds(SIGNS, word) || word.ends_with("n't");
+            |word: &str| holds(&WORDS.turning, word) || holds(SIGNS, word) || word.ends_with("n't");
         let asked = words(question).into_iter();
         let mut allowed: BTreeSet<String> = asked.filter(|word| !is_turning(word)).collect();
-        let usual = AROUND.split(' ').chain(more.iter().copied());
+        let usual = WORDS.around.split(' ').chain(more.iter().copied());
         allowed.extend(usual.map(str::to_owned));
         Self(allowed)
     }
@@ -98,6 +112,14 @@ impl Around {
                 window == first && is_lead && self.holds_only(rest, second)
             })
     }
+}
+
+/// Whether a text goes on with an exception that the known one has not.
+pub(crate) fn excepts(text: &str, known: &str) -> bool {
+    let known = words(known);
+    let said = words(text);
+    said.iter()
+        .any(|word| holds(&WORDS.excepting, word) && !known.contains(word))
 }
 
 /// Whether a text holds a phrase with no letter or digit beside it.

@@ -13,6 +13,7 @@ fn probe(id: &str, fact: Fact) -> Probe {
         fact,
         question: String::new(),
         evidence: Vec::new(),
+        until: None,
         importance: Importance::Normal,
     }
 }
@@ -262,6 +263,74 @@ fn what_is_exactly_one_known_value_is_confirmed_and_no_more() {
     ] {
         open(id, answer);
     }
+}
+
+#[test]
+fn wrappers_are_taken_off_before_the_rules_look() {
+    use Outcome::{Abstained, Misbound, Partial, Right, Stale};
+    for (id, answer, outcome) in [
+        ("a", r#"{"answer": "48213"}"#, Right),
+        ("a", "```json\n{\"answer\": \"48213\"}\n```", Right),
+        ("a", "<answer>48213</answer>", Right),
+        (
+            "a",
+            "<answer>\n{\"final_answer\": \"48213\"}\n</answer>",
+            Right,
+        ),
+        ("a", r"\boxed{48213}", Right),
+        ("a", r"$\boxed{\text{48213}}$", Right),
+        ("a", r"The answer is \boxed{48213}.", Right),
+        ("a", "Final answer: 48213", Right),
+        ("a", "**Answer:** 48213", Right),
+        ("a", "Sure! It's 48213.", Right),
+        ("a", "Die Antwort ist 48213.", Right),
+        ("a", "La réponse est 48213.", Right),
+        ("a", "答案是48213。", Right),
+        ("a", "48213\nSource: message 12, the deploy log", Right),
+        ("a", r#"{"answer": "48214"}"#, Misbound),
+        ("a", r#"{"answer": "not in context"}"#, Abstained),
+        ("a", "Answer: unknown", Abstained),
+        ("g", "Final answer: k-11", Stale),
+        ("h", r#"{"answer": "7,351,044 cases"}"#, Right),
+        ("e", "Final answer:\nsrc/a.rs\nb.rs", Right),
+        ("e", "```\nsrc/a.rs\n```", Partial),
+        (
+            "q",
+            "Final answer: Read the parcel ledger. File this under WO-2.",
+            Right,
+        ),
+        (
+            "d",
+            "Answer: never touch the migrations folder on this branch",
+            Right,
+        ),
+    ] {
+        let found = said(id, answer).unwrap_or_else(|| panic!("{id}: {answer}: open"));
+        assert_eq!(found.1, outcome, "{id}: {answer}");
+    }
+    for (id, answer) in [
+        ("a", r#"{"old_port": "48213"}"#),
+        ("a", r#"{"answer": "48213", "other": "48214"}"#),
+        ("a", r#"{"answer": "not 48213"}"#),
+        ("a", "It was not <answer>48213</answer>"),
+        ("a", r"Never \boxed{48213}"),
+        ("a", "<answer>48213</answer> or <answer>48214</answer>"),
+        ("a", "Final answer: 48213 or 48214"),
+        ("a", "Sure! It's no longer 48213."),
+        ("a", "48213\nSource text: it was 48214 before"),
+        ("g", "Final answer: k-11, later k-22"),
+        (
+            "d",
+            "Never touch the migrations folder on this branch, but on Fridays you may.",
+        ),
+        ("d", "Answer: touch the migrations folder on this branch"),
+        ("d", "You may touch the migrations folder on this branch."),
+    ] {
+        open(id, answer);
+    }
+    let deep = r#"{"a": "#.repeat(500);
+    open("a", &deep);
+    open("a", &"<answer>".repeat(5_000));
 }
 
 #[test]

@@ -25,6 +25,7 @@ fn probe() -> Probe {
             value: "48213".into(),
         },
         evidence: vec![0],
+        until: None,
         importance: Importance::Normal,
     }
 }

@@ -5,7 +5,12 @@ use super::prelude::*;
 pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -> Spec<'a> {
     let parts = vec![Part::new(Search::Rule, topic, statement)];
     let rule = Spec {
-        wording: Wording::Sentences,
+        grade: Some(Box::new(|answer| {
+            let exact = answer.one_of(&answer.current);
+            let is_said =
+                !excepts(answer.text, statement) && says_rule(statement, topic, answer.text);
+            exact.or(is_said.then_some(RIGHT))
+        })),
         ..Spec::new(ProbeKind::Constraint, AnswerFormat::Sentence, parts)
     };
     match form {
@@ -69,7 +74,7 @@ fn letters(statement: &str, foil: &str, answer: &str) -> Option<Score> {
         }
     };
     let (straight, turned) = answer.split_once(OTHER_ORDER)?;
-    if abstains_in_one_order(answer, "", &[]) {
+    if abstains_in_one_order(answer) {
         return Some(wrong(Outcome::Abstained));
     }
     let straight = letter(straight, statement, foil)?;

@@ -10,7 +10,6 @@ pub(super) fn spec<'a>(items: &'a [PlanItem]) -> Spec<'a> {
     let parts = items.iter().map(part).collect();
     Spec {
         answers: Answers::Planned,
-        wording: Wording::Sentences,
         values: Some(Vec::new()),
         grade: Some(Box::new(|answer| {
             let all = lists::normalised(items.iter().map(|item| item.item.as_str()));

@@ -14,7 +14,6 @@ pub(super) fn spec<'a>(
     ];
     Spec {
         reference: Reference::Written(format!("{choice}: {reason}")),
-        wording: Wording::Sentences,
         values: Some(vec![choice.to_owned()]),
         others: rejected.iter().map(String::as_str).collect(),
         grade: Some(Box::new(move |answer| {

@@ -23,7 +23,7 @@ pub(super) fn never_said(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<
 
 /// Right is to say so and no more; exactly the value of another item is invented.
 fn grade(answer: &Answer<'_>) -> Option<Score> {
-    if abstention::is_plain(answer.text, answer.question(), &[]) {
+    if abstains(answer.text) {
         return Some(RIGHT);
     }
     let around = Around::new(answer.question(), &[]);

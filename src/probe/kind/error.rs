@@ -13,7 +13,6 @@ pub(super) fn spec<'a>(attempt: &'a str, code: &'a str, place: &'a str) -> Spec<
     Spec {
         values: Some(vec![code.to_owned(), whole.clone()]),
         reference: Reference::Written(whole),
-        wording: Wording::Copied,
         grade: Some(Box::new(|answer| {
             if is_fault(answer.question(), code, place, answer.text) {
                 return Some(RIGHT);

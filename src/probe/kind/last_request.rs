@@ -7,7 +7,6 @@ pub(super) fn spec(requests: &[Revision]) -> Spec<'_> {
     Spec {
         answers: Answers::Newest,
         reference: Reference::Newest(""),
-        wording: Wording::Sentences,
         // A message may hold what other probes ask for.
         values: Some(Vec::new()),
         ..Spec::new(ProbeKind::LastRequest, AnswerFormat::Quote, parts)

@@ -18,14 +18,14 @@ pub(super) fn spec<'a>(
         asked: own_and(standing_question),
         reference: Reference::Text(reference),
         values: Some(Vec::new()),
-        grade: Some(Box::new(|answer| grade(answer.question(), answer.text))),
+        grade: Some(Box::new(|answer| grade(answer.text))),
         ..Spec::new(ProbeKind::Obsolete, AnswerFormat::YesOrNo, parts)
     }
 }
 
 /// Right is that the first instruction does not hold and the second does. A forgotten instruction
 /// is not followed, so it is right not to know the first; the one in force has to be known.
-fn grade(question: &str, answer: &str) -> Option<Score> {
+fn grade(answer: &str) -> Option<Score> {
     enum Half {
         Yes,
         No,
@@ -34,7 +34,7 @@ fn grade(question: &str, answer: &str) -> Option<Score> {
     let read = |half: &str| match words(half).as_slice() {
         [word] if word == "yes" => Some(Half::Yes),
         [word] if word == "no" => Some(Half::No),
-        _ => abstention::is_plain(half, question, &[]).then_some(Half::Unknown),
+        _ => abstains(half).then_some(Half::Unknown),
     };
     let (withdrawn, standing) = answer.split_once(OTHER_ORDER)?;
     Some(match (read(withdrawn)?, read(standing)?) {
@@ -62,9 +62,9 @@ mod tests {
             ("no", unknown, Outcome::Abstained),
             ("yes", "no", Outcome::Stale),
         ] {
-            let found = grade("", &both(first, second)).unwrap();
+            let found = grade(&both(first, second)).unwrap();
             assert_eq!(found.1, outcome, "{first} {second}");
         }
-        assert_eq!(grade("", &both("No, it was taken back.", "Yes.")), None);
+        assert_eq!(grade(&both("No, it was taken back.", "Yes.")), None);
     }
 }

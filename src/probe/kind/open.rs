@@ -6,7 +6,6 @@ pub(super) fn spec(answer: &str) -> Spec<'_> {
     Spec {
         answers: Answers::Together,
         reference: Reference::Text(answer),
-        wording: Wording::Sentences,
         // A share of omissions is not a share of answers: a judge sees all of them.
         grade: None,
         ..Spec::new(ProbeKind::Open, AnswerFormat::Sentence, Vec::new())

@@ -8,7 +8,6 @@ pub(super) fn spec<'a>(approach: &'a str, reason: &'a str) -> Spec<'a> {
     Spec {
         asked: own_and(&untried),
         reference: Reference::Written(format!("Yes; it failed: {reason}")),
-        wording: Wording::Copied,
         grade: Some(Box::new(|answer| {
             is_tried(answer.question(), reason, answer.text).then_some(RIGHT)
         })),

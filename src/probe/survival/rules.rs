@@ -29,6 +29,29 @@ const DENIED_WITHIN: usize = 2;
 /// The classes that a rule itself may have, and a sentence that keeps it must have.
 const FORCES: [Class; 3] = [Class::Forbid, Class::Limit, Class::Demand];
 
+/// What two sentences that say the same rule have in common: the classes of their force, and their anchors.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Marks {
+    forces: BTreeSet<Class>,
+    pub(crate) anchors: BTreeSet<String>,
+}
+
+impl Marks {
+    pub(crate) fn has_force(&self) -> bool {
+        !self.forces.is_empty()
+    }
+}
+
+/// The force and the anchors of a sentence.
+pub(crate) fn marks(sentence: &str) -> Marks {
+    let read = Sentence::read(sentence);
+    let classes = read.cues.iter().map(|cue| cue.class);
+    Marks {
+        forces: classes.filter(|class| FORCES.contains(class)).collect(),
+        anchors: read.anchors.into_iter().map(|anchor| anchor.text).collect(),
+    }
+}
+
 /// A sentence, or a part of a rule, read.
 #[derive(Debug)]
 struct Sentence {

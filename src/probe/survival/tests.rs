@@ -9,6 +9,7 @@ fn probe(fact: Fact) -> Probe {
         fact,
         question: String::new(),
         evidence: Vec::new(),
+        until: None,
         importance: Importance::Normal,
     }
 }

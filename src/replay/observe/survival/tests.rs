@@ -20,6 +20,7 @@ fn probes() -> Arc<[Probe]> {
         fact,
         question: String::new(),
         evidence: evidence.to_vec(),
+        until: None,
         importance: Importance::Normal,
     };
     let owned = str::to_owned;
