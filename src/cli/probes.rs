@@ -26,7 +26,6 @@ use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
-use crate::strategy::files::touched_by;
 use crate::tokens::{CharsPer4, CountedTexts};
 
 /// Arguments of `proctor probes`.
@@ -164,7 +163,7 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
 
 /// Derives facts for one session and writes them: into a file, or to standard output.
 fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> anyhow::Result<()> {
-    let mut derived = derive::derive(session, &touched_by);
+    let mut derived = derive::derive(session);
     if let Some(model) = &args.model {
         derived.facts.extend(decided(session, model, args)?);
         derived.facts.sort_by(|a, b| a.id.cmp(&b.id));
