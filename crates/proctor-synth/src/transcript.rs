@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::facts::Facts;
 use super::family::{Family, Work};
 use super::random::{Random, whole};
 use super::screenshots::Screen;
@@ -20,6 +21,12 @@ const BYTES_PER_TOKEN: u64 = 3;
 
 /// A result may always have this many bytes, whatever share is requested.
 const LEAST_ROOM: usize = 600;
+
+/// Bytes that a result that says a fact has besides it, at most.
+const LARGEST_ASIDE: usize = 9_000;
+
+/// Tokens by which a session may be longer, at most, so that all of its facts are said.
+const LAST_ROOM: u64 = 1_000;
 
 /// Bytes of a huge result, from the fewest to the most.
 pub(crate) const LARGE: (usize, usize) = (60_000, 500_000);
@@ -132,16 +139,24 @@ impl<'a> Transcript<'a> {
     }
 
     /// Whether it is long enough (but for the final answer), and whether the next request must be
-    /// the last; `is_all_said` says that nothing waits for it.
-    pub(crate) fn ends(&self, is_all_said: bool) -> (bool, bool) {
+    /// the last: unless the agent has a little room for what is left of the facts.
+    pub(crate) fn ends(&self, facts: &Facts) -> (bool, bool) {
         match self.recipe.length {
             Length::Rounds(rounds) => {
                 let rounds = u64::from(rounds);
                 (self.calls + 1 >= rounds, self.calls + 2 >= rounds)
             }
             Length::Tokens(target) => {
-                let reached = self.tokens() >= target;
-                (reached && is_all_said, reached)
+                let (tokens, target) = (self.tokens().0, target.0);
+                let room = if facts.is_all_shown() {
+                    0
+                } else {
+                    (target / 10).min(LAST_ROOM)
+                };
+                (
+                    tokens >= target + room && facts.is_all_said(),
+                    tokens >= target + room,
+                )
             }
         }
     }
@@ -177,7 +192,7 @@ impl<'a> Transcript<'a> {
             most,
             least: 0,
             reads: 0,
-            aside: 9_000,
+            aside: (most / 3).min(LARGEST_ASIDE),
             scale_percent: 100,
             talk: Talk::AsItComes,
         }
