@@ -14,17 +14,17 @@ use super::{
     stop_with, write_new,
 };
 use crate::model::{CallFailure, Request};
-use crate::probe::ProbeExt as _;
 use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
+use crate::probe::{FactExt as _, ProbeExt as _};
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
 use crate::report::escape::plain;
-use crate::session::ground_truth::{GroundTruth, PlantedFact};
+use crate::session::ground_truth::{Fact, GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
 use crate::strategy::files::touched_by;
 use crate::tokens::{CharsPer4, CountedTexts};
@@ -352,20 +352,49 @@ fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
     let probes = file.truth.facts.clone();
     let never_said = probes.iter().map(|probe| probe.kind().is_never_said());
     let never_said: Vec<bool> = never_said.collect();
-    let probes = probes.iter().zip(&file.truth.facts).map(|(probe, fact)| {
+    let labels: Vec<Vec<&str>> = probes.iter().map(labels).collect();
+    let probes = probes.iter().map(|probe| {
         json!({
             "id": probe.id,
             "kind": probe.kind().name(),
             "asked": probe.questions(),
-            "known": check::known(fact),
-            "evidence": fact.evidence,
+            "known": check::known(probe),
+            "current": current(probe),
+            "evidence": probe.evidence,
         })
     });
     let facts = json!({
         "session": file.truth.session,
         "probes": probes.collect::<Vec<_>>(),
     });
-    let more = json!({ "never_said": never_said });
+    let more = json!({ "never_said": never_said, "labels": labels });
     let template = include_str!("text/probes.txt");
     show_with(args.json, "proctor-probes", facts, more, template)
+}
+
+/// The known answers that hold at the end: of several values the newest, of a list what is on it
+/// still.
+fn current(probe: &Probe) -> Vec<&str> {
+    let mut current = probe.fact.current(usize::MAX);
+    if probe.fact.is_revised() {
+        current.drain(..current.len().saturating_sub(1));
+    }
+    current
+}
+
+/// What stands before each known answer: whether it still holds, where some do and some do not.
+fn labels(probe: &Probe) -> Vec<&'static str> {
+    let (known, current) = (check::known(probe), current(probe));
+    let holds = |answer: &String| current.contains(&answer.as_str());
+    if known.iter().all(holds) || !known.iter().any(holds) {
+        return vec!["known"; known.len()];
+    }
+    let [old, new] = match probe.fact {
+        Fact::Continuation { .. } => ["done", "left"],
+        _ => ["was", "now"],
+    };
+    let labels = known
+        .iter()
+        .map(|answer| if holds(answer) { new } else { old });
+    labels.collect()
 }
