@@ -22,8 +22,10 @@ mod planner;
 
 use planner::Planner;
 
-/// Events of the agent and its tools in one round; where more are late, half of those.
+/// Events of the agent and its tools in one round, but for the last one; and where a family says
+/// all facts early, so that there is room for them.
 const AT_ONCE: usize = 3;
+const AT_ONCE_EARLY: usize = 5;
 
 /// Who says a part of a fact, or what shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,9 +95,10 @@ pub(crate) struct Facts {
     requests: Random,
     phrases: &'static Grammar,
     ways: Ways,
+    at_once: usize,
     /// The names of the chapters.
     chapters: Vec<String>,
-    facts: Vec<PlantedFact>,
+    planted: Vec<PlantedFact>,
     /// The earliest first.
     events: Vec<Event>,
     /// Attempts that failed, and about which the agent said nothing yet.
@@ -222,8 +225,13 @@ impl Facts {
             requests: Random::new(recipe.seed, "requests"),
             phrases: &family.phrases,
             ways,
+            at_once: if family.said_by < 1_000 {
+                AT_ONCE_EARLY
+            } else {
+                AT_ONCE
+            },
             chapters,
-            facts,
+            planted: facts,
             events,
             failed: Vec::new(),
         }
@@ -260,10 +268,13 @@ impl Facts {
     /// A request as it is typed in the message of that index: with a reference of its own, which
     /// distinguishes the last one from all others and cannot be guessed.
     pub(crate) fn request(&mut self, text: String, message: usize) -> String {
-        let last = self.facts.iter_mut().find_map(|fact| match &mut fact.fact {
-            Fact::LastRequest { requests } => Some((requests, &mut fact.evidence)),
-            _ => None,
-        });
+        let last = self
+            .planted
+            .iter_mut()
+            .find_map(|fact| match &mut fact.fact {
+                Fact::LastRequest { requests } => Some((requests, &mut fact.evidence)),
+                _ => None,
+            });
         let Some((requests, evidence)) = last else {
             return text;
         };
@@ -301,7 +312,7 @@ impl Facts {
         let bank = self.phrases.bank("given_up");
         let failed = std::mem::take(&mut self.failed).into_iter();
         let concluded = failed.filter_map(|at| {
-            let planted = &mut self.facts[at];
+            let planted = &mut self.planted[at];
             let Fact::RejectedPath { approach, reason } = &planted.fact else {
                 return None;
             };
@@ -316,10 +327,9 @@ impl Facts {
     /// takes the place of other work.
     pub(crate) fn shown(&mut self, moment: Moment, workspace: &mut dyn Workspace) -> (Round, bool) {
         let late = |event: &Event| event.due < moment.progress && event.channel != Channel::User;
-        let count = self.events.iter().filter(|event| late(event)).count();
         let most = match moment.progress {
-            1_000.. => usize::MAX,
-            _ => AT_ONCE.max(count / 2),
+            0..1_000 => self.at_once,
+            _ => usize::MAX,
         };
         let mut facts = BTreeSet::new();
         let due = self.events.extract_if(.., |event| {
@@ -355,7 +365,7 @@ impl Facts {
     /// The agent writes a plan, of which one more step is done, unless it is new; the first open one
     /// is in progress.
     fn next_step(&mut self, at: usize, message: usize) -> Option<Action> {
-        let PlantedFact { fact, evidence, .. } = &mut self.facts[at];
+        let PlantedFact { fact, evidence, .. } = &mut self.planted[at];
         let Fact::Continuation { plan, items } = fact else {
             return None;
         };
@@ -383,15 +393,15 @@ impl Facts {
 
     /// The facts that were said.
     pub(crate) fn gathered(self) -> Vec<PlantedFact> {
-        gathered::gathered(self.facts, self.ways)
+        gathered::gathered(self.planted, self.ways)
     }
 
     /// The message of that index says an event.
     fn note(&mut self, event: Event, message: usize) {
         for at in [event.fact].into_iter().chain(event.second_fact) {
-            self.facts[at].evidence.push(message);
+            self.planted[at].evidence.push(message);
         }
-        match (&mut self.facts[event.fact].fact, event.content) {
+        match (&mut self.planted[event.fact].fact, event.content) {
             (Fact::RejectedPath { .. }, _) => self.failed.push(event.fact),
             (
                 Fact::Order { events: values, .. }

@@ -329,11 +329,11 @@ impl Repository {
         actions
     }
 
-    fn create(&mut self) -> Action {
+    fn create(&mut self, most: usize) -> Action {
         let at = self.remembered(&self.visited).unwrap_or(self.focus);
         self.created += 1;
         let topic = format!("{}_{}", self.random.word("objects"), self.created);
-        let bytes = self.random.count(2_000, 12_000);
+        let bytes = self.random.count(2_000, 12_000).min(most);
         let file = &self.files.all[at];
         let (path, lines, tests) = code::test_file(&self.random, file, &topic, bytes);
         self.known.tests.extend(tests);
@@ -405,7 +405,7 @@ impl Repository {
             Intent::Test => vec![self.test(size, moment.now)],
             Intent::Observe => vec![self.observe(size, moment.now)],
             Intent::Edit => self.edit(),
-            Intent::Create => vec![self.create()],
+            Intent::Create => vec![self.create(moment.most)],
             Intent::History => vec![self.history(size)],
             Intent::Fetch => vec![self.fetch(size)],
             // Work at a help desk.

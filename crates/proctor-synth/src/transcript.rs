@@ -84,7 +84,7 @@ impl<'a> Transcript<'a> {
                 system: Some(Arc::from(system)),
                 tools,
                 model: Some(super::MODEL.to_owned()),
-                context_window: Some(Tokens(200_000)),
+                context_window: Some(Tokens(recipe.window.map_or(200_000, u64::from))),
                 source: Source {
                     format: super::FORMAT.to_owned(),
                     missing: head_tokens.map(missing),
@@ -164,15 +164,20 @@ impl<'a> Transcript<'a> {
     /// The most bytes a result may have now: about a sixth of the session, so that one huge log is
     /// not all there is to a short one; and not much more than what is left to write.
     pub(crate) fn largest_result(&self) -> usize {
+        let room = self
+            .recipe
+            .window
+            .map_or(u64::MAX, |window| u64::from(window) / 4);
         whole(match self.recipe.length {
-            Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000),
-            Length::Tokens(target) => (target.0 / 2).min(self.left(target)).max(900),
+            Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000).min(room),
+            Length::Tokens(target) => (target.0 / 2).min(self.left(target)).min(room).max(900),
         })
     }
 
     /// The same where huge results are the point: half a megabyte, or half of the session.
     pub(crate) fn largest_huge_result(&self) -> usize {
         match self.recipe.length {
+            _ if self.recipe.window.is_some() => self.largest_result(),
             Length::Rounds(_) => LARGE.1,
             Length::Tokens(target) => whole((target.0 / 2 * 4).min(self.left(target)).max(900)),
         }

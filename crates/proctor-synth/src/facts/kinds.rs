@@ -334,14 +334,7 @@ impl Planner {
         let (ways, phrases) = (self.ways, &self.family.phrases);
         for at in 0..count {
             let (span, part, parts) = self.place(at, count);
-            // Where a chapter has more questions than there are words, they have names of their own.
-            let owner = if part < phrases.bank("aspects").len() / 2 {
-                self.chapters[span.0].clone()
-            } else {
-                self.draw("names")
-            };
-            let slots = [("owner", &*owner), ("aspect", self.phrase("aspects"))];
-            let key = ways.fill("{owner} {aspect}", &slots);
+            let key = self.named("aspects");
             let design = self.random.pick(phrases.bank("designs"));
             let options = (0..self.random.count(3, 4)).map(|_| {
                 let slots = [("name", &*self.draw("numbered")), ("design", design)];
@@ -352,7 +345,7 @@ impl Planner {
             let choice = options.pop().unwrap_or_default();
             self.random.shuffle(&mut all);
             let ground = self.phrase("grounds");
-            let reason = ways.fill(ground, &[("name", &*self.draw("names"))]);
+            let reason = ways.fill(ground, &[("name", &*self.draw("numbered"))]);
             let slots = [
                 ("key", key.as_str()),
                 ("all", &all.join(", ")),

@@ -20,7 +20,7 @@ fn planned(family: &str, seed: u64, length: Length, fact_percent: u32) -> Facts 
 
 impl Facts {
     fn count(&self, kind: &str) -> usize {
-        let facts = self.facts.iter();
+        let facts = self.planted.iter();
         facts.filter(|fact| fact.id.starts_with(kind)).count()
     }
 }
@@ -37,7 +37,7 @@ fn questions_never_hold_the_answer_and_topics_stand_in_the_rule() {
         assert_eq!(<(usize, usize, usize)>::from(counts), expected);
         let counts = ["obsolete", "indirect", "two-step"].map(|kind| made.count(kind));
         assert_eq!(counts, [3, 4, 3]);
-        for planted in &made.facts {
+        for planted in &made.planted {
             let question = &planted.question;
             match &planted.fact {
                 Fact::Recall { key, value } => {
@@ -77,7 +77,7 @@ fn questions_never_hold_the_answer_and_topics_stand_in_the_rule() {
         }
         for event in &made.events {
             if let Content::Part(_, part) = &event.content {
-                assert!(!made.facts[event.fact].question.contains(part));
+                assert!(!made.planted[event.fact].question.contains(part));
             }
         }
     }
@@ -89,7 +89,7 @@ fn facts_are_due_in_every_third_of_the_session() {
     for third in 0..3 {
         let range = third * 307..(third + 1) * 307;
         let said = |event: &&Event| {
-            let fact = &made.facts[event.fact].fact;
+            let fact = &made.planted[event.fact].fact;
             matches!(fact, Fact::Recall { .. } | Fact::Constraint { .. })
         };
         let due = made
@@ -117,7 +117,7 @@ fn every_rule_decision_and_step_has_an_anchor() {
     assert!(!has_anchor("Never restart the message bus."));
     for family in FAMILIES.iter() {
         for percent in [100, 400] {
-            for fact in planned(family.name, 3, Length::Rounds(90), percent).facts {
+            for fact in planned(family.name, 3, Length::Rounds(90), percent).planted {
                 let texts = match fact.fact {
                     Fact::Constraint { statement, .. } => vec![statement],
                     Fact::Decision { choice, reason, .. } => vec![choice, reason],
@@ -164,7 +164,7 @@ fn one_person_or_tool_says_all_values_of_a_key() {
         let made = planned(family.name, 2, Length::Rounds(200), 100);
         let mut channels = std::collections::BTreeMap::new();
         for event in &made.events {
-            if let Fact::Update { .. } = made.facts[event.fact].fact {
+            if let Fact::Update { .. } = made.planted[event.fact].fact {
                 let known = channels.entry(event.fact).or_insert(event.channel);
                 assert_eq!(*known, event.channel, "{}", family.name);
             }
@@ -179,7 +179,7 @@ fn a_short_session_has_the_first_facts_and_decoys_are_few() {
         for (tokens, percent, least) in [(6_000, 100, 12), (6_000, 400, 44), (10_000, 100, 18)] {
             let made = planned(family.name, 1, Length::Tokens(Tokens(tokens)), percent);
             let decoys = made.count("decoy");
-            let facts = made.facts.len() - decoys;
+            let facts = made.planted.len() - decoys;
             assert!(facts >= least, "{} {tokens}: {facts}", family.name);
             assert!(decoys * 7 <= facts, "{}: {decoys} of {facts}", family.name);
         }
