@@ -14,12 +14,12 @@ use super::{
     stop_with, write_new,
 };
 use crate::model::{CallFailure, Request};
-use crate::probe::ProbeExt as _;
 use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
+use crate::probe::ProbeExt as _;
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
@@ -359,11 +359,14 @@ fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
     let known: Vec<Vec<(String, bool)>> = probes.iter().map(check::known).collect();
     let probes = probes.iter().zip(&known).map(|(probe, known)| {
         let values = known.iter().map(|(value, _)| value);
+        let current = known.iter().filter(|(_, holds)| *holds);
+        let current = current.map(|(value, _)| value);
         json!({
             "id": probe.id,
             "kind": probe.kind().name(),
             "asked": probe.questions(),
             "known": values.collect::<Vec<_>>(),
+            "current": current.collect::<Vec<_>>(),
             "evidence": probe.evidence,
             "until": probe.until,
         })

@@ -477,7 +477,7 @@ fn baselines_without_a_model_come_to_the_size_of_what_they_follow() {
 fn ages_are_counted_in_compactions_and_tokens() {
     let prepared = made(&Recipe {
         family: "feature-phases".to_owned(),
-        seed: 1,
+        seed: 2,
         length: Length::Rounds(48),
         ..Recipe::default()
     });
