@@ -14,12 +14,12 @@ use super::{
     stop_with, write_new,
 };
 use crate::model::{CallFailure, Request};
+use crate::probe::ProbeExt as _;
 use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
-use crate::probe::ProbeExt as _;
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
