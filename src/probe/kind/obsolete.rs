@@ -12,20 +12,27 @@ pub(super) fn spec<'a>(
         Part::value(&standing.key, &standing.value),
         Part::new(Search::Rule, &withdrawn.key, withdrawal),
     ];
-    let reference = "First no, because it was taken back; then yes.";
+    let [first, then] = drawn(withdrawal, ["no, because it was taken back", "yes"]);
+    let own = [
+        Question::Own(String::new()),
+        Question::Other(standing_question.to_owned()),
+    ];
     Spec {
         answers: Answers::Together,
-        asked: own_and(standing_question),
-        reference: Reference::Text(reference),
+        asked: drawn(withdrawal, own).into(),
+        reference: Reference::Written(format!("First {first}; then {then}.")),
         values: Some(Vec::new()),
-        grade: Some(Box::new(|answer| grade(answer.text))),
+        grade: Some(Box::new(|answer| {
+            let (withdrawn, standing) = two_answers(withdrawal, answer.text)?;
+            grade(withdrawn, standing)
+        })),
         ..Spec::new(ProbeKind::Obsolete, AnswerFormat::YesOrNo, parts)
     }
 }
 
 /// Right is that the first instruction does not hold and the second does. A forgotten instruction
 /// is not followed, so it is right not to know the first; the one in force has to be known.
-fn grade(answer: &str) -> Option<Score> {
+fn grade(withdrawn: &str, standing: &str) -> Option<Score> {
     enum Half {
         Yes,
         No,
@@ -36,7 +43,6 @@ fn grade(answer: &str) -> Option<Score> {
         [word] if word == "no" => Some(Half::No),
         _ => abstains(half).then_some(Half::Unknown),
     };
-    let (withdrawn, standing) = answer.split_once(OTHER_ORDER)?;
     Some(match (read(withdrawn)?, read(standing)?) {
         (Half::Yes, _) => wrong(Outcome::Stale),
         (Half::No | Half::Unknown, Half::Yes) => RIGHT,
@@ -51,7 +57,6 @@ mod tests {
 
     #[test]
     fn no_constant_answer_separates_an_instruction_in_force_from_one_taken_back() {
-        let both = |first: &str, second: &str| format!("{first}{OTHER_ORDER}{second}");
         let unknown = "not in context";
         for (first, second, outcome) in [
             ("No.", "Yes.", Outcome::Right),
@@ -62,9 +67,9 @@ mod tests {
             ("no", unknown, Outcome::Abstained),
             ("yes", "no", Outcome::Stale),
         ] {
-            let found = grade(&both(first, second)).unwrap();
+            let found = grade(first, second).unwrap();
             assert_eq!(found.1, outcome, "{first} {second}");
         }
-        assert_eq!(grade(&both("No, it was taken back.", "Yes.")), None);
+        assert_eq!(grade("No, it was taken back.", "Yes."), None);
     }
 }

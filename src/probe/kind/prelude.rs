@@ -1,7 +1,8 @@
 //! The imports of nearly every kind.
 
 pub(super) use super::{
-    Answers, NEVER_SAID, Part, ProbeKind, Question, Reference, Search, Spec, own_and,
+    Answers, NEVER_SAID, Part, ProbeKind, Question, Reference, Search, Spec, drawn, own_and,
+    two_answers,
 };
 pub(super) use crate::probe::AnswerFormat;
 pub(super) use crate::probe::grade::call::Call;
