@@ -281,6 +281,10 @@ pub(super) fn judge_unsure(
     times: Repetitions,
     meter: &mut Meter<'_>,
 ) {
+    // It will be no record, and a verdict would be paid for nothing.
+    if meter.unanswered.is_some() {
+        return;
+    }
     let (probes, items) = (prepared.watched.probes(), prepared.watched.items());
     let calls = prepared.session.calls();
     let mut numbers = Vec::new();

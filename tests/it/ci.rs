@@ -221,7 +221,7 @@ fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse()
     assert!(comment.len() <= 60_000);
     // Each lost fact is named by what was asked and what was right.
     assert!(
-        comment.contains("hard break: lost \"What is the "),
+        comment.contains("| What is the "),
         "{comment}"
     );
     assert_eq!(

@@ -317,7 +317,7 @@ fn probes() -> Vec<Probe> {
             "Does it still hold that reports are sent to the halden desk?",
             Fact::Obsolete {
                 withdrawn: one("reports", "Send reports to the halden desk."),
-                withdrawal: text("Forget what I said of the halden desk."),
+                withdrawal: text("Drop what I said of the halden desk."),
                 standing: one("invoices", "Send invoices to the morwen desk."),
                 standing_question: text(
                     "Does it still hold that invoices are sent to the morwen desk?",

@@ -415,9 +415,9 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
 fn answers_without_a_score_are_errors_that_the_exit_code_tells() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    // Questions about a ticket are answered by nothing; what rules cannot grade was never to be graded.
+    // Questions of one form are answered by nothing; what rules cannot grade was never to be graded.
     let script = "format = \"proctor-script\"\nversion = 1\n\
-        [[answer]]\npurpose = \"probe\"\nasked = \"ticket\"\ntext = \"\"\n\
+        [[answer]]\npurpose = \"probe\"\nasked = \"Which\"\ntext = \"\"\n\
         [[answer]]\npurpose = \"probe\"\ntext = \"not in context\"\n";
     fs::write(path.join("reader.toml"), script).unwrap();
     let scenario = "name = \"silent\"\ncounter = \"chars/4\"\n\

@@ -285,6 +285,8 @@ fn a_plan_knows_what_readers_and_judges_will_be_asked() {
             assert_eq!(read.sum::<Tokens>().0, asked, "{key} at {call}");
             let shown: Vec<Usage> = answers
                 .iter()
+                // A fact that string matching cannot tell was read by nobody, and is judged beside the plan.
+                .filter(|answer| answer.usage != Usage::default())
                 .map(|answer| answer.judge_usage)
                 .filter(|usage| *usage != Usage::default())
                 .collect();
