@@ -430,7 +430,8 @@ fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> Gated
             // Whether it is better may be open: that it is no worse is not.
             return gated(at_ends[0].max(verdict), None, None);
         }
-        if at_ends.iter().any(|it| *it != verdict) {
+        // Where the sessions are too few by themselves, that is said.
+        if verdict != Verdict::Inconclusive && at_ends.iter().any(|it| *it != verdict) {
             return unclear(format!("{}, which could turn the verdict", found.open()));
         }
     }

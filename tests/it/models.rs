@@ -702,7 +702,7 @@ fn an_interrupt_gives_up_a_silent_cell_and_finishes_the_one_beside_it() {
     // Each cell asks one question.
     let folder = scenario(
         &server,
-        "qualify = false\n[probes]\npoints = [100]\nitems = 1",
+        "qualify = false\n[probes]\npoints = [100]\nitems = 1\nkinds = [\"recall\"]",
     );
     let path = folder.path().join("live.toml");
     let text = fs::read_to_string(&path).unwrap();
