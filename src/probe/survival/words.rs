@@ -3,8 +3,9 @@
 //! Chinese, Japanese and Korean are cut into pairs of characters, see [`crate::script`].
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use super::lists::LISTS;
+use super::lists::{Class, LISTS};
 use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
 
 /// The place of a word.
@@ -119,18 +120,41 @@ fn push_lower(word: &mut String, c: char) {
     }
 }
 
+/// The words of a text.
+pub(super) fn words_of(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    each_word(text, |word, _| words.push(word.to_owned()));
+    words
+}
+
+/// The sentences of a text, each up to the first word of the next; at least one, which may have no word.
+pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
+    let mut starts = vec![(0, 0)];
+    each_word(text, |_, at| {
+        if starts
+            .last()
+            .is_none_or(|(sentence, _)| *sentence != at.sentence)
+        {
+            starts.push((at.sentence, at.start));
+        }
+    });
+    let ends = starts[1..].iter().map(|(_, start)| *start);
+    let ends = ends.chain([text.len()]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|((_, start), end)| *start..end)
+        .collect()
+}
+
 /// The distinct words of `text` that say what it is about, in order; all of its words where
 /// nothing else is left.
 pub(super) fn content_words(text: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let mut all = Vec::new();
-    each_word(text, |word, _| {
-        if seen.insert(word.to_owned()) {
-            all.push(word.to_owned());
-        }
-    });
-    let content = all.iter().filter(|word| LISTS.is_content(word));
-    let content: Vec<String> = content.cloned().collect();
+    let mut all = words_of(text);
+    all.retain(|word| seen.insert(word.clone()));
+    let mut content = all.clone();
+    content.retain(|word| !LISTS.has(&[Class::Stop, Class::Forbid, Class::Demand], word));
     if content.is_empty() { all } else { content }
 }
 
