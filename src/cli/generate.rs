@@ -10,8 +10,8 @@ use super::{
     write_truth,
 };
 use crate::session::synthetic::{
-    self, FAMILIES, Generated, HEAD_TOKENS, Language, Length, MOST_DISTRACTORS, MOST_FACTS,
-    OBSERVATIONS, RESULTS, Recipe,
+    self, FAMILIES, Generated, HEAD_TOKENS, LEAST_WINDOW, Language, Length, MOST_DISTRACTORS,
+    MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
 };
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
@@ -56,6 +56,11 @@ pub(super) struct Args {
     /// Length in tokens (o200k); 100,000 if neither is given
     #[arg(long, value_parser = at_least_a_thousand)]
     tokens: Option<u64>,
+    /// Window of the model that the session is made for: it is four times as long, with a head and
+    /// results that leave room in it
+    #[arg(long, value_name = "TOKENS", conflicts_with_all = ["rounds", "tokens"],
+          value_parser = a_window)]
+    for_window: Option<u32>,
     /// Number of planted facts, in percent of the family's own
     #[arg(long, value_name = "PERCENT", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_FACTS)))]
@@ -77,9 +82,10 @@ pub(super) struct Args {
     /// Number of wordings of a planted fact; by default all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     phrasings: Option<u32>,
-    /// Tokens of system prompt and tools in front of every prompt, in addition to those written down
-    #[arg(long, value_name = "TOKENS", default_value_t = HEAD_TOKENS.0)]
-    head_tokens: u64,
+    /// Tokens of system prompt and tools in front of every prompt, in addition to those written
+    /// down; 7,400, or with `--for-window` at most an eighth of it, and none below 16,000
+    #[arg(long, value_name = "TOKENS")]
+    head_tokens: Option<u64>,
     /// Language in which the session is held and facts are planted
     #[arg(long, value_name = "CODE", default_value = "en", value_parser = Language::ALL.map(Language::code))]
     language: String,
@@ -91,6 +97,12 @@ pub(super) struct Args {
     force: bool,
 }
 
+fn a_window(typed: &str) -> Result<u32, String> {
+    let number = token_count(typed).and_then(|number| u32::try_from(number).ok());
+    let number = number.filter(|number| *number >= LEAST_WINDOW);
+    number.ok_or_else(|| format!("it must be a whole number of at least {LEAST_WINDOW}"))
+}
+
 fn at_least_a_thousand(typed: &str) -> Result<u64, String> {
     let number = token_count(typed).filter(|number| *number >= 1_000);
     number.ok_or_else(|| "it must be a whole number of at least 1000".to_owned())
@@ -99,7 +111,7 @@ fn at_least_a_thousand(typed: &str) -> Result<u64, String> {
 impl Args {
     /// The recipe of the `n`-th session of a family.
     fn recipe(&self, family: &str, n: u64) -> Recipe {
-        Recipe {
+        let recipe = Recipe {
             family: family.to_owned(),
             seed: self.seed.wrapping_add(n),
             length: match (self.rounds, self.tokens) {
@@ -110,9 +122,18 @@ impl Args {
             observation_percent: self.observations,
             result_percent: self.results,
             distractors: self.distractors,
-            head_tokens: Tokens(self.head_tokens),
+            head_tokens: HEAD_TOKENS,
+            window: None,
             phrasings: self.phrasings,
             language: Language::of_code(&self.language).unwrap_or_default(),
+        };
+        let sized = match self.for_window {
+            Some(window) => recipe.for_window(window),
+            None => recipe,
+        };
+        Recipe {
+            head_tokens: self.head_tokens.map_or(sized.head_tokens, Tokens),
+            ..sized
         }
     }
 }

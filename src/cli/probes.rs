@@ -14,19 +14,18 @@ use super::{
     stop_with, write_new,
 };
 use crate::model::{CallFailure, Request};
-use crate::probe::ProbeExt as _;
 use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge, Word};
 use crate::probe::{self, Outcome, Probe, Verdict};
+use crate::probe::ProbeExt as _;
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
-use crate::strategy::files::touched_by;
 use crate::tokens::{CharsPer4, CountedTexts};
 
 /// Arguments of `proctor probes`.
@@ -164,7 +163,7 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
 
 /// Derives facts for one session and writes them: into a file, or to standard output.
 fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> anyhow::Result<()> {
-    let mut derived = derive::derive(session, &touched_by);
+    let mut derived = derive::derive(session);
     if let Some(model) = &args.model {
         derived.facts.extend(decided(session, model, args)?);
         derived.facts.sort_by(|a, b| a.id.cmp(&b.id));
@@ -360,11 +359,14 @@ fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
     let known: Vec<Vec<(String, bool)>> = probes.iter().map(check::known).collect();
     let probes = probes.iter().zip(&known).map(|(probe, known)| {
         let values = known.iter().map(|(value, _)| value);
+        let current = known.iter().filter(|(_, holds)| *holds);
+        let current = current.map(|(value, _)| value);
         json!({
             "id": probe.id,
             "kind": probe.kind().name(),
             "asked": probe.questions(),
             "known": values.collect::<Vec<_>>(),
+            "current": current.collect::<Vec<_>>(),
             "evidence": probe.evidence,
             "until": probe.until,
         })

@@ -1,8 +1,8 @@
 //! Facts of a recorded session that can be asked for, derived from what the session needed again.
 //!
 //! A fact is derived from its use, which is seen in the structure of the recording and not in its words: a rule that the
-//! user repeated or corrected, a file or a value that was fetched again after it had left the recorded context, what was
-//! started and still runs, the plan, the last request. It is asked before that use, never after it.
+//! user repeated or corrected, a value that was fetched again after it had left the recorded context, what was started
+//! and ran on through a compaction, the plan, the last request. It is asked before that use, never after it.
 //!
 //! A derived fact is a proposal. A person can edit the file, `proctor probes check` compares it with its session, and the
 //! caller keeps only the facts that the full history answers.
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use super::kind::Part;
 use super::survival::marks;
 use crate::probe::{ProbeExt as _, Specified as _};
-use crate::session::ground_truth::{ArtifactVerb, Fact, GroundTruth, Importance, PlantedFact};
-use crate::session::{Session, ToolUse};
+use crate::session::Session;
+use crate::session::ground_truth::{Fact, GroundTruth, Importance, PlantedFact};
 use crate::units::ContentHash;
 
 pub mod decisions;
@@ -28,16 +28,13 @@ const MOST: usize = 12;
 /// Keys that nobody named, asked beside the facts of each session.
 const DECOYS: usize = 2;
 
-/// Names the files that a tool use touches and what it does to them; the caller knows the tools.
-pub type FilesTouched<'a> = &'a dyn Fn(&ToolUse) -> Vec<(ArtifactVerb, String)>;
-
 /// Derives facts of every kind but decisions, which take a model.
-pub fn derive(session: &Session, touched: FilesTouched<'_>) -> GroundTruth {
+pub fn derive(session: &Session) -> GroundTruth {
     let mut of_kind: BTreeMap<&str, Vec<PlantedFact>> = BTreeMap::new();
     let proposed = [
         said::rules(session),
         said::requests(session),
-        work::facts(session, touched),
+        work::facts(session),
     ];
     for fact in proposed.into_iter().flatten() {
         of_kind.entry(fact.kind().name()).or_default().push(fact);

@@ -271,7 +271,19 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
     let dollars = cost::unpriced(material);
     let repairs = repairs(&manifest.sessions);
-    let parts = [Some(found.join("; ")), repairs, sizes, cache, dollars];
+    let left_out: usize = manifest.left_out.values().sum();
+    let left_out = (left_out > 0).then(|| {
+        let sessions = super::display::many(left_out, "session is", "sessions are");
+        format!("{sessions} left out, `--tables` says why")
+    });
+    let parts = [
+        Some(found.join("; ")),
+        left_out,
+        repairs,
+        sizes,
+        cache,
+        dollars,
+    ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::SessionSource;
-use crate::session::synthetic::{FAMILIES, Language, Length, Recipe, families_in};
+use crate::session::synthetic::{FAMILIES, LEAST_WINDOW, Language, Length, Recipe, families_in};
 use crate::settings::{CheckedTable, SettingError, Table, with_suggestion};
 use crate::units::Tokens;
 
@@ -54,13 +54,20 @@ fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe, SettingError> {
             super::names("families"),
         ));
     };
-    let length = match (keys.whole("rounds"), keys.whole("tokens")) {
-        (Some(rounds), None) => Length::Rounds(rounds),
-        (None, Some(tokens)) => Length::Tokens(Tokens(tokens)),
+    let window = keys.whole("for_window");
+    let sized = Recipe::default().for_window(window.unwrap_or(LEAST_WINDOW));
+    let length = match (keys.whole("rounds"), keys.whole("tokens"), window) {
+        (Some(rounds), None, None) => Length::Rounds(rounds),
+        (None, Some(tokens), None) => Length::Tokens(Tokens(tokens)),
+        (None, None, Some(_)) => sized.length,
         _ => {
-            let problem = "`synthetic` needs either `rounds` or `tokens`";
+            let problem = "`synthetic` needs one of `rounds`, `tokens` and `for_window`";
             return Err(SettingError::new(keys.place(), problem));
         }
+    };
+    let head_tokens = match (window, keys.setting("head_tokens")) {
+        (Some(_), None) => sized.head_tokens,
+        _ => Tokens(keys.whole("head_tokens").unwrap_or_default()),
     };
     let language = keys.one_of("language", Language::ALL, Language::code);
     let language = language.unwrap_or_default();
@@ -81,7 +88,8 @@ fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe, SettingError> {
         observation_percent: keys.whole("observation_percent"),
         result_percent: keys.whole("result_percent").unwrap_or_default(),
         distractors: keys.whole("distractors"),
-        head_tokens: Tokens(keys.whole("head_tokens").unwrap_or_default()),
+        head_tokens,
+        window,
         phrasings: keys.whole("phrasings"),
         language,
     })

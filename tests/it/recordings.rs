@@ -21,7 +21,6 @@ use proctor::units::Tokens;
 use proctor::window::Window;
 use rayon::prelude::*;
 
-use crate::facts::touched;
 use crate::goldens::golden;
 use crate::shared;
 use crate::support::{cell, strategy};
@@ -428,7 +427,7 @@ fn compared(file: &str, session: &Session) -> String {
     let models = offline(&counts);
     let session = Arc::new(session.clone());
     let with = |probes| PreparedSession::new(session.clone(), counts.clone(), probes).unwrap();
-    let mut truth = derive(&session, &touched);
+    let mut truth = derive(&session);
     let odd: BTreeSet<String> = unsound(&with(truth.facts.clone()))
         .into_iter()
         .map(|it| it.probe)

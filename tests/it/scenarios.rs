@@ -447,6 +447,22 @@ fn what_is_put_back_without_a_budget_makes_the_next_summary_due() {
 }
 
 #[test]
+fn small_windows_can_be_measured() {
+    let rows = run("local");
+    for row in &rows {
+        let reached = row.sum(|cell| cell.completion.reached);
+        let planned = row.sum(|cell| cell.completion.planned);
+        assert_eq!(reached, planned, "{}", row.name);
+        assert!((10.0..90.0).contains(&row.survival()), "{}", row.name);
+    }
+    let [summaries, masked, _] = &rows[..] else {
+        panic!("three strategies")
+    };
+    assert!(summaries.attempts() >= 16 && masked.attempts() < summaries.attempts());
+    assert!(summaries.survival() < masked.survival());
+}
+
+#[test]
 fn idle_triggers_fire_where_somebody_was_away() {
     let rows = run_with("idle-gaps", |rows| format!("\n{}", costs(rows)));
     let [hour, minutes, every, none] = &rows[..] else {

@@ -1,28 +1,41 @@
-//! The facts that are planted in a session: who says them, when, and how they are asked for.
+//! The facts of a session: what is planted, who says it when, and how it is asked for.
+//!
+//! [`Facts::plan`] draws everything before the first message is written. The writer then asks, message
+//! by message, for what the user, the agent and the tools have to say by now.
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
 use super::family::Family;
-use super::grammar::{WORDS, bank, fill};
-use super::random::{Random, Unique, whole};
-use super::schedule::{Event, Schedule};
-use super::words::WorkFacts;
+use super::grammar::{Grammar, WORDS, bank, fill};
+use super::random::{Random, whole};
+use super::workspace::{Action, Moment, Round, Workspace};
 use super::{Language, Recipe};
-use proctor_sessions::ground_truth::{Fact, Handle, Importance, KeyValue, PlantedFact, Revision};
+use proctor_sessions::ground_truth::{
+    Fact, Handle, Importance, KeyValue, PlanItem, PlantedFact, Revision,
+};
 
 mod gathered;
 mod kinds;
-mod rules;
+mod planner;
 
-use rules::Rules;
+use planner::Planner;
 
-pub(crate) use gathered::gathered;
+/// Events of the agent and its tools in one round, but for the last one; and where a family says
+/// all facts early, so that there is room for them.
+const AT_ONCE: usize = 3;
+const AT_ONCE_EARLY: usize = 5;
 
-/// How a planted fact reaches the session.
+/// Who says a part of a fact, or what shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// The user says it.
+    /// The user types it.
     User,
+    /// The agent says it.
+    Agent,
+    /// The agent writes its list of steps: each time but the first, one more is done.
+    List,
     /// A configuration file that is read once.
     Config,
     /// A line in the output of a command.
@@ -33,17 +46,10 @@ pub(crate) enum Channel {
     Runbook,
     /// The output of a command that fails.
     Failure,
-}
-
-/// A text that waits for its moment, and the fact that it says or is a part of.
-#[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) channel: Channel,
-    pub(crate) content: Content,
-    /// Index of the fact.
-    fact: usize,
-    /// Index of a second fact that the same text says: about a key beside the planted one.
-    second_fact: Option<usize>,
+    /// A command that prints what is set.
+    Settings,
+    /// A command that counts.
+    Count,
 }
 
 /// The text of a fact.
@@ -51,13 +57,25 @@ pub(crate) struct Planned {
 pub(crate) enum Content {
     /// A sentence that is said as it is.
     Line(String),
-    /// A rule of the user, which has an introduction.
-    Rule(String),
     /// A sentence, and what it adds to a fact of several messages.
     Part(String, String),
-    /// A key with its value, and behind it others with the same attribute, which are said with it:
-    /// only its key shows which value is its own.
+    /// Keys with their values, which are said together: one is planted, and the others have its
+    /// attribute, so that only its key shows which value is its own.
     Pairs(Vec<KeyValue>),
+}
+
+/// A text that waits for its moment.
+#[derive(Debug)]
+struct Event {
+    /// When it is due, in thousandths of the session.
+    due: u64,
+    channel: Channel,
+    content: Content,
+    /// Index of the fact that it says or is a part of. Two events of one fact are never in one
+    /// message: they would have no order.
+    fact: usize,
+    /// Index of a second fact that it says: about a key beside the planted one.
+    second_fact: Option<usize>,
 }
 
 /// How a planted fact is said: in which language, and in how many ways, from a single one, whose
@@ -66,6 +84,25 @@ pub(crate) enum Content {
 pub(crate) struct Ways {
     most: usize,
     pub(crate) language: Language,
+}
+
+/// The facts of one session, as far as they were said, and what is still to come.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// Draws the words.
+    random: Random,
+    /// Draws what distinguishes one request from all others.
+    requests: Random,
+    phrases: &'static Grammar,
+    ways: Ways,
+    at_once: usize,
+    /// The names of the chapters.
+    chapters: Vec<String>,
+    planted: Vec<PlantedFact>,
+    /// The earliest first.
+    events: Vec<Event>,
+    /// Attempts that failed, and about which the agent said nothing yet.
+    failed: Vec<usize>,
 }
 
 impl Ways {
@@ -86,14 +123,13 @@ impl Ways {
     }
 
     /// One of the first of these templates.
-    pub(crate) fn say(self, random: &Random, bank: &[&str], slots: &[(&str, &str)]) -> String {
+    fn say(self, random: &Random, bank: &[&str], slots: &[(&str, &str)]) -> String {
         self.fill(self.pick(random, bank), slots)
     }
 
     /// One of the first of these templates, about a key and its value.
-    pub(crate) fn pair(self, random: &Random, bank: &[&str], pair: &KeyValue) -> String {
-        let slots = [("key", pair.key.as_str()), ("value", &pair.value)];
-        self.say(random, bank, &slots)
+    fn pair(self, random: &Random, bank: &[&str], KeyValue { key, value }: &KeyValue) -> String {
+        self.say(random, bank, &[("key", key), ("value", value)])
     }
 
     /// The question about a fact of that kind.
@@ -102,40 +138,31 @@ impl Ways {
     }
 }
 
-/// A fact that was not said yet.
-pub(crate) fn unsaid(kind: &str, number: usize, question: String, fact: Fact) -> PlantedFact {
-    PlantedFact {
-        id: format!("{kind}-{number:02}"),
-        fact,
-        question,
-        evidence: Vec::new(),
-        until: None,
-        importance: match bank(&format!("importance.{kind}")) {
-            [] => Importance::Normal,
-            _ => Importance::High,
-        },
+impl Channel {
+    /// Whether the result of a tool says it.
+    fn is_tool(self) -> bool {
+        !matches!(self, Self::User | Self::Agent | Self::List)
+    }
+}
+
+impl Event {
+    /// Whether the user can say it where nothing else said it in time.
+    fn can_be_typed(&self) -> bool {
+        let is_work = matches!(self.channel, Channel::Settings | Channel::Count);
+        self.channel == Channel::User || (self.channel.is_tool() && !is_work)
     }
 }
 
 impl Content {
-    /// The same, the pairs in random order.
-    pub(crate) fn shuffled(&self, random: &Random) -> Self {
-        let mut content = self.clone();
-        if let Self::Pairs(pairs) = &mut content {
-            random.shuffle(pairs);
-        }
-        content
-    }
-
-    /// The lines that say it; of pairs by `said`, the rule of persons, or `logged`, that of logs.
-    pub(crate) fn lines(&self, random: &Random, ways: Ways, rule: &str) -> Vec<String> {
+    /// The lines that say it by this channel.
+    pub(crate) fn lines(&self, random: &Random, ways: Ways, channel: Channel) -> Vec<String> {
         match self {
-            Self::Line(line) | Self::Rule(line) | Self::Part(line, _) => vec![line.clone()],
+            Self::Line(line) | Self::Part(line, _) => vec![line.clone()],
             Self::Pairs(pairs) => {
-                let lines = pairs.iter();
-                lines
-                    .map(|pair| ways.pair(random, bank(rule), pair))
-                    .collect()
+                let is_log = matches!(channel, Channel::Config | Channel::Log | Channel::Comment);
+                let bank = bank(if is_log { "logged" } else { "said" });
+                let lines = pairs.iter().map(|pair| ways.pair(random, bank, pair));
+                lines.collect()
             }
         }
     }
@@ -160,26 +187,226 @@ impl Content {
     }
 }
 
-impl Planned {
-    /// The text that the user types.
-    pub(crate) fn typed(&self, random: &Random, ways: Ways) -> String {
-        let lines = self.content.shuffled(random).lines(random, ways, "said");
-        let lead = match self.content {
-            Content::Rule(_) => ways.language.say(random.word("rule_leads")),
-            _ => "",
-        };
-        format!("{lead}{}", lines.join("\n"))
+/// A fact that was not said yet.
+pub(crate) fn unsaid(kind: &str, number: usize, question: String, fact: Fact) -> PlantedFact {
+    PlantedFact {
+        id: format!("{kind}-{number:02}"),
+        fact,
+        question,
+        evidence: Vec::new(),
+        until: None,
+        importance: Importance::Normal,
+    }
+}
+
+impl Facts {
+    /// Draws the facts of a session with about that number of rounds; their words are drawn when
+    /// they are said.
+    pub(crate) fn plan(
+        family: &'static Family,
+        recipe: &Recipe,
+        rounds: u64,
+        random: &Random,
+    ) -> Self {
+        let mut planner = Planner::new(family, recipe, rounds);
+        planner.plan();
+        let Planner {
+            ways,
+            chapters,
+            facts,
+            mut events,
+            ..
+        } = planner;
+        events.sort_by_key(|event| (event.due, event.fact));
+        Self {
+            random: random.clone(),
+            requests: Random::new(recipe.seed, "requests"),
+            phrases: &family.phrases,
+            ways,
+            at_once: if family.said_by < 1_000 {
+                AT_ONCE_EARLY
+            } else {
+                AT_ONCE
+            },
+            chapters,
+            planted: facts,
+            events,
+            failed: Vec::new(),
+        }
     }
 
-    /// The message of that index says it.
-    pub(crate) fn say(self, facts: &mut [PlantedFact], message: usize) {
-        for at in [self.fact].into_iter().chain(self.second_fact) {
-            facts[at].evidence.push(message);
+    /// How many chapters there are.
+    pub(crate) fn chapters(&self) -> u64 {
+        self.chapters.len() as u64
+    }
+
+    /// The name of a chapter.
+    pub(crate) fn chapter(&self, at: u64) -> &str {
+        let chapter = self.chapters.get(whole(at));
+        chapter.map_or("it", String::as_str)
+    }
+
+    /// Whether nothing is left that the user could say,
+    pub(crate) fn is_all_said(&self) -> bool {
+        !self.events.iter().any(Event::can_be_typed)
+    }
+
+    /// and nothing that the agent and its tools could.
+    pub(crate) fn is_all_shown(&self) -> bool {
+        let mut events = self.events.iter();
+        events.all(|event| event.channel == Channel::User)
+    }
+
+    /// Whether there is something for the user to type.
+    pub(crate) fn is_typed_due(&self, progress: u64) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| event.due < progress && event.channel == Channel::User)
+    }
+
+    /// A request as it is typed in the message of that index: with a reference of its own, which
+    /// distinguishes the last one from all others and cannot be guessed.
+    pub(crate) fn request(&mut self, text: String, message: usize) -> String {
+        let last = self
+            .planted
+            .iter_mut()
+            .find_map(|fact| match &mut fact.fact {
+                Fact::LastRequest { requests } => Some((requests, &mut fact.evidence)),
+                _ => None,
+            });
+        let Some((requests, evidence)) = last else {
+            return text;
+        };
+        let reference = self.requests.draw("reference");
+        let slots = [("reference", reference.as_str())];
+        let filed = self.ways.say(&self.requests, bank("filed"), &slots);
+        let request = format!("{text}{}{filed}", self.ways.language.gap());
+        requests.push(Revision::new(request.clone(), message));
+        evidence.push(message);
+        request
+    }
+
+    /// What the user types in the message of that index besides a request; at the close all that
+    /// was not said yet, of each fact the next part only.
+    pub(crate) fn typed(&mut self, progress: u64, message: usize, closing: bool) -> Vec<String> {
+        let mut facts = BTreeSet::new();
+        let due = self.events.extract_if(.., |event| {
+            let is_due = closing || (event.channel == Channel::User && event.due < progress);
+            is_due && event.can_be_typed() && facts.insert(event.fact)
+        });
+        let due: Vec<Event> = due.collect();
+        if closing {
+            self.events.clear();
         }
-        match (&mut facts[self.fact].fact, self.content) {
-            (Fact::Order { events, .. }, Content::Part(_, event)) => {
-                events.push(Revision::new(event, message));
+        let said = due.into_iter().map(|event| {
+            let lines = event.content.lines(&self.random, self.ways, Channel::User);
+            self.note(event, message);
+            lines.join("\n")
+        });
+        said.collect()
+    }
+
+    /// The agent's conclusions from failed attempts, for the message of that index.
+    pub(crate) fn conclusions(&mut self, message: usize) -> Vec<String> {
+        let bank = self.phrases.bank("given_up");
+        let failed = std::mem::take(&mut self.failed).into_iter();
+        let concluded = failed.filter_map(|at| {
+            let planted = &mut self.planted[at];
+            let Fact::RejectedPath { approach, reason } = &planted.fact else {
+                return None;
+            };
+            planted.evidence.push(message);
+            let slots = [("approach", approach.as_str()), ("reason", reason)];
+            Some(self.ways.say(&self.random, bank, &slots))
+        });
+        concluded.collect()
+    }
+
+    /// What the agent says and does of what is due now, and what its tools show; and whether that
+    /// takes the place of other work.
+    pub(crate) fn shown(&mut self, moment: Moment, workspace: &mut dyn Workspace) -> (Round, bool) {
+        let late = |event: &Event| event.due < moment.progress && event.channel != Channel::User;
+        let most = match moment.progress {
+            0..1_000 => self.at_once,
+            _ => usize::MAX,
+        };
+        let mut facts = BTreeSet::new();
+        let due = self.events.extract_if(.., |event| {
+            facts.len() < most && late(event) && facts.insert(event.fact)
+        });
+        let due: Vec<Event> = due.collect();
+        let (mut round, mut is_work) = (Round::default(), false);
+        for event in due {
+            is_work |= matches!(
+                event.channel,
+                Channel::List | Channel::Failure | Channel::Settings | Channel::Count
+            );
+            let message = moment.asking + usize::from(event.channel.is_tool());
+            match event.channel {
+                Channel::User | Channel::Agent => {
+                    let lines = event.content.lines(&self.random, self.ways, event.channel);
+                    round.paragraphs.extend(lines);
+                }
+                Channel::List => {
+                    let listing = self.random.pick(self.phrases.bank("listing"));
+                    round.paragraphs.push(workspace.topic().fill(listing, &[]));
+                    round.actions.extend(self.next_step(event.fact, message));
+                }
+                shown => round
+                    .actions
+                    .push(workspace.show(shown, &event.content, moment)),
             }
+            self.note(event, message);
+        }
+        (round, is_work)
+    }
+
+    /// The agent writes a plan, of which one more step is done, unless it is new; the first open one
+    /// is in progress.
+    fn next_step(&mut self, at: usize, message: usize) -> Option<Action> {
+        let PlantedFact { fact, evidence, .. } = &mut self.planted[at];
+        let Fact::Continuation { plan, items } = fact else {
+            return None;
+        };
+        let next = items.iter_mut().find(|item| item.done.is_none());
+        if let Some(next) = next.filter(|_| !evidence.is_empty()) {
+            next.done = Some(message);
+        }
+        let open = items.iter().filter(|item| item.done.is_none()).count();
+        let mut first_open = Some("in_progress");
+        let todos = items.iter().map(|PlanItem { item, done }| {
+            let status = match done {
+                Some(_) => "done",
+                None => first_open.take().unwrap_or("open"),
+            };
+            json!({"task": item, "status": status})
+        });
+        let todos: Vec<Value> = todos.collect();
+        let output = format!(
+            "The list of `{plan}` was replaced: {open} of {} left.",
+            todos.len()
+        );
+        let input = json!({"plan": plan, "todos": todos});
+        Some(Action::new("TodoWrite", input, output))
+    }
+
+    /// The facts that were said.
+    pub(crate) fn gathered(self) -> Vec<PlantedFact> {
+        gathered::gathered(self.planted, self.ways)
+    }
+
+    /// The message of that index says an event.
+    fn note(&mut self, event: Event, message: usize) {
+        for at in [event.fact].into_iter().chain(event.second_fact) {
+            self.planted[at].evidence.push(message);
+        }
+        match (&mut self.planted[event.fact].fact, event.content) {
+            (Fact::RejectedPath { .. }, _) => self.failed.push(event.fact),
+            (
+                Fact::Order { events: values, .. }
+                | Fact::Update { values, .. }
+                | Fact::Numeric { values, .. },
+                Content::Part(_, value),
+            ) => values.push(Revision::new(value, message)),
             (Fact::OpenHandle { handles, .. }, Content::Part(_, name)) => {
                 match handles.iter_mut().find(|known| known.name == name) {
                     Some(known) => known.ended = Some(message),
@@ -191,207 +418,6 @@ impl Planned {
                 }
             }
             _ => {}
-        }
-    }
-}
-
-/// Draws the facts of a session.
-struct Planner {
-    random: Random,
-    words: &'static WorkFacts,
-    ways: Ways,
-    /// Other keys of its kind beside each planted one; nothing for as many as it comes.
-    distractors: Option<u32>,
-    rounds: u64,
-    percent: u64,
-    /// All keys and all values: none occurs twice.
-    keys: BTreeSet<String>,
-    values: Unique,
-    facts: Vec<PlantedFact>,
-    planned: Vec<Event<Planned>>,
-}
-
-/// When the facts of a session with that number of rounds are said, and all facts; the last one is
-/// that of the requests, which are not planned.
-pub(crate) fn plan(
-    family: &Family,
-    recipe: &Recipe,
-    rounds: u64,
-) -> (Schedule<Planned>, Vec<PlantedFact>) {
-    let mut planner = Planner {
-        random: Random::new(recipe.seed, "facts"),
-        words: family.workspace.facts(),
-        ways: Ways::of(recipe),
-        distractors: recipe.distractors,
-        rounds,
-        percent: recipe.fact_percent.into(),
-        keys: BTreeSet::new(),
-        values: Unique::default(),
-        facts: Vec::new(),
-        planned: Vec::new(),
-    };
-    planner.decoys();
-    planner.recalls(planner.scaled(family.recalls));
-    // The bank of rules has 42 topics.
-    planner.constraints(planner.scaled(family.constraints).min(42));
-    // Drawn apart, so that what was there before stays as it is.
-    planner.random = Random::new(recipe.seed, "more facts");
-    planner.bindings();
-    planner.errors();
-    planner.orders();
-    planner.random = Random::new(recipe.seed, "notes");
-    planner.open_handles();
-    planner.obsoletes();
-    planner.indirects();
-    planner.two_steps();
-    if planner.percent > 0 {
-        let question = planner.ways.ask("last-request", &[]);
-        let requests = Vec::new();
-        planner.add("last-request", 1, question, Fact::LastRequest { requests });
-    }
-    let schedule = Schedule::new(planner.planned).within(family.said_by);
-    (schedule, planner.facts)
-}
-
-impl Planner {
-    /// The number of facts for one every `per` rounds, up to a cap.
-    fn scaled(&self, (per, cap): (u64, u64)) -> usize {
-        whole((self.rounds / per).min(cap) * self.percent / 100)
-    }
-
-    /// How many facts of that kind are planted.
-    fn number(&self, kind: &str) -> usize {
-        let every = self.words.every.get(kind);
-        every.map_or(0, |every| self.scaled(*every))
-    }
-
-    /// Somewhere in the `at`-th of `count` equal parts of the first 92 % of a session.
-    fn position(&mut self, at: usize, count: usize) -> u64 {
-        (at as u64 * 920 + self.random.below(920)) / count.max(1) as u64
-    }
-
-    /// A key that ends in this word. Gives up on a fresh one only when the bank is exhausted, which
-    /// the caps exclude.
-    fn key(&mut self, attribute: &str) -> String {
-        const KEY: &str = "{place} {part} {attribute}";
-        let mut slots = [("place", ""), ("part", ""), ("attribute", attribute)];
-        for _ in 0..200 {
-            slots[0].1 = self.random.pick(&self.words.places);
-            slots[1].1 = self.random.pick(&self.words.parts);
-            // The draws of all languages are those of English.
-            let key = fill(KEY, &slots);
-            if key.split(' ').count() <= 4 && self.keys.insert(key) {
-                break;
-            }
-        }
-        self.ways.fill(KEY, &slots)
-    }
-
-    /// The key with a value of that class that no other key has.
-    fn valued(&mut self, key: String, class: &str) -> KeyValue {
-        let value = self.values.draw(&self.random, &format!("values.{class}"));
-        KeyValue { key, value }
-    }
-
-    fn pair(&mut self, attribute: &str, class: &str) -> KeyValue {
-        let key = self.key(attribute);
-        self.valued(key, class)
-    }
-
-    fn ask_for(&mut self, key: &str) -> String {
-        let asked = self.random.word("asked");
-        self.ways.fill(asked, &[("key", key)])
-    }
-
-    /// Adds a fact that was not said yet. Its index.
-    fn add(&mut self, kind: &str, number: usize, question: String, fact: Fact) -> usize {
-        self.facts.push(unsaid(kind, number, question, fact));
-        self.facts.len() - 1
-    }
-
-    /// Lets a text say a fact or a part of it.
-    fn plant(&mut self, due: u64, channel: Channel, content: Content, fact: usize) {
-        self.planned.push(Event {
-            due,
-            // Two events of one series are never in one message: they would have no order.
-            key: self.facts[fact].id.clone(),
-            is_typed: channel == Channel::User,
-            what: Planned {
-                channel,
-                content,
-                fact,
-                second_fact: None,
-            },
-        });
-    }
-
-    fn decoys(&mut self) {
-        for number in 1..=self.number("decoy").max(1) {
-            let class = self.random.pick(&self.words.classes);
-            let attribute = self.random.word(&format!("attributes.{class}"));
-            let KeyValue { key, value } = self.pair(attribute, class);
-            let question = self.ask_for(&key);
-            self.add("decoy", number, question, Fact::Decoy { key, value });
-        }
-    }
-
-    /// Keys with values, which the user says and tools show by turns.
-    fn recalls(&mut self, count: usize) {
-        const CHANNELS: [Channel; 6] = [
-            Channel::User,
-            Channel::User,
-            Channel::Config,
-            Channel::Log,
-            Channel::Comment,
-            Channel::Runbook,
-        ];
-        let mut channels = Vec::new();
-        let mut classes = Vec::new();
-        for at in 0..count {
-            if channels.is_empty() {
-                channels = CHANNELS.to_vec();
-                self.random.shuffle(&mut channels);
-            }
-            if classes.is_empty() {
-                classes.clone_from(&self.words.classes);
-                self.random.shuffle(&mut classes);
-            }
-            let channel = channels.pop().unwrap_or(Channel::User);
-            let class = classes.pop().unwrap_or("ticket");
-            let attribute = self.random.word(&format!("attributes.{class}"));
-            let own = self.pair(attribute, class);
-            let distractors = match (self.distractors, channel) {
-                (Some(number), _) => whole(number.into()),
-                (None, Channel::User) => self.random.count(0, 2),
-                (None, _) => self.random.count(3, 6),
-            };
-            let KeyValue { key, value } = own.clone();
-            let mut pairs = vec![own];
-            pairs.extend((0..distractors).map(|_| self.pair(attribute, class)));
-            let due = self.position(at, count);
-            let question = self.ask_for(&key);
-            let fact = self.add("recall", at + 1, question, Fact::Recall { key, value });
-            if channel == Channel::User || self.random.percent(20) {
-                self.facts[fact].importance = Importance::High;
-            }
-            self.plant(due, channel, Content::Pairs(pairs), fact);
-        }
-    }
-
-    fn constraints(&mut self, count: usize) {
-        let mut rules = Rules::new(&self.random, &self.words.rules, self.ways);
-        for at in 0..count {
-            let (topic, statement, form) = rules.next(&self.random);
-            let line = Content::Rule(statement.clone());
-            let question = self.ways.ask("constraint", &[("topic", &topic)]);
-            let fact = Fact::Constraint {
-                topic,
-                statement,
-                form,
-            };
-            let fact = self.add("constraint", at + 1, question, fact);
-            let due = self.position(at, count);
-            self.plant(due, Channel::User, line, fact);
         }
     }
 }

@@ -26,10 +26,8 @@ pub struct Family {
     /// Sets how many facts and files a session of a given number of tokens gets, and nothing else.
     pub(crate) tokens_per_round: u64,
     pub(crate) workspace: WorkspaceKind,
-    /// The number of rounds per planted key, up to a cap,
-    pub(crate) recalls: (u64, u64),
-    /// and per rule.
-    pub(crate) constraints: (u64, u64),
+    /// By kind of fact: one is planted every this many rounds, up to a cap.
+    pub(crate) every: Every,
     /// All facts are said by this thousandth of the session.
     #[serde(default = "the_end")]
     pub(crate) said_by: u64,
@@ -52,6 +50,9 @@ pub(crate) enum Work {
     Tasks(Tasks),
     Phases(Phases),
 }
+
+/// By kind of fact: one is planted every this many rounds, up to a cap.
+pub(crate) type Every = BTreeMap<&'static str, (u64, u64)>;
 
 /// How often the agent does what.
 pub(crate) type Weights = BTreeMap<Intent, u64>;
@@ -91,33 +92,25 @@ pub(crate) struct Phases {
     pub(crate) weights: [Weights; 4],
 }
 
-/// How much happens besides keys and rules. Where a field is a pair, one of it is planted every so
-/// many rounds of a chapter, up to a cap.
+/// What happens chapter by chapter.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct TimelinePlan {
-    /// Part of the seed of what happens when.
-    pub(crate) seed: &'static str,
     /// The approximate number of rounds of a chapter,
     pub(crate) rounds_per_chapter: u64,
     /// and the greatest number of chapters of a session: longer ones have longer chapters.
     pub(crate) most_chapters: u64,
-    pub(crate) decisions: (u64, u64),
-    pub(crate) settings: (u64, u64),
-    pub(crate) suites: (u64, u64),
-    pub(crate) attempts: (u64, u64),
-    /// Steps of a plan, of which there are four at least.
+    /// By kind of fact: one is planted every this many rounds of a chapter, up to a cap.
+    pub(crate) every: Every,
+    /// Steps of a plan: one every so many rounds, four at least, up to a cap.
     pub(crate) steps: (u64, u64),
     /// The fewest and the most values of a key that changes.
     pub(crate) revisions: (u64, u64),
     /// The part of the chapter, in percent, in which counts are printed.
     pub(crate) counted: (u64, u64),
     pub(crate) counts: Counts,
-    /// The percentage of revisions that the user types; tools print the others.
+    /// The percentage of keys whose values the user types; tools print those of the others.
     pub(crate) typed: u64,
-    /// Keys that are revised over the whole session, at most.
-    #[serde(default)]
-    pub(crate) standing: u64,
 }
 
 /// How counts move.

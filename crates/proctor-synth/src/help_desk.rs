@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::facts::{Channel, Planned, Ways};
+use super::facts::{Channel, Content, Ways};
 use super::grammar::{bank, fill};
-use super::output::{Place, clock};
+use super::output::clock;
 use super::prose::Topic;
 use super::random::{Random, whole};
 use super::words::SIZES;
@@ -313,11 +313,6 @@ impl Workspace for HelpDesk {
         }
     }
 
-    /// There is no code that output could name.
-    fn place(&self) -> Place {
-        Place::default()
-    }
-
     /// One look-up or several, or one change.
     fn round(&mut self, choice: Choice<'_>, moment: Moment) -> Round {
         let random = self.random.clone();
@@ -359,46 +354,32 @@ impl Workspace for HelpDesk {
         }
     }
 
-    /// The look-up whose result says a planted fact, among others of its kind.
-    fn reveal(&mut self, fact: &Planned, moment: Moment) -> Action {
+    /// The look-up whose result says a planted fact, or the change that is refused.
+    fn show(&mut self, channel: Channel, content: &Content, moment: Moment) -> Action {
         let random = self.random.clone();
-        let content = fact.content.shuffled(&random);
         let size = random.count(150, 700) * whole(random.usual_percent()) / 100;
-        let (mut shown, rule) = match fact.channel {
-            Channel::Config | Channel::Log | Channel::Failure => {
-                (self.history(size, moment.now), "logged")
+        let mut shown = match channel {
+            Channel::Failure => {
+                let order = &self.orders[self.order()].id;
+                let input = json!({"order": order, "status": random.word("desk.states")});
+                let refused = format!("{order}: nothing was changed");
+                Action::new("change_order", input, refused)
             }
-            Channel::Comment => (self.look(size, moment.now), "logged"),
-            Channel::User | Channel::Runbook => (self.policy(size), "said"),
+            Channel::Count => {
+                let subject = self.ways.language.say(random.word("desk.subjects"));
+                let input = json!({"subject": subject});
+                Action::new("count_cases", input, format!("# {subject}"))
+            }
+            Channel::Comment => self.look(size, moment.now),
+            Channel::Runbook => self.policy(size),
+            _ => self.history(size, moment.now),
         };
-        for line in content.lines(&random, self.ways, rule) {
+        for line in content.lines(&random, self.ways, channel) {
             shown.output.push('\n');
             shown.output.push_str(&line);
         }
+        shown.failed = channel == Channel::Failure;
         shown
-    }
-
-    /// A history, with this line on top.
-    fn settings(&self, _: &Place, moment: Moment, line: String) -> Action {
-        let mut shown = self.history(300, moment.now);
-        shown.output = format!("{line}\n{}", shown.output);
-        shown
-    }
-
-    fn count(&self, _: &Place, _: Moment, line: String) -> Action {
-        let subject = self.ways.language.say(self.random.word("desk.subjects"));
-        Action::new("count_cases", json!({"subject": subject}), line)
-    }
-
-    /// A change that is refused.
-    fn failure(&self, _: &Place, _: Moment) -> Action {
-        let order = &self.orders[self.order()].id;
-        let input = json!({"order": order, "status": self.random.word("desk.states")});
-        let output = format!("{order}: nothing was changed");
-        Action {
-            failed: true,
-            ..Action::new("change_order", input, output)
-        }
     }
 }
 

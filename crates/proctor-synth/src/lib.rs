@@ -22,9 +22,7 @@ mod prose;
 mod random;
 mod repository;
 mod resumed;
-mod schedule;
 mod screenshots;
-mod timeline;
 mod tools;
 mod transcript;
 mod words;
@@ -57,6 +55,9 @@ pub struct Recipe {
     /// Tokens of system prompt and tools in front of every prompt beside those the session holds:
     /// real agents send far more of them than a made-up one.
     pub head_tokens: Tokens,
+    /// The window of the model that the session is made for, from 2,000 tokens; nothing for one of
+    /// 200,000. No result takes more than about a twelfth of it. See [`Recipe::for_window`].
+    pub window: Option<u32>,
     /// In how many ways a planted fact may be said, at least 1; nothing for all there are. With
     /// one, its words give every fact away.
     pub phrasings: Option<u32>,
@@ -76,7 +77,29 @@ pub const MODEL: &str = "synthetic-agent";
 /// (780) in characters divided by four; Claude Code (35,000) on the bills of public recordings.
 pub const HEAD_TOKENS: Tokens = Tokens(7_400);
 
+/// Windows below this one are of models that run beside the user, whose agents send hardly any head.
+const LEAST_WITH_HEAD: u64 = 16_000;
+
+/// The part of a window that a head takes at most, and a session's length in windows: so that it is
+/// compacted a few times.
+const WINDOW_PER_HEAD: u64 = 8;
+const WINDOWS: u64 = 4;
+
 impl Recipe {
+    /// The same for a model with this window: four times as long, with a head and with results that
+    /// leave room in it.
+    #[must_use]
+    pub fn for_window(self, window: u32) -> Self {
+        let tokens = u64::from(window);
+        let head = (tokens / WINDOW_PER_HEAD).min(HEAD_TOKENS.0);
+        Self {
+            length: Length::Tokens(Tokens(tokens * WINDOWS)),
+            head_tokens: Tokens(if tokens < LEAST_WITH_HEAD { 0 } else { head }),
+            window: Some(window),
+            ..self
+        }
+    }
+
     /// The number of rounds, estimated from `tokens_per_round` if the length is in tokens.
     fn rounds(&self, tokens_per_round: u64) -> u64 {
         match self.length {
@@ -98,6 +121,7 @@ impl Default for Recipe {
             result_percent: 100,
             distractors: None,
             head_tokens: Tokens::ZERO,
+            window: None,
             phrasings: None,
             language: Language::English,
         }
@@ -184,6 +208,9 @@ pub const RESULTS: RangeInclusive<u32> = 5..=400;
 /// The most facts, in percent of a family's own number.
 pub const MOST_FACTS: u32 = 400;
 
+/// The smallest window that a session can be made for.
+pub const LEAST_WINDOW: u32 = 2_000;
+
 /// The most other keys beside a planted one.
 pub const MOST_DISTRACTORS: u32 = 12;
 
@@ -204,7 +231,7 @@ type Control = (
     fn(&Recipe) -> Option<u32>,
 );
 
-const CONTROLS: [Control; 5] = [
+const CONTROLS: [Control; 6] = [
     ("fact_percent", 'f', 0..=MOST_FACTS, |recipe| {
         Some(recipe.fact_percent).filter(|percent| *percent != 100)
     }),
@@ -218,6 +245,9 @@ const CONTROLS: [Control; 5] = [
         recipe.distractors
     }),
     ("phrasings", 'p', 1..=u32::MAX, |recipe| recipe.phrasings),
+    ("for_window", 'w', LEAST_WINDOW..=u32::MAX, |recipe| {
+        recipe.window
+    }),
 ];
 
 /// The id of the session a recipe makes: `code-review-s7-r40`, or, where numbers and the language are

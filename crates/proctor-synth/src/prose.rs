@@ -81,7 +81,7 @@ impl Topic {
 
     /// A template about a repository.
     fn sentence(&self, template: &str) -> String {
-        let rules = ["object", "object", "fault", "participles"];
+        let rules = ["things", "things", "raised", "handled"];
         let [object, thing, fault, done] = rules.map(|rule| self.random.draw(rule));
         let slots = [
             ("earlier", self.earlier(&self.symbol)),

@@ -51,14 +51,6 @@ impl Random {
         self.usual_percent
     }
 
-    /// A stream that begins with the next draw of this one and leaves this one as it is.
-    pub(crate) fn forked(&self) -> Self {
-        Self {
-            draws: Rc::new(RefCell::clone(&self.draws)),
-            ..*self
-        }
-    }
-
     /// A number below `bound`, all equally likely; 0 if `bound` is 0.
     pub(crate) fn below(&self, bound: u64) -> u64 {
         if bound == 0 {
@@ -177,14 +169,20 @@ impl Random {
 pub(crate) struct Unique(BTreeSet<String>);
 
 impl Unique {
-    /// A template of a rule without slots, filled with draws.
+    /// A template of a rule without slots, filled with draws; two of them where single ones run out.
     pub(crate) fn draw(&mut self, random: &Random, rule: &str) -> String {
-        loop {
-            let text = random.draw(rule);
+        const TRIES: usize = 50;
+        let mut text = random.draw(rule);
+        for attempt in 1.. {
             if self.0.insert(text.clone()) {
-                return text;
+                break;
+            }
+            text = random.draw(rule);
+            if attempt >= TRIES {
+                text = format!("{text} {}", random.draw(rule));
             }
         }
+        text
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Recipe;
 use super::code;
-use super::facts::{Channel, Planned, Ways};
+use super::facts::{Channel, Content, Ways};
 use super::files::{Files, Hunk, numbered};
 use super::output::{self, Names, Output, Place};
 use super::prose::{self, Topic};
@@ -17,9 +17,6 @@ use super::workspace::{Action, Choice, Intent, Moment, Round, Workspace, Workspa
 
 /// From this size on, only logs and data are plausible.
 const HUGE: usize = 30_000;
-
-/// Bytes of a line of a log, about.
-const LINE: usize = 120;
 
 /// The files, and what was shown so far and can be named again.
 #[derive(Debug)]
@@ -70,6 +67,10 @@ impl Repository {
         self.random.shuffle(&mut self.unread);
         let last = self.unread.last().copied();
         self.focus = last.unwrap_or_else(|| self.random.pick(module));
+    }
+
+    fn place(&self) -> Place {
+        self.files.place(self.focus, &self.random)
     }
 
     /// One of `items`: two times of three one of the last eight, else any.
@@ -328,11 +329,11 @@ impl Repository {
         actions
     }
 
-    fn create(&mut self) -> Action {
+    fn create(&mut self, most: usize) -> Action {
         let at = self.remembered(&self.visited).unwrap_or(self.focus);
         self.created += 1;
         let topic = format!("{}_{}", self.random.word("objects"), self.created);
-        let bytes = self.random.count(2_000, 12_000);
+        let bytes = self.random.count(2_000, 12_000).min(most);
         let file = &self.files.all[at];
         let (path, lines, tests) = code::test_file(&self.random, file, &topic, bytes);
         self.known.tests.extend(tests);
@@ -404,7 +405,7 @@ impl Repository {
             Intent::Test => vec![self.test(size, moment.now)],
             Intent::Observe => vec![self.observe(size, moment.now)],
             Intent::Edit => self.edit(),
-            Intent::Create => vec![self.create()],
+            Intent::Create => vec![self.create(moment.most)],
             Intent::History => vec![self.history(size)],
             Intent::Fetch => vec![self.fetch(size)],
             // Work at a help desk.
@@ -438,10 +439,6 @@ impl Workspace for Repository {
         }
     }
 
-    fn place(&self) -> Place {
-        self.files.place(self.focus, &self.random)
-    }
-
     fn round(&mut self, choice: Choice<'_>, moment: Moment) -> Round {
         let (mut intent, mut actions) = (Intent::Aside, Vec::new());
         if !matches!(choice, Choice::Only(Intent::Aside)) {
@@ -463,21 +460,20 @@ impl Workspace for Repository {
         }
     }
 
-    fn reveal(&mut self, fact: &Planned, moment: Moment) -> Action {
+    fn show(&mut self, channel: Channel, content: &Content, moment: Moment) -> Action {
         let random = self.random.clone();
         let place = self.place();
         let noun = place.noun;
-        let (ways, content) = (self.ways, fact.content.shuffled(&random));
         let size = random.size(&SIZES.results).min(moment.aside);
-        if fact.channel == Channel::Comment
+        let said = content.lines(&random, self.ways, channel);
+        if channel == Channel::Comment
             && let Some(at) = self.next_unread()
         {
-            let comments = content.lines(&random, ways, "logged");
-            self.files.plant(at, &comments, &random);
+            self.files.plant(at, &said, &random);
             let path = self.path(at);
             return read(&path, self.files.lines(at));
         }
-        match fact.channel {
+        match channel {
             Channel::Config => {
                 let (path, lines) = content.configuration(&random, noun);
                 read(&path, &lines)
@@ -485,7 +481,7 @@ impl Workspace for Repository {
             Channel::Log => {
                 let mut log = output::log(&random, &place, moment.now, size);
                 let mut slot = random.index(log.lines.len());
-                for text in content.lines(&random, ways, "logged") {
+                for text in said {
                     let stamp = log.lines[slot].split(' ').next().unwrap_or("");
                     let line = format!("{stamp} INFO  {noun}: {text}");
                     log.lines.insert(slot, line);
@@ -495,44 +491,30 @@ impl Workspace for Repository {
             }
             Channel::Failure => {
                 let mut log = output::log(&random, &place, moment.now, size.min(900));
-                log.lines.extend(content.lines(&random, ways, "logged"));
+                log.lines.extend(said);
                 log.failed = true;
                 self.bash("exercise", &[("noun", noun)], &log)
             }
-            Channel::User | Channel::Comment | Channel::Runbook => {
+            Channel::Settings => {
+                let mut log = output::log(&random, &place, moment.now, size.min(1_200));
+                let at = random.index(log.lines.len() + 1);
+                log.lines.splice(at..at, said);
+                self.bash("settings", &[("noun", noun)], &log)
+            }
+            Channel::Count => {
+                let places = std::slice::from_ref(&place);
+                let mut run = output::test_run(&random, places, moment.now, size.min(2_400));
+                run.lines.extend(said);
+                self.bash("count", &[("noun", noun)], &run)
+            }
+            _ => {
                 let mut page = output::page(&random, &place, size);
                 let slot = random.count(1, page.lines.len());
-                let said = content.lines(&random, ways, "said");
                 let items = said.iter().map(|line| format!("- {line}"));
                 page.lines.splice(slot..slot, items);
                 let path = format!("docs/runbooks/{noun}-{}.md", random.between(10, 99_999));
                 read(&path, &page.lines)
             }
         }
-    }
-
-    fn settings(&self, place: &Place, moment: Moment, line: String) -> Action {
-        let random = &self.random;
-        let mut lines = vec![line];
-        for _ in 0..random.count(4, 12).min(moment.room() / LINE) {
-            let line = output::log_line(random, place, moment.now, &mut Vec::new());
-            lines.insert(random.index(lines.len() + 1), line);
-        }
-        self.bash("settings", &[("noun", place.noun)], &lines.into())
-    }
-
-    fn count(&self, place: &Place, moment: Moment, line: String) -> Action {
-        let size = self.random.count(400, 2_400).min(moment.room());
-        let places = std::slice::from_ref(place);
-        let mut run = output::test_run(&self.random, places, moment.now, size);
-        run.lines.push(line);
-        self.bash("count", &[("noun", place.noun)], &run)
-    }
-
-    fn failure(&self, place: &Place, moment: Moment) -> Action {
-        let size = self.random.count(300, 1_800).min(moment.room());
-        let mut log = output::log(&self.random, place, moment.now, size);
-        log.failed = true;
-        self.bash("try", &[("noun", place.noun)], &log)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::facts::Facts;
 use super::family::{Family, Work};
 use super::random::{Random, whole};
 use super::screenshots::Screen;
@@ -20,6 +21,12 @@ const BYTES_PER_TOKEN: u64 = 3;
 
 /// A result may always have this many bytes, whatever share is requested.
 const LEAST_ROOM: usize = 600;
+
+/// Bytes that a result that says a fact has besides it, at most.
+const LARGEST_ASIDE: usize = 9_000;
+
+/// Tokens by which a session may be longer, at most, so that all of its facts are said.
+const LAST_ROOM: u64 = 1_000;
 
 /// Bytes of a huge result, from the fewest to the most.
 pub(crate) const LARGE: (usize, usize) = (60_000, 500_000);
@@ -77,7 +84,7 @@ impl<'a> Transcript<'a> {
                 system: Some(Arc::from(system)),
                 tools,
                 model: Some(super::MODEL.to_owned()),
-                context_window: Some(Tokens(200_000)),
+                context_window: Some(Tokens(recipe.window.map_or(200_000, u64::from))),
                 source: Source {
                     format: super::FORMAT.to_owned(),
                     missing: head_tokens.map(missing),
@@ -132,16 +139,24 @@ impl<'a> Transcript<'a> {
     }
 
     /// Whether it is long enough (but for the final answer), and whether the next request must be
-    /// the last; `is_all_said` says that nothing waits for it.
-    pub(crate) fn ends(&self, is_all_said: bool) -> (bool, bool) {
+    /// the last: unless the agent has a little room for what is left of the facts.
+    pub(crate) fn ends(&self, facts: &Facts) -> (bool, bool) {
         match self.recipe.length {
             Length::Rounds(rounds) => {
                 let rounds = u64::from(rounds);
                 (self.calls + 1 >= rounds, self.calls + 2 >= rounds)
             }
             Length::Tokens(target) => {
-                let reached = self.tokens() >= target;
-                (reached && is_all_said, reached)
+                let (tokens, target) = (self.tokens().0, target.0);
+                let room = if facts.is_all_shown() {
+                    0
+                } else {
+                    (target / 10).min(LAST_ROOM)
+                };
+                (
+                    tokens >= target + room && facts.is_all_said(),
+                    tokens >= target + room,
+                )
             }
         }
     }
@@ -149,15 +164,20 @@ impl<'a> Transcript<'a> {
     /// The most bytes a result may have now: about a sixth of the session, so that one huge log is
     /// not all there is to a short one; and not much more than what is left to write.
     pub(crate) fn largest_result(&self) -> usize {
+        let room = self
+            .recipe
+            .window
+            .map_or(u64::MAX, |window| u64::from(window) / 4);
         whole(match self.recipe.length {
-            Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000),
-            Length::Tokens(target) => (target.0 / 2).min(self.left(target)).max(900),
+            Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000).min(room),
+            Length::Tokens(target) => (target.0 / 2).min(self.left(target)).min(room).max(900),
         })
     }
 
     /// The same where huge results are the point: half a megabyte, or half of the session.
     pub(crate) fn largest_huge_result(&self) -> usize {
         match self.recipe.length {
+            _ if self.recipe.window.is_some() => self.largest_result(),
             Length::Rounds(_) => LARGE.1,
             Length::Tokens(target) => whole((target.0 / 2 * 4).min(self.left(target)).max(900)),
         }
@@ -177,7 +197,7 @@ impl<'a> Transcript<'a> {
             most,
             least: 0,
             reads: 0,
-            aside: 9_000,
+            aside: (most / 3).min(LARGEST_ASIDE),
             scale_percent: 100,
             talk: Talk::AsItComes,
         }

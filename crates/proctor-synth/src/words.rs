@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::family::Every;
 use super::workspace::Intent;
 
 /// Words or templates of one kind.
@@ -45,7 +46,7 @@ pub(crate) struct WorkFacts {
     /// A key, the class of its value, and a question that shares no content word with it.
     pub(crate) rewordings: Vec<(&'static str, &'static str, &'static str)>,
     /// By kind of fact: one is planted every this many rounds, up to a cap.
-    pub(crate) every: BTreeMap<&'static str, (u64, u64)>,
+    pub(crate) every: Every,
     pub(crate) way: Way,
     pub(crate) rules: Vec<RuleWords>,
     /// The agent's first sentences before each kind of work.
@@ -69,7 +70,7 @@ pub(crate) struct Way {
 pub(crate) struct RuleWords {
     /// Its possible objects; each is used once.
     pub(crate) abouts: Bank,
-    /// How it is said: `{about}`, a made-up `{name}`, a `{number}`. Where a place must be left
+    /// How it is said: `{about}`, a `{name}` of its own, a `{number}`. Where a place must be left
     /// alone, another one is free: `{spare}`.
     pub(crate) templates: Bank,
     /// Two rules that differ in polarity, number or object alone: one is set, the other is its
@@ -78,8 +79,10 @@ pub(crate) struct RuleWords {
     /// which a careless summary drops. Empty where the rule is asked for by calls.
     #[serde(default)]
     pub(crate) pairs: Vec<(&'static str, &'static str)>,
-    /// How it is named, in words of each template.
+    /// How it is named, in words of each template,
     pub(crate) topic: &'static str,
+    /// and how it is asked for.
+    pub(crate) asked: &'static str,
     /// Work that breaks it, at a `{place}`; only where a place must be left alone.
     #[serde(default)]
     pub(crate) task: &'static str,

@@ -4,10 +4,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Recipe;
-use super::facts::Planned;
+use super::facts::{Channel, Content};
 use super::family::Weights;
 use super::help_desk::HelpDesk;
-use super::output::Place;
 use super::prose::Topic;
 use super::random::Random;
 use super::repository::Repository;
@@ -50,23 +49,11 @@ pub(crate) trait Workspace {
     /// The subject of the conversation now.
     fn topic(&self) -> Topic;
 
-    /// Where the work is now.
-    fn place(&self) -> Place;
-
     /// One round of work.
     fn round(&mut self, choice: Choice<'_>, moment: Moment) -> Round;
 
-    /// The action whose result says a planted fact, among others of its kind.
-    fn reveal(&mut self, fact: &Planned, moment: Moment) -> Action;
-
-    /// An action at a place that prints what is set, with this line among it.
-    fn settings(&self, place: &Place, moment: Moment, line: String) -> Action;
-
-    /// An action that counts, with this line as its result.
-    fn count(&self, place: &Place, moment: Moment, line: String) -> Action;
-
-    /// An action that fails; the reason is still to be added.
-    fn failure(&self, place: &Place, moment: Moment) -> Action;
+    /// The action whose result says a planted fact by a channel.
+    fn show(&mut self, channel: Channel, content: &Content, moment: Moment) -> Action;
 }
 
 /// A kind of work.
@@ -183,10 +170,5 @@ impl Moment {
     pub(crate) fn size(self, drawn: usize) -> usize {
         let scaled = drawn * self.scale_percent / 100;
         scaled.max(self.least).min(self.most)
-    }
-
-    /// About the bytes that one of two events may show besides the fact.
-    pub(crate) fn room(self) -> usize {
-        self.aside / 2
     }
 }

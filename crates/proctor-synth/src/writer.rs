@@ -4,20 +4,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::facts::{self, Planned, Ways};
+use super::facts::{self, Facts, Ways};
 use super::family::{Family, Work};
-use super::grammar::{WORDS, bank};
-use super::random::Random;
+use super::grammar::WORDS;
 use super::resumed::resumption;
-use super::schedule::Schedule;
-use super::timeline::Timeline;
 use super::tools;
 use super::transcript::Transcript;
-use super::workspace::{Action, Moment, Round, Workspace};
+use super::workspace::{Action, Round, Workspace};
 use super::{Generated, Recipe};
-use proctor_sessions::ground_truth::{
-    ArtifactVerb, Fact, FileLog, GroundTruth, PlantedFact, Revision,
-};
+use proctor_sessions::ground_truth::{ArtifactVerb, Fact, FileLog, GroundTruth, PlantedFact};
 use proctor_sessions::tokens::CountedTexts;
 use proctor_sessions::{ContentBlock, SessionError};
 
@@ -35,12 +30,7 @@ pub(super) struct Writer<'a> {
     workspace: Box<dyn Workspace>,
     /// Which files the agent touched.
     files: FileLog,
-    pending: Schedule<Planned>,
-    /// Draws the details that distinguish one request from all others.
-    requests: Random,
-    timeline: Timeline,
-    ways: Ways,
-    facts: Vec<PlantedFact>,
+    facts: Facts,
     /// The number of calls from which on the agent has its conversation summarised.
     compact_at: u64,
     phases: PhaseState,
@@ -94,18 +84,13 @@ impl<'a> Writer<'a> {
             workspace = family.workspace.open(recipe, files, &out.random);
             out.set_out();
         }
-        let (pending, facts) = facts::plan(family, recipe, rounds);
-        let random = out.random.clone();
+        let facts = Facts::plan(family, recipe, rounds, &out.random);
         Self {
             family,
             recipe,
             out,
             workspace,
             files: FileLog::default(),
-            pending,
-            requests: Random::new(recipe.seed, "requests"),
-            timeline: Timeline::new(family, recipe, rounds, &random),
-            ways: Ways::of(recipe),
             facts,
             compact_at,
             phases,
@@ -113,59 +98,21 @@ impl<'a> Writer<'a> {
     }
 
     fn finish(self) -> Result<Generated, SessionError> {
-        let mut facts = facts::gathered(self.facts, self.ways);
-        facts.extend(artifacts(&self.files, self.ways));
-        facts.extend(self.timeline.facts());
+        let mut facts = self.facts.gathered();
+        facts.extend(artifacts(&self.files, Ways::of(self.recipe)));
         facts.sort_by(|a, b| a.id.cmp(&b.id));
         let session = self.out.finish()?;
         let truth = GroundTruth::new(session.id(), facts);
         Ok(Generated { session, truth })
     }
 
-    /// A request of the user as it is typed in the next message: with a reference of its own, which
-    /// distinguishes the last one from all others and cannot be guessed.
-    fn ask(&mut self, text: String) -> String {
-        let message = self.out.next();
-        let Some(planted) = self.facts.last_mut() else {
-            return text;
-        };
-        let Fact::LastRequest { requests } = &mut planted.fact else {
-            return text;
-        };
-        let reference = self.requests.draw("reference");
-        let slots = [("reference", reference.as_str())];
-        let filed = self.ways.say(&self.requests, bank("filed"), &slots);
-        let request = format!("{text}{}{filed}", self.ways.language.gap());
-        requests.push(Revision::new(request.clone(), message));
-        planted.evidence.push(message);
-        request
-    }
-
-    /// Plants a fact that the user says in the next message: what is typed.
-    fn type_fact(&mut self, fact: Planned) -> String {
-        let part = fact.typed(&self.out.random, self.ways);
-        fact.say(&mut self.facts, self.out.next());
-        part
-    }
-
     /// The agent answers in words only, and says what it makes of what failed.
     fn report(&mut self, report: String) {
         let message = self.out.next();
         let mut paragraphs = vec![report];
-        paragraphs.extend(self.timeline.conclusions(message));
+        paragraphs.extend(self.facts.conclusions(message));
         let text = paragraphs.join("\n\n");
         self.out.respond(vec![ContentBlock::Text(text.into())]);
-    }
-
-    /// The actions whose results say due facts, up to `most`.
-    fn reveal(&mut self, moment: Moment, most: usize) -> Vec<Action> {
-        let planned = self.pending.take(moment.progress, most, false);
-        let actions = planned.into_iter().map(|fact| {
-            let action = self.workspace.reveal(&fact, moment);
-            fact.say(&mut self.facts, moment.asking + 1);
-            action
-        });
-        actions.collect()
     }
 
     /// The agent thinks, speaks and uses tools, and the tools answer; the ids of the tool uses.

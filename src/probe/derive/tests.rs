@@ -64,15 +64,11 @@ fn session(parts: Vec<Vec<Message>>) -> Session {
     .unwrap()
 }
 
-fn touched(tool: &ToolUse) -> Vec<(ArtifactVerb, String)> {
-    crate::strategy::files::touched_by(tool)
-}
-
 /// Derives facts; each is shown as its evidence, its use, the question and the answer.
 #[track_caller]
 fn check(parts: Vec<Vec<Message>>, expected: &[&str]) {
     let session = session(parts);
-    let facts = derive(&session, &touched).facts;
+    let facts = derive(&session).facts;
     let planted = facts.iter().filter(|fact| !fact.kind().is_never_said());
     let found: Vec<String> = planted
         .map(|fact| {
@@ -180,30 +176,6 @@ fn a_rule_of_a_file_is_one_once_the_user_repeats_it() {
 }
 
 #[test]
-fn a_file_is_asked_for_that_was_opened_again_after_it_had_left_the_context() {
-    let write = call("write", r#"{"file_path":"c.rs","content":"x"}"#, "written");
-    let parts = vec![
-        read("a.rs"),
-        read("b.rs"),
-        write,
-        vec![],
-        read("a.rs"),
-        read("c.rs"),
-        read("a.rs"),
-    ];
-    let read_question = "Which files did the agent look at without changing them?";
-    check(
-        parts,
-        &[
-            &format!("[0]..6 {read_question} a.rs\n(These may be listed or left out: b.rs)"),
-            "[4]..6 Which files are new, made by the agent? c.rs",
-        ],
-    );
-    check(vec![read("a.rs"), read("b.rs"), read("a.rs")], &[]);
-    check(vec![read("a.rs"), vec![], read("b.rs")], &[]);
-}
-
-#[test]
 fn a_value_is_asked_for_that_had_to_be_fetched_again() {
     let twice =
         |command: &str, one: &str, two: &str| vec![bash(command, one), vec![], bash(command, two)];
@@ -239,7 +211,7 @@ fn a_value_is_asked_for_that_had_to_be_fetched_again() {
 }
 
 #[test]
-fn a_handle_is_open_until_it_is_ended() {
+fn a_handle_that_outlives_a_compaction_is_open_until_it_is_ended() {
     let start = |id: &str| {
         let input = r#"{"command":"serve","run_in_background":true}"#;
         call(
@@ -262,6 +234,7 @@ fn a_handle_is_open_until_it_is_ended() {
         vec![
             start("bash_1"),
             start("bash_2"),
+            vec![],
             poll("bash_1"),
             poll("bash_2"),
             kill("bash_1"),
@@ -279,13 +252,15 @@ fn a_handle_is_open_until_it_is_ended() {
     let over = call("write_stdin", r#"{"session_id":4711}"#, "all is built");
     let begin = bash("make", "running with session ID 4711");
     check(
-        vec![begin.clone(), running(1), running(2)],
+        vec![begin.clone(), vec![], running(1), running(2)],
         &[&format!("[1].. {question} 4711")],
     );
     check(
-        vec![begin, running(1), over],
+        vec![begin.clone(), vec![], running(1), over.clone()],
         &[&format!("[1].. {question} ")],
     );
+    // No compaction came over it.
+    check(vec![begin, running(1), over, vec![]], &[]);
     check(vec![bash("make", "done 4711"), bash("ls", "4711")], &[]);
 }
 
@@ -318,7 +293,7 @@ fn a_plan_is_what_its_last_version_holds_and_is_not_done() {
 fn the_last_request_is_the_last_one_that_can_be_quoted() {
     let asked = |parts: Vec<Vec<Message>>| {
         let session = session(parts);
-        let facts = derive(&session, &touched).facts;
+        let facts = derive(&session).facts;
         let fact = facts
             .iter()
             .find(|fact| fact.id == "last-request-01")?
@@ -364,8 +339,8 @@ fn the_last_request_is_the_last_one_that_can_be_quoted() {
 #[test]
 fn decoys_belong_to_their_session_and_a_derivation_can_be_repeated() {
     let one = || session(vec![vec![typed("Please mend the flaky parser.")]]);
-    let facts = derive(&one(), &touched);
-    assert_eq!(facts, derive(&one(), &touched));
+    let facts = derive(&one());
+    assert_eq!(facts, derive(&one()));
     let decoys = facts
         .facts
         .iter()

@@ -1,15 +1,16 @@
-//! Derives facts about the agent's work: files and values that it fetched again, what it started, its plan.
+//! Derives facts about the agent's work: values that it fetched again, what it started, its plan.
+//!
+//! Files that it opened again are none: of seven lists two readers held six and seven for what no user would miss, and
+//! a path in a later tool call is what *actions* counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::departures::Departures;
-use super::{FilesTouched, proposal};
+use super::proposal;
 use crate::probe::Pattern;
-use crate::session::ground_truth::{
-    ArtifactVerb, Fact, FileLog, Handle, PlanItem, PlantedFact, TouchedFile,
-};
+use crate::session::ground_truth::{Fact, Handle, PlanItem, PlantedFact};
 use crate::session::{Session, ToolClass, ToolUse};
 
 /// Bytes up to which a result is its value, and a command is named by a question.
@@ -50,7 +51,6 @@ struct Call<'s> {
     asked: usize,
     answered: (usize, usize),
     text: &'s str,
-    is_error: bool,
 }
 
 impl Call<'_> {
@@ -102,7 +102,6 @@ fn calls(session: &Session) -> Vec<Call<'_>> {
                     asked: *asked,
                     answered: (at, block),
                     text: &message.model_text()[block],
-                    is_error: result.is_error,
                 });
             }
         }
@@ -120,81 +119,11 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// All facts about the agent's work.
-pub(super) fn facts(session: &Session, touched: FilesTouched<'_>) -> Vec<PlantedFact> {
-    let (calls, departures) = (calls(session), Departures::of(session));
-    let mut facts = files_again(&calls, &departures, touched);
-    facts.extend(values_again(&calls, &departures));
-    facts.extend(handles(&calls));
+pub(super) fn facts(session: &Session) -> Vec<PlantedFact> {
+    let calls = calls(session);
+    let mut facts = values_again(&calls, &Departures::of(session));
+    facts.extend(handles(session, &calls));
     facts.extend(plan(session));
-    facts
-}
-
-/// The files that the agent opened again after they had left the context, for each compaction and what was done to them.
-fn files_again(
-    calls: &[Call<'_>],
-    departures: &Departures,
-    touched: FilesTouched<'_>,
-) -> Vec<PlantedFact> {
-    let mut log = FileLog::default();
-    let mut last: BTreeMap<String, (usize, usize)> = BTreeMap::new();
-    // By compaction: the first message that opens a file again, and all such files.
-    let mut again: BTreeMap<usize, (usize, BTreeSet<String>)> = BTreeMap::new();
-    for call in calls.iter().filter(|call| !call.is_error) {
-        for (verb, path) in touched(call.tool) {
-            log.record(verb, &path, call.asked);
-            let before = last.insert(path.clone(), call.answered);
-            let left = before.and_then(|(message, block)| departures.at(message, block));
-            if let Some(at) = left.filter(|at| verb == ArtifactVerb::Read && *at <= call.asked) {
-                let (_, paths) = again.entry(at).or_insert((call.asked, BTreeSet::new()));
-                paths.insert(path);
-            }
-        }
-        if call.tool.class == ToolClass::Shell
-            && let Some(command) = call.command()
-        {
-            log.record_command(command, call.asked);
-        }
-    }
-    let asked = [
-        (
-            ArtifactVerb::Read,
-            "Which files did the agent look at without changing them?",
-        ),
-        (
-            ArtifactVerb::Created,
-            "Which files are new, made by the agent?",
-        ),
-        (
-            ArtifactVerb::Modified,
-            "Which files that were there did the agent modify?",
-        ),
-        (ArtifactVerb::Deleted, "Which files did the agent remove?"),
-    ];
-    let lists = asked.map(|(verb, question)| (verb, question, log.files(verb), log.optional(verb)));
-    let mut facts = Vec::new();
-    for (until, paths) in again.into_values() {
-        for (verb, question, listed, shown) in &lists {
-            let listed = listed.iter().filter(|file| file.is_listed(until)).cloned();
-            let (files, mut optional): (Vec<TouchedFile>, Vec<_>) =
-                listed.partition(|file| paths.contains(&file.path));
-            if files.is_empty() {
-                continue;
-            }
-            optional.extend(shown.iter().filter(|file| file.is_listed(until)).cloned());
-            let mut evidence: Vec<usize> = files.iter().map(|file| file.message).collect();
-            evidence.dedup();
-            let verb = *verb;
-            let fact = Fact::Artifact {
-                verb,
-                files,
-                optional,
-            };
-            facts.push(PlantedFact {
-                until: Some(until),
-                ..proposal(*question, evidence, fact)
-            });
-        }
-    }
     facts
 }
 
@@ -248,8 +177,9 @@ fn values_again(calls: &[Call<'_>], departures: &Departures) -> Vec<PlantedFact>
     facts
 }
 
-/// What was started in the background, by the ids that later calls name it by.
-fn handles(calls: &[Call<'_>]) -> Option<PlantedFact> {
+/// What was started in the background and ran on through a compaction of the recording, by the ids that later calls
+/// name it by.
+fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
     let mut uses: BTreeMap<String, Vec<&Call<'_>>> = BTreeMap::new();
     for call in calls
         .iter()
@@ -277,11 +207,16 @@ fn handles(calls: &[Call<'_>]) -> Option<PlantedFact> {
                 continue;
             }
             let mut later = later.filter(|later| later.ends(token, is_flagged));
-            handles.push(Handle {
-                name: token.to_owned(),
-                started: call.answered.0,
-                ended: later.next().map(|later| later.asked),
-            });
+            let (started, ended) = (call.answered.0, later.next().map(|later| later.asked));
+            let mut compactions = session.compactions().iter();
+            let outlives = |at: usize| started < at && ended.is_none_or(|ended| at <= ended);
+            if compactions.any(|compaction| outlives(compaction.at)) {
+                handles.push(Handle {
+                    name: token.to_owned(),
+                    started,
+                    ended,
+                });
+            }
         }
     }
     let evidence: BTreeSet<usize> = handles.iter().map(|handle| handle.started).collect();

@@ -1,67 +1,55 @@
 //! Tests the planted facts before a session says them.
 
 use super::*;
-use crate::FAMILIES;
+use crate::{FAMILIES, Length};
+use proctor_sessions::units::Tokens;
 
-/// The planted facts of a long session of that family.
-fn planned(family: &str, seed: u64) -> (Vec<Event<Planned>>, Vec<PlantedFact>) {
-    let family = FAMILIES.iter().find(|it| it.name == family);
+/// The facts of a session of that family, as they are planned.
+fn planned(family: &str, seed: u64, length: Length, fact_percent: u32) -> Facts {
+    let family = FAMILIES.iter().find(|known| known.name == family);
     let recipe = Recipe {
         seed,
+        length,
+        fact_percent,
         ..Recipe::default()
     };
-    let (schedule, facts) = plan(family.expect("a family"), &recipe, 200);
-    (schedule.into_events(), facts)
+    let family = family.expect("a family");
+    let rounds = recipe.rounds(family.tokens_per_round);
+    Facts::plan(family, &recipe, rounds, &Random::new(seed, "test"))
+}
+
+impl Facts {
+    fn count(&self, kind: &str) -> usize {
+        let facts = self.planted.iter();
+        facts.filter(|fact| fact.id.starts_with(kind)).count()
+    }
 }
 
 #[test]
 fn questions_never_hold_the_answer_and_topics_stand_in_the_rule() {
     for seed in 0..50 {
-        let family = ["code-review", "policy-support"][usize::from(seed % 2 == 1)];
-        let (planned, facts) = planned(family, seed);
-        let of = |kind: &str| {
-            let ids = planned.iter().map(|event| &facts[event.what.fact].id);
-            ids.filter(|id| id.starts_with(kind)).count()
-        };
-        let expected = [(24, 12, 8), (30, 18, 0)][usize::from(seed % 2 == 1)];
-        assert_eq!((of("recall"), of("constraint"), of("error")), expected);
-        assert!((16..=24).contains(&of("order")), "{}", of("order"));
-        assert!((10..=14).contains(&of("open-handle")));
-        let pieces = (of("obsolete"), of("indirect"), of("two-step"));
-        assert_eq!(pieces, (6, 4, 6));
-        let decoys = facts.iter().filter(|fact| fact.id.starts_with("decoy"));
-        assert_eq!(decoys.count(), 6);
-        for Event { what: planned, .. } in &planned {
-            let fact = &facts[planned.fact];
-            if let Content::Part(_, part) = &planned.content {
-                assert!(!fact.question.contains(part));
-            }
-            match &fact.fact {
+        let (family, expected) = [
+            ("code-review", (24, 12, 8)),
+            ("policy-support", (30, 18, 0)),
+        ][usize::from(seed % 2 == 1)];
+        let made = planned(family, seed, Length::Rounds(200), 100);
+        let counts = ["recall", "constraint", "error"].map(|kind| made.count(kind));
+        assert_eq!(<(usize, usize, usize)>::from(counts), expected);
+        let counts = ["obsolete", "indirect", "two-step"].map(|kind| made.count(kind));
+        assert_eq!(counts, [3, 4, 3]);
+        for planted in &made.planted {
+            let question = &planted.question;
+            match &planted.fact {
                 Fact::Recall { key, value } => {
-                    assert!(fact.question.contains(key));
-                    assert!(!fact.question.contains(value));
+                    assert!(question.contains(key) && !question.contains(value));
                     assert!((2..=4).contains(&key.split(' ').count()), "{key}");
                 }
-                Fact::Error {
-                    attempt,
-                    code,
-                    place,
+                Fact::Constraint {
+                    topic, statement, ..
                 } => {
-                    assert!(fact.question.contains(attempt));
-                    assert!(!fact.question.contains(code));
-                    assert!(!fact.question.contains(place));
-                }
-                Fact::Order { sequence, .. } => assert!(fact.question.contains(sequence)),
-                Fact::OpenHandle { owner, .. } => assert!(fact.question.contains(owner)),
-                Fact::Indirect { key, value } => {
-                    assert!(!fact.question.contains(value));
-                    assert!(!fact.question.contains(key));
-                }
-                Fact::TwoStep { steps } => {
-                    assert!(fact.question.contains(&steps[0].key));
-                    assert!(steps[1].key.contains(&steps[0].value));
-                    for step in steps {
-                        assert!(!fact.question.contains(&step.value));
+                    assert!(!question.contains(statement.as_str()));
+                    for word in topic.split([' ', '/']) {
+                        assert!(statement.contains(word), "{topic}: {statement}");
                     }
                 }
                 Fact::Obsolete {
@@ -70,22 +58,26 @@ fn questions_never_hold_the_answer_and_topics_stand_in_the_rule() {
                     standing,
                     standing_question,
                 } => {
-                    assert!(fact.question.contains(&withdrawn.value));
+                    assert!(question.contains(&withdrawn.value));
                     assert!(withdrawal.contains(&withdrawn.value));
                     // The two questions differ in the two keys and values alone.
-                    let other = fact.question.replace(&withdrawn.value, &standing.value);
+                    let other = question.replace(&withdrawn.value, &standing.value);
                     let other = other.replace(&withdrawn.key, &standing.key);
                     assert_eq!(other, *standing_question);
                 }
-                Fact::Constraint {
-                    topic, statement, ..
-                } => {
-                    assert!(!fact.question.contains(statement.as_str()));
-                    for word in topic.split([' ', '/']) {
-                        assert!(statement.contains(word), "{topic}: {statement}");
+                Fact::TwoStep { steps } => {
+                    assert!(question.contains(&steps[0].key));
+                    assert!(steps[1].key.contains(&steps[0].value));
+                    for step in steps {
+                        assert!(!question.contains(&step.value));
                     }
                 }
-                other => panic!("not planned: {other:?}"),
+                _ => {}
+            }
+        }
+        for event in &made.events {
+            if let Content::Part(_, part) = &event.content {
+                assert!(!made.planted[event.fact].question.contains(part));
             }
         }
     }
@@ -93,15 +85,103 @@ fn questions_never_hold_the_answer_and_topics_stand_in_the_rule() {
 
 #[test]
 fn facts_are_due_in_every_third_of_the_session() {
-    let (planned, facts) = planned("code-review", 5);
+    let made = planned("code-review", 5, Length::Rounds(200), 100);
     for third in 0..3 {
         let range = third * 307..(third + 1) * 307;
-        let said = |p: &Planned| {
-            let fact = &facts[p.fact].fact;
+        let said = |event: &&Event| {
+            let fact = &made.planted[event.fact].fact;
             matches!(fact, Fact::Recall { .. } | Fact::Constraint { .. })
         };
-        let due = planned.iter().filter(|event| range.contains(&event.due));
-        let count = due.filter(|event| said(&event.what)).count();
+        let due = made
+            .events
+            .iter()
+            .filter(|event| range.contains(&event.due));
+        let count = due.filter(said).count();
         assert!((11..=13).contains(&count), "{third}: {count}");
+    }
+}
+
+/// What must stand as it is: a number, an id, a path, a quotation, or a name within a sentence.
+fn has_anchor(text: &str) -> bool {
+    let mut words = text.split([' ', ',']);
+    let mut ends_sentence = words.next().is_none_or(|word| word.ends_with(':'));
+    let is_name = words.any(|word| {
+        let is_first = std::mem::replace(&mut ends_sentence, word.ends_with(['.', ':', '!', '?']));
+        !is_first && word.len() > 1 && word.starts_with(char::is_uppercase)
+    });
+    is_name || text.contains(|c: char| c.is_ascii_digit() || "/`\"_".contains(c))
+}
+
+#[test]
+fn every_rule_decision_and_step_has_an_anchor() {
+    assert!(!has_anchor("Never restart the message bus."));
+    for family in FAMILIES.iter() {
+        for percent in [100, 400] {
+            for fact in planned(family.name, 3, Length::Rounds(90), percent).planted {
+                let texts = match fact.fact {
+                    Fact::Constraint { statement, .. } => vec![statement],
+                    Fact::Decision { choice, reason, .. } => vec![choice, reason],
+                    Fact::Continuation { items, .. } => {
+                        items.into_iter().map(|item| item.item).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                for text in texts {
+                    assert!(has_anchor(&text), "{}: {text}", family.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn half_of_the_words_of_a_key_are_of_no_other_key() {
+    for family in FAMILIES.iter() {
+        let made = planned(family.name, 4, Length::Tokens(Tokens(60_000)), 100);
+        let mut keys: BTreeSet<BTreeSet<String>> = BTreeSet::new();
+        for event in &made.events {
+            let Content::Pairs(pairs) = &event.content else {
+                continue;
+            };
+            let pairs = pairs
+                .iter()
+                .filter(|pair| !pair.key.contains(char::is_numeric));
+            for pair in pairs {
+                let key: BTreeSet<String> = pair.key.split(' ').map(str::to_owned).collect();
+                for other in &keys {
+                    let common = key.intersection(other).count();
+                    assert!(2 * common < key.len(), "{}: {key:?} {other:?}", family.name);
+                }
+                keys.insert(key);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_person_or_tool_says_all_values_of_a_key() {
+    for family in FAMILIES.iter() {
+        let made = planned(family.name, 2, Length::Rounds(200), 100);
+        let mut channels = std::collections::BTreeMap::new();
+        for event in &made.events {
+            if let Fact::Update { .. } = made.planted[event.fact].fact {
+                let known = channels.entry(event.fact).or_insert(event.channel);
+                assert_eq!(*known, event.channel, "{}", family.name);
+            }
+        }
+        assert!(!channels.is_empty(), "{}", family.name);
+    }
+}
+
+#[test]
+fn a_short_session_has_the_first_facts_and_decoys_are_few() {
+    for family in FAMILIES.iter() {
+        for (tokens, percent, least) in [(6_000, 100, 12), (6_000, 400, 44), (10_000, 100, 18)] {
+            let made = planned(family.name, 1, Length::Tokens(Tokens(tokens)), percent);
+            let decoys = made.count("decoy");
+            let facts = made.planted.len() - decoys;
+            assert!(facts >= least, "{} {tokens}: {facts}", family.name);
+            assert!(decoys * 7 <= facts, "{}: {decoys} of {facts}", family.name);
+        }
     }
 }

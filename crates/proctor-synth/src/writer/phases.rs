@@ -7,7 +7,6 @@ use serde_json::json;
 use super::Writer;
 use crate::family::Phases;
 use crate::random::Random;
-use crate::timeline;
 use crate::workspace::{Action, Choice};
 use proctor_sessions::Tag;
 
@@ -47,22 +46,20 @@ impl Writer<'_> {
             self.small_talk();
             opening = Some("");
         }
-        self.request("openings", opening);
+        self.request("openings", false, opening);
         if opening.is_some() {
             self.snip_all();
         }
         let mut is_fresh = true;
         loop {
-            let (last, closing) = self.out.ends(self.pending.is_empty());
+            let (last, closing) = self.out.ends(&self.facts);
             if last {
                 break;
             }
             let stage = self.stage_now(phases);
             if closing {
                 self.report_phase();
-                let said = self.say("farewells");
-                let said = self.ask(said);
-                self.type_in(said, closing, Some(self.hint(3)));
+                self.request("farewells", closing, Some(self.hint(3)));
                 is_fresh = true;
             } else if is_fresh {
                 self.work(phases);
@@ -70,16 +67,17 @@ impl Writer<'_> {
             } else if stage != self.phases.stage {
                 self.report_phase();
                 let ended = self.phases.stage.1;
-                self.request(&format!("turns.{}", ended + 1), Some(self.hint(ended)));
+                let rule = format!("turns.{}", ended + 1);
+                self.request(&rule, false, Some(self.hint(ended)));
                 // A phase that one long result passed over is passed over.
                 self.phases.stage = stage;
                 is_fresh = true;
-            } else if self.is_typed_due() {
+            } else if self.facts.is_typed_due(self.out.progress()) {
                 self.report_phase();
                 // A remark asks for nothing.
                 self.workspace.turn();
                 let said = self.say("remarks");
-                self.type_in(said, closing, None);
+                self.type_in(said, false, None);
                 is_fresh = true;
             } else if self.is_compaction_due() {
                 let text = self.out.random.pick(self.bank("condensing"));
@@ -107,22 +105,19 @@ impl Writer<'_> {
 
     /// The chapter and the phase that the session has come to.
     fn stage_now(&self, phases: &Phases) -> (u64, usize) {
-        let chapters = self.timeline.chapters();
+        let chapters = self.facts.chapters();
         let far = (self.out.progress() * chapters).min(chapters * 1_000 - 1);
         let percent = far % 1_000 / 10;
         let phase = phases.ends.iter().filter(|end| **end <= percent).count();
         (far / 1_000, phase)
     }
 
-    fn is_typed_due(&self) -> bool {
-        let progress = self.out.progress();
-        self.pending.is_typed_due(progress) || self.timeline.is_typed_due(progress)
-    }
-
     /// The template about the topic and the chapter.
     fn about(&self, template: &str) -> String {
-        let chapter = self.timeline.chapter(self.phases.stage.0);
-        timeline::about(template, &self.workspace.topic(), chapter)
+        let chapter = self.facts.chapter(self.phases.stage.0);
+        self.workspace
+            .topic()
+            .fill(template, &[("chapter", chapter)])
     }
 
     fn say(&self, rule: &str) -> String {
@@ -130,28 +125,22 @@ impl Writer<'_> {
     }
 
     /// The user asks for something, which may end a phase.
-    fn request(&mut self, rule: &str, phase_end: Option<&str>) {
-        self.workspace.turn();
-        let said = self.say(rule);
-        let said = self.ask(said);
-        self.type_in(said, false, phase_end);
+    fn request(&mut self, rule: &str, closing: bool, phase_end: Option<&str>) {
+        if !closing {
+            self.workspace.turn();
+        }
+        let request = self.say(rule);
+        let request = self.facts.request(request, self.out.next());
+        self.type_in(request, closing, phase_end);
     }
 
     /// The user types this and all that is due to be said now; at the close, what was not said yet.
     fn type_in(&mut self, said: String, closing: bool, phase_end: Option<&str>) {
         let (progress, message) = (self.out.progress(), self.out.next());
         let mut parts = vec![said];
-        let planned = if closing {
-            self.pending.rest()
-        } else {
-            parts.extend(self.timeline.typed(progress, message));
-            self.pending.take(progress, usize::MAX, true)
-        };
-        for fact in planned {
-            parts.push(self.type_fact(fact));
-        }
+        parts.extend(self.facts.typed(progress, message, closing));
         self.out.pass(self.family.away_percent);
-        let slots = [("chapter", self.timeline.chapter(self.phases.stage.0))];
+        let slots = [("chapter", self.facts.chapter(self.phases.stage.0))];
         let hint = phase_end.map(|hint| self.recipe.language.fill(hint, &slots));
         self.out.typed(parts.join("\n\n"), hint);
     }
@@ -167,15 +156,11 @@ impl Writer<'_> {
         let moment = self.out.lean(moment);
         let weights = Choice::Weighted(&phases.weights[self.phases.stage.1]);
         let mut round = self.workspace.round(weights, moment);
-        let concluded = self.timeline.conclusions(moment.asking);
-        let revealed = self.reveal(moment, 1);
-        let told = self.timeline.shown(moment, &*self.workspace);
-        let is_spent = revealed.is_empty() && told.is_none();
-        let told = told.unwrap_or_default();
+        let concluded = self.facts.conclusions(moment.asking);
+        let (told, _) = self.facts.shown(moment, &mut *self.workspace);
+        let is_spent = told.actions.is_empty() && told.paragraphs.is_empty();
         round.paragraphs = [concluded, told.paragraphs, round.paragraphs].concat();
-        round
-            .actions
-            .extend(revealed.into_iter().chain(told.actions));
+        round.actions.extend(told.actions);
         let ids = self.act(round);
         if is_spent {
             self.phases.spent.push((moment.asking + 1, ids));

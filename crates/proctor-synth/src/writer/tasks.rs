@@ -16,11 +16,11 @@ impl Writer<'_> {
         let mut task = 0;
         let mut task_length = self.task_length(tasks);
         loop {
-            let (last, closing) = self.out.ends(self.pending.is_empty());
+            let (last, closing) = self.out.ends(&self.facts);
             if last {
                 break;
             }
-            let waiting = tasks.interrupts && self.pending.is_typed_due(self.out.progress());
+            let waiting = tasks.interrupts && self.facts.is_typed_due(self.out.progress());
             if closing || task >= task_length || (waiting && task > 0) {
                 self.end_task();
                 self.next_task(closing);
@@ -53,26 +53,18 @@ impl Writer<'_> {
     /// The user types: a new request, and whatever else is to be said now.
     fn next_task(&mut self, closing: bool) {
         let (progress, message) = (self.out.progress(), self.out.next());
-        let (planned, text) = if closing {
+        let text = if closing {
             let wrap_up = self.out.random.word("wrap_ups");
-            (
-                self.pending.rest(),
-                self.recipe.language.say(wrap_up).to_owned(),
-            )
+            self.recipe.language.say(wrap_up).to_owned()
         } else {
             let topic = self.workspace.turn();
-            let text = topic.map(|topic| prose::request(&topic));
-            let planned = self.pending.take(progress, usize::MAX, true);
-            (planned, text.unwrap_or_default())
+            topic.map_or_else(String::new, |topic| prose::request(&topic))
         };
-        let mut parts = vec![self.ask(text)];
-        for fact in planned {
-            let part = self.type_fact(fact);
+        let mut parts = vec![self.facts.request(text, message)];
+        for said in self.facts.typed(progress, message, closing) {
             let is_first = self.out.random.percent(35);
-            parts.insert(if is_first { 0 } else { parts.len() }, part);
+            parts.insert(if is_first { 0 } else { parts.len() }, said);
         }
-        // A revised setting does not interrupt a task: the next request says it.
-        parts.extend(self.timeline.typed(progress, message));
         self.out.pass(self.family.away_percent);
         self.out.typed(parts.join("\n\n"), None);
     }
@@ -97,11 +89,10 @@ impl Writer<'_> {
     /// One round of work: the agent uses tools, and the tools answer.
     fn work_on(&mut self, tasks: &Tasks, is_first: bool) {
         let moment = self.moment(tasks);
-        let concluded = self.timeline.conclusions(moment.asking);
-        let told = self.timeline.shown(moment, &*self.workspace);
-        let told = told.unwrap_or_default();
+        let concluded = self.facts.conclusions(moment.asking);
+        let (told, is_work) = self.facts.shown(moment, &mut *self.workspace);
         let is_usual = moment.least == 0 && moment.reads == 0;
-        let choice = if !told.actions.is_empty() && is_usual {
+        let choice = if is_work && is_usual {
             // It takes the place of the work of this round, as one tool is mostly used at a time.
             Choice::Only(Intent::Aside)
         } else if moment.reads > 0 {
@@ -114,9 +105,6 @@ impl Writer<'_> {
         let mut round = self.workspace.round(choice, moment);
         round.paragraphs = [concluded, told.paragraphs, round.paragraphs].concat();
         round.actions.extend(told.actions);
-        // Families that say all facts early need room for them.
-        let most = if self.family.said_by < 1_000 { 3 } else { 2 };
-        round.actions.extend(self.reveal(moment, most));
         self.act(round);
     }
 }

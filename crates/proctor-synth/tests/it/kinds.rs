@@ -6,7 +6,8 @@ use std::sync::Arc;
 use proctor_sessions::Tag;
 use proctor_sessions::ground_truth::{Fact, PlantedFact};
 use proctor_sessions::tokens::{CharsPer4, CountedTexts};
-use proctor_synth::{FAMILIES, Generated, Length, Recipe, generate};
+use proctor_sessions::units::Tokens;
+use proctor_synth::{FAMILIES, Family, Generated, Length, Recipe, generate};
 
 use super::{kinds, made_in, text_of};
 use crate::goldens::sampled;
@@ -232,7 +233,7 @@ fn the_controls_say_how_much_happens_and_in_how_many_ways_it_is_told() {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let recipe = Recipe {
             family: family.to_owned(),
-            seed: 2,
+            seed: 3,
             length: Length::Rounds(160),
             fact_percent,
             phrasings,
@@ -277,5 +278,39 @@ fn the_controls_say_how_much_happens_and_in_how_many_ways_it_is_told() {
         };
         assert_eq!(shapes(Some(1)), [1, 1], "{family}");
         assert!(shapes(None).iter().all(|it| *it >= 3), "{family}");
+    }
+}
+
+/// A session that a small window holds is worth its questions: those of decoys do not count.
+#[test]
+fn a_session_of_six_thousand_tokens_has_ten_facts_in_every_family() {
+    for family in FAMILIES.iter() {
+        for (seed, head_tokens) in [(1, 0), (2, 7_400), (3, 0), (4, 7_400)] {
+            let counts = CountedTexts::new(Arc::new(CharsPer4));
+            let recipe = Recipe {
+                family: family.name.to_owned(),
+                seed,
+                length: Length::Tokens(Tokens(6_000)),
+                head_tokens: Tokens(head_tokens),
+                ..Recipe::default()
+            };
+            let found = kinds(&generate(&recipe, &counts).unwrap());
+            let facts = found.iter().filter(|(kind, _)| *kind != "decoy");
+            let count: usize = facts.map(|(_, count)| count).sum();
+            assert!(count >= 10, "{} {seed}: {found:?}", family.name);
+            assert!(found["constraint"] >= 3, "{}: {found:?}", family.name);
+        }
+    }
+}
+
+#[test]
+fn what_tests_the_use_of_a_memory_is_in_every_family_from_twelve_thousand_tokens_on() {
+    for kind in ["indirect", "obsolete", "two-step", "open-handle"] {
+        let holds_it = |family: &&Family| {
+            let made = made_in(family.name, 1, Length::Tokens(Tokens(12_000)));
+            kinds(&made).contains_key(kind)
+        };
+        let count = FAMILIES.iter().filter(holds_it).count();
+        assert!(count >= 10, "{kind}: {count} families");
     }
 }

@@ -524,7 +524,7 @@ fn the_bytes_of_feature_phases_are_golden() {
     assert_eq!(found, GOLDEN_PHASES);
 }
 
-const GOLDEN_PHASES: [&str; 3] = ["af475dcf50956cc7", "eb939619605adbce", "edbe2c5f924832f7"];
+const GOLDEN_PHASES: [&str; 3] = ["06bbfde780a00e1d", "3d377556d24bbb85", "6360c37b27585736"];
 
 /// The families that are the work of `code-review` in another shape.
 const SHAPES: [&str; 5] = [
@@ -597,8 +597,8 @@ fn each_shape_stresses_what_it_says() {
         commands(&review)
     );
     assert!(typed(&pipeline) * 3 < typed(&review) * 2);
-    assert!(typed(&lesson) * 4 > typed(&review) * 5);
-    assert!(commands(&pipeline) * 2 > commands(&review) * 3);
+    assert!(typed(&lesson) > typed(&review));
+    assert!(commands(&pipeline) * 4 > commands(&review) * 5);
 
     let last_told = |made: &Generated| {
         let end = made.session.messages().len();
@@ -645,7 +645,7 @@ fn each_shape_stresses_what_it_says() {
 #[test]
 fn rounds_of_each_shape_cost_what_it_assumes() {
     let counts = counts();
-    for (family, assumed) in SHAPES.into_iter().zip([1_750, 1_500, 1_600, 9_000, 1_600]) {
+    for (family, assumed) in SHAPES.into_iter().zip([1_750, 1_500, 1_600, 7_000, 1_600]) {
         let mean = (1..=6)
             .map(|seed| size(&made_in(family, seed, Length::Rounds(120)).session, &counts).0)
             .sum::<u64>()
@@ -676,7 +676,7 @@ fn a_feature_has_facts_of_every_kind_and_each_phase_ends_with_a_marker() {
         for (kind, least) in [
             ("recall", 8),
             ("constraint", 4),
-            ("decoy", 6),
+            ("decoy", 4),
             ("decision", 3),
             ("update", 2),
             ("numeric", 2),
@@ -853,10 +853,11 @@ fn the_number_of_facts_grows_with_the_length_and_can_be_scaled() {
     };
     assert_eq!(number(40, 100, "recall"), 10);
     assert_eq!(number(40, 100, "constraint"), 5);
-    assert_eq!(number(40, 100, "decoy"), 6);
+    assert_eq!(number(40, 100, "decoy"), 4);
     assert_eq!(number(40, 50, "recall"), 5);
     assert_eq!(number(200, 100, "recall"), 24);
     assert_eq!(number(200, 400, "recall"), 96);
+    assert_eq!(number(1, 100, "constraint"), 1);
 }
 
 #[test]
@@ -940,8 +941,8 @@ fn arguments_reuse_what_was_shown_before() {
         }
         before.push_str(&message.model_text().join("\n"));
     }
-    assert!(all > 60, "{all}");
-    assert!(known * 100 > all * 70, "{known} of {all}");
+    assert!(all > 50, "{all}");
+    assert!(known * 100 > all * 60, "{known} of {all}");
 }
 
 #[test]
