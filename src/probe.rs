@@ -8,7 +8,6 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use memchr::memmem;
 use regex::{Captures, Regex, Replacer};
 use serde::Serialize;
 
@@ -32,15 +31,6 @@ pub use answer_format::AnswerFormat;
 pub(crate) use kind::Specified;
 pub use kind::{FactExt, ProbeExt};
 pub use selection::Selection;
-
-/// Whether a word is one of a list, which are parted by spaces.
-fn holds(list: &str, word: &str) -> bool {
-    let (list, word) = (list.as_bytes(), word.as_bytes());
-    let is_end = |byte: Option<&u8>| byte.is_none_or(|byte| *byte == b' ');
-    let before = |at: usize| at.checked_sub(1).and_then(|before| list.get(before));
-    let mut found = memmem::find_iter(list, word);
-    !word.contains(&b' ') && found.any(|at| is_end(before(at)) && is_end(list.get(at + word.len())))
-}
 
 /// A regular expression, compiled when it is first used.
 #[derive(Debug)]

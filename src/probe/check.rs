@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::ProbeKind;
-use super::kind::{Answers, Part, Reference, Search, Spec};
+use super::kind::{Answers, Part, Search, Spec};
 use crate::probe::Specified as _;
 use crate::session::Session;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
@@ -114,7 +114,7 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
             "`evidence` is not in ascending order",
         ),
         (
-            matches!(spec.reference, Reference::Text(answer) if is_empty(answer)),
+            spec.reference.as_deref().is_some_and(is_empty),
             "the answer is empty",
         ),
     ];
@@ -194,8 +194,8 @@ pub fn known(fact: &PlantedFact) -> Vec<(String, bool)> {
     if spec.kind.is_never_said() {
         return Vec::new();
     }
-    if let (Reference::Text(answer), true) = (&spec.reference, spec.parts.is_empty()) {
-        return vec![((*answer).to_owned(), true)];
+    if let (Some(answer), true) = (&spec.reference, spec.parts.is_empty()) {
+        return vec![(answer.clone().into_owned(), true)];
     }
     let end = fact.until.unwrap_or(usize::MAX);
     let is_revised = spec.answers == Answers::Newest;

@@ -22,6 +22,7 @@ pub(super) mod call;
 pub(super) mod exact;
 pub(super) mod lists;
 mod peel;
+pub(super) mod words;
 
 /// From 0 to 1, and in what way the answer is right or wrong.
 pub(super) type Score = (f64, Outcome);
@@ -42,9 +43,9 @@ const NEEDS_JUDGE: Verdict = Verdict::Unscored {
 pub struct Rules {
     known: Vec<KnownValue>,
     /// Canonical paths of all lists of files.
-    paths: BTreeSet<String>,
+    pub(super) paths: BTreeSet<String>,
     /// Normalised items of all plans.
-    items: BTreeSet<String>,
+    pub(super) items: BTreeSet<String>,
 }
 
 /// A value that answers a probe of the session, or once did.
@@ -73,25 +74,33 @@ impl Rules {
             paths: BTreeSet::new(),
             items: BTreeSet::new(),
         };
-        let known = |owner: Option<&String>, value: &str| KnownValue {
-            owner: owner.cloned(),
-            words: words(value),
-        };
         for probe in probes {
             let spec = probe.fact.spec();
-            let own = spec.values();
-            let own = own.iter().map(|value| known(Some(&probe.id), value));
-            rules.known.extend(own);
-            if spec.kind == ProbeKind::Binding {
-                let others = spec.others.iter().map(|other| known(None, other));
-                rules.known.extend(others);
+            for value in &spec.values {
+                rules.known.push(KnownValue {
+                    owner: Some(probe.id.clone()),
+                    words: words(value),
+                });
             }
-            let of = |search| spec.parts.iter().filter(move |part| part.search == search);
-            let paths = of(Search::Path).map(|part| part.text);
-            let paths = paths.chain(spec.optional.iter().map(|file| file.path.as_str()));
-            rules.paths.extend(paths.map(canonical_path));
-            let items = of(Search::Item).map(|part| part.text);
-            rules.items.extend(lists::normalised(items));
+            if spec.kind == ProbeKind::Binding {
+                rules
+                    .known
+                    .extend(spec.others.iter().map(|other| KnownValue {
+                        owner: None,
+                        words: words(other),
+                    }));
+            }
+            for part in &spec.parts {
+                match part.search {
+                    Search::Path => {
+                        rules.paths.insert(canonical_path(part.text));
+                    }
+                    Search::Item => rules.items.extend(lists::normalised([part.text])),
+                    _ => {}
+                }
+            }
+            let optional = spec.optional.iter().map(|file| canonical_path(&file.path));
+            rules.paths.extend(optional);
         }
         rules
     }
@@ -99,14 +108,6 @@ impl Rules {
     /// The words of every value that answers a probe of the session.
     pub(super) fn known_values(&self) -> impl Iterator<Item = &[String]> {
         self.known.iter().map(|known| known.words.as_slice())
-    }
-
-    pub(super) fn paths(&self) -> &BTreeSet<String> {
-        &self.paths
-    }
-
-    pub(super) fn items(&self) -> &BTreeSet<String> {
-        &self.items
     }
 
     /// The verdict on `answer` to `probe` as asked before the message of index `before`.
@@ -146,14 +147,14 @@ impl<'a> Answer<'a> {
         }
     }
 
-    pub(super) fn question(&self) -> &str {
-        &self.probe.question
+    /// The words that claim nothing around an answer to this question, with more that are usual around one of this form.
+    pub(super) fn around<'w>(&self, more: impl IntoIterator<Item = &'w str>) -> Around {
+        Around::new(&self.probe.question, more)
     }
 
     /// See [`Self::one_of_around`].
     pub(super) fn one_of(&self, versions: &[&str]) -> Option<Score> {
-        let around = Around::new(self.question(), &[]);
-        self.one_of_around(&around, versions, &words(self.text))
+        self.one_of_around(&self.around([]), versions, &words(self.text))
     }
 
     /// Right is exactly the newest of the values; exactly an older one is stale, and exactly the value of
@@ -182,12 +183,11 @@ impl<'a> Answer<'a> {
 
     /// Whether the answer is exactly a value of another item, and of none of this one's.
     pub(super) fn is_anothers(&self, around: &Around, answer: &[String]) -> bool {
-        let is_own = |known: &KnownValue| known.owner.as_ref() == Some(&self.probe.id);
         let known = self.rules.known.iter();
         let mut said = known
             .filter(|known| around.holds_only(answer, &known.words))
             .peekable();
-        said.peek().is_some() && said.all(|known| !is_own(known))
+        said.peek().is_some() && said.all(|known| known.owner.as_ref() != Some(&self.probe.id))
     }
 }
 
@@ -200,8 +200,10 @@ static ABSTENTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
 
 /// Whether an answer says that there is none, and nothing else.
 pub(super) fn abstains(answer: &str) -> bool {
-    let known = |text: &str| ABSTENTIONS.contains(&normalise(text));
-    known(answer) || known(&peel::peeled(answer))
+    [answer, &peel::peeled(answer)]
+        .map(normalise)
+        .iter()
+        .any(|text| ABSTENTIONS.contains(text))
 }
 
 /// Whether an answer, or one of two answers to a question asked in both orders, is a plain abstention.
@@ -257,15 +259,9 @@ fn folded(value: &str) -> String {
 }
 
 pub(super) fn trim_punctuation(text: &str) -> &str {
-    let around = |c: char| {
-        matches!(
-            c,
-            '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '<' | '>' | '*'
-        )
-    };
-    let behind = |c: char| around(c) || matches!(c, '.' | ',' | ';' | ':' | '!' | '?') || c == ' ';
-    text.trim_start_matches(|c| around(c) || c == ' ')
-        .trim_end_matches(behind)
+    const AROUND: &[char] = &[' ', '"', '\'', '`', '(', ')', '[', ']', '<', '>', '*'];
+    let text = text.trim_start_matches(AROUND);
+    text.trim_end_matches(|c| AROUND.contains(&c) || ".,;:!?".contains(c))
 }
 
 #[cfg(test)]

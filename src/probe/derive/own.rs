@@ -5,18 +5,29 @@
 //! ([`Details::injected`](crate::session::Details::injected)). Inside a block, a product marks its
 //! text as an element (`<system-reminder>…</system-reminder>`), and that is cut out here.
 
-use crate::probe::{Pattern, holds};
+use crate::probe::Pattern;
 use crate::session::{Message, Role, Session, Tag};
 
 /// Elements that hold what a person typed: the tags go, the text stays.
-const OF_THE_USER: &str = "\
-    answer command-args feedback issue issue_description pr_description question task \
-    task_description user_message user_query user_request";
+const OF_THE_USER: [&str; 12] = [
+    "answer",
+    "command-args",
+    "feedback",
+    "issue",
+    "issue_description",
+    "pr_description",
+    "question",
+    "task",
+    "task_description",
+    "user_message",
+    "user_query",
+    "user_request",
+];
 
 /// Elements of a product whose names are single words. Names of several words
 /// (`skills_instructions`, `local-command-caveat`, `permissions instructions`) are a product's
 /// always: people paste `<div>` and `<config>`.
-const OF_A_PRODUCT: &str = "instructions reminder skill";
+const OF_A_PRODUCT: [&str; 3] = ["instructions", "reminder", "skill"];
 
 /// A block with more unclosed elements is left as it is.
 const MOST_UNCLOSED: usize = 32;
@@ -27,15 +38,16 @@ const NAME_BYTES: usize = 40;
 /// The texts that the user typed, with their messages; in order, several of one message.
 pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
     let mut all = Vec::new();
-    let mut is_answer = false;
+    let mut before: Option<&Message> = None;
     for (at, message) in session.messages().iter().enumerate() {
-        let answers = std::mem::replace(&mut is_answer, ends_in_element(message));
-        if !message.has_tag(Tag::TypedUser) || answers {
+        let asked = before.replace(message).is_some_and(ends_in_element);
+        if !message.has_tag(Tag::TypedUser) || asked {
             continue;
         }
-        let is_typed = |(place, _): &(usize, _)| !message.details.injected.contains(place);
-        for (_, text) in message.texts().filter(is_typed) {
-            all.extend(own(text).into_iter().map(|own| (at, own)));
+        for (place, text) in message.texts() {
+            if !message.details.injected.contains(&place) {
+                all.extend(own(text).into_iter().map(|own| (at, own)));
+            }
         }
     }
     all
@@ -67,8 +79,8 @@ pub(super) fn own(text: &str) -> Vec<&str> {
         let Some(name) = name(&text[next..]) else {
             continue;
         };
-        let is_users = holds(OF_THE_USER, name);
-        if !is_users && !is_of_a_product(name) {
+        let of_the_user = OF_THE_USER.contains(&name);
+        if !of_the_user && !is_of_a_product(name) {
             continue;
         }
         let Some((inside, end)) = element(text, at, name) else {
@@ -79,7 +91,7 @@ pub(super) fn own(text: &str) -> Vec<&str> {
             continue;
         };
         pieces.push(&text[start..at]);
-        if is_users {
+        if of_the_user {
             pieces.extend(own(inside));
         }
         (start, next) = (end, end);
@@ -99,8 +111,7 @@ fn name(text: &str) -> Option<&str> {
 }
 
 fn is_of_a_product(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    name.contains(['_', '-', ' ']) || holds(OF_A_PRODUCT, &lower)
+    name.contains(['_', '-', ' ']) || OF_A_PRODUCT.contains(&&*name.to_ascii_lowercase())
 }
 
 /// The inside of the element of this name whose `<` is at `at`, if it is closed, and where it ends.

@@ -80,11 +80,10 @@ impl Brief {
 fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
     let said: Vec<&str> = match spec.answers {
         Answers::Planned | Answers::Open => {
-            let said = spec.parts.iter();
-            let said = said.filter(|part| part.since.is_none_or(|since| since < before));
-            said.filter(|part| part.until.is_some_and(|until| until < before))
-                .map(|part| part.text)
-                .collect()
+            let parts = spec.parts.iter();
+            let said = parts.filter(|part| part.since.is_none_or(|since| since < before));
+            let over = said.filter(|part| part.until.is_some_and(|until| until < before));
+            over.map(|part| part.text).collect()
         }
         Answers::Newest => {
             let mut versions = spec.current(before);
@@ -97,29 +96,24 @@ fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
     said.into_iter().map(str::to_owned).collect()
 }
 
-/// Values of other items, those of the same kind first.
+/// Values of other items: those said beside this one, those of the same kind, those of the same form.
 fn others(probe: &Probe, probes: &[Probe]) -> Vec<String> {
     let spec = probe.fact.spec();
-    let own = spec.values();
     let mut found: Vec<String> = spec.others.iter().map(|&other| other.to_owned()).collect();
-    let is_same = |other: &&Probe| other.kind() == probe.kind();
-    let same = probes.iter().filter(is_same);
-    let form = probe.answer_format();
-    let alike = probes
-        .iter()
-        .filter(|other| !is_same(other) && other.answer_format() == form);
-    for value in same
-        .chain(alike)
-        .flat_map(|other| other.fact.spec().values())
-    {
+    let others = || probes.iter().map(|other| other.fact.spec());
+    let same = others().filter(|other| other.kind == spec.kind);
+    let alike = others().filter(|other| other.kind != spec.kind && other.format == spec.format);
+    for value in same.chain(alike).flat_map(|other| other.values) {
         if found.len() >= OTHERS {
             break;
         }
-        if value.chars().count() <= OTHER_CHARS && !found.contains(&value) {
-            found.push(value);
+        if value.chars().count() <= OTHER_CHARS && !found.iter().any(|known| *known == value) {
+            found.push(value.into_owned());
         }
     }
-    found.retain(|value| !own.contains(value) && !probe.question.contains(value.as_str()));
+    found.retain(|value| {
+        !spec.values.iter().any(|own| own == value) && !probe.question.contains(value.as_str())
+    });
     found.truncate(OTHERS);
     found
 }

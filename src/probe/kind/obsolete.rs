@@ -12,12 +12,10 @@ pub(super) fn spec<'a>(
         Part::value(&standing.key, &standing.value),
         Part::new(Search::Rule, &withdrawn.key, withdrawal),
     ];
-    let reference = "First no, because it was taken back; then yes.";
     Spec {
         answers: Answers::Together,
         asked: own_and(standing_question),
-        reference: Reference::Text(reference),
-        values: Some(Vec::new()),
+        reference: Some("First no, because it was taken back; then yes.".into()),
         grade: Some(Box::new(|answer| grade(answer.text))),
         ..Spec::new(ProbeKind::Obsolete, AnswerFormat::YesOrNo, parts)
     }
@@ -26,23 +24,30 @@ pub(super) fn spec<'a>(
 /// Right is that the first instruction does not hold and the second does. A forgotten instruction
 /// is not followed, so it is right not to know the first; the one in force has to be known.
 fn grade(answer: &str) -> Option<Score> {
-    enum Half {
-        Yes,
-        No,
-        Unknown,
-    }
-    let read = |half: &str| match words(half).as_slice() {
-        [word] if word == "yes" => Some(Half::Yes),
-        [word] if word == "no" => Some(Half::No),
-        _ => abstains(half).then_some(Half::Unknown),
-    };
     let (withdrawn, standing) = answer.split_once(OTHER_ORDER)?;
-    Some(match (read(withdrawn)?, read(standing)?) {
+    Some(match (Half::read(withdrawn)?, Half::read(standing)?) {
         (Half::Yes, _) => wrong(Outcome::Stale),
         (Half::No | Half::Unknown, Half::Yes) => RIGHT,
         (Half::No | Half::Unknown, Half::Unknown) => wrong(Outcome::Abstained),
         (Half::No | Half::Unknown, Half::No) => wrong(Outcome::Wrong),
     })
+}
+
+/// The answer to one of the two questions.
+enum Half {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl Half {
+    fn read(answer: &str) -> Option<Self> {
+        match words(answer).as_slice() {
+            [word] if word == "yes" => Some(Self::Yes),
+            [word] if word == "no" => Some(Self::No),
+            _ => abstains(answer).then_some(Self::Unknown),
+        }
+    }
 }
 
 #[cfg(test)]
