@@ -43,13 +43,13 @@ impl Brief {
 
     /// Of a probe as it is asked before the message of this index, in a session with these probes.
     pub fn of(probe: &Probe, probes: &[Probe], before: usize) -> Self {
-        let mut older = older(&probe.fact.spec(), before);
-        older.drain(..older.len().saturating_sub(OLDER));
+        let mut earlier = older(&probe.fact.spec(), before);
+        earlier.drain(..earlier.len().saturating_sub(OLDER));
         Self {
             question: probe.questions().join(OTHER_ORDER),
             form: Some(probe.answer_format().in_words().to_owned()),
             reference: probe.fact.in_words(before),
-            older,
+            older: earlier,
             others: others(probe, probes),
         }
     }
@@ -62,16 +62,17 @@ impl Brief {
     /// As the judge is shown it, the answer to follow.
     pub(super) fn shown(&self) -> String {
         let mut out = String::new();
-        let mut part = |tag: &str, text: &str| {
+        for (tag, text) in [
+            ("question", &self.question),
+            ("form", self.form.as_ref().unwrap_or(&String::new())),
+            ("earlier", &self.older.join("\n")),
+            ("elsewhere", &self.others.join("\n")),
+            ("reference", &self.reference),
+        ] {
             if !text.is_empty() {
                 let _ = write!(out, "<{tag}>\n{}\n</{tag}>\n\n", neutralised(text));
             }
-        };
-        part("question", &self.question);
-        part("form", self.form.as_deref().unwrap_or_default());
-        part("earlier", &self.older.join("\n"));
-        part("elsewhere", &self.others.join("\n"));
-        part("reference", &self.reference);
+        }
         out
     }
 }

@@ -41,9 +41,11 @@ const WORDS: [(Word, &[&str]); 7] = [
 impl Word {
     /// The verdict of this word; case, apostrophes and punctuation around it do not matter.
     pub fn parse(word: &str) -> Option<Self> {
-        let around = |c: char| c.is_whitespace() || "\"'`*_.!,’".contains(c);
-        let word = word.trim_matches(around).to_lowercase();
-        let word = word.replace(['\'', '’'], "").replace(['_', '-'], " ");
+        let bare = word.trim_matches(|c: char| c.is_whitespace() || "\"'`*_.!,’".contains(c));
+        let word = bare
+            .to_lowercase()
+            .replace(['\'', '’'], "")
+            .replace(['_', '-'], " ");
         let mut words = WORDS.iter();
         words
             .find(|(_, names)| names.contains(&word.as_str()))
@@ -55,27 +57,25 @@ impl Word {
     /// are left out. Two different verdicts are none.
     pub fn in_reply(reply: &str) -> Option<Self> {
         let reply = without_thoughts(reply);
-        let objects = objects(reply);
-        if !objects.is_empty() {
-            return only(
-                objects
-                    .iter()
-                    .map(|said| said.as_str().and_then(Self::parse)),
-            );
+        let said = objects(reply);
+        if !said.is_empty() {
+            return only(said.iter().map(|said| said.as_str().and_then(Self::parse)));
         }
-        let mut labelled = reply
-            .lines()
-            .filter_map(|line| {
-                let (label, word) = line.trim_matches(['`', '*', ' ', '-']).split_once(':')?;
-                let label = label.trim_matches(['*', '`', '"', ' ']);
-                label.eq_ignore_ascii_case("verdict").then_some(word)
-            })
-            .peekable();
-        if labelled.peek().is_some() {
-            return only(labelled.map(Self::parse));
+        let labelled: Vec<Option<Self>> = reply.lines().filter_map(labelled).collect();
+        if !labelled.is_empty() {
+            return only(labelled.into_iter());
         }
         Self::parse(reply.trim().trim_matches('`'))
     }
+}
+
+/// The verdict in a line `verdict: right`, if it is one.
+fn labelled(line: &str) -> Option<Option<Word>> {
+    let (label, word) = line.split_once(':')?;
+    let label = label.trim_matches(['`', '*', ' ', '-', '"']);
+    label
+        .eq_ignore_ascii_case("verdict")
+        .then(|| Word::parse(word))
 }
 
 /// The one verdict that all of these are.
