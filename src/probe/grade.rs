@@ -260,8 +260,8 @@ fn folded(value: &str) -> String {
 
 pub(super) fn trim_punctuation(text: &str) -> &str {
     const AROUND: &[char] = &[' ', '"', '\'', '`', '(', ')', '[', ']', '<', '>', '*'];
-    let text = text.trim_start_matches(AROUND);
-    text.trim_end_matches(|c| AROUND.contains(&c) || ".,;:!?".contains(c))
+    let begun = text.trim_start_matches(AROUND);
+    begun.trim_end_matches(|c| AROUND.contains(&c) || ".,;:!?".contains(c))
 }
 
 #[cfg(test)]

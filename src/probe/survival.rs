@@ -226,9 +226,9 @@ impl Survival {
     /// right answer is.
     pub fn asked_slots(&self, probe: usize, fact: &Fact, before: usize) -> Vec<usize> {
         let spec = fact.spec();
-        let slots = self.slots(probe);
-        let width = slots.len() / spec.parts.len().max(1);
-        let slots = slots.step_by(width.max(1)).zip(&spec.parts);
+        let all = self.slots(probe);
+        let width = all.len() / spec.parts.len().max(1);
+        let slots = all.step_by(width.max(1)).zip(&spec.parts);
         let current = slots.filter(|(_, part)| part.is_current(before));
         let mut asked: Vec<usize> = current.map(|(slot, _)| slot).collect();
         if spec.answers == Answers::Newest {
@@ -339,8 +339,9 @@ impl Survival {
                 best.add(*slot, found, at);
             }
         }
-        let best = best.0.into_iter();
-        best.map(|(slot, (found, at))| Finding { slot, found, at })
+        let found = best.0.into_iter();
+        found
+            .map(|(slot, (found, at))| Finding { slot, found, at })
             .collect()
     }
 }
@@ -411,10 +412,10 @@ fn sentence(text: &str) -> &str {
 
 /// The path as it is compared: `/` between its parts, no `./` in front, no part empty or `.`.
 pub fn canonical_path(path: &str) -> String {
-    let path = path.trim().replace('\\', "/");
-    let parts = path.split('/');
-    let parts: Vec<&str> = parts.filter(|part| !matches!(*part, "" | ".")).collect();
-    let root = if path.starts_with('/') { "/" } else { "" };
+    let slashed = path.trim().replace('\\', "/");
+    let mut parts: Vec<&str> = slashed.split('/').collect();
+    parts.retain(|part| !matches!(*part, "" | "."));
+    let root = if slashed.starts_with('/') { "/" } else { "" };
     format!("{root}{}", parts.join("/"))
 }
 

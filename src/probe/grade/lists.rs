@@ -48,20 +48,19 @@ impl Gold<'_> {
 
 /// The normalised entries, without empty ones.
 pub(crate) fn normalised<'a>(items: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
-    let items = items.into_iter().map(normalise);
-    items.filter(|item| !item.is_empty()).collect()
+    let entries = items.into_iter().map(normalise);
+    entries.filter(|item| !item.is_empty()).collect()
 }
 
 /// The entries of a list, without bullets, boxes and numbers.
 pub(crate) fn listed<'a>(answer: &'a str, separators: &'a [char]) -> impl Iterator<Item = &'a str> {
     answer.split(separators).map(|line| {
-        let line = line.trim().trim_start_matches(['-', '*', '•']).trim();
-        let line = line.strip_prefix("[ ]").unwrap_or(line);
-        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-        let rest = line[digits..].strip_prefix(['.', ')']);
-        match rest.filter(|rest| digits > 0 && rest.starts_with(' ')) {
-            Some(rest) => rest.trim(),
-            None => line.trim(),
+        let bare = line.trim().trim_start_matches(['-', '*', '•']).trim();
+        let entry = bare.strip_prefix("[ ]").unwrap_or(bare);
+        let behind = entry.trim_start_matches(|c: char| c.is_ascii_digit());
+        match behind.strip_prefix(['.', ')']) {
+            Some(rest) if behind.len() < entry.len() && rest.starts_with(' ') => rest.trim(),
+            _ => entry.trim(),
         }
     })
 }

@@ -17,8 +17,8 @@ pub(super) fn spec<'a>(files: &'a [TouchedFile], optional: &'a [TouchedFile]) ->
                 ever: &BTreeSet::new(),
                 known: &answer.rules.paths,
             };
-            let listed = listed(answer.text, &['\n', ',']).map(trim_punctuation);
-            gold.grade(&canonical(listed.filter(|path| !path.is_empty())))
+            let entries = listed(answer.text, &['\n', ',']).map(trim_punctuation);
+            gold.grade(&canonical(entries.filter(|path| !path.is_empty())))
         })),
         ..Spec::new(ProbeKind::Artifact, AnswerFormat::Paths, parts.collect())
     }

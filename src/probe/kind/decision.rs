@@ -23,9 +23,9 @@ pub(super) fn spec<'a>(
                 return Some(RIGHT);
             }
             let plain = answer.around([]);
-            let mut rejected = rejected.iter().map(|option| words(option));
             rejected
-                .any(|option| plain.holds_only(&said, &option))
+                .iter()
+                .any(|option| plain.holds_only(&said, &words(option)))
                 .then_some(wrong(Outcome::Misbound))
         })),
         ..Spec::new(ProbeKind::Decision, AnswerFormat::Choice, parts)

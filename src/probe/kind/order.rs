@@ -18,12 +18,13 @@ fn grade(gold: &[&str], answer: &str) -> Option<Score> {
     if !answer.lines().filter_map(number).is_sorted() {
         return None;
     }
-    let answer = answer.replace("->", "\n").replace(['→', ','], "\n");
-    let mut named: Vec<String> = listed(&answer, &['\n']).map(normalise).collect();
+    let lines = answer.replace("->", "\n").replace(['→', ','], "\n");
+    let mut named: Vec<String> = listed(&lines, &['\n']).map(normalise).collect();
     named.retain(|name| !name.is_empty());
-    let places = gold.iter().map(|event| normalise(event));
-    let places = places.filter_map(|event| named.iter().position(|name| *name == event));
-    let present: Vec<usize> = places.collect();
+    let events = gold.iter().map(|event| normalise(event));
+    let present: Vec<usize> = events
+        .filter_map(|event| named.iter().position(|name| *name == event))
+        .collect();
     if present.is_empty() || present.len() != named.len() {
         return None;
     }

@@ -70,8 +70,8 @@ impl Anchor {
             if behind.trim_start().starts_with('%') {
                 number.scaled = number.value().map(|value| value / 100.0);
             } else if number.unit.is_none() {
-                let next = next.map(str::to_lowercase);
-                number.unit = next.filter(|word| LISTS.has(&[Class::Units], word));
+                let unit = next.map(str::to_lowercase);
+                number.unit = unit.filter(|word| LISTS.has(&[Class::Units], word));
             }
             return Some(number);
         }
@@ -84,12 +84,12 @@ impl Anchor {
 
 /// The numbers, ids, paths and names of a text.
 pub(super) fn anchors(text: &str) -> Vec<Anchor> {
-    let tokens = tokens(text);
-    let nexts = tokens
+    let places = tokens(text);
+    let nexts = places
         .iter()
         .skip(1)
         .map(|place| Some(&text[place.clone()]));
-    let pairs = tokens.iter().zip(nexts.chain([None]));
+    let pairs = places.iter().zip(nexts.chain([None]));
     let mut found: Vec<Anchor> = pairs
         .filter_map(|(place, next)| Anchor::read(text, place, next))
         .collect();

@@ -71,14 +71,14 @@ pub(super) fn is_superseded(text: &str, versions: &[Version], at: usize) -> bool
     // No further than to the values beside it.
     let start = last.map_or(0, |last| last.place.end.saturating_sub(from));
     let start = line.start.max(start).min(value.start);
-    let next = next.map_or(usize::MAX, |next| next.place.start - from);
+    let limit = next.map_or(usize::MAX, |next| next.place.start - from);
     let before = &around[start..value.start];
-    let behind = &around[value.end..line.end.min(next).max(value.end)];
+    let behind = &around[value.end..line.end.min(limit).max(value.end)];
     if before.ends_with("~~") && behind.starts_with("~~") {
         return true;
     }
     let points = ARROWS.iter().any(|arrow| behind.contains(arrow));
-    (newer_behind && next <= line.end && points)
+    (newer_behind && limit <= line.end && points)
         || (!says(before, Class::Turned) && says(before, Class::FormerBefore))
         || says(&behind[sentences(behind)[0].clone()], Class::FormerBehind)
 }
@@ -108,28 +108,28 @@ fn in_object(around: &str, own: &Range<usize>) -> Option<ItemState> {
     let (string, object) = string_around(around, own).zip(object_around(around, own))?;
     beside(around, &string, own).or_else(|| {
         let mut sides = [own.end..object.end, object.start..own.start].into_iter();
-        let state = sides.find_map(|side| STATE.matches(&around[side]).next())?;
-        let state = state.get(1)?.as_str().to_lowercase();
+        let found = sides.find_map(|side| STATE.matches(&around[side]).next())?;
+        let state = found.get(1)?.as_str().to_lowercase();
         Some(ItemState::of(LISTS.has(&[Class::Ticked], &state)))
     })
 }
 
 /// The state in this part of a text, by its marks, else by its words.
 fn beside(around: &str, part: &Range<usize>, own: &Range<usize>) -> Option<ItemState> {
-    let own = own.start - part.start..own.end - part.start;
-    let part = &around[part.clone()];
-    let ticked = mark_beside(part, &own).map(ItemState::of);
-    ticked.or_else(|| in_words(part, &own))
+    let place = own.start - part.start..own.end - part.start;
+    let text = &around[part.clone()];
+    let ticked = mark_beside(text, &place).map(ItemState::of);
+    ticked.or_else(|| in_words(text, &place))
 }
 
 /// The last heading of a text; the first line of a JSON string stands behind the name of its field.
 fn heading_above(text: &str) -> Option<&str> {
     let lines = text.rsplit('\n').flat_map(|line| line.rsplit("\\n"));
-    let mut lines = lines.map(|line| match line.trim().rsplit_once("\":\"") {
+    let mut bare = lines.map(|line| match line.trim().rsplit_once("\":\"") {
         Some((_, text)) => text,
         None => line.trim(),
     });
-    lines.find(|line| is_heading(line))
+    bare.find(|line| is_heading(line))
 }
 
 /// The string around an item, between its quotes, if it is one line.

@@ -40,6 +40,13 @@ impl Marks {
     pub(crate) fn has_force(&self) -> bool {
         !self.forces.is_empty()
     }
+
+    /// Both anchors where all marks but one anchor are the same.
+    pub(crate) fn but_one<'m>(&'m self, other: &'m Self) -> Option<[&'m String; 2]> {
+        let changed: Vec<&String> = self.anchors.symmetric_difference(&other.anchors).collect();
+        let same = self.forces == other.forces && self.anchors.len() == other.anchors.len();
+        changed.try_into().ok().filter(|_| same)
+    }
 }
 
 /// The force and the anchors of a sentence.
@@ -82,10 +89,10 @@ pub(super) type RuleMatch = (Match, usize);
 impl Rule {
     pub(super) fn new(statement: &str, key: &str) -> Self {
         let mut parts = vec![Part::new(statement, key)];
-        let mut sentences = sentences(statement);
-        sentences.retain(|place| statement[place.clone()].contains(char::is_alphanumeric));
-        if sentences.len() > 1 {
-            let texts = sentences.into_iter().map(|place| &statement[place]);
+        let mut places = sentences(statement);
+        places.retain(|place| statement[place.clone()].contains(char::is_alphanumeric));
+        if places.len() > 1 {
+            let texts = places.into_iter().map(|place| &statement[place]);
             parts.extend(texts.map(|text| Part::new(text, key)));
         }
         Self(parts)
@@ -242,7 +249,6 @@ impl Sentence {
 
     /// Whether its words take back, weaken or turn round what a rule says.
     fn loosens(&self, rule: &Self) -> bool {
-        let shares = |class| self.has(class) && rule.has(class);
         let limits = self.has(Class::Limit);
         // "Never more than 5" is a limit.
         let amounts = limits || self.has(Class::Amount);
@@ -252,8 +258,9 @@ impl Sentence {
                 && !self.has(Class::Forbid)
                 && self.adds(Class::Allow, rule, |cue| !self.denies(cue)))
             || (!limits
-                && !shares(Class::Forbid)
-                && !shares(Class::Compare)
+                && ![Class::Forbid, Class::Compare]
+                    .into_iter()
+                    .any(|class| self.has(class) && rule.has(class))
                 && self.adds(Class::Modal, rule, |_| true))
             || (!amounts && !rule.has(Class::Forbid) && self.adds(Class::Forbid, rule, |_| true))
     }

@@ -138,8 +138,8 @@ pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
             starts.push((at.sentence, at.start));
         }
     });
-    let ends = starts[1..].iter().map(|(_, start)| *start);
-    let ends = ends.chain([text.len()]);
+    let nexts = starts[1..].iter().map(|(_, start)| *start);
+    let ends = nexts.chain([text.len()]);
     starts
         .iter()
         .zip(ends)
