@@ -64,28 +64,21 @@ impl TruthFile {
     /// All mistakes that can be seen without a replay, by line.
     pub fn mistakes(&self, session: &Session) -> Vec<Mistake> {
         let truth = &self.truth;
-        let whole = [
-            (truth.format != GroundTruth::FORMAT)
-                .then(|| format!("`format` must be `{}`", GroundTruth::FORMAT)),
-            (truth.version > GroundTruth::VERSION).then(|| {
-                format!(
-                    "version {} is newer than this build, which reads up to {}",
-                    truth.version,
-                    GroundTruth::VERSION
-                )
-            }),
-            (truth.session != session.id()).then(|| {
-                format!(
-                    "it is about session `{}`, and this one is `{}`",
-                    truth.session,
-                    session.id()
-                )
-            }),
-        ];
-        let whole = whole.into_iter().flatten();
-        let mut mistakes: Vec<Mistake> =
-            whole.map(|problem| Mistake::of_file(1, problem)).collect();
+        let mut mistakes = Vec::new();
+        if truth.format != GroundTruth::FORMAT {
+            let problem = format!("`format` must be `{}`", GroundTruth::FORMAT);
+            mistakes.push(Mistake::of_file(1, problem));
+        }
+        if truth.version > GroundTruth::VERSION {
+            let (version, newest) = (truth.version, GroundTruth::VERSION);
+            let problem =
+                format!("version {version} is newer than this build, which reads up to {newest}");
+            mistakes.push(Mistake::of_file(1, problem));
+        }
         if truth.session != session.id() {
+            let (named, own) = (&truth.session, session.id());
+            let problem = format!("it is about session `{named}`, and this one is `{own}`");
+            mistakes.push(Mistake::of_file(1, problem));
             return mistakes;
         }
         let mut ids = BTreeSet::new();
@@ -108,31 +101,25 @@ impl TruthFile {
 fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
     let spec = fact.fact.spec();
     let never_said = spec.kind.is_never_said();
-    let found = [
-        (
-            !is_valid_id(&fact.id),
-            "an id is made of `[a-z0-9][a-z0-9._@-]*`",
-        ),
-        (is_blank(&fact.question), "the question is empty"),
-        (
-            !fact.evidence.is_sorted_by(|a, b| a < b),
-            "`evidence` is not in ascending order",
-        ),
-        (
-            spec.reference.as_deref().is_some_and(is_blank),
-            "the answer is empty",
-        ),
-        (
-            never_said && !fact.evidence.is_empty(),
-            "a decoy has no evidence: it was never said",
-        ),
-        (
-            !never_said && fact.evidence.is_empty(),
-            "`evidence` names no message",
-        ),
-    ];
-    let wrong = found.into_iter().filter(|(wrong, _)| *wrong);
-    let mut problems: Vec<String> = wrong.map(|(_, problem)| problem.to_owned()).collect();
+    let mut found = Vec::new();
+    if !is_valid_id(&fact.id) {
+        found.push("an id is made of `[a-z0-9][a-z0-9._@-]*`");
+    }
+    if is_blank(&fact.question) {
+        found.push("the question is empty");
+    }
+    if !fact.evidence.is_sorted_by(|a, b| a < b) {
+        found.push("`evidence` is not in ascending order");
+    }
+    if spec.reference.as_deref().is_some_and(is_blank) {
+        found.push("the answer is empty");
+    }
+    match (never_said, fact.evidence.is_empty()) {
+        (true, false) => found.push("a decoy has no evidence: it was never said"),
+        (false, true) => found.push("`evidence` names no message"),
+        (true, true) | (false, false) => {}
+    }
+    let mut problems: Vec<String> = found.into_iter().map(str::to_owned).collect();
     let messages = session.messages().len();
     let answers = said(&spec);
     let asked = fact.evidence.iter().copied().chain(fact.until);
@@ -212,18 +199,12 @@ pub fn known(fact: &PlantedFact) -> Vec<(String, bool)> {
     if let (Some(answer), true) = (&spec.reference, spec.parts.is_empty()) {
         return vec![(answer.clone().into_owned(), true)];
     }
-    let end = fact.until.unwrap_or(usize::MAX);
-    let last = spec.parts.len().saturating_sub(1);
+    let holding = spec.holding(fact.until.unwrap_or(usize::MAX));
     let mut known = Vec::new();
-    for (at, part) in spec
-        .parts
-        .iter()
-        .enumerate()
-        .filter(|(_, part)| !part.unasked)
-    {
-        let newest = spec.answers != Answers::Newest || at == last;
-        let holds = newest && part.until.is_none_or(|until| until >= end);
-        known.push((part.text.to_owned(), holds));
+    for (at, part) in spec.parts.iter().enumerate() {
+        if !part.unasked {
+            known.push((part.text.to_owned(), holding.contains(&at)));
+        }
     }
     match spec.kind {
         ProbeKind::Artifact | ProbeKind::OpenHandle => known.retain(|(_, holds)| *holds),

@@ -220,6 +220,18 @@ impl<'a> Spec<'a> {
         current.map(|part| part.text).collect()
     }
 
+    /// Indices of the parts that hold before the message of this index: of a revised value the newest.
+    pub(super) fn holding(&self, before: usize) -> Vec<usize> {
+        let parts = 0..self.parts.len();
+        let mut holding: Vec<usize> = parts
+            .filter(|at| self.parts[*at].is_current(before))
+            .collect();
+        if self.answers == Answers::Newest {
+            holding.drain(..holding.len().saturating_sub(1));
+        }
+        holding
+    }
+
     /// The files that an answer may list or leave out before the message of this index.
     pub(super) fn optional(&self, before: usize) -> Vec<&'a str> {
         let listed = self.optional.iter().filter(|file| file.is_listed(before));
@@ -228,13 +240,12 @@ impl<'a> Spec<'a> {
 
     /// The reference answer before the message of this index.
     fn in_words(&self, before: usize) -> String {
-        let mut current = self.current(before);
-        if self.answers == Answers::Newest {
-            current.drain(..current.len().saturating_sub(1));
-        }
-        let mut words = match &self.reference {
-            Some(text) => text.clone().into_owned(),
-            None => current.join("\n"),
+        let mut words = if let Some(text) = &self.reference {
+            text.clone().into_owned()
+        } else {
+            let holding = self.holding(before).into_iter();
+            let texts: Vec<&str> = holding.map(|at| self.parts[at].text).collect();
+            texts.join("\n")
         };
         if !self.unit.is_empty() {
             let _ = write!(words, " {}", self.unit);

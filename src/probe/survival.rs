@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::kind::{Answers, Part, Search};
+use super::kind::{Part, Search};
 use super::{Fact, Probe};
 use crate::patterns::{Boundary, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::Specified as _;
@@ -97,17 +97,12 @@ pub enum MatchStrength {
 }
 
 impl Match {
-    /// The strength of the match in a text; `None` where it does not count as one.
-    pub fn strength(self, written_by: WrittenBy) -> Option<MatchStrength> {
-        match (self, written_by) {
-            (Self::Bound | Self::Stated, _) | (Self::Kept, WrittenBy::Compaction) => {
-                Some(MatchStrength::Strong)
-            }
-            (Self::Unbound, _) | (Self::Unsure, WrittenBy::Compaction) => {
-                Some(MatchStrength::Unsure)
-            }
-            (Self::Changed, WrittenBy::Compaction) => Some(MatchStrength::Changed),
-            (Self::Kept | Self::Changed | Self::Unsure, WrittenBy::Session) => None,
+    /// Whether the match preserves the fact.
+    pub fn strength(self) -> MatchStrength {
+        match self {
+            Self::Bound | Self::Stated | Self::Kept => MatchStrength::Strong,
+            Self::Unbound | Self::Unsure => MatchStrength::Unsure,
+            Self::Changed => MatchStrength::Changed,
         }
     }
 }
@@ -226,15 +221,10 @@ impl Survival {
     /// right answer is.
     pub fn asked_slots(&self, probe: usize, fact: &Fact, before: usize) -> Vec<usize> {
         let spec = fact.spec();
-        let all = self.slots(probe);
-        let width = all.len() / spec.parts.len().max(1);
-        let slots = all.step_by(width.max(1)).zip(&spec.parts);
-        let current = slots.filter(|(_, part)| part.is_current(before));
-        let mut asked: Vec<usize> = current.map(|(slot, _)| slot).collect();
-        if spec.answers == Answers::Newest {
-            asked.drain(..asked.len().saturating_sub(1));
-        }
-        asked
+        let slots = self.slots(probe);
+        let width = slots.len() / spec.parts.len().max(1);
+        let holding = spec.holding(before).into_iter();
+        holding.map(|at| slots.start + at * width).collect()
     }
 
     /// How many slots there are.
@@ -262,9 +252,9 @@ impl Survival {
     /// The slots that a text of the session holds.
     pub(crate) fn held(&self, text: &Arc<str>) -> Vec<usize> {
         let found = self.find(text, WrittenBy::Session);
-        let strong = found.iter().filter(|finding| {
-            finding.found.strength(WrittenBy::Session) == Some(MatchStrength::Strong)
-        });
+        let strong = found
+            .iter()
+            .filter(|finding| finding.found.strength() == MatchStrength::Strong);
         strong.map(|finding| finding.slot).collect()
     }
 

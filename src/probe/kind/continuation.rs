@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-pub(super) fn spec<'a>(items: &'a [PlanItem]) -> Spec<'a> {
+pub(super) fn spec(items: &[PlanItem]) -> Spec<'_> {
     let parts = items.iter().map(|item| Part {
         until: item.done,
         ..Part::new(Search::Item, "", &item.item)
