@@ -1,6 +1,6 @@
 //! Probes: questions about the past whose answer is known, and how answers are graded.
 //!
-//! A [`Probe`] is asked at fixed points of a session ([`ask_points`]), the same for every
+//! A [`Probe`] is asked at fixed points of a session ([`Selection`]), the same for every
 //! strategy; one probe at one point is an [`Item`]. Two evaluators look at an item and are never
 //! mixed: *survival* searches the prompt for the planted value, and a *reader* is asked the
 //! question and its answer graded.
@@ -12,7 +12,6 @@ use regex::{Captures, Regex, Replacer};
 use serde::Serialize;
 
 pub use crate::record::words::{Outcome, ProbeKind, Unscored, Verdict};
-use crate::session::Session;
 use crate::units::Tokens;
 
 mod answer_format;
@@ -106,18 +105,4 @@ pub struct Item {
     pub percent: u8,
     /// The call at which it is asked.
     pub call: usize,
-}
-
-/// The calls at which probes are asked, with how far the session is: 25, 50, 75 and 100 %.
-///
-/// 100 % is the last call. In sessions of fewer than four calls points that fall on the same call
-/// are asked once, as the later point.
-pub fn ask_points(calls: usize) -> Vec<(u8, usize)> {
-    Selection::default().ask_points(calls)
-}
-
-/// All items of a session, by call, then by probe: a probe is asked wherever the full history
-/// holds its answer.
-pub fn items(session: &Session, probes: &[Probe]) -> Vec<Item> {
-    Selection::default().items(session, probes)
 }
