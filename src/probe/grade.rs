@@ -33,11 +33,6 @@ pub(super) fn wrong(outcome: Outcome) -> Score {
     (0.0, outcome)
 }
 
-/// Rules do not suffice.
-const NEEDS_JUDGE: Verdict = Verdict::Unscored {
-    reason: Unscored::NeedsJudge,
-};
-
 /// Confirms by rule, without a model.
 #[derive(Debug)]
 pub struct Rules {
@@ -117,15 +112,18 @@ impl Rules {
         }
         let spec = probe.fact.spec();
         let graded = spec.grade.as_ref().and_then(|grade| {
-            let by_rule = |text: &str| grade(&Answer::new(self, probe, &spec, before, text));
+            let answers = [answer, &peel::peeled(answer)];
+            let mut answers = answers
+                .iter()
+                .map(|text| Answer::new(self, probe, &spec, before, text));
             // A word such as `none` may be the value itself, so that abstentions come second.
-            by_rule(answer)
-                .or_else(|| by_rule(&peel::peeled(answer)))
+            answers
+                .find_map(|answer| grade(&answer))
                 .or_else(|| abstains_in_one_order(answer).then_some(wrong(Outcome::Abstained)))
         });
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },
-            None => NEEDS_JUDGE,
+            None => Verdict::unscored(Unscored::NeedsJudge),
         }
     }
 }

@@ -9,20 +9,8 @@ use crate::probe::Pattern;
 use crate::session::{Message, Role, Session, Tag};
 
 /// Elements that hold what a person typed: the tags go, the text stays.
-const OF_THE_USER: [&str; 12] = [
-    "answer",
-    "command-args",
-    "feedback",
-    "issue",
-    "issue_description",
-    "pr_description",
-    "question",
-    "task",
-    "task_description",
-    "user_message",
-    "user_query",
-    "user_request",
-];
+const OF_THE_USER: &str = "answer command-args feedback issue issue_description pr_description question task \
+                           task_description user_message user_query user_request";
 
 /// Elements of a product whose names are single words. Names of several words
 /// (`skills_instructions`, `local-command-caveat`, `permissions instructions`) are a product's
@@ -56,12 +44,11 @@ pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
 /// Whether the agent's text ends in an element: a tool call of products that write them as text, which the next message
 /// answers.
 fn ends_in_element(message: &Message) -> bool {
-    let last = message
-        .texts()
-        .next_back()
-        .map_or("", |(_, text)| text.trim_end());
-    let close = last.rfind("</").map_or("", |at| &last[at + 2..]);
-    let name = close.strip_suffix('>').unwrap_or_default();
+    let text = message.texts().next_back().map_or("", |(_, text)| text);
+    let element = text.trim_end().strip_suffix('>');
+    let name = element
+        .and_then(|text| text.rsplit_once("</"))
+        .map_or("", |(_, name)| name);
     message.role() == Role::Assistant
         && !name.is_empty()
         && name
@@ -79,7 +66,7 @@ pub(super) fn own(text: &str) -> Vec<&str> {
         let Some(name) = name(&text[next..]) else {
             continue;
         };
-        let of_the_user = OF_THE_USER.contains(&name);
+        let of_the_user = OF_THE_USER.split(' ').any(|known| known == name);
         if !of_the_user && !is_of_a_product(name) {
             continue;
         }
@@ -106,8 +93,7 @@ static NAME: Pattern = Pattern::new("^([A-Za-z][A-Za-z0-9_ -]*?)(?: [^ =>]*=[^>]
 
 fn name(text: &str) -> Option<&str> {
     let start = &text[..text.floor_char_boundary(NAME_BYTES + 1)];
-    let found = NAME.matches(start).next()?.get(1)?;
-    Some(found.as_str())
+    Some(NAME.matches(start).next()?.get(1)?.as_str())
 }
 
 fn is_of_a_product(name: &str) -> bool {
@@ -116,12 +102,11 @@ fn is_of_a_product(name: &str) -> bool {
 
 /// The inside of the element of this name whose `<` is at `at`, if it is closed, and where it ends.
 fn element<'a>(text: &'a str, at: usize, name: &str) -> Option<(&'a str, usize)> {
-    let inside = at + text[at..].find('>')? + 1;
+    let start = at + text[at..].find('>')? + 1;
     // `<permissions instructions>` is closed by the same two words.
     let close = format!("</{name}>");
-    let length = text[inside..].find(&close)?;
-    let end = inside + length;
-    Some((&text[inside..end], end + close.len()))
+    let (inside, _) = text[start..].split_once(&close)?;
+    Some((inside, start + inside.len() + close.len()))
 }
 
 #[cfg(test)]

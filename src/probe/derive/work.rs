@@ -146,15 +146,13 @@ fn class_of(token: &str) -> Option<&'static str> {
 /// Where the compaction happened that took a block out of the context of the product that recorded it, or its whole
 /// message. A compaction of which the recording does not say what it left takes nothing.
 fn departure(session: &Session, (message, block): (usize, usize)) -> Option<usize> {
-    let later = session
-        .compactions()
-        .iter()
-        .filter(|compaction| compaction.at > message);
+    let compactions = session.compactions().iter();
+    let later = compactions.filter(|compaction| compaction.at > message);
     let mut taking = later.filter(|compaction| match &compaction.after {
         CompactedTo::Missing => false,
         CompactedTo::Encrypted => true,
         CompactedTo::Replaced(pieces) => {
-            let (mut stays, mut edited) = (false, false);
+            let mut stays = false;
             for piece in pieces {
                 match piece {
                     Recorded::Kept(range) => stays |= range.contains(&message),
@@ -163,13 +161,15 @@ fn departure(session: &Session, (message, block): (usize, usize)) -> Option<usiz
                         block: of,
                         ..
                     } if *at == message => {
+                        if *of == block {
+                            return true;
+                        }
                         stays = true;
-                        edited |= *of == block;
                     }
                     Recorded::Edited { .. } | Recorded::Written(_) => {}
                 }
             }
-            edited || !stays
+            !stays
         }
     });
     taking.next().map(|compaction| compaction.at)
@@ -190,14 +190,13 @@ fn values_again(session: &Session, calls: &[Call<'_>]) -> Vec<PlantedFact> {
             return None;
         }
         let question = format!("Which {class} did `{}` print?", command.trim());
-        let (key, value) = (String::new(), value.to_owned());
+        let fact = Fact::Recall {
+            key: String::new(),
+            value: value.to_owned(),
+        };
         Some(PlantedFact {
             until: Some(call.asked),
-            ..proposal(
-                question,
-                vec![before.answered.0],
-                Fact::Recall { key, value },
-            )
+            ..proposal(question, vec![before.answered.0], fact)
         })
     });
     again.collect()
@@ -207,10 +206,10 @@ fn values_again(session: &Session, calls: &[Call<'_>]) -> Vec<PlantedFact> {
 /// name it by.
 fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
     let mut uses: BTreeMap<String, Vec<&Call<'_>>> = BTreeMap::new();
-    for call in calls
+    let shell = calls
         .iter()
-        .filter(|call| call.tool.class == ToolClass::Shell)
-    {
+        .filter(|call| call.tool.class == ToolClass::Shell);
+    for call in shell {
         for id in call.ids().filter(|id| id.len() >= HANDLE_BYTES) {
             uses.entry(id).or_default().push(call);
         }
@@ -224,23 +223,17 @@ fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
         }
         let started = call.answered.0;
         for token in tokens(call.text).filter(|token| uses.contains_key(*token)) {
-            let mut later = uses[token]
-                .iter()
-                .filter(|later| later.asked >= started)
-                .peekable();
+            let all = uses[token].iter();
+            let mut later = all.filter(|later| later.asked >= started).peekable();
             if call.ids().any(|own| own == token) || later.peek().is_none() || !known.insert(token)
             {
                 continue;
             }
-            let ended = later
-                .find(|later| later.ends(token, flagged))
-                .map(|later| later.asked);
+            let ending = later.find(|later| later.ends(token, flagged));
+            let ended = ending.map(|ending| ending.asked);
             let running = started + 1..=ended.unwrap_or(usize::MAX);
-            if session
-                .compactions()
-                .iter()
-                .any(|compaction| running.contains(&compaction.at))
-            {
+            let mut compactions = session.compactions().iter();
+            if compactions.any(|compaction| running.contains(&compaction.at)) {
                 handles.push(Handle {
                     name: token.to_owned(),
                     started,

@@ -61,21 +61,19 @@ impl Word {
         if !said.is_empty() {
             return only(said.iter().map(|said| said.as_str().and_then(Self::parse)));
         }
-        let labelled: Vec<Option<Self>> = reply.lines().filter_map(labelled).collect();
-        if !labelled.is_empty() {
-            return only(labelled.into_iter());
+        let mut words = reply.lines().filter_map(labelled).peekable();
+        if words.peek().is_some() {
+            return only(words.map(Self::parse));
         }
         Self::parse(reply.trim().trim_matches('`'))
     }
 }
 
-/// The verdict in a line `verdict: right`, if it is one.
-fn labelled(line: &str) -> Option<Option<Word>> {
+/// The word in a line `verdict: right`.
+fn labelled(line: &str) -> Option<&str> {
     let (label, word) = line.split_once(':')?;
-    let label = label.trim_matches(['`', '*', ' ', '-', '"']);
-    label
-        .eq_ignore_ascii_case("verdict")
-        .then(|| Word::parse(word))
+    let bare = label.trim_matches(['`', '*', ' ', '-', '"']);
+    bare.eq_ignore_ascii_case("verdict").then_some(word)
 }
 
 /// The one verdict that all of these are.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use unicode_normalization::UnicodeNormalization as _;
+
 use super::lists::{Class, LISTS};
 use crate::script::is_unspaced;
 
@@ -61,8 +63,7 @@ impl Anchor {
     fn read(text: &str, place: &Range<usize>, next: Option<&str>) -> Option<Self> {
         let token = &text[place.clone()];
         let (before, behind) = (&text[..place.start], &text[place.end..]);
-        let lower = token.chars().flat_map(char::to_lowercase);
-        let lower: String = lower.map(plain_digit).collect();
+        let lower: String = token.nfkc().flat_map(char::to_lowercase).collect();
         if lower.contains(|c: char| c.is_ascii_digit()) {
             let Some(mut number) = number(&lower) else {
                 return Some(Self::new(AnchorKind::Id, lower));
@@ -132,12 +133,6 @@ fn number(text: &str) -> Option<Anchor> {
         unit => number.unit = Some(unit.to_owned()),
     }
     Some(number)
-}
-
-/// A digit of a Chinese keyboard as the digit that it is.
-fn plain_digit(c: char) -> char {
-    let offset = u32::from(c).wrapping_sub(0xFF10);
-    char::from_digit(offset, 10).unwrap_or(c)
 }
 
 /// Runs of letters and digits, joined ones as one; without scripts that have no spaces.

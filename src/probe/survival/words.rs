@@ -52,7 +52,7 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         }
         if c.is_alphanumeric() {
             word.clear();
-            push_lower(&mut word, c);
+            word.extend(c.to_lowercase());
             next = rest_of_word(text, next, &mut word);
             at.start = start;
             each(&word, at);
@@ -62,24 +62,19 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         let escaped = char_at(text, next).filter(|_| c == '\\');
         next += usize::from(matches!(escaped, Some('n' | 'r' | 't')));
         let goes_on =
-            || char_at(text, next).is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\'));
-        let is_sentence = matches!(escaped, Some('n' | 'r'))
+            char_at(text, next).is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\'));
+        let ends = matches!(escaped, Some('n' | 'r'))
             || c == '\n'
             || ends_sentence(c)
-            || (matches!(c, '.' | '!' | '?') && !goes_on());
-        let is_clause =
-            ends_clause(c) || (matches!(c, ',' | ';' | ':' | '(' | ')' | '—') && !goes_on());
-        at.sentence += usize::from(is_sentence);
-        at.clause += usize::from(is_sentence || is_clause);
+            || (matches!(c, '.' | '!' | '?') && !goes_on);
+        let parts = ends_clause(c) || (matches!(c, ',' | ';' | ':' | '(' | ')' | '—') && !goes_on);
+        at.sentence += usize::from(ends);
+        at.clause += usize::from(ends || parts);
     }
 }
 
 fn char_at(text: &str, at: usize) -> Option<char> {
-    match text.as_bytes().get(at) {
-        Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
-        Some(_) => text.get(at..)?.chars().next(),
-        None => None,
-    }
+    text.get(at..)?.chars().next()
 }
 
 /// Reads on from `at` to the end of the word, and says where that is.
@@ -101,7 +96,7 @@ fn rest_of_word(text: &str, mut at: usize, word: &mut String) -> usize {
             break;
         }
         if c.is_alphanumeric() {
-            push_lower(word, c);
+            word.extend(c.to_lowercase());
         } else if !matches!(c, '\'' | '’')
             || !char_at(text, at + c.len_utf8()).is_some_and(char::is_alphanumeric)
         {
@@ -110,14 +105,6 @@ fn rest_of_word(text: &str, mut at: usize, word: &mut String) -> usize {
         at += c.len_utf8();
     }
     at
-}
-
-fn push_lower(word: &mut String, c: char) {
-    if c.is_ascii() {
-        word.push(c.to_ascii_lowercase());
-    } else {
-        word.extend(c.to_lowercase());
-    }
 }
 
 /// The words of a text.
