@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::axis::Axis;
 use super::judge::{Pair, mean};
 use super::{FactText, ProbeSample};
-use crate::probe::weight::HIGH;
+use crate::record::words::HIGH_WEIGHT;
 
 /// Axes with a score per probe.
 const OF_PROBES: [Axis; 2] = [Axis::Facts, Axis::Answers];
@@ -144,7 +144,7 @@ pub(super) fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
                     session: (*session).to_owned(),
                     probe: id.clone(),
                     kind: probe.kind.clone(),
-                    high_importance: probe.weight >= HIGH,
+                    high_importance: probe.weight >= HIGH_WEIGHT,
                     axis,
                     baseline,
                     candidate,

@@ -6,9 +6,10 @@
 //! [`Fact`], a file beside its `mod`, and a line in `kinds!` of `record/words.rs`.
 
 use super::grade::{Answer, Score};
-use super::{AnswerFormat, LEAST_EVENTS, Probe};
+use super::{AnswerFormat, LEAST_EVENTS, OTHER_ORDER, Probe};
 use crate::record::words::{ProbeKind, kinds};
 use crate::session::ground_truth::{Fact, KeyValue, Revision, TouchedFile};
+use crate::units::ContentHash;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -185,11 +186,27 @@ impl<'a> Part<'a> {
 }
 
 /// The fact's own question, and another.
-fn own_and(other: &str) -> Vec<Question> {
-    vec![
+fn own_and(other: &str) -> [Question; 2] {
+    [
         Question::Own(String::new()),
         Question::Other(other.to_owned()),
     ]
+}
+
+/// These two in an order that is drawn by what they are about, so that no place says which is which.
+fn drawn<T>(about: &str, mut two: [T; 2]) -> [T; 2] {
+    let digit = ContentHash::of(about.as_bytes()).hex(1);
+    if digit.as_str() < "8" {
+        two.reverse();
+    }
+    two
+}
+
+/// The answers to two questions that were asked in a drawn order, the first one's first.
+fn two_answers<'a>(about: &str, answer: &'a str) -> Option<(&'a str, &'a str)> {
+    let (first, second) = answer.split_once(OTHER_ORDER)?;
+    let [first, second] = drawn(about, [first, second]);
+    Some((first, second))
 }
 
 impl<'a> Spec<'a> {
@@ -435,7 +452,7 @@ mod tests {
         Spec {
             answers: Answers::Newest,
             unit: "!",
-            asked: own_and("And aloud?"),
+            asked: own_and("And aloud?").into(),
             grade: Some(Box::new(|answer| {
                 let newest = answer.current.last()?;
                 let is_right = answer.text.eq_ignore_ascii_case(newest);

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::{FactExt as _, Probe};
+use crate::record::words::HIGH_WEIGHT;
 use crate::session::ground_truth::Importance;
-
-/// The weight of a fact of high importance: a gate fails where one is lost, and reports name it.
-pub const HIGH: u8 = 3;
 
 /// The table of weights, which is a part of a run's fingerprint.
 pub(crate) const TABLE: &str = include_str!("weights.toml");
@@ -22,7 +20,7 @@ static WEIGHTS: LazyLock<BTreeMap<String, u8>> =
 pub fn of(probe: &Probe) -> u8 {
     let kind = probe.fact.kind();
     match probe.importance {
-        Importance::High => HIGH,
+        Importance::High => HIGH_WEIGHT,
         Importance::Normal => WEIGHTS.get(kind.name()).copied().unwrap_or(OTHER),
     }
 }
@@ -38,7 +36,7 @@ mod tests {
         assert!(!WEIGHTS.is_empty());
         for (kind, weight) in &*WEIGHTS {
             assert!(kinds.contains(&kind.as_str()), "{kind}");
-            assert!(*weight <= HIGH, "{kind}");
+            assert!(*weight <= HIGH_WEIGHT, "{kind}");
         }
     }
 }

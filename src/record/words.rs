@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Tokens, Usage, Usd};
 
+/// The weight of a fact of high importance: a gate fails where one is lost, and reports name it.
+pub const HIGH_WEIGHT: u8 = 3;
+
 /// The use to which a model's answers may be put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -188,7 +188,7 @@ fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_na
             && record["probes"].as_array().unwrap().iter().any(|item| {
                 item["probe"] == id
                     && item["percent"].as_u64() == percent.parse().ok()
-                    && item["importance"] == "high"
+                    && item["weight"] == 3
                     && item["survival"]["lost_at"]["call"].as_u64() == call.parse().ok()
             })
     }));
@@ -583,8 +583,8 @@ fn settings_and_questions_that_decide_results_are_compared_too() {
     };
     run("before");
     let text = fs::read_to_string(&truth).unwrap();
-    let edited = text.replacen("\"importance\": \"high\"", "\"importance\": \"normal\"", 1);
-    let edited = edited.replacen("\"importance\":\"high\"", "\"importance\":\"normal\"", 1);
+    let edited = text.replacen("\"importance\": \"normal\"", "\"importance\": \"high\"", 1);
+    let edited = edited.replacen("\"importance\":\"normal\"", "\"importance\":\"high\"", 1);
     assert_ne!(text, edited, "{text}");
     fs::write(&truth, edited).unwrap();
     run("after");
@@ -677,9 +677,7 @@ fn a_baseline_is_the_same_bytes_each_time_and_a_changed_probe_is_one_line() {
     // One probe is lost by hand: one line of the file changes, and the gate names it.
     let line = first
         .lines()
-        .find(|line| {
-            line.contains("\"survival\": [1]") && line.contains("\"importance\": \"high\"")
-        })
+        .find(|line| line.contains("\"survival\": [1]") && line.contains("\"weight\": 3"))
         .unwrap();
     let probe = line.trim_start().split('"').nth(1).unwrap();
     let lost = line.replace("\"survival\": [1]", "\"survival\": [0]");

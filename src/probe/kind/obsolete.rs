@@ -12,19 +12,22 @@ pub(super) fn spec<'a>(
         Part::value(&standing.key, &standing.value),
         Part::new(Search::Rule, &withdrawn.key, withdrawal),
     ];
+    let [first, then] = drawn(withdrawal, ["no, because it was taken back", "yes"]);
     Spec {
         answers: Answers::Together,
-        asked: own_and(standing_question),
-        reference: Some("First no, because it was taken back; then yes.".into()),
-        grade: Some(Box::new(|answer| grade(answer.text))),
+        asked: drawn(withdrawal, own_and(standing_question)).into(),
+        reference: Some(format!("First {first}; then {then}.").into()),
+        grade: Some(Box::new(|answer| {
+            let (withdrawn, standing) = two_answers(withdrawal, answer.text)?;
+            grade(withdrawn, standing)
+        })),
         ..Spec::new(ProbeKind::Obsolete, AnswerFormat::YesOrNo, parts)
     }
 }
 
 /// Right is that the first instruction does not hold and the second does. A forgotten instruction
 /// is not followed, so it is right not to know the first; the one in force has to be known.
-fn grade(answer: &str) -> Option<Score> {
-    let (withdrawn, standing) = answer.split_once(OTHER_ORDER)?;
+fn grade(withdrawn: &str, standing: &str) -> Option<Score> {
     Some(match (Half::read(withdrawn)?, Half::read(standing)?) {
         (Half::Yes, _) => wrong(Outcome::Stale),
         (Half::No | Half::Unknown, Half::Yes) => RIGHT,
@@ -56,7 +59,6 @@ mod tests {
 
     #[test]
     fn no_constant_answer_separates_an_instruction_in_force_from_one_taken_back() {
-        let both = |first: &str, second: &str| format!("{first}{OTHER_ORDER}{second}");
         let unknown = "not in context";
         for (first, second, outcome) in [
             ("No.", "Yes.", Outcome::Right),
@@ -67,9 +69,9 @@ mod tests {
             ("no", unknown, Outcome::Abstained),
             ("yes", "no", Outcome::Stale),
         ] {
-            let found = grade(&both(first, second)).unwrap();
+            let found = grade(first, second).unwrap();
             assert_eq!(found.1, outcome, "{first} {second}");
         }
-        assert_eq!(grade(&both("No, it was taken back.", "Yes.")), None);
+        assert_eq!(grade("No, it was taken back.", "Yes."), None);
     }
 }

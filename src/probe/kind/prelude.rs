@@ -2,7 +2,9 @@
 
 pub(super) use std::collections::BTreeSet;
 
-pub(super) use super::{Answers, NEVER_SAID, Part, ProbeKind, Question, Search, Spec, own_and};
+pub(super) use super::{
+    Answers, NEVER_SAID, Part, ProbeKind, Question, Search, Spec, drawn, own_and, two_answers,
+};
 pub(super) use crate::probe::AnswerFormat;
 pub(super) use crate::probe::grade::call::Call;
 pub(super) use crate::probe::grade::exact::{Around, excepts, has_phrase, words};

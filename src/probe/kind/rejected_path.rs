@@ -6,7 +6,7 @@ pub(super) fn spec<'a>(approach: &'a str, reason: &'a str) -> Spec<'a> {
     let untried = format!("Is the {approach} still untried? If it is not, say how it ended.");
     let parts = vec![Part::value(approach, reason)];
     Spec {
-        asked: own_and(&untried),
+        asked: own_and(&untried).into(),
         reference: Some(format!("Yes; it failed: {reason}").into()),
         grade: Some(Box::new(|answer| is_tried(answer, reason).then_some(RIGHT))),
         ..Spec::new(ProbeKind::RejectedPath, AnswerFormat::YesNo, parts)

@@ -8,17 +8,19 @@ use super::prelude::*;
 use super::sources::Pointers;
 use super::{CallView, Observer, StrategyRequest};
 use crate::patterns::PatternsError;
-use crate::probe::survival::{MatchStrength, Survival, WrittenBy, sentence_at};
+use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
 use crate::probe::{AnswerFormat, Fact, Item, Probe, ProbeKind, Selection};
 use crate::probe::{FactExt as _, ProbeExt as _, weight};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::ToolSchema;
 use death::after_death;
+use occurrences::{Occurrences, Position, PromptOccurrences};
 use order::{OrderFate, Rank};
 use recoverable::Sources;
 use summary_requests::SummaryRequests;
 
 mod death;
+mod occurrences;
 mod order;
 mod recoverable;
 mod summary_requests;
@@ -135,101 +137,6 @@ impl SurvivalPlan {
             slots,
             is_verbatim,
         }
-    }
-}
-
-/// The facts that a prompt holds.
-struct PromptOccurrences<'c> {
-    context: &'c Context,
-    slots: Vec<Occurrences>,
-    /// Whether each message of the session is in it as it was. There may be a million.
-    is_verbatim: Vec<bool>,
-}
-
-impl PromptOccurrences<'_> {
-    /// The occurrences of a slot; behind the slots those of messages as they were.
-    fn of(&self, slot: usize) -> Occurrences {
-        let mut found = self.slots.get(slot).copied().unwrap_or_default();
-        if slot >= self.slots.len() && self.is_verbatim[slot - self.slots.len()] {
-            found.add(1, MatchStrength::Strong, (None, (0, 0)), (0, 0));
-        }
-        found
-    }
-
-    /// The sentence that speaks of something.
-    fn sentence(&self, mention: Mention) -> Option<String> {
-        let entry = self.context.entries().get(mention.entry?)?;
-        let (block, byte) = mention.at;
-        let text = entry.message.model_text().get(block)?;
-        Some(sentence_at(text, byte).to_owned())
-    }
-}
-
-/// Where something is said that is not the fact, or may not be.
-#[derive(Debug, Clone, Copy)]
-struct Mention {
-    place: usize,
-    entry: Option<usize>,
-    /// Block and byte.
-    at: (usize, usize),
-}
-
-/// A position in a prompt: the entry (what is pinned comes before all), block and byte.
-type Position = (Option<usize>, (usize, usize));
-
-/// Where a slot is found in a prompt, by place, in the order of [`PlaceInPrompt::ALL`].
-#[derive(Debug, Clone, Copy, Default)]
-struct Occurrences {
-    /// The last position.
-    strong: [Option<Position>; 6],
-    /// Where something else is said last, behind all that is strong.
-    changed: Option<Mention>,
-    unsure: [bool; 6],
-    /// Where it is unsure last.
-    unsure_at: Option<Mention>,
-}
-
-impl Occurrences {
-    fn add(
-        &mut self,
-        place: usize,
-        strength: MatchStrength,
-        position: Position,
-        at: (usize, usize),
-    ) {
-        match strength {
-            MatchStrength::Strong => {
-                self.strong[place] = self.strong[place].max(Some(position));
-                self.changed = None;
-            }
-            // What a prompt says later counts.
-            MatchStrength::Changed => {
-                self.strong = [None; 6];
-                let (entry, _) = position;
-                self.changed = Some(Mention { place, entry, at });
-            }
-            MatchStrength::Unsure => {
-                self.unsure[place] = true;
-                self.unsure_at = Some(Mention {
-                    place,
-                    entry: position.0,
-                    at,
-                });
-            }
-        }
-    }
-
-    fn is_strong(&self) -> bool {
-        self.strong.iter().any(Option::is_some)
-    }
-
-    /// The last of these places.
-    fn last(&self, places: &[usize]) -> Option<Rank> {
-        let ranks = places.iter().filter_map(|&place| {
-            let position = self.strong[place]?;
-            Some((position, place))
-        });
-        ranks.max()
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use crate::metric::survival::is_planted;
-use crate::probe::weight::HIGH;
+use crate::record::words::HIGH_WEIGHT;
 use crate::record::words::Verdict;
 use crate::record::{Arm, Fate, ProbeRecord, ProbeText};
 use crate::report::headline::label;
@@ -62,7 +62,7 @@ impl<'a> Evidence<'a> {
             let fate = item.survival.fate as u8;
             let fate = if is_decoy { fate } else { u8::MAX - fate };
             let is_broken = !sound.contains(&*cell.strategy);
-            let is_minor = item.weight < HIGH;
+            let is_minor = item.weight < HIGH_WEIGHT;
             (is_floor, is_decoy, fate, is_broken, is_minor)
         });
         Self {
@@ -125,7 +125,7 @@ impl<'a> Evidence<'a> {
         let lost = facts.values().filter_map(|fact| Some((fact, fact.item?)));
         let mut lost: Vec<(&Fact<'a>, Item<'a>)> = lost.collect();
         lost.sort_by_key(|(fact, (_, probe))| {
-            let is_minor = probe.weight < HIGH;
+            let is_minor = probe.weight < HIGH_WEIGHT;
             let is_kept = fact.kept_by().next().is_some();
             (is_minor, !is_kept, Reverse(fact.lost_by.len()))
         });

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::prelude::*;
 use super::row;
 use crate::metric::survival::is_planted;
-use crate::probe::weight::HIGH;
+use crate::record::words::HIGH_WEIGHT;
 use crate::record::{LostAt, ProbeRecord};
 use crate::report::probe_texts;
 
@@ -81,7 +81,8 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         for cell in material.cells_of(&strategy.name) {
             // An item is asked several times; it was lost where it was lost first.
             let mut asked: BTreeMap<&str, Option<Loss<'_>>> = BTreeMap::new();
-            let is_shown = |probe: &&ProbeRecord| probe.weight >= HIGH && is_planted(probe.kind);
+            let is_shown =
+                |probe: &&ProbeRecord| probe.weight >= HIGH_WEIGHT && is_planted(probe.kind);
             for probe in cell.probes.iter().filter(is_shown) {
                 let found = probe.survival.lost_at.as_ref().map(|at| Loss {
                     strategy: &cell.strategy,
