@@ -1,6 +1,6 @@
 //! Probes: questions about the past whose answer is known, and how answers are graded.
 //!
-//! A [`Probe`] is asked at fixed points of a session ([`ask_points`]), the same for every
+//! A [`Probe`] is asked at fixed points of a session ([`Selection`]), the same for every
 //! strategy; one probe at one point is an [`Item`]. Two evaluators look at an item and are never
 //! mixed: *survival* searches the prompt for the planted value, and a *reader* is asked the
 //! question and its answer graded.
@@ -8,12 +8,10 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use memchr::memmem;
 use regex::{Captures, Regex, Replacer};
 use serde::Serialize;
 
 pub use crate::record::words::{Outcome, ProbeKind, Unscored, Verdict};
-use crate::session::Session;
 use crate::units::Tokens;
 
 mod answer_format;
@@ -32,15 +30,6 @@ pub use answer_format::AnswerFormat;
 pub(crate) use kind::Specified;
 pub use kind::{FactExt, ProbeExt};
 pub use selection::Selection;
-
-/// Whether a word is one of a list, which are parted by spaces.
-fn holds(list: &str, word: &str) -> bool {
-    let (list, word) = (list.as_bytes(), word.as_bytes());
-    let is_end = |byte: Option<&u8>| byte.is_none_or(|byte| *byte == b' ');
-    let before = |at: usize| at.checked_sub(1).and_then(|before| list.get(before));
-    let mut found = memmem::find_iter(list, word);
-    !word.contains(&b' ') && found.any(|at| is_end(before(at)) && is_end(list.get(at + word.len())))
-}
 
 /// A regular expression, compiled when it is first used.
 #[derive(Debug)]
@@ -116,18 +105,4 @@ pub struct Item {
     pub percent: u8,
     /// The call at which it is asked.
     pub call: usize,
-}
-
-/// The calls at which probes are asked, with how far the session is: 25, 50, 75 and 100 %.
-///
-/// 100 % is the last call. In sessions of fewer than four calls points that fall on the same call
-/// are asked once, as the later point.
-pub fn ask_points(calls: usize) -> Vec<(u8, usize)> {
-    Selection::default().ask_points(calls)
-}
-
-/// All items of a session, by call, then by probe: a probe is asked wherever the full history
-/// holds its answer.
-pub fn items(session: &Session, probes: &[Probe]) -> Vec<Item> {
-    Selection::default().items(session, probes)
 }

@@ -19,7 +19,7 @@ use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge, Word};
-use crate::probe::{self, Outcome, Probe, Verdict};
+use crate::probe::{Outcome, Probe, Selection, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
@@ -330,7 +330,7 @@ fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
         mistakes.sort();
     }
     let probes = file.truth.facts.clone();
-    let items = probe::items(session, &probes).len();
+    let items = Selection::default().items(session, &probes).len();
     let listed = mistakes.iter();
     let listed =
         listed.map(|it| json!({ "line": it.line, "fact": it.fact, "problem": it.problem }));

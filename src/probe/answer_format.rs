@@ -32,6 +32,15 @@ pub enum AnswerFormat {
 }
 
 impl AnswerFormat {
+    /// Whether an answer of this form is a value by which it is told from another item's. Counts, lists, letters and
+    /// arguments of calls are what other probes ask for too, or are guessed.
+    pub(super) fn is_told_apart(self) -> bool {
+        matches!(
+            self,
+            Self::Value | Self::Sentence | Self::Number | Self::YesNo
+        )
+    }
+
     /// What a question prompt asks for.
     pub(super) fn in_words(self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::ProbeKind;
-use super::kind::{Answers, Part, Reference, Search, Spec};
+use super::kind::{Answers, Search, Spec};
 use crate::probe::Specified as _;
 use crate::session::Session;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
@@ -28,14 +28,21 @@ pub struct TruthFile {
     lines: Vec<usize>,
 }
 
+impl Mistake {
+    fn of_file(line: usize, problem: String) -> Self {
+        Self {
+            line,
+            fact: String::new(),
+            problem,
+        }
+    }
+}
+
 impl TruthFile {
     /// Reads the text of a file.
     pub fn read(text: &str) -> Result<Self, Mistake> {
-        let truth: GroundTruth = serde_json::from_str(text).map_err(|error| Mistake {
-            line: error.line().max(1),
-            fact: String::new(),
-            problem: error.to_string(),
-        })?;
+        let truth: GroundTruth = serde_json::from_str(text)
+            .map_err(|error| Mistake::of_file(error.line().max(1), error.to_string()))?;
         // Ids are searched for in the order of the facts.
         let mut lines = Vec::with_capacity(truth.facts.len());
         let mut from = 0;
@@ -43,8 +50,7 @@ impl TruthFile {
             let quoted = serde_json::Value::String(fact.id.clone()).to_string();
             let at = text[from..].find(&quoted).map_or(from, |at| from + at);
             lines.push(1 + text[..at].matches('\n').count());
-            from = (at + quoted.len()).min(text.len());
-            from = text.floor_char_boundary(from);
+            from = text.floor_char_boundary(at + quoted.len());
         }
         Ok(Self { truth, lines })
     }
@@ -57,30 +63,22 @@ impl TruthFile {
 
     /// All mistakes that can be seen without a replay, by line.
     pub fn mistakes(&self, session: &Session) -> Vec<Mistake> {
+        let truth = &self.truth;
         let mut mistakes = Vec::new();
-        let mut whole = |problem: String| {
-            mistakes.push(Mistake {
-                line: 1,
-                fact: String::new(),
-                problem,
-            });
-        };
-        if self.truth.format != GroundTruth::FORMAT {
-            whole(format!("`format` must be `{}`", GroundTruth::FORMAT));
+        if truth.format != GroundTruth::FORMAT {
+            let problem = format!("`format` must be `{}`", GroundTruth::FORMAT);
+            mistakes.push(Mistake::of_file(1, problem));
         }
-        if self.truth.version > GroundTruth::VERSION {
-            whole(format!(
-                "version {} is newer than this build, which reads up to {}",
-                self.truth.version,
-                GroundTruth::VERSION
-            ));
+        if truth.version > GroundTruth::VERSION {
+            let (version, newest) = (truth.version, GroundTruth::VERSION);
+            let problem =
+                format!("version {version} is newer than this build, which reads up to {newest}");
+            mistakes.push(Mistake::of_file(1, problem));
         }
-        if self.truth.session != session.id() {
-            whole(format!(
-                "it is about session `{}`, and this one is `{}`",
-                self.truth.session,
-                session.id()
-            ));
+        if truth.session != session.id() {
+            let (named, own) = (&truth.session, session.id());
+            let problem = format!("it is about session `{named}`, and this one is `{own}`");
+            mistakes.push(Mistake::of_file(1, problem));
             return mistakes;
         }
         let mut ids = BTreeSet::new();
@@ -102,71 +100,73 @@ impl TruthFile {
 
 fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
     let spec = fact.fact.spec();
-    let is_empty = |answer: &str| answer.trim().is_empty();
-    let found = [
-        (
-            !is_valid_id(&fact.id),
-            "an id is made of `[a-z0-9][a-z0-9._@-]*`",
-        ),
-        (is_empty(&fact.question), "the question is empty"),
-        (
-            !fact.evidence.is_sorted_by(|a, b| a < b),
-            "`evidence` is not in ascending order",
-        ),
-        (
-            matches!(spec.reference, Reference::Text(answer) if is_empty(answer)),
-            "the answer is empty",
-        ),
-    ];
-    let found = found.into_iter().filter(|(is_wrong, _)| *is_wrong);
-    let mut problems: Vec<String> = found.map(|(_, problem)| problem.to_owned()).collect();
+    let never_said = spec.kind.is_never_said();
+    let mut found = Vec::new();
+    if !is_valid_id(&fact.id) {
+        found.push("an id is made of `[a-z0-9][a-z0-9._@-]*`");
+    }
+    if is_blank(&fact.question) {
+        found.push("the question is empty");
+    }
+    if !fact.evidence.is_sorted_by(|a, b| a < b) {
+        found.push("`evidence` is not in ascending order");
+    }
+    if spec.reference.as_deref().is_some_and(is_blank) {
+        found.push("the answer is empty");
+    }
+    match (never_said, fact.evidence.is_empty()) {
+        (true, false) => found.push("a decoy has no evidence: it was never said"),
+        (false, true) => found.push("`evidence` names no message"),
+        (true, true) | (false, false) => {}
+    }
+    let mut problems: Vec<String> = found.into_iter().map(str::to_owned).collect();
     let messages = session.messages().len();
-    let said = said(&spec);
-    let evidence = fact.evidence.iter().copied();
-    let mut named = evidence
-        .chain(fact.until)
-        .chain(said.iter().filter_map(|(_, at)| *at));
+    let answers = said(&spec);
+    let asked = fact.evidence.iter().copied().chain(fact.until);
+    let mut named = asked.chain(answers.iter().filter_map(|(_, at)| *at));
     if let Some(outside) = named.find(|at| *at >= messages) {
         problems.push(format!(
             "message {outside} is named, and the session has {messages} (counted from 0)"
         ));
         return problems;
     }
-    let is_decoy = spec.kind.is_never_said();
-    match (is_decoy, fact.evidence.is_empty()) {
-        (true, false) => problems.push("a decoy has no evidence: it was never said".to_owned()),
-        (false, true) => problems.push("`evidence` names no message".to_owned()),
-        (true, true) | (false, false) => {}
-    }
-    let holds = |at: usize, value: &str| {
-        let texts = session.message(at).model_text();
-        texts.iter().any(|text| text.contains(value))
-    };
     // Events and instructions are named by their question: what is asked is their order, or
     // whether they hold.
-    let is_named = matches!(spec.kind, ProbeKind::Order | ProbeKind::Obsolete);
-    for (value, at) in said {
-        if value.trim().is_empty() {
+    let may_name = matches!(spec.kind, ProbeKind::Order | ProbeKind::Obsolete);
+    for (value, at) in answers {
+        if is_blank(value) {
             problems.push("a value is empty".to_owned());
             continue;
         }
-        if !is_named && fact.question.contains(value) {
+        if !may_name && fact.question.contains(value) {
             problems.push(format!("the question gives away `{value}`"));
         }
-        problems.extend(match at {
-            _ if is_decoy => (0..messages)
-                .any(|at| holds(at, value))
-                .then(|| format!("`{value}` stands in the session: no decoy")),
-            Some(at) => {
-                (!holds(at, value)).then(|| format!("message {at} does not hold `{value}`"))
+        let mut evidence = fact.evidence.iter();
+        match at {
+            _ if never_said => {
+                if (0..messages).any(|at| holds(session, at, value)) {
+                    problems.push(format!("`{value}` stands in the session: no decoy"));
+                }
             }
-            None => {
-                let is_there = fact.evidence.iter().any(|at| holds(*at, value));
-                (!is_there).then(|| format!("no message of `evidence` holds `{value}`"))
+            Some(at) if !holds(session, at, value) => {
+                problems.push(format!("message {at} does not hold `{value}`"));
             }
-        });
+            None if !evidence.any(|at| holds(session, *at, value)) => {
+                problems.push(format!("no message of `evidence` holds `{value}`"));
+            }
+            Some(_) | None => {}
+        }
     }
     problems
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+fn holds(session: &Session, at: usize, value: &str) -> bool {
+    let texts = session.message(at).model_text();
+    texts.iter().any(|text| text.contains(value))
 }
 
 /// The texts that answer, each with the message that says it, if it names one of its own. Tools
@@ -174,8 +174,10 @@ fn of_fact(fact: &PlantedFact, session: &Session) -> Vec<String> {
 /// before it need not be anywhere: they are left out.
 fn said<'a>(spec: &Spec<'a>) -> Vec<(&'a str, Option<usize>)> {
     let mut said = Vec::new();
-    let searched = |part: &&Part<'_>| part.search != Search::Path && !part.unasked;
-    for part in spec.parts.iter().filter(searched) {
+    for part in &spec.parts {
+        if part.search == Search::Path || part.unasked {
+            continue;
+        }
         said.push((part.text, part.since));
         if spec.answers == Answers::Open && part.until.is_some() {
             said.push((part.text, part.until));
@@ -194,22 +196,16 @@ pub fn known(fact: &PlantedFact) -> Vec<(String, bool)> {
     if spec.kind.is_never_said() {
         return Vec::new();
     }
-    if let (Reference::Text(answer), true) = (&spec.reference, spec.parts.is_empty()) {
-        return vec![((*answer).to_owned(), true)];
+    if let (Some(answer), true) = (&spec.reference, spec.parts.is_empty()) {
+        return vec![(answer.clone().into_owned(), true)];
     }
-    let end = fact.until.unwrap_or(usize::MAX);
-    let is_revised = spec.answers == Answers::Newest;
-    let last = spec.parts.len().saturating_sub(1);
-    let parts = spec
-        .parts
-        .iter()
-        .enumerate()
-        .filter(|(_, part)| !part.unasked);
-    let known = parts.map(|(at, part)| {
-        let holds = part.until.is_none_or(|until| until >= end) && (!is_revised || at == last);
-        (part.text.to_owned(), holds)
-    });
-    let mut known: Vec<(String, bool)> = known.collect();
+    let holding = spec.holding(fact.until.unwrap_or(usize::MAX));
+    let mut known = Vec::new();
+    for (at, part) in spec.parts.iter().enumerate() {
+        if !part.unasked {
+            known.push((part.text.to_owned(), holding.contains(&at)));
+        }
+    }
     match spec.kind {
         ProbeKind::Artifact | ProbeKind::OpenHandle => known.retain(|(_, holds)| *holds),
         ProbeKind::Decision => known.truncate(1),

@@ -9,7 +9,6 @@
 
 use std::collections::BTreeMap;
 
-use super::kind::Part;
 use super::survival::marks;
 use crate::probe::{ProbeExt as _, Specified as _};
 use crate::session::Session;
@@ -17,7 +16,6 @@ use crate::session::ground_truth::{Fact, GroundTruth, Importance, PlantedFact};
 use crate::units::ContentHash;
 
 pub mod decisions;
-mod departures;
 mod own;
 mod said;
 mod work;
@@ -44,7 +42,6 @@ pub fn derive(session: &Session) -> GroundTruth {
     let mut facts = Vec::new();
     for (kind, all) in of_kind {
         let (count, taken) = (all.len(), all.len().min(MOST));
-        let all: Vec<PlantedFact> = all;
         facts.extend((0..taken).map(|at| PlantedFact {
             id: format!("{kind}-{:02}", at + 1),
             ..all[at * count / taken].clone()
@@ -55,11 +52,12 @@ pub fn derive(session: &Session) -> GroundTruth {
 
 /// How many of these facts hold nothing exact that survival could compare, and how many there are; decoys are left out.
 pub(crate) fn without_anchor(facts: &[PlantedFact]) -> (usize, usize) {
-    let lacks_anchor = |part: &Part<'_>| marks(part.text).anchors.is_empty();
     let planted = facts.iter().filter(|fact| !fact.kind().is_never_said());
     let lacking = planted.clone().filter(|fact| {
-        let mut asked = fact.fact.spec().parts.into_iter();
-        asked.all(|part| part.unasked || lacks_anchor(&part))
+        let parts = fact.fact.spec().parts.into_iter();
+        parts
+            .filter(|part| !part.unasked)
+            .all(|part| marks(part.text).anchors.is_empty())
     });
     (lacking.count(), planted.count())
 }
@@ -84,16 +82,11 @@ fn decoy(session: &Session, at: usize) -> Option<PlantedFact> {
     ];
     let seed = format!("{} decoy {at}", session.id());
     let hash = ContentHash::of(seed.as_bytes()).hex(32);
-    let digit = |digit: char| usize::try_from(digit.to_digit(16)?).ok();
-    let syllables: Vec<&str> = hash
-        .chars()
-        .filter_map(|hex| SYLLABLES.get(digit(hex)?).copied())
-        .collect();
-    let key = format!(
-        "{} {}",
-        syllables.get(..4)?.concat(),
-        syllables.get(4..8)?.concat()
-    );
+    let mut key = String::new();
+    for (at, hex) in hash.chars().take(8).enumerate() {
+        key.push_str(if at == 4 { " " } else { "" });
+        key.push_str(SYLLABLES[hex.to_digit(16)? as usize]);
+    }
     let value = hash.get(12..24)?.to_owned();
     let question = format!("Which value belongs to {key}?");
     Some(proposal(question, Vec::new(), Fact::Decoy { key, value }))

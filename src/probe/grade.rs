@@ -22,6 +22,7 @@ pub(super) mod call;
 pub(super) mod exact;
 pub(super) mod lists;
 mod peel;
+pub(super) mod words;
 
 /// From 0 to 1, and in what way the answer is right or wrong.
 pub(super) type Score = (f64, Outcome);
@@ -32,19 +33,14 @@ pub(super) fn wrong(outcome: Outcome) -> Score {
     (0.0, outcome)
 }
 
-/// Rules do not suffice.
-const NEEDS_JUDGE: Verdict = Verdict::Unscored {
-    reason: Unscored::NeedsJudge,
-};
-
 /// Confirms by rule, without a model.
 #[derive(Debug)]
 pub struct Rules {
     known: Vec<KnownValue>,
     /// Canonical paths of all lists of files.
-    paths: BTreeSet<String>,
+    pub(super) paths: BTreeSet<String>,
     /// Normalised items of all plans.
-    items: BTreeSet<String>,
+    pub(super) items: BTreeSet<String>,
 }
 
 /// A value that answers a probe of the session, or once did.
@@ -73,25 +69,33 @@ impl Rules {
             paths: BTreeSet::new(),
             items: BTreeSet::new(),
         };
-        let known = |owner: Option<&String>, value: &str| KnownValue {
-            owner: owner.cloned(),
-            words: words(value),
-        };
         for probe in probes {
             let spec = probe.fact.spec();
-            let own = spec.values();
-            let own = own.iter().map(|value| known(Some(&probe.id), value));
-            rules.known.extend(own);
-            if spec.kind == ProbeKind::Binding {
-                let others = spec.others.iter().map(|other| known(None, other));
-                rules.known.extend(others);
+            for value in &spec.values {
+                rules.known.push(KnownValue {
+                    owner: Some(probe.id.clone()),
+                    words: words(value),
+                });
             }
-            let of = |search| spec.parts.iter().filter(move |part| part.search == search);
-            let paths = of(Search::Path).map(|part| part.text);
-            let paths = paths.chain(spec.optional.iter().map(|file| file.path.as_str()));
-            rules.paths.extend(paths.map(canonical_path));
-            let items = of(Search::Item).map(|part| part.text);
-            rules.items.extend(lists::normalised(items));
+            if spec.kind == ProbeKind::Binding {
+                rules
+                    .known
+                    .extend(spec.others.iter().map(|other| KnownValue {
+                        owner: None,
+                        words: words(other),
+                    }));
+            }
+            for part in &spec.parts {
+                match part.search {
+                    Search::Path => {
+                        rules.paths.insert(canonical_path(part.text));
+                    }
+                    Search::Item => rules.items.extend(lists::normalised([part.text])),
+                    _ => {}
+                }
+            }
+            let optional = spec.optional.iter().map(|file| canonical_path(&file.path));
+            rules.paths.extend(optional);
         }
         rules
     }
@@ -101,14 +105,6 @@ impl Rules {
         self.known.iter().map(|known| known.words.as_slice())
     }
 
-    pub(super) fn paths(&self) -> &BTreeSet<String> {
-        &self.paths
-    }
-
-    pub(super) fn items(&self) -> &BTreeSet<String> {
-        &self.items
-    }
-
     /// The verdict on `answer` to `probe` as asked before the message of index `before`.
     pub fn verdict(&self, probe: &Probe, before: usize, answer: &str) -> Verdict {
         if answer.trim().is_empty() {
@@ -116,15 +112,18 @@ impl Rules {
         }
         let spec = probe.fact.spec();
         let graded = spec.grade.as_ref().and_then(|grade| {
-            let by_rule = |text: &str| grade(&Answer::new(self, probe, &spec, before, text));
+            let answers = [answer, &peel::peeled(answer)];
+            let mut answers = answers
+                .iter()
+                .map(|text| Answer::new(self, probe, &spec, before, text));
             // A word such as `none` may be the value itself, so that abstentions come second.
-            by_rule(answer)
-                .or_else(|| by_rule(&peel::peeled(answer)))
+            answers
+                .find_map(|answer| grade(&answer))
                 .or_else(|| abstains_in_one_order(answer).then_some(wrong(Outcome::Abstained)))
         });
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },
-            None => NEEDS_JUDGE,
+            None => Verdict::unscored(Unscored::NeedsJudge),
         }
     }
 }
@@ -146,14 +145,14 @@ impl<'a> Answer<'a> {
         }
     }
 
-    pub(super) fn question(&self) -> &str {
-        &self.probe.question
+    /// The words that claim nothing around an answer to this question, with more that are usual around one of this form.
+    pub(super) fn around<'w>(&self, more: impl IntoIterator<Item = &'w str>) -> Around {
+        Around::new(&self.probe.question, more)
     }
 
     /// See [`Self::one_of_around`].
     pub(super) fn one_of(&self, versions: &[&str]) -> Option<Score> {
-        let around = Around::new(self.question(), &[]);
-        self.one_of_around(&around, versions, &words(self.text))
+        self.one_of_around(&self.around([]), versions, &words(self.text))
     }
 
     /// Right is exactly the newest of the values; exactly an older one is stale, and exactly the value of
@@ -182,12 +181,11 @@ impl<'a> Answer<'a> {
 
     /// Whether the answer is exactly a value of another item, and of none of this one's.
     pub(super) fn is_anothers(&self, around: &Around, answer: &[String]) -> bool {
-        let is_own = |known: &KnownValue| known.owner.as_ref() == Some(&self.probe.id);
         let known = self.rules.known.iter();
         let mut said = known
             .filter(|known| around.holds_only(answer, &known.words))
             .peekable();
-        said.peek().is_some() && said.all(|known| !is_own(known))
+        said.peek().is_some() && said.all(|known| known.owner.as_ref() != Some(&self.probe.id))
     }
 }
 
@@ -200,8 +198,10 @@ static ABSTENTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
 
 /// Whether an answer says that there is none, and nothing else.
 pub(super) fn abstains(answer: &str) -> bool {
-    let known = |text: &str| ABSTENTIONS.contains(&normalise(text));
-    known(answer) || known(&peel::peeled(answer))
+    [answer, &peel::peeled(answer)]
+        .map(normalise)
+        .iter()
+        .any(|text| ABSTENTIONS.contains(text))
 }
 
 /// Whether an answer, or one of two answers to a question asked in both orders, is a plain abstention.
@@ -257,15 +257,9 @@ fn folded(value: &str) -> String {
 }
 
 pub(super) fn trim_punctuation(text: &str) -> &str {
-    let around = |c: char| {
-        matches!(
-            c,
-            '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '<' | '>' | '*'
-        )
-    };
-    let behind = |c: char| around(c) || matches!(c, '.' | ',' | ';' | ':' | '!' | '?') || c == ' ';
-    text.trim_start_matches(|c| around(c) || c == ' ')
-        .trim_end_matches(behind)
+    const AROUND: &[char] = &[' ', '"', '\'', '`', '(', ')', '[', ']', '<', '>', '*'];
+    let begun = text.trim_start_matches(AROUND);
+    begun.trim_end_matches(|c| AROUND.contains(&c) || ".,;:!?".contains(c))
 }
 
 #[cfg(test)]

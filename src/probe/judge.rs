@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::{Fact, Outcome, Pattern, Probe, Unscored, Verdict};
 use crate::model::{CallFailure, Purpose, Request, Response, Stop, Task};
 use crate::probe::{FactExt as _, ProbeExt as _};
+use crate::script::first_chars;
 use crate::session::{ContentBlock, Message, Role};
 use crate::step::Step;
 use crate::units::{ContentHash, Tokens};
@@ -95,11 +96,12 @@ fn prompt_id_of(
         ..
     } = request(&brief, &answer);
     let limit = max_output.0.to_string();
-    let blocks = messages.iter().flat_map(|message| message.model_text());
-    let texts = system.iter().map(|text| &**text);
-    let texts = texts.chain(blocks.map(|text| &**text)).chain([&*limit]);
-    let texts = texts.chain(words.iter().map(String::as_str));
-    let parts: Vec<&[u8]> = texts.map(str::as_bytes).collect();
+    let mut parts: Vec<&[u8]> = system.iter().map(|text| text.as_bytes()).collect();
+    for message in &messages {
+        parts.extend(message.model_text().iter().map(|text| text.as_bytes()));
+    }
+    parts.push(limit.as_bytes());
+    parts.extend(words.iter().map(String::as_bytes));
     format!("v{version} {}", ContentHash::of_parts(parts).hex(12))
 }
 
@@ -110,18 +112,19 @@ pub fn is_verdict(reply: &str) -> bool {
 
 /// The verdict of a panel: that of most judges; those who said nothing have no vote.
 pub fn vote(verdicts: &[Verdict]) -> Option<Verdict> {
-    let with = |is_right: bool| {
-        let verdicts = verdicts.iter().copied();
-        verdicts.filter(move |verdict| match verdict {
-            Verdict::Scored { score, .. } => (*score > 0.5) == is_right,
-            Verdict::Unscored { .. } => false,
-        })
-    };
-    match with(true).count().cmp(&with(false).count()) {
-        Ordering::Greater => with(true).next(),
-        Ordering::Less => with(false).next(),
+    let (mut right, mut wrong): (Vec<Verdict>, Vec<Verdict>) = (Vec::new(), Vec::new());
+    for verdict in verdicts {
+        match verdict {
+            Verdict::Scored { score, .. } if *score > 0.5 => right.push(*verdict),
+            Verdict::Scored { .. } => wrong.push(*verdict),
+            Verdict::Unscored { .. } => {}
+        }
+    }
+    match right.len().cmp(&wrong.len()) {
+        Ordering::Greater => right.first().copied(),
+        Ordering::Less => wrong.first().copied(),
         // There is no judge, or no judge gave a verdict.
-        Ordering::Equal if with(true).next().is_none() => verdicts.first().copied(),
+        Ordering::Equal if right.is_empty() => verdicts.first().copied(),
         Ordering::Equal => Some(Verdict::unscored(Unscored::Split)),
     }
 }
@@ -156,16 +159,17 @@ pub fn questions(
     messages: &[Arc<Message>],
     probe: &Probe,
 ) -> Vec<Request> {
-    let request = |asked: String| Request {
+    let questions = probe.questions().into_iter();
+    let requests = questions.map(|question| Request {
         purpose: Purpose::Probe,
         task: Task::Answer,
         system: system.cloned(),
         tools: None,
-        messages: put(messages, prompt(probe, &asked)),
+        messages: put(messages, prompt(probe, &question)),
         max_output: MAX_ANSWER,
         model: None,
-    };
-    probe.questions().into_iter().map(request).collect()
+    });
+    requests.collect()
 }
 
 /// Asks a model in which way an answer is right or wrong: one probe at a time, with a reason first.
@@ -204,12 +208,9 @@ impl Judge<'_> {
         if answer.trim().is_empty() {
             return Step::Done(Verdict::unscored(Unscored::NoAnswer));
         }
-        let is_never_said = probe.kind().is_never_said();
+        let never_said = probe.kind().is_never_said();
         Step::ask(self.request(probe, before, answer), move |reply| {
-            Step::Done(match read(&reply) {
-                Err(reason) => Verdict::Unscored { reason },
-                Ok(word) => graded(word, is_never_said),
-            })
+            Step::Done(verdict(read(&reply), never_said))
         })
     }
 }
@@ -222,6 +223,14 @@ pub fn read(reply: &Result<Response, CallFailure>) -> Result<Word, Unscored> {
     match reply.stop {
         Stop::Refusal | Stop::ContentFilter | Stop::ToolUse => Err(Unscored::JudgeFailed),
         Stop::End | Stop::Length => Word::in_reply(&reply.text).ok_or(Unscored::Unparsable),
+    }
+}
+
+/// The verdict that follows from a judge's word, or from its lack.
+fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
+    match said {
+        Ok(word) => graded(word, is_never_said),
+        Err(reason) => Verdict::Unscored { reason },
     }
 }
 
@@ -256,8 +265,9 @@ static VERDICT: Pattern = Pattern::new("(?i-u)verdict");
 
 /// `text` without anything that could end its place in the prompt or pass for a verdict.
 fn neutralised(text: &str) -> String {
-    let shown: String = text.chars().take(SHOWN_CHARS).collect();
-    let shown = shown.replace('<', "‹").replace('>', "›");
+    let shown = first_chars(text, SHOWN_CHARS)
+        .replace('<', "‹")
+        .replace('>', "›");
     VERDICT.replaced(&shown, "[verdict]").into_owned()
 }
 

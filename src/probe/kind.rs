@@ -10,6 +10,8 @@ use super::{AnswerFormat, LEAST_EVENTS, OTHER_ORDER, Probe};
 use crate::record::words::{ProbeKind, kinds};
 use crate::session::ground_truth::{Fact, KeyValue, Revision, TouchedFile};
 use crate::units::ContentHash;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 mod act;
@@ -70,11 +72,14 @@ pub(crate) struct Spec<'a> {
     /// Files that an answer may list or leave out.
     pub(super) optional: &'a [TouchedFile],
     pub(crate) answers: Answers,
-    pub(crate) reference: Reference<'a>,
+    /// The reference answer that a judge is shown; without one it is what holds, a part on each line.
+    pub(crate) reference: Option<Cow<'a, str>>,
+    /// What the values count.
+    unit: &'a str,
     /// None stands for the fact's own question alone.
     asked: Vec<Question>,
-    /// The values by which an answer is recognised as this item's; `None` stands for all parts.
-    values: Option<Vec<String>>,
+    /// The values by which an answer is recognised as this item's.
+    pub(super) values: Vec<Cow<'a, str>>,
     /// Values that were said beside this one and answer another question.
     pub(crate) others: Vec<&'a str>,
     /// Rules for an answer; without them every answer goes to a judge.
@@ -98,16 +103,6 @@ pub(crate) enum Answers {
     Ordered,
     /// Nothing that was ever said.
     Nothing,
-}
-
-/// The reference answer that a judge is shown.
-pub(crate) enum Reference<'a> {
-    /// The parts that hold, one per line.
-    Current,
-    /// The newest part, with its unit behind it.
-    Newest(&'a str),
-    Text(&'a str),
-    Written(String),
 }
 
 /// A question, put to the reader in a prompt of its own.
@@ -170,17 +165,17 @@ impl<'a> Part<'a> {
     }
 
     fn values(pairs: &'a [KeyValue]) -> Vec<Self> {
-        let pairs = pairs.iter();
-        pairs.map(|it| Self::value(&it.key, &it.value)).collect()
+        let parts = pairs.iter().map(|pair| Self::value(&pair.key, &pair.value));
+        parts.collect()
     }
 
     fn revisions(search: Search, key: &'a str, revisions: &'a [Revision]) -> Vec<Self> {
-        let part = |revision: &'a Revision| Self {
+        let parts = revisions.iter().map(|revision| Self {
             since: Some(revision.message),
             unasked: revision.unasked,
             ..Self::new(search, key, &revision.value)
-        };
-        revisions.iter().map(part).collect()
+        });
+        parts.collect()
     }
 
     /// Whether it answers before the message of this index.
@@ -191,8 +186,8 @@ impl<'a> Part<'a> {
 }
 
 /// The fact's own question, and another.
-fn own_and(other: &str) -> Vec<Question> {
-    vec![
+fn own_and(other: &str) -> [Question; 2] {
+    [
         Question::Own(String::new()),
         Question::Other(other.to_owned()),
     ]
@@ -217,17 +212,21 @@ fn two_answers<'a>(about: &str, answer: &'a str) -> Option<(&'a str, &'a str)> {
 impl<'a> Spec<'a> {
     /// A value that was said, graded as exactly that value: each kind changes what differs.
     fn new(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<'a>>) -> Self {
+        let asked = parts
+            .iter()
+            .filter(|part| !part.unasked && format.is_told_apart());
         Self {
             kind,
             format,
-            parts,
             optional: &[],
             answers: Answers::Current,
-            reference: Reference::Current,
+            reference: None,
+            unit: "",
             asked: Vec::new(),
-            values: None,
+            values: asked.map(|part| part.text.into()).collect(),
             others: Vec::new(),
             grade: Some(Box::new(|answer| answer.one_of(&answer.current))),
+            parts,
         }
     }
 
@@ -238,32 +237,36 @@ impl<'a> Spec<'a> {
         current.map(|part| part.text).collect()
     }
 
+    /// Indices of the parts that hold before the message of this index: of a revised value the newest.
+    pub(super) fn holding(&self, before: usize) -> Vec<usize> {
+        let parts = 0..self.parts.len();
+        let mut holding: Vec<usize> = parts
+            .filter(|at| self.parts[*at].is_current(before))
+            .collect();
+        if self.answers == Answers::Newest {
+            holding.drain(..holding.len().saturating_sub(1));
+        }
+        holding
+    }
+
     /// The files that an answer may list or leave out before the message of this index.
     pub(super) fn optional(&self, before: usize) -> Vec<&'a str> {
         let listed = self.optional.iter().filter(|file| file.is_listed(before));
         listed.map(|file| file.path.as_str()).collect()
     }
 
-    /// The values by which an answer is recognised as this item's. They leave out what other probes
-    /// ask for too, or what is guessed: counts, lists, letters, arguments of calls.
-    pub(super) fn values(&self) -> Vec<String> {
-        let of_parts = || {
-            let asked = self.parts.iter().filter(|part| !part.unasked);
-            asked.map(|part| part.text.to_owned()).collect()
-        };
-        self.values.clone().unwrap_or_else(of_parts)
-    }
-
     /// The reference answer before the message of this index.
     fn in_words(&self, before: usize) -> String {
-        let mut current = self.current(before);
-        let mut words = match &self.reference {
-            Reference::Current => current.join("\n"),
-            Reference::Newest("") => current.pop().unwrap_or_default().to_owned(),
-            Reference::Newest(unit) => format!("{} {unit}", current.pop().unwrap_or_default()),
-            Reference::Text(text) => (*text).to_owned(),
-            Reference::Written(text) => text.clone(),
+        let mut words = if let Some(text) = &self.reference {
+            text.clone().into_owned()
+        } else {
+            let holding = self.holding(before).into_iter();
+            let texts: Vec<&str> = holding.map(|at| self.parts[at].text).collect();
+            texts.join("\n")
         };
+        if !self.unit.is_empty() {
+            let _ = write!(words, " {}", self.unit);
+        }
         let optional = self.optional(before).join(", ");
         if !optional.is_empty() {
             let _ = write!(words, "\n(These may be listed or left out: {optional})");
@@ -273,38 +276,39 @@ impl<'a> Spec<'a> {
 
     fn questions(&self, question: &str) -> Vec<String> {
         let own = question.trim();
-        if self.asked.is_empty() {
-            return vec![own.to_owned()];
+        let mut asked: Vec<String> = self
+            .asked
+            .iter()
+            .map(|question| match question {
+                Question::Own(ending) => format!("{own}{ending}"),
+                Question::Other(other) => other.clone(),
+            })
+            .collect();
+        if asked.is_empty() {
+            asked.push(own.to_owned());
         }
-        let asked = self.asked.iter().map(|question| match question {
-            Question::Own(ending) => format!("{own}{ending}"),
-            Question::Other(other) => other.clone(),
-        });
-        asked.collect()
+        asked
     }
 
     /// See [`Probe::evidence_before`].
     fn evidence_before(&self, mut evidence: Vec<usize>, message: usize) -> Vec<usize> {
         evidence.retain(|at| *at < message);
-        let parts = || self.parts.iter();
         match self.answers {
             Answers::Newest => {
-                let newest = parts().rev().filter_map(|part| part.since);
-                newest.filter(|at| *at < message).take(1).collect()
+                let said = self.parts.iter().filter_map(|part| part.since);
+                said.rev().find(|at| *at < message).into_iter().collect()
             }
             Answers::Planned => evidence.split_off(evidence.len().saturating_sub(1)),
             Answers::Open => {
-                let open = parts().filter(|part| part.is_current(message));
-                let mut started: Vec<usize> = open.filter_map(|part| part.since).collect();
-                started.sort_unstable();
-                started.dedup();
-                started
+                let open = self.parts.iter().filter(|part| part.is_current(message));
+                let started: BTreeSet<usize> = open.filter_map(|part| part.since).collect();
+                started.into_iter().collect()
             }
             // A message says nothing any more if none of the parts that it names still answers.
             Answers::Current | Answers::Together | Answers::Ordered | Answers::Nothing => {
                 evidence.retain(|at| {
-                    let mut named = parts().filter(|part| part.since == Some(*at)).peekable();
-                    named.peek().is_none() || named.any(|part| part.is_current(message))
+                    let mut named = self.parts.iter().filter(|part| part.since == Some(*at));
+                    named.clone().next().is_none() || named.any(|part| part.is_current(message))
                 });
                 evidence
             }
@@ -313,19 +317,20 @@ impl<'a> Spec<'a> {
 
     /// See [`Probe::is_answerable`].
     fn is_answerable(&self, question: &str, evidence: &[usize], message: usize) -> bool {
-        let is_said = |at: Option<&usize>| at.is_some_and(|at| *at < message);
         let (current, others): (Vec<&Part<'_>>, Vec<&Part<'_>>) =
             self.parts.iter().partition(|part| part.is_current(message));
         match self.answers {
             Answers::Nothing => true,
-            Answers::Together => is_said(evidence.last()),
+            Answers::Together => evidence.last().is_some_and(|at| *at < message),
             Answers::Open => !current.is_empty(),
             Answers::Ordered => {
-                let is_named = |event: &&Part<'_>| question.contains(event.text);
-                current.len() >= LEAST_EVENTS && !others.iter().any(is_named)
+                current.len() >= LEAST_EVENTS
+                    && !others.iter().any(|event| question.contains(event.text))
             }
             Answers::Newest => current.last().is_some_and(|newest| !newest.unasked),
-            Answers::Current | Answers::Planned => is_said(evidence.first()) && !current.is_empty(),
+            Answers::Current | Answers::Planned => {
+                evidence.first().is_some_and(|at| *at < message) && !current.is_empty()
+            }
         }
     }
 }
@@ -446,8 +451,8 @@ mod tests {
     fn chorus(words: &[Revision]) -> Spec<'_> {
         Spec {
             answers: Answers::Newest,
-            reference: Reference::Newest("!"),
-            asked: own_and("And aloud?"),
+            unit: "!",
+            asked: own_and("And aloud?").into(),
             grade: Some(Box::new(|answer| {
                 let newest = answer.current.last()?;
                 let is_right = answer.text.eq_ignore_ascii_case(newest);
@@ -471,7 +476,7 @@ mod tests {
         let spec = chorus(&words);
         assert_eq!(spec.questions("Which? "), ["Which?", "And aloud?"]);
         assert_eq!(spec.in_words(2), "la !");
-        assert_eq!(spec.values(), ["la", "di"]);
+        assert_eq!(spec.values, ["la", "di"]);
         assert!(!spec.is_answerable("", &[1, 3], 1));
         assert!(spec.is_answerable("", &[1, 3], 2));
         assert_eq!(spec.evidence_before(vec![1, 3], 9), [3]);

@@ -92,7 +92,8 @@ impl Selection {
 
     /// The given number of items, in their order.
     fn drawn(&self, items: Vec<Item>, most: usize, session: &str, probes: &[Probe]) -> Vec<Item> {
-        let lot = |item: &Item| {
+        let mut of_kind: BTreeMap<ProbeKind, Vec<(String, Item)>> = BTreeMap::new();
+        for item in items {
             let probe = &probes[item.probe];
             let parts = [
                 &self.seed.to_le_bytes()[..],
@@ -100,12 +101,8 @@ impl Selection {
                 probe.id.as_bytes(),
                 &[item.percent],
             ];
-            ContentHash::of_parts(parts).to_string()
-        };
-        let mut of_kind: BTreeMap<ProbeKind, Vec<(String, Item)>> = BTreeMap::new();
-        for item in items {
-            let kind = probes[item.probe].kind();
-            of_kind.entry(kind).or_default().push((lot(&item), item));
+            let lot = ContentHash::of_parts(parts).to_string();
+            of_kind.entry(probe.kind()).or_default().push((lot, item));
         }
         let sizes: Vec<usize> = of_kind.values().map(Vec::len).collect();
         let mut kept = Vec::new();
@@ -149,17 +146,16 @@ fn call_of_use(probe: &Probe, calls: &[usize]) -> Option<(u8, usize)> {
 fn shares(sizes: &[usize], most: usize) -> Vec<usize> {
     let mut given = vec![0_usize; sizes.len()];
     for _ in 0..most {
+        let open = (0..sizes.len()).filter(|at| given[*at] < sizes[*at]);
         // The first of equals: cross-multiplied, so that no rounding decides.
-        let ahead = |a: &usize, b: &usize| {
-            let is_first = (given[*a] == 0).cmp(&(given[*b] == 0));
+        let next = open.rev().max_by(|a, b| {
             let (own, other) = (
                 sizes[*a] * (2 * given[*b] + 1),
                 sizes[*b] * (2 * given[*a] + 1),
             );
-            is_first.then(own.cmp(&other))
-        };
-        let open = (0..sizes.len()).filter(|at| given[*at] < sizes[*at]);
-        let next = open.rev().max_by(ahead);
+            let first = (given[*a] == 0).cmp(&(given[*b] == 0));
+            first.then(own.cmp(&other))
+        });
         let Some(next) = next else {
             break;
         };

@@ -25,11 +25,12 @@
 //! | `continuation` | each item, open or ticked off in its line or JSON object or by the heading above |
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::kind::{Answers, Part, Search};
+use super::kind::{Part, Search};
 use super::{Fact, Probe};
-use crate::patterns::{Boundary, Hit, Pattern, Patterns, PatternsError, PerText};
+use crate::patterns::{Boundary, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::Specified as _;
 use crate::script::word_count;
 
@@ -39,7 +40,8 @@ mod order;
 mod rules;
 mod words;
 
-use order::ItemState;
+use order::{ItemState, Version};
+use rules::Rule;
 pub(crate) use rules::{Marks, marks};
 pub use words::content_word_recall;
 
@@ -95,17 +97,12 @@ pub enum MatchStrength {
 }
 
 impl Match {
-    /// The strength of the match in a text; `None` where it does not count as one.
-    pub fn strength(self, written_by: WrittenBy) -> Option<MatchStrength> {
-        match (self, written_by) {
-            (Self::Bound | Self::Stated, _) | (Self::Kept, WrittenBy::Compaction) => {
-                Some(MatchStrength::Strong)
-            }
-            (Self::Unbound, _) | (Self::Unsure, WrittenBy::Compaction) => {
-                Some(MatchStrength::Unsure)
-            }
-            (Self::Changed, WrittenBy::Compaction) => Some(MatchStrength::Changed),
-            (Self::Kept | Self::Changed | Self::Unsure, WrittenBy::Session) => None,
+    /// Whether the match preserves the fact.
+    pub fn strength(self) -> MatchStrength {
+        match self {
+            Self::Bound | Self::Stated | Self::Kept => MatchStrength::Strong,
+            Self::Unbound | Self::Unsure => MatchStrength::Unsure,
+            Self::Changed => MatchStrength::Changed,
         }
     }
 }
@@ -127,13 +124,13 @@ pub struct Finding {
 #[derive(Debug)]
 pub struct Survival {
     /// For each probe, its slots: see [`Survival::slots`].
-    slots: Vec<std::ops::Range<usize>>,
+    slots: Vec<Range<usize>>,
     /// For each slot, how it is searched for.
     searches: Vec<Search>,
     patterns: Patterns,
     /// The target of each pattern.
     targets: Vec<Target>,
-    rules: rules::Rules,
+    rules: Vec<Rule>,
     /// The slot of each rule.
     rule_slots: Vec<usize>,
     /// What recorded texts hold: rules only where they are stated.
@@ -154,6 +151,17 @@ struct Target {
     key: Vec<String>,
 }
 
+/// The best match of each slot in one text, and the last place of such a match.
+#[derive(Debug, Default)]
+struct Best(BTreeMap<usize, (Match, usize)>);
+
+impl Best {
+    fn add(&mut self, slot: usize, found: Match, at: usize) {
+        let known = self.0.entry(slot).or_insert((found, at));
+        *known = (found, at).max(*known);
+    }
+}
+
 impl Survival {
     /// Prepares the search for what `probes` ask about.
     pub fn new(probes: &[Probe]) -> Result<Self, PatternsError> {
@@ -161,31 +169,11 @@ impl Survival {
         let mut searches = Vec::new();
         let (mut patterns, mut targets) = (Vec::new(), Vec::new());
         let (mut rules, mut rule_slots) = (Vec::new(), Vec::new());
-        for (index, probe) in probes.iter().enumerate() {
+        for (probe, planted) in probes.iter().enumerate() {
             let first = searches.len();
-            for part in probe.fact.spec().parts {
-                let slot = searches.len();
-                let search = part.search;
-                let mut texts = match search {
-                    Search::Path => vec![canonical_path(part.text)],
-                    Search::Rule | Search::Request | Search::Item => {
-                        vec![sentence(part.text).to_owned()]
-                    }
-                    Search::Value | Search::Event | Search::Version | Search::Count => {
-                        vec![part.text.to_owned()]
-                    }
-                };
-                if search == Search::Count {
-                    texts.extend(order::grouped(part.text));
-                }
-                let written: Vec<String> =
-                    texts.iter().flat_map(|it| spellings(it, &part)).collect();
-                texts.extend(written);
-                // A value that only ends the one before it keeps its slot, and is never found.
-                if part.unasked && search != Search::Event {
-                    texts.clear();
-                }
-                for text in texts {
+            for part in planted.fact.spec().parts {
+                let (slot, search) = (searches.len(), part.search);
+                for text in spellings(&part) {
                     let boundary = match search {
                         Search::Path => Boundary::Path,
                         _ => Boundary::Word,
@@ -193,13 +181,13 @@ impl Survival {
                     patterns.push(Pattern { text, boundary });
                     targets.push(Target {
                         slot,
-                        probe: index,
+                        probe,
                         search,
                         key: words::content_words(part.key),
                     });
                 }
                 if search == Search::Rule {
-                    rules.push((part.text, part.key));
+                    rules.push(Rule::new(part.text, part.key));
                     rule_slots.push(slot);
                 }
                 let width = if search == Search::Item { 2 } else { 1 };
@@ -212,7 +200,7 @@ impl Survival {
             searches,
             patterns: Patterns::new(patterns)?,
             targets,
-            rules: rules::Rules::new(rules),
+            rules,
             rule_slots,
             recorded: PerText::default(),
             written: PerText::default(),
@@ -224,7 +212,7 @@ impl Survival {
     /// done; a decision one for the choice and one for the reason; a failure one for its code and
     /// one for its place; handles, steps and arguments one each; a pair of instructions one for the
     /// value in force and one for the withdrawal.
-    pub fn slots(&self, probe: usize) -> std::ops::Range<usize> {
+    pub fn slots(&self, probe: usize) -> Range<usize> {
         self.slots.get(probe).cloned().unwrap_or(0..0)
     }
 
@@ -235,13 +223,8 @@ impl Survival {
         let spec = fact.spec();
         let slots = self.slots(probe);
         let width = slots.len() / spec.parts.len().max(1);
-        let slots = slots.step_by(width.max(1)).zip(&spec.parts);
-        let current = slots.filter(|(_, part)| part.is_current(before));
-        let mut asked: Vec<usize> = current.map(|(slot, _)| slot).collect();
-        if spec.answers == Answers::Newest {
-            asked.drain(..asked.len().saturating_sub(1));
-        }
-        asked
+        let holding = spec.holding(before).into_iter();
+        holding.map(|at| slots.start + at * width).collect()
     }
 
     /// How many slots there are.
@@ -269,102 +252,85 @@ impl Survival {
     /// The slots that a text of the session holds.
     pub(crate) fn held(&self, text: &Arc<str>) -> Vec<usize> {
         let found = self.find(text, WrittenBy::Session);
-        let strong = found.iter().filter(|finding| {
-            finding.found.strength(WrittenBy::Session) == Some(MatchStrength::Strong)
-        });
+        let strong = found
+            .iter()
+            .filter(|finding| finding.found.strength() == MatchStrength::Strong);
         strong.map(|finding| finding.slot).collect()
     }
 
     fn search(&self, text: &str, written_by: WrittenBy) -> Vec<Finding> {
-        let mut best: BTreeMap<usize, (Match, usize)> = BTreeMap::new();
-        // The last place of the best match counts.
-        let mut add = |slot: usize, found: Match, at: usize| {
-            let known = best.entry(slot).or_insert((found, at));
-            *known = (found, at).max(*known);
-        };
+        let mut best = Best::default();
         let mut seen = vec![0_usize; self.targets.len()];
-        let mut versions: BTreeMap<usize, Vec<order::Version>> = BTreeMap::new();
-        let mut requests: Vec<(usize, std::ops::Range<usize>)> = Vec::new();
+        let mut versions: BTreeMap<usize, Vec<Version>> = BTreeMap::new();
+        let mut requests: Vec<(usize, Range<usize>)> = Vec::new();
         for hit in self.patterns.search(text) {
             let pattern = hit.pattern as usize;
             seen[pattern] += 1;
-            let length = self.patterns.patterns()[pattern].text.len();
-            let place = hit.start..hit.start + length;
-            let Target {
-                slot,
-                probe,
-                search,
-                key,
-            } = &self.targets[pattern];
-            match search {
+            let place = hit.start..hit.start + self.patterns.patterns()[pattern].text.len();
+            let target = &self.targets[pattern];
+            let slot = target.slot;
+            match target.search {
                 // `lib\a.rs` is not `a.rs`.
-                Search::Path if !is_below(&text[..hit.start]) => {
-                    add(*slot, Match::Bound, hit.start);
-                }
-                Search::Path => {}
-                Search::Rule => add(*slot, Match::Stated, hit.start),
-                Search::Request => requests.push((*slot, place)),
+                Search::Path if is_below(&text[..hit.start]) => {}
+                Search::Path => best.add(slot, Match::Bound, hit.start),
+                Search::Rule => best.add(slot, Match::Stated, hit.start),
+                Search::Request => requests.push((slot, place)),
                 _ if seen[pattern] > OCCURRENCES => {}
                 Search::Item => match order::item_state(text, &place) {
-                    ItemState::Done => add(slot + 1, Match::Bound, hit.start),
-                    ItemState::Open => add(*slot, Match::Bound, hit.start),
-                    ItemState::Unclear => add(*slot, Match::Unbound, hit.start),
+                    ItemState::Done => best.add(slot + 1, Match::Bound, hit.start),
+                    ItemState::Open => best.add(slot, Match::Bound, hit.start),
+                    ItemState::Unclear => best.add(slot, Match::Unbound, hit.start),
                 },
                 Search::Version | Search::Count => {
-                    versions.entry(*probe).or_default().push(order::Version {
-                        slot: *slot,
-                        is_bound: is_bound(text, hit, length, key),
+                    versions.entry(target.probe).or_default().push(Version {
+                        slot,
+                        is_bound: is_bound(text, &place, &target.key),
                         place,
                     });
                 }
-                Search::Value | Search::Event => {
-                    if is_bound(text, hit, length, key) {
-                        add(*slot, Match::Bound, hit.start);
-                        seen[pattern] = OCCURRENCES;
-                    } else {
-                        add(*slot, Match::Unbound, hit.start);
-                    }
+                Search::Value | Search::Event if is_bound(text, &place, &target.key) => {
+                    best.add(slot, Match::Bound, hit.start);
+                    seen[pattern] = OCCURRENCES;
                 }
+                Search::Value | Search::Event => best.add(slot, Match::Unbound, hit.start),
             }
         }
         for (slot, place) in &requests {
             // One request may hold another; that does not repeat the inner one.
-            if !is_part(place, requests.iter().map(|(_, other)| other)) {
-                add(*slot, Match::Stated, place.start);
+            if !requests.iter().any(|(_, other)| is_part(place, other)) {
+                best.add(*slot, Match::Stated, place.start);
             }
         }
         for mut versions in versions.into_values() {
             // `1.4.2` is not `1.4` said once more.
-            let places: Vec<_> = versions.iter().map(|it| it.place.clone()).collect();
-            versions.retain(|version| !is_part(&version.place, places.iter()));
+            let places: Vec<_> = versions
+                .iter()
+                .map(|version| version.place.clone())
+                .collect();
+            versions.retain(|version| !places.iter().any(|other| is_part(&version.place, other)));
             for (at, version) in versions.iter().enumerate() {
                 let found = if version.is_bound && !order::is_superseded(text, &versions, at) {
                     Match::Bound
                 } else {
                     Match::Unbound
                 };
-                add(version.slot, found, version.place.start);
+                best.add(version.slot, found, version.place.start);
             }
         }
-        let rules = match written_by {
-            WrittenBy::Session => Vec::new(),
-            WrittenBy::Compaction => self.rules.find(text),
-        };
-        for (rule, found) in rules.into_iter().enumerate() {
-            let slot = self.rule_slots[rule];
-            match found {
+        if written_by == WrittenBy::Compaction {
+            let found = rules::find(&self.rules, text).into_iter();
+            for (slot, found) in self.rule_slots.iter().zip(found) {
+                let Some((found, at)) = found else { continue };
                 // What is said later counts, even against the rule's own sentence.
-                Some((Match::Changed, at)) if best.get(&slot).is_none_or(|known| known.1 < at) => {
-                    best.insert(slot, (Match::Changed, at));
+                let revised = best.0.get(slot).is_none_or(|(_, known)| *known < at);
+                if found == Match::Changed && revised {
+                    best.0.insert(*slot, (found, at));
                 }
-                Some((found, at)) => {
-                    let known = best.entry(slot).or_insert((found, at));
-                    *known = (found, at).max(*known);
-                }
-                None => {}
+                best.add(*slot, found, at);
             }
         }
-        best.into_iter()
+        let found = best.0.into_iter();
+        found
             .map(|(slot, (found, at))| Finding { slot, found, at })
             .collect()
     }
@@ -372,51 +338,46 @@ impl Survival {
 
 /// Whether a short text says a rule, by what [`rules`] make of it; a text much longer than the rule says more than that.
 pub(crate) fn says_rule(statement: &str, topic: &str, text: &str) -> bool {
-    let found = rules::Rules::new([(statement, topic)]).find(text);
-    let is_short = word_count(text) <= word_count(statement) + SAID_AROUND;
-    is_short && matches!(found[..], [Some((Match::Kept | Match::Stated, _))])
+    let found = rules::find(&[Rule::new(statement, topic)], text);
+    word_count(text) <= word_count(statement) + SAID_AROUND
+        && matches!(found[..], [Some((Match::Kept | Match::Stated, _))])
 }
 
-/// How else a text of this part may be written: a path with the separators of its recording, and all
-/// of it as in a JSON string.
-fn spellings(text: &str, part: &Part<'_>) -> Vec<String> {
-    let mut all = Vec::new();
-    if part.search == Search::Path && part.text.contains('\\') {
-        all.push(text.replace('/', "\\"));
+/// The texts by which a part is found: a count with commas too, a path with the separators of its recording too, and
+/// all of it as in a JSON string. A value that only ends the one before it keeps its slot, and is never found.
+fn spellings(part: &Part<'_>) -> Vec<String> {
+    if part.unasked && part.search != Search::Event {
+        return Vec::new();
     }
-    let escaped = |text: &str| {
-        let json = serde_json::to_string(text).unwrap_or_default();
-        let inner = json
-            .get(1..json.len().saturating_sub(1))
-            .unwrap_or_default();
-        (inner != text).then(|| inner.to_owned())
-    };
-    let as_json: Vec<String> = [text]
-        .into_iter()
-        .chain(all.iter().map(String::as_str))
-        .filter_map(escaped)
-        .collect();
-    all.extend(as_json);
+    let mut all = vec![match part.search {
+        Search::Path => canonical_path(part.text),
+        Search::Rule | Search::Request | Search::Item => sentence(part.text).to_owned(),
+        Search::Value | Search::Event | Search::Version | Search::Count => part.text.to_owned(),
+    }];
+    match part.search {
+        Search::Count => all.extend(order::grouped(part.text)),
+        Search::Path if part.text.contains('\\') => all.push(all[0].replace('/', "\\")),
+        _ => {}
+    }
+    for at in 0..all.len() {
+        let json = serde_json::to_string(&all[at]).unwrap_or_default();
+        let inner = json.get(1..json.len().saturating_sub(1));
+        all.extend(inner.filter(|inner| *inner != all[at]).map(str::to_owned));
+    }
     all
 }
 
 /// Whether a text ends in a folder and a backslash. `.\` is no folder.
 fn is_below(before: &str) -> bool {
     let folder = before.trim_end_matches('\\');
-    let is_here = folder.ends_with('.') && !folder.ends_with("..");
-    let is_word =
-        folder.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'));
-    folder.len() < before.len() && is_word && !is_here
+    folder.len() < before.len()
+        && folder.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'))
+        && (!folder.ends_with('.') || folder.ends_with(".."))
 }
 
-/// Whether a longer one of these places holds this one.
-fn is_part<'a>(
-    place: &std::ops::Range<usize>,
-    mut others: impl Iterator<Item = &'a std::ops::Range<usize>>,
-) -> bool {
-    others.any(|other| {
-        other.len() > place.len() && other.start <= place.start && place.end <= other.end
-    })
+/// Whether the other of these places is longer and holds this one.
+fn is_part(place: &Range<usize>, other: &Range<usize>) -> bool {
+    other.len() > place.len() && other.start <= place.start && place.end <= other.end
 }
 
 /// The most bytes of a sentence that is quoted.
@@ -427,17 +388,11 @@ pub fn sentence_at(text: &str, at: usize) -> &str {
     let at = at.min(text.len());
     let from = text.ceil_char_boundary(at.saturating_sub(QUOTED));
     let around = &text[from..text.floor_char_boundary(at.saturating_add(QUOTED).min(text.len()))];
-    let (mut start, mut end, mut sentence) = (0, around.len(), 0);
-    words::each_word(around, |_, word| {
-        let is_next = word.sentence != sentence;
-        if is_next && from + word.start <= at {
-            start = word.start;
-        } else if is_next {
-            end = end.min(word.start);
-        }
-        sentence = word.sentence;
-    });
-    around.get(start..end).unwrap_or(around).trim()
+    let sentences = words::sentences(around).into_iter();
+    let own = sentences
+        .rev()
+        .find(|own| own.start == 0 || from + own.start <= at);
+    own.map_or(around, |own| &around[own]).trim()
 }
 
 /// A sentence as it is searched for: without its full stop.
@@ -447,52 +402,54 @@ fn sentence(text: &str) -> &str {
 
 /// The path as it is compared: `/` between its parts, no `./` in front, no part empty or `.`.
 pub fn canonical_path(path: &str) -> String {
-    let path = path.trim().replace('\\', "/");
-    let parts = path.split('/');
-    let parts: Vec<&str> = parts.filter(|part| !matches!(*part, "" | ".")).collect();
-    let root = if path.starts_with('/') { "/" } else { "" };
+    let slashed = path.trim().replace('\\', "/");
+    let mut parts: Vec<&str> = slashed.split('/').collect();
+    parts.retain(|part| !matches!(*part, "" | "."));
+    let root = if slashed.starts_with('/') { "/" } else { "" };
     format!("{root}{}", parts.join("/"))
+}
+
+/// The text around a place, as far as anything binds, and the place in it.
+fn around<'t>(text: &'t str, place: &Range<usize>) -> (&'t str, Range<usize>) {
+    let from = text.floor_char_boundary(place.start.saturating_sub(BINDING_BYTES));
+    let to = text.floor_char_boundary((place.end + BINDING_BYTES).min(text.len()));
+    (&text[from..to], place.start - from..place.end - from)
 }
 
 /// Whether at least half of the key's content words are in the value's line or JSON object, or
 /// within [`BINDING_WORDS`] of it.
-fn is_bound(text: &str, hit: Hit, length: usize, key: &[String]) -> bool {
+fn is_bound(text: &str, place: &Range<usize>, key: &[String]) -> bool {
     if key.is_empty() {
         return true;
     }
-    let from = text.floor_char_boundary(hit.start.saturating_sub(BINDING_BYTES));
-    let to = text.floor_char_boundary((hit.start + length + BINDING_BYTES).min(text.len()));
-    let around = &text[from..to];
-    let value = hit.start - from..hit.start - from + length;
+    let (around, value) = around(text, place);
     let line = line_around(around, &value);
     let object = object_around(around, &value);
-    let mut own = None;
+    let mut own: Option<Range<usize>> = None;
     let mut places = Vec::new();
     words::each_word(around, |word, at| {
         if value.contains(&at.start) {
-            let (_, last) = own.get_or_insert((at.word, at.word));
-            *last = at.word;
+            own.get_or_insert(at.word..at.word).end = at.word;
         } else if let Some(index) = key.iter().position(|known| known == word) {
             places.push((index, at));
         }
     });
-    let (first, last) = own.unwrap_or((0, 0));
-    let is_near = |at: &words::Position| {
-        let distance = first
-            .saturating_sub(at.word)
-            .max(at.word.saturating_sub(last));
-        let is_in = |object: &std::ops::Range<usize>| object.contains(&at.start);
-        (own.is_some() && distance <= BINDING_WORDS)
-            || is_in(&line)
-            || object.as_ref().is_some_and(is_in)
-    };
-    let bound = places.iter().filter(|(_, at)| is_near(at));
-    let bound: BTreeSet<usize> = bound.map(|(index, _)| *index).collect();
+    places.retain(|(_, at)| {
+        line.contains(&at.start)
+            || object
+                .as_ref()
+                .is_some_and(|object| object.contains(&at.start))
+            || own.as_ref().is_some_and(|own| {
+                let behind = at.word.saturating_sub(own.end);
+                own.start.saturating_sub(at.word).max(behind) <= BINDING_WORDS
+            })
+    });
+    let bound: BTreeSet<usize> = places.iter().map(|(index, _)| *index).collect();
     2 * bound.len() >= key.len()
 }
 
 /// The line around `value`; lines may be parted by the escape `\n`.
-fn line_around(text: &str, value: &std::ops::Range<usize>) -> std::ops::Range<usize> {
+fn line_around(text: &str, value: &Range<usize>) -> Range<usize> {
     let before = &text[..value.start];
     let start = before.rfind('\n').max(before.rfind("\\n")).unwrap_or(0);
     let after = &text[value.end..];
@@ -501,7 +458,7 @@ fn line_around(text: &str, value: &std::ops::Range<usize>) -> std::ops::Range<us
 }
 
 /// The innermost pair of braces around `value`.
-fn object_around(text: &str, value: &std::ops::Range<usize>) -> Option<std::ops::Range<usize>> {
+fn object_around(text: &str, value: &Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let before = (0..value.start).rev().map(|at| (at, bytes[at]));
     let behind = (value.end..bytes.len()).map(|at| (at, bytes[at]));

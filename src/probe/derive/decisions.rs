@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::proposal;
 use crate::model::{Purpose, Request, Task};
 use crate::probe::survival::content_word_recall;
 use crate::script::word_count;
-use crate::session::ground_truth::{Fact, Importance, PlantedFact};
+use crate::session::ground_truth::{Fact, PlantedFact};
 use crate::session::{Message, Role, Session};
 use crate::units::Tokens;
 
@@ -76,7 +77,7 @@ pub fn requests(session: &Session) -> Vec<Request> {
             }
         }
     }
-    let request = |part: String| Request {
+    let requests = parts.iter().map(|part| Request {
         purpose: Purpose::Probe,
         task: Task::Answer,
         system: Some(Arc::from(INSTRUCTIONS)),
@@ -87,8 +88,8 @@ pub fn requests(session: &Session) -> Vec<Request> {
         ))],
         max_output: MAX_PROPOSALS,
         model: None,
-    };
-    parts.into_iter().map(request).collect()
+    });
+    requests.collect()
 }
 
 fn who(role: Role) -> &'static str {
@@ -130,11 +131,10 @@ pub fn kept(
             continue;
         };
         for proposed in proposals {
-            let found = borne_out(session, &proposed).and_then(|at| {
-                let is_new = !quotes.contains(&proposed.quote);
-                is_new.then_some(at).ok_or(DropReason::Twice)
-            });
-            match found {
+            match borne_out(session, &proposed) {
+                Ok(_) if quotes.contains(&proposed.quote) => {
+                    *dropped.entry(DropReason::Twice).or_default() += 1;
+                }
                 Ok(at) => {
                     quotes.push(proposed.quote.clone());
                     facts.push(fact(proposed, at, facts.len()));
@@ -148,11 +148,11 @@ pub fn kept(
 
 /// The list in a reply, fenced or not.
 fn read(reply: &str) -> Option<Vec<ProposedDecision>> {
-    let reply = reply.trim();
-    let fenced = reply
+    let list = reply.trim();
+    let fenced = list
         .strip_prefix("```")
         .and_then(|rest| rest.strip_suffix("```"));
-    let list = fenced.map_or(reply, |inside| inside.trim_start_matches("json").trim());
+    let list = fenced.map_or(list, |inside| inside.trim_start_matches("json").trim());
     serde_json::from_str(list).ok()
 }
 
@@ -170,35 +170,36 @@ fn borne_out(session: &Session, proposed: &ProposedDecision) -> Result<usize, Dr
     let [at] = holding[..] else {
         return Err(DropReason::QuoteNotFound);
     };
-    let lower = quote.to_lowercase();
-    let holds = |part: &str| {
-        let part = part.trim().to_lowercase();
-        !part.is_empty() && lower.contains(&part)
-    };
-    let is_bound = content_word_recall(&proposed.key, quote) >= BOUND;
-    if !holds(&proposed.choice) || !holds(&proposed.reason) || !is_bound {
+    let [quoted, question, choice, reason] = [
+        quote,
+        &proposed.question,
+        &proposed.choice,
+        &proposed.reason,
+    ]
+    .map(|text| text.trim().to_lowercase());
+    if [&choice, &reason]
+        .iter()
+        .any(|part| part.is_empty() || !quoted.contains(part.as_str()))
+        || content_word_recall(&proposed.key, quote) < BOUND
+    {
         return Err(DropReason::NotInQuote);
     }
-    let question = proposed.question.to_lowercase();
-    if question.trim().is_empty() || question.contains(&proposed.choice.trim().to_lowercase()) {
+    if question.is_empty() || question.contains(&choice) {
         return Err(DropReason::ToldInQuestion);
     }
     Ok(at)
 }
 
 fn fact(proposed: ProposedDecision, message: usize, at: usize) -> PlantedFact {
+    let decision = Fact::Decision {
+        key: proposed.key.trim().to_owned(),
+        choice: proposed.choice.trim().to_owned(),
+        reason: proposed.reason.trim().to_owned(),
+        rejected: proposed.rejected,
+    };
     PlantedFact {
         id: format!("decision-{:02}", at + 1),
-        question: proposed.question.trim().to_owned(),
-        evidence: vec![message],
-        until: None,
-        importance: Importance::Normal,
-        fact: Fact::Decision {
-            key: proposed.key.trim().to_owned(),
-            choice: proposed.choice.trim().to_owned(),
-            reason: proposed.reason.trim().to_owned(),
-            rejected: proposed.rejected,
-        },
+        ..proposal(proposed.question.trim(), vec![message], decision)
     }
 }
 

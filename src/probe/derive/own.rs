@@ -5,18 +5,17 @@
 //! ([`Details::injected`](crate::session::Details::injected)). Inside a block, a product marks its
 //! text as an element (`<system-reminder>…</system-reminder>`), and that is cut out here.
 
-use crate::probe::{Pattern, holds};
+use crate::probe::Pattern;
 use crate::session::{Message, Role, Session, Tag};
 
 /// Elements that hold what a person typed: the tags go, the text stays.
-const OF_THE_USER: &str = "\
-    answer command-args feedback issue issue_description pr_description question task \
-    task_description user_message user_query user_request";
+const OF_THE_USER: &str = "answer command-args feedback issue issue_description pr_description question task \
+                           task_description user_message user_query user_request";
 
 /// Elements of a product whose names are single words. Names of several words
 /// (`skills_instructions`, `local-command-caveat`, `permissions instructions`) are a product's
 /// always: people paste `<div>` and `<config>`.
-const OF_A_PRODUCT: &str = "instructions reminder skill";
+const OF_A_PRODUCT: [&str; 3] = ["instructions", "reminder", "skill"];
 
 /// A block with more unclosed elements is left as it is.
 const MOST_UNCLOSED: usize = 32;
@@ -27,15 +26,16 @@ const NAME_BYTES: usize = 40;
 /// The texts that the user typed, with their messages; in order, several of one message.
 pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
     let mut all = Vec::new();
-    let mut is_answer = false;
+    let mut before: Option<&Message> = None;
     for (at, message) in session.messages().iter().enumerate() {
-        let answers = std::mem::replace(&mut is_answer, ends_in_element(message));
-        if !message.has_tag(Tag::TypedUser) || answers {
+        let asked = before.replace(message).is_some_and(ends_in_element);
+        if !message.has_tag(Tag::TypedUser) || asked {
             continue;
         }
-        let is_typed = |(place, _): &(usize, _)| !message.details.injected.contains(place);
-        for (_, text) in message.texts().filter(is_typed) {
-            all.extend(own(text).into_iter().map(|own| (at, own)));
+        for (place, text) in message.texts() {
+            if !message.details.injected.contains(&place) {
+                all.extend(own(text).into_iter().map(|own| (at, own)));
+            }
         }
     }
     all
@@ -44,12 +44,11 @@ pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
 /// Whether the agent's text ends in an element: a tool call of products that write them as text, which the next message
 /// answers.
 fn ends_in_element(message: &Message) -> bool {
-    let last = message
-        .texts()
-        .next_back()
-        .map_or("", |(_, text)| text.trim_end());
-    let close = last.rfind("</").map_or("", |at| &last[at + 2..]);
-    let name = close.strip_suffix('>').unwrap_or_default();
+    let text = message.texts().next_back().map_or("", |(_, text)| text);
+    let element = text.trim_end().strip_suffix('>');
+    let name = element
+        .and_then(|text| text.rsplit_once("</"))
+        .map_or("", |(_, name)| name);
     message.role() == Role::Assistant
         && !name.is_empty()
         && name
@@ -67,8 +66,8 @@ pub(super) fn own(text: &str) -> Vec<&str> {
         let Some(name) = name(&text[next..]) else {
             continue;
         };
-        let is_users = holds(OF_THE_USER, name);
-        if !is_users && !is_of_a_product(name) {
+        let of_the_user = OF_THE_USER.split(' ').any(|known| known == name);
+        if !of_the_user && !is_of_a_product(name) {
             continue;
         }
         let Some((inside, end)) = element(text, at, name) else {
@@ -79,7 +78,7 @@ pub(super) fn own(text: &str) -> Vec<&str> {
             continue;
         };
         pieces.push(&text[start..at]);
-        if is_users {
+        if of_the_user {
             pieces.extend(own(inside));
         }
         (start, next) = (end, end);
@@ -94,23 +93,20 @@ static NAME: Pattern = Pattern::new("^([A-Za-z][A-Za-z0-9_ -]*?)(?: [^ =>]*=[^>]
 
 fn name(text: &str) -> Option<&str> {
     let start = &text[..text.floor_char_boundary(NAME_BYTES + 1)];
-    let found = NAME.matches(start).next()?.get(1)?;
-    Some(found.as_str())
+    Some(NAME.matches(start).next()?.get(1)?.as_str())
 }
 
 fn is_of_a_product(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    name.contains(['_', '-', ' ']) || holds(OF_A_PRODUCT, &lower)
+    name.contains(['_', '-', ' ']) || OF_A_PRODUCT.contains(&&*name.to_ascii_lowercase())
 }
 
 /// The inside of the element of this name whose `<` is at `at`, if it is closed, and where it ends.
 fn element<'a>(text: &'a str, at: usize, name: &str) -> Option<(&'a str, usize)> {
-    let inside = at + text[at..].find('>')? + 1;
+    let start = at + text[at..].find('>')? + 1;
     // `<permissions instructions>` is closed by the same two words.
     let close = format!("</{name}>");
-    let length = text[inside..].find(&close)?;
-    let end = inside + length;
-    Some((&text[inside..end], end + close.len()))
+    let (inside, _) = text[start..].split_once(&close)?;
+    Some((inside, start + inside.len() + close.len()))
 }
 
 #[cfg(test)]

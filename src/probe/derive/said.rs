@@ -1,6 +1,6 @@
 //! Rules that the user repeats or corrects, and the user's last request.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::own::typed;
 use super::proposal;
@@ -21,9 +21,6 @@ const RULE_WORDS: usize = 3;
 
 /// The share of a rule's content words that a later sentence about it says again.
 const SAME_WORDS: f64 = 0.5;
-
-/// Later rules with the same marks that are compared with one rule.
-const COMPARED: usize = 16;
 
 /// A request of fewer words is a nod: "yes, commit it".
 const REQUEST_WORDS: usize = 4;
@@ -50,33 +47,23 @@ impl Rule<'_> {
         key
     }
 
-    /// The key behind an empty text, and the marks without each of the anchors behind that anchor.
-    fn keys(&self) -> impl Iterator<Item = (&str, Marks)> {
-        let but_one = self.marks.anchors.iter().map(|anchor| {
-            let mut key = self.marks.clone();
-            key.anchors.remove(anchor);
-            (anchor.as_str(), key)
-        });
-        std::iter::once(("", self.key())).chain(but_one)
+    /// Whether a later rule says it again, or with one other anchor.
+    fn is_used_in(&self, later: &Self) -> bool {
+        later.message > self.message
+            && (self.is_repeated_in(later) || self.is_corrected_in(later))
+            && content_word_recall(self.sentence, later.sentence) >= SAME_WORDS
     }
 
-    /// The message that says it again, or with one other anchor.
-    fn use_in(&self, typed: &BTreeMap<Marks, Vec<(&str, &Self)>>) -> Option<usize> {
-        let of_key = |(anchor, key): (&str, Marks)| {
-            let all = typed.get(&key)?;
-            let later = all.partition_point(|(_, later)| later.message <= self.message);
-            let mut later = all[later..].iter().take(COMPARED).filter(|(other, later)| {
-                // Another file is another rule; another number is the same one, corrected.
-                let is_corrected = !anchor.is_empty()
-                    && !other.is_empty()
-                    && anchor != *other
-                    && (!key.anchors.is_empty() || (has_digit(anchor) && has_digit(other)));
-                (is_corrected || (anchor.is_empty() && other.is_empty()))
-                    && content_word_recall(self.sentence, later.sentence) >= SAME_WORDS
-            });
-            later.next().map(|(_, later)| later.message)
-        };
-        self.keys().filter_map(of_key).min()
+    fn is_repeated_in(&self, later: &Self) -> bool {
+        self.marks == later.marks && (!self.marks.anchors.is_empty() || self.key() == later.key())
+    }
+
+    /// Whether all marks but one anchor are the same. Another file alone is another rule; another number is the same one.
+    fn is_corrected_in(&self, later: &Self) -> bool {
+        let changed = self.marks.but_one(&later.marks);
+        changed.is_some_and(|anchors| {
+            self.marks.anchors.len() > 1 || anchors.iter().all(|anchor| has_digit(anchor))
+        })
     }
 }
 
@@ -85,17 +72,13 @@ pub(super) fn rules(session: &Session) -> Vec<PlantedFact> {
     let mut rules = rules_of_files(session);
     rules.extend(typed_rules(session));
     rules.sort_by_key(|rule| rule.message);
-    let mut typed: BTreeMap<Marks, Vec<(&str, &Rule<'_>)>> = BTreeMap::new();
-    for rule in rules.iter().filter(|rule| rule.is_typed) {
-        for (anchor, key) in rule.keys() {
-            typed.entry(key).or_default().push((anchor, rule));
-        }
-    }
     let mut known = BTreeSet::new();
     let first = rules.iter().filter(|rule| known.insert(rule.key()));
-    first
-        .filter_map(|rule| asked(rule, rule.use_in(&typed)?))
-        .collect()
+    let facts = first.filter_map(|rule| {
+        let mut typed = rules.iter().filter(|later| later.is_typed);
+        asked(rule, typed.find(|later| rule.is_used_in(later))?.message)
+    });
+    facts.collect()
 }
 
 fn has_digit(text: &str) -> bool {
@@ -105,18 +88,17 @@ fn has_digit(text: &str) -> bool {
 /// The question about a rule: it names a path or a name in it, or the words before its first anchor.
 fn asked(rule: &Rule<'_>, used: usize) -> Option<PlantedFact> {
     let words: Vec<&str> = rule.sentence.split_whitespace().collect();
-    let bare = |word: &&str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
-    let is_anchor = |word: &String| rule.marks.anchors.contains(&word.to_lowercase());
-    let named = words
+    let mut bare = words
         .iter()
-        .map(bare)
-        .find(|word| is_anchor(word) && !has_digit(word));
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let named =
+        bare.find(|word| rule.marks.anchors.contains(&word.to_lowercase()) && !has_digit(word));
     let (topic, question) = if let Some(named) = named {
         let question = format!("Which rule did the user set about `{named}`? Quote it.");
-        (named, question)
+        (named.to_owned(), question)
     } else {
-        let begin = words.iter().take_while(|word| !has_digit(word)).take(4);
-        let begin = begin.copied().collect::<Vec<&str>>().join(" ");
+        let numbers = words.iter().position(|word| has_digit(word));
+        let begin = words[..numbers.unwrap_or(4).min(4).min(words.len())].join(" ");
         let question = format!("How does the user's rule go on that begins “{begin}”? Quote it.");
         (begin, question)
     };
@@ -140,15 +122,14 @@ fn asked(rule: &Rule<'_>, used: usize) -> Option<PlantedFact> {
 fn sentences(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let lines = text.lines().filter(|line| line.len() <= RULE_BYTES);
     lines.flat_map(|line| {
-        let line = line.trim_start_matches(|c: char| c.is_ascii_digit() || " \t→|".contains(c));
-        let item = line.trim_start_matches(['-', '*', '•', '.', ')', ' ']);
-        let is_item = item.len() < line.len();
+        let body = line.trim_start_matches(|c: char| c.is_ascii_digit() || " \t→|".contains(c));
+        let item = body.trim_start_matches(['-', '*', '•', '.', ')', ' ']);
+        let listed = item.len() < body.len();
         let sentences = item.split_inclusive(". ").map(str::trim);
-        let begins = |sentence: &&str| sentence.starts_with(char::is_alphanumeric);
-        let sentences = sentences.filter(move |sentence| is_item || sentence.ends_with(ends));
-        sentences
-            .filter(begins)
-            .map(move |sentence| (sentence, is_item))
+        let whole = sentences.filter(move |sentence| {
+            sentence.starts_with(char::is_alphanumeric) && (listed || sentence.ends_with(ends))
+        });
+        whole.map(move |sentence| (sentence, listed))
     })
 }
 
@@ -158,13 +139,13 @@ fn ends(c: char) -> bool {
 
 /// The sentences that set a rule: with a word of force and an anchor, or in a list of rules.
 fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = Rule<'_>> {
-    sentences(text).filter_map(move |(sentence, is_item)| {
+    let whole = sentences(text).filter(|(sentence, _)| word_count(sentence) >= RULE_WORDS);
+    whole.filter_map(move |(sentence, listed)| {
         let marks = marks(sentence);
         // A name alone stands in sentences of every sort: "I don't have my ID".
-        let is_exact = |anchor: &String| !anchor.chars().all(char::is_alphabetic);
-        let is_rule = marks.has_force() && marks.anchors.iter().any(is_exact);
-        let is_rule = is_rule || (!is_typed && is_item);
-        (is_rule && word_count(sentence) >= RULE_WORDS).then_some(Rule {
+        let mut anchors = marks.anchors.iter();
+        let exact = anchors.any(|anchor| !anchor.chars().all(char::is_alphabetic));
+        ((exact && marks.has_force()) || (listed && !is_typed)).then_some(Rule {
             message,
             sentence,
             marks,
@@ -176,34 +157,36 @@ fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = 
 /// The rules of typed messages. A text that was sent before repeats nothing: a product sent it again.
 fn typed_rules(session: &Session) -> Vec<Rule<'_>> {
     let mut known = BTreeSet::new();
-    let typed = typed(session).into_iter();
-    let typed =
-        typed.filter(|(_, text)| text.chars().count() <= TYPED_CHARS && known.insert(*text));
-    typed
-        .flat_map(|(message, text)| rules_in(text, message, true))
-        .collect()
+    let mut texts = typed(session);
+    texts.retain(|(_, text)| text.chars().count() <= TYPED_CHARS && known.insert(*text));
+    let rules = texts
+        .into_iter()
+        .flat_map(|(message, text)| rules_in(text, message, true));
+    rules.collect()
 }
 
 /// The rules in files of rules that the session shows: as the product puts them before the agent, or as a tool reads them.
 fn rules_of_files(session: &Session) -> Vec<Rule<'_>> {
-    let is_named = |text: &str| RULE_FILES.iter().any(|name| text.contains(name));
     let mut reading = BTreeSet::new();
     let mut rules = Vec::new();
     for (message, said) in session.messages().iter().enumerate() {
-        let tools = said.tool_uses().map(|(_, tool)| tool);
-        let named = tools.filter(|tool| is_named(tool.input.as_str()));
-        reading.extend(named.map(|tool| &*tool.id));
+        for (_, tool) in said.tool_uses() {
+            if names_rule_file(tool.input.as_str()) {
+                reading.insert(&*tool.id);
+            }
+        }
         for (block, content) in said.content().iter().enumerate() {
             let text = &*said.model_text()[block];
-            let is_shown = match content {
+            let shown = match content {
                 ContentBlock::ToolResult(result) => reading.contains(&*result.tool_use_id),
                 ContentBlock::Text(_) => {
-                    let is_added = said.details.injected.contains(&block) || text.contains("</");
-                    said.role() == Role::User && is_added && is_named(text)
+                    said.role() == Role::User
+                        && (said.details.injected.contains(&block) || text.contains("</"))
+                        && names_rule_file(text)
                 }
                 _ => false,
             };
-            if is_shown {
+            if shown {
                 rules.extend(rules_in(text, message, false));
             }
         }
@@ -211,28 +194,34 @@ fn rules_of_files(session: &Session) -> Vec<Rule<'_>> {
     rules
 }
 
+fn names_rule_file(text: &str) -> bool {
+    RULE_FILES.iter().any(|name| text.contains(name))
+}
+
 /// The user's requests, one a message.
 ///
 /// Every message ends the request before it. One that is too short to be recognised or too long to be quoted, that was
 /// said before, or on which the agent called no tool, as on thanks, does nothing more.
 pub(super) fn requests(session: &Session) -> Vec<PlantedFact> {
-    let messages = session.messages().iter().enumerate();
-    let acting = messages.filter(|(_, message)| message.tool_uses().next().is_some());
-    let acting: BTreeSet<usize> = acting.map(|(at, _)| at).collect();
-    let mut typed = typed(session);
+    let mut acting = BTreeSet::new();
+    for (at, message) in session.messages().iter().enumerate() {
+        if message.tool_uses().next().is_some() {
+            acting.insert(at);
+        }
+    }
+    let mut all = typed(session);
     let mut requests: Vec<Revision> = Vec::new();
     let mut end = session.messages().len();
-    for texts in typed.chunk_by_mut(|one, other| one.0 == other.0).rev() {
+    for texts in all.chunk_by_mut(|one, other| one.0 == other.0).rev() {
         let length: usize = texts.iter().map(|(_, text)| text.chars().count()).sum();
         // Of several texts, the first that says enough.
         texts.sort_by_key(|(_, text)| word_count(text) < REQUEST_WORDS);
         let (message, text) = (texts[0].0, texts[0].1.trim());
-        let acts = acting.is_empty() || acting.range(message..end).next().is_some();
-        let is_said = length <= REQUEST_CHARS && word_count(text) >= REQUEST_WORDS;
+        let idle = !acting.is_empty() && acting.range(message..end).next().is_none();
         requests.push(Revision {
             value: text.chars().take(REQUEST_CHARS).collect(),
             message,
-            unasked: !is_said || !acts,
+            unasked: idle || length > REQUEST_CHARS || word_count(text) < REQUEST_WORDS,
         });
         end = message;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::probe::{FactExt as _, items};
+use crate::probe::{FactExt as _, Selection};
 use crate::session::{
     CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, SessionParts,
     Tag,
@@ -298,7 +298,8 @@ fn the_last_request_is_the_last_one_that_can_be_quoted() {
             .iter()
             .find(|fact| fact.id == "last-request-01")?
             .clone();
-        let is_asked = items(&session, std::slice::from_ref(&fact))
+        let is_asked = Selection::default()
+            .items(&session, std::slice::from_ref(&fact))
             .iter()
             .any(|item| item.percent == 100);
         is_asked.then(|| fact.fact.in_words(usize::MAX))

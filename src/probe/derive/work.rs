@@ -7,11 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::departures::Departures;
 use super::proposal;
 use crate::probe::Pattern;
 use crate::session::ground_truth::{Fact, Handle, PlanItem, PlantedFact};
-use crate::session::{Session, ToolClass, ToolUse};
+use crate::session::{CompactedTo, Recorded, Session, ToolClass, ToolUse};
 
 /// Bytes up to which a result is its value, and a command is named by a question.
 const RESULT_BYTES: usize = 600;
@@ -72,17 +71,18 @@ impl Call<'_> {
     }
 
     fn starts_in_background(&self) -> bool {
-        let mut flags = BACKGROUND.iter().map(|flag| self.input.get(flag));
-        flags.any(|flag| flag == Some(&Value::Bool(true)))
+        BACKGROUND
+            .iter()
+            .any(|flag| self.input.get(flag) == Some(&Value::Bool(true)))
     }
 
     /// Whether this call, which names a handle, leaves it ended.
-    fn ends(&self, handle: &str, is_flagged: bool) -> bool {
+    fn ends(&self, handle: &str, flagged: bool) -> bool {
         let name = self.tool.name.to_lowercase();
         ENDING.iter().any(|ending| name.contains(ending))
             || ENDED.is_match(self.text)
             // A tool that names what still runs names it no more.
-            || (!is_flagged && !tokens(self.text).any(|token| token == handle))
+            || (!flagged && !tokens(self.text).any(|token| token == handle))
     }
 }
 
@@ -111,17 +111,15 @@ fn calls(session: &Session) -> Vec<Call<'_>> {
 
 /// Runs without white space, quotes and brackets, and without punctuation around them.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    let between = |c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|\\".contains(c);
-    let tokens = text
-        .split(between)
-        .map(|token| token.trim_matches(['.', ':', '!', '?', '*']));
+    let runs = text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|\\".contains(c));
+    let tokens = runs.map(|run| run.trim_matches(['.', ':', '!', '?', '*']));
     tokens.filter(|token| !token.is_empty())
 }
 
 /// All facts about the agent's work.
 pub(super) fn facts(session: &Session) -> Vec<PlantedFact> {
     let calls = calls(session);
-    let mut facts = values_again(&calls, &Departures::of(session));
+    let mut facts = values_again(session, &calls);
     facts.extend(handles(session, &calls));
     facts.extend(plan(session));
     facts
@@ -132,59 +130,86 @@ fn only_value(text: &str) -> Option<(&str, &str)> {
     if text.len() > RESULT_BYTES {
         return None;
     }
-    let class = |token: &str| {
-        let has_digit = token.contains(|c: char| c.is_ascii_digit());
-        let mut classes = CLASSES.iter().filter(|_| has_digit);
-        classes
-            .find(|(_, pattern)| pattern.is_match(token))
-            .map(|(class, _)| *class)
-    };
-    let found = tokens(text).filter_map(|token| Some((token, class(token)?)));
+    let found = tokens(text).filter_map(|token| Some((token, class_of(token)?)));
     let found: BTreeSet<(&str, &str)> = found.collect();
     (found.len() == 1).then(|| found.first().copied())?
 }
 
-/// Values that the same command was run again for, after its first result had left the context.
-fn values_again(calls: &[Call<'_>], departures: &Departures) -> Vec<PlantedFact> {
-    let mut last: BTreeMap<(&str, &str), &Call<'_>> = BTreeMap::new();
-    let mut facts = Vec::new();
-    for call in calls {
-        let key = (&*call.tool.name, call.tool.input.as_str());
-        let Some(before) = last.insert(key, call) else {
-            continue;
-        };
-        let left = departures.at(before.answered.0, before.answered.1);
-        let value = only_value(before.text).filter(|value| Some(*value) == only_value(call.text));
-        let command = call
-            .command()
-            .filter(|command| command.len() <= COMMAND_BYTES);
-        if let (Some(at), Some((value, class)), Some(command)) = (left, value, command)
-            && at <= call.asked
-            && !command.contains(value)
-        {
-            let question = format!("Which {class} did `{}` print?", command.trim());
-            let (key, value) = (String::new(), value.to_owned());
-            facts.push(PlantedFact {
-                until: Some(call.asked),
-                ..proposal(
-                    question,
-                    vec![before.answered.0],
-                    Fact::Recall { key, value },
-                )
-            });
-        }
+fn class_of(token: &str) -> Option<&'static str> {
+    if !token.contains(|c: char| c.is_ascii_digit()) {
+        return None;
     }
-    facts
+    let found = CLASSES.iter().find(|(_, pattern)| pattern.is_match(token));
+    found.map(|(class, _)| *class)
+}
+
+/// Where the compaction happened that took a block out of the context of the product that recorded it, or its whole
+/// message. A compaction of which the recording does not say what it left takes nothing.
+fn departure(session: &Session, (message, block): (usize, usize)) -> Option<usize> {
+    let compactions = session.compactions().iter();
+    let later = compactions.filter(|compaction| compaction.at > message);
+    let mut taking = later.filter(|compaction| match &compaction.after {
+        CompactedTo::Missing => false,
+        CompactedTo::Encrypted => true,
+        CompactedTo::Replaced(pieces) => {
+            let mut stays = false;
+            for piece in pieces {
+                match piece {
+                    Recorded::Kept(range) => stays |= range.contains(&message),
+                    Recorded::Edited {
+                        message: at,
+                        block: of,
+                        ..
+                    } if *at == message => {
+                        if *of == block {
+                            return true;
+                        }
+                        stays = true;
+                    }
+                    Recorded::Edited { .. } | Recorded::Written(_) => {}
+                }
+            }
+            !stays
+        }
+    });
+    taking.next().map(|compaction| compaction.at)
+}
+
+/// Values that the same command was run again for, after its first result had left the context.
+fn values_again(session: &Session, calls: &[Call<'_>]) -> Vec<PlantedFact> {
+    let mut last: BTreeMap<(&str, &str), &Call<'_>> = BTreeMap::new();
+    let again = calls.iter().filter_map(|call| {
+        let before = last.insert((&*call.tool.name, call.tool.input.as_str()), call)?;
+        let (value, class) = only_value(before.text)?;
+        let command = call.command()?;
+        if only_value(call.text) != Some((value, class))
+            || command.len() > COMMAND_BYTES
+            || command.contains(value)
+            || departure(session, before.answered)? > call.asked
+        {
+            return None;
+        }
+        let question = format!("Which {class} did `{}` print?", command.trim());
+        let fact = Fact::Recall {
+            key: String::new(),
+            value: value.to_owned(),
+        };
+        Some(PlantedFact {
+            until: Some(call.asked),
+            ..proposal(question, vec![before.answered.0], fact)
+        })
+    });
+    again.collect()
 }
 
 /// What was started in the background and ran on through a compaction of the recording, by the ids that later calls
 /// name it by.
 fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
     let mut uses: BTreeMap<String, Vec<&Call<'_>>> = BTreeMap::new();
-    for call in calls
+    let shell = calls
         .iter()
-        .filter(|call| call.tool.class == ToolClass::Shell)
-    {
+        .filter(|call| call.tool.class == ToolClass::Shell);
+    for call in shell {
         for id in call.ids().filter(|id| id.len() >= HANDLE_BYTES) {
             uses.entry(id).or_default().push(call);
         }
@@ -192,25 +217,23 @@ fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
     let mut known = BTreeSet::new();
     let mut handles = Vec::new();
     for call in calls {
-        let is_flagged = call.starts_in_background();
-        if !is_flagged && call.tool.class != ToolClass::Shell {
+        let flagged = call.starts_in_background();
+        if !flagged && call.tool.class != ToolClass::Shell {
             continue;
         }
+        let started = call.answered.0;
         for token in tokens(call.text).filter(|token| uses.contains_key(*token)) {
-            let later = uses[token]
-                .iter()
-                .filter(|later| later.asked >= call.answered.0);
-            if call.ids().any(|own| own == token)
-                || later.clone().next().is_none()
-                || !known.insert(token)
+            let all = uses[token].iter();
+            let mut later = all.filter(|later| later.asked >= started).peekable();
+            if call.ids().any(|own| own == token) || later.peek().is_none() || !known.insert(token)
             {
                 continue;
             }
-            let mut later = later.filter(|later| later.ends(token, is_flagged));
-            let (started, ended) = (call.answered.0, later.next().map(|later| later.asked));
+            let ending = later.find(|later| later.ends(token, flagged));
+            let ended = ending.map(|ending| ending.asked);
+            let running = started + 1..=ended.unwrap_or(usize::MAX);
             let mut compactions = session.compactions().iter();
-            let outlives = |at: usize| started < at && ended.is_none_or(|ended| at <= ended);
-            if compactions.any(|compaction| outlives(compaction.at)) {
+            if compactions.any(|compaction| running.contains(&compaction.at)) {
                 handles.push(Handle {
                     name: token.to_owned(),
                     started,
@@ -243,12 +266,14 @@ fn tasks(input: &Value) -> impl Iterator<Item = (&str, &str)> {
 fn plan(session: &Session) -> Option<PlantedFact> {
     let mut versions: Vec<(usize, Value)> = Vec::new();
     for (at, message) in session.messages().iter().enumerate() {
-        let lists = message
+        for (_, tool) in message
             .tool_uses()
-            .filter(|(_, tool)| tool.class == ToolClass::Todo);
-        let lists = lists.map(|(_, tool)| (at, tool.input.value()));
-        versions.extend(lists.filter(|(_, list)| tasks(list).next().is_some()));
+            .filter(|(_, tool)| tool.class == ToolClass::Todo)
+        {
+            versions.push((at, tool.input.value()));
+        }
     }
+    versions.retain(|(_, list)| tasks(list).next().is_some());
     let (_, last) = versions.last()?;
     let kept: BTreeSet<&str> = tasks(last).map(|(item, _)| item).collect();
     let mut evidence = Vec::new();
@@ -257,24 +282,30 @@ fn plan(session: &Session) -> Option<PlantedFact> {
         // Only the lists that hold the same items are versions of this plan.
         if tasks(list).map(|(item, _)| item).collect::<BTreeSet<_>>() == kept {
             evidence.push(*at);
-            let ticked = tasks(list).filter(|(_, state)| matches!(*state, "completed" | "done"));
-            for (item, _) in ticked {
-                done.entry(item).or_insert(*at);
+            for (item, state) in tasks(list) {
+                if matches!(state, "completed" | "done") {
+                    done.entry(item).or_insert(*at);
+                }
             }
         }
     }
     evidence.dedup();
-    // A cancelled item is neither done nor open.
-    let items =
-        tasks(last).filter(|(_, state)| !matches!(*state, "cancelled" | "canceled" | "deleted"));
-    let items: Vec<PlanItem> = items
+    let items: Vec<PlanItem> = tasks(last)
+        // A cancelled item is neither done nor open.
+        .filter(|(_, state)| !matches!(*state, "cancelled" | "canceled" | "deleted"))
         .map(|(item, _)| PlanItem {
             item: item.to_owned(),
             done: done.get(item).copied(),
         })
         .collect();
-    let is_worth_asking = items.len() >= 2 && items.iter().any(|item| item.done.is_none());
+    if items.len() < 2 || items.iter().all(|item| item.done.is_some()) {
+        return None;
+    }
     let plan = "the task list".to_owned();
     let question = "Which items of the task list are not done yet?";
-    is_worth_asking.then(|| proposal(question, evidence, Fact::Continuation { plan, items }))
+    Some(proposal(
+        question,
+        evidence,
+        Fact::Continuation { plan, items },
+    ))
 }

@@ -1,12 +1,11 @@
 //! Tool calls that a reader says it would make.
 
+use super::exact::has_phrase;
 use super::normalise;
+use super::words::WORDS;
 
-/// Answers that make no call.
-const NO_CALL: &[&str] = &["ask", "no call", "none", "nothing", "stop"];
-
-/// How names of tools begin that ask the user: `AskUserQuestion`, `request_user_input`.
-const ASKING: [&str; 4] = ["ask", "confirm", "request_approval", "request_user"];
+/// Words in the arguments of one call.
+const MOST_WORDS: usize = 12;
 
 /// The next action of a reader.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,23 +17,37 @@ pub(crate) enum Call {
 }
 
 impl Call {
+    /// Whether it is a call that names this object.
+    pub(crate) fn names(&self, object: &str) -> bool {
+        match self {
+            Self::Made(call) => has_phrase(call, &normalise(object)),
+            Self::Asks => false,
+        }
+    }
+
     /// One call, or none; `None` where the answer says more.
     pub(crate) fn read(answer: &str) -> Option<Self> {
         let answer = normalise(answer);
-        if NO_CALL.contains(&answer.as_str()) {
+        if WORDS.no_call.has(&answer.replace(' ', "_")) {
             return Some(Self::Asks);
         }
         // Trimming took the bracket at the end.
         let (name, arguments) = answer.split_once(['(', ':'])?;
-        let of_name = |c: char| c.is_alphanumeric() || "_.-".contains(c);
-        if name.is_empty() || !name.chars().all(of_name) || arguments.contains('\n') {
+        if name.is_empty() || !name.chars().all(is_of_name) || arguments.contains('\n') {
             return None;
         }
-        if ASKING.iter().any(|asking| name.starts_with(asking)) {
+        if WORDS.asking.iter().any(|asking| name.starts_with(asking)) {
             return Some(Self::Asks);
         }
-        let is_one = answer.contains('(') && !arguments.contains('(');
-        let is_said = arguments.split_whitespace().count() > 12 || arguments.contains(") ");
-        (is_one && !is_said).then_some(Self::Made(answer))
+        // In more words, or behind a second bracket, something is said about it.
+        let alone = answer.contains('(')
+            && !arguments.contains('(')
+            && !arguments.contains(") ")
+            && arguments.split_whitespace().count() <= MOST_WORDS;
+        alone.then_some(Self::Made(answer))
     }
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "_.-".contains(c)
 }

@@ -1,63 +1,37 @@
 //! Answers that are exactly one known thing.
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
+use super::words::WORDS;
 use super::{spaced, trim_punctuation};
-use crate::probe::holds;
 use crate::script::is_unspaced;
 
-/// The lists of `words.toml`, each with single spaces between its words.
-#[derive(Debug, Default, serde::Deserialize)]
-pub(super) struct Words {
-    pub(super) around: String,
-    turning: String,
-    pub(super) excepting: String,
-    pub(super) source: String,
-}
-
-pub(super) static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    let table = include_str!("words.toml");
-    let mut words: Words = toml::from_str(table).unwrap_or_default();
-    let Words {
-        around,
-        turning,
-        excepting,
-        ..
-    } = &mut words;
-    for list in [around, turning, excepting] {
-        *list = list.split_whitespace().collect::<Vec<_>>().join(" ");
-    }
-    words
-});
-
-/// Words between a choice, or a yes, and its reason.
-pub(crate) const BECAUSE: &[&str] = &[
-    "because", "chose", "chosen", "due", "error", "failed", "reason", "since", "so", "to", "tried",
-    "we",
-];
-
 /// Signs that change what the value beside them claims.
-const SIGNS: &str = "!= < <= > >= ? ~ ± ≈ ≠ ✖ ✗ ✘ ❌";
+const SIGNS: &[&str] = &[
+    "!=", "<", "<=", ">", ">=", "?", "~", "±", "≈", "≠", "✖", "✗", "✘", "❌",
+];
 
 /// The words of a text as they are compared, and the [`SIGNS`] among them.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let text = spaced(text);
-    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
     let mut words = Vec::new();
     let mut split = text.split(' ').peekable();
     while let Some(word) = split.next() {
         let core = trim_punctuation(word);
         if !core.contains(char::is_alphanumeric) {
-            let next = split.peek().map(|next| trim_punctuation(next));
             // In front of other words it marks a quotation.
-            let is_mark = word.starts_with(['<', '>']) && !next.is_some_and(is_number);
-            words.extend((holds(SIGNS, word) && !is_mark).then(|| word.to_owned()));
+            let quotes = word.starts_with(['<', '>'])
+                && !split
+                    .peek()
+                    .is_some_and(|next| begins_with_digit(trim_punctuation(next)));
+            if SIGNS.contains(&word) && !quotes {
+                words.push(word.to_owned());
+            }
             continue;
         }
         let (before, behind) = word.split_once(core).unwrap_or_default();
         let opens = before.contains('<') && !behind.contains('>');
-        if is_number(core) && (opens || before.contains('>')) {
+        if begins_with_digit(core) && (opens || before.contains('>')) {
             words.push(if opens { "<" } else { ">" }.to_owned());
         }
         words.push(core.to_owned());
@@ -69,19 +43,22 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     words
 }
 
+fn begins_with_digit(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// Words around a known answer that claim nothing: those of the question, and a few others.
 #[derive(Debug)]
 pub(crate) struct Around(BTreeSet<String>);
 
 impl Around {
     /// For a question, with more words that are usual around this form of answer.
-    pub(crate) fn new(question: &str, more: &[&str]) -> Self {
-        let is_turning =
-            |word: &str| holds(&WORDS.turning, word) || holds(SIGNS, word) || word.ends_with("n't");
-        let asked = words(question).into_iter();
-        let mut allowed: BTreeSet<String> = asked.filter(|word| !is_turning(word)).collect();
-        let usual = WORDS.around.split(' ').chain(more.iter().copied());
-        allowed.extend(usual.map(str::to_owned));
+    pub(crate) fn new<'w>(question: &str, more: impl IntoIterator<Item = &'w str>) -> Self {
+        let mut allowed: BTreeSet<String> = words(question).into_iter().collect();
+        allowed.retain(|word| {
+            !WORDS.turning.has(word) && !SIGNS.contains(&&**word) && !word.ends_with("n't")
+        });
+        allowed.extend(WORDS.around.iter().chain(more).map(str::to_owned));
         Self(allowed)
     }
 
@@ -107,9 +84,10 @@ impl Around {
     ) -> bool {
         !first.is_empty()
             && answer.windows(first.len()).enumerate().any(|(at, window)| {
-                let is_lead = answer[..at].iter().all(|word| self.allows(word));
-                let rest = &answer[at + first.len()..];
-                window == first && is_lead && self.holds_only(rest, second)
+                let (lead, rest) = (&answer[..at], &answer[at + first.len()..]);
+                window == first
+                    && lead.iter().all(|word| self.allows(word))
+                    && self.holds_only(rest, second)
             })
     }
 }
@@ -117,14 +95,19 @@ impl Around {
 /// Whether a text goes on with an exception that the known one has not.
 pub(crate) fn excepts(text: &str, known: &str) -> bool {
     let known = words(known);
-    let said = words(text);
-    said.iter()
-        .any(|word| holds(&WORDS.excepting, word) && !known.contains(word))
+    words(text)
+        .iter()
+        .any(|word| WORDS.excepting.has(word) && !known.contains(word))
 }
 
 /// Whether a text holds a phrase with no letter or digit beside it.
 pub(crate) fn has_phrase(text: &str, phrase: &str) -> bool {
-    let word = |c: char| c.is_alphanumeric() && !is_unspaced(c);
-    text.match_indices(phrase)
-        .any(|(at, _)| !text[..at].ends_with(word) && !text[at + phrase.len()..].starts_with(word))
+    let mut found = text
+        .match_indices(phrase)
+        .map(|(at, _)| (&text[..at], &text[at + phrase.len()..]));
+    found.any(|(before, behind)| !before.ends_with(is_spaced) && !behind.starts_with(is_spaced))
+}
+
+fn is_spaced(c: char) -> bool {
+    c.is_alphanumeric() && !is_unspaced(c)
 }

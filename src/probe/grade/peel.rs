@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::exact::WORDS;
+use super::words::WORDS;
 use super::{OTHER_ORDER, spaced, trim_punctuation};
-use crate::probe::{Pattern, holds};
+use crate::probe::Pattern;
 
 /// Wrappers in wrappers that are taken off.
 const LAYERS: usize = 5;
@@ -53,10 +53,10 @@ fn unwrapped(text: &str) -> Option<String> {
     }
     let found = WRAPPED.matches(text).next()?;
     let inner = found.iter().skip(1).flatten().next()?;
-    let lead = text
-        .split_once(['<', '\\'])
-        .map_or("", |(lead, _)| lead.trim_end_matches('$'));
-    let lead = if text.starts_with('`') { "" } else { lead };
+    let lead = match text.split_once(['<', '\\']) {
+        Some((lead, _)) if !text.starts_with('`') => lead.trim_end_matches('$'),
+        _ => "",
+    };
     Some(format!("{lead}{}", inner.as_str()))
 }
 
@@ -64,8 +64,10 @@ fn unwrapped(text: &str) -> Option<String> {
 fn without_source(text: &str) -> &str {
     let (before, last) = text.rsplit_once('\n').unwrap_or_default();
     let label = last.split_once([':', '：']).map_or("", |(label, _)| label);
-    let label = trim_punctuation(label.trim()).to_lowercase();
-    if !label.is_empty() && holds(&WORDS.source, &label) {
+    if WORDS
+        .source
+        .has(&trim_punctuation(label.trim()).to_lowercase())
+    {
         return before.trim();
     }
     text
@@ -78,7 +80,7 @@ fn without_lead(text: &str) -> &str {
         let Some((word, behind)) = rest.split_once(char::is_whitespace) else {
             break;
         };
-        if !holds(&WORDS.around, trim_punctuation(&spaced(word))) {
+        if !WORDS.around.has(trim_punctuation(&spaced(word))) {
             break;
         }
         rest = behind.trim_start();

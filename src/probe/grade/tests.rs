@@ -7,6 +7,10 @@ use crate::session::ground_truth::{
     ArtifactVerb, Importance, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
 };
 
+const NEEDS_JUDGE: Verdict = Verdict::Unscored {
+    reason: Unscored::NeedsJudge,
+};
+
 fn probe(id: &str, fact: Fact) -> Probe {
     Probe {
         id: id.to_owned(),

@@ -43,13 +43,13 @@ impl Brief {
 
     /// Of a probe as it is asked before the message of this index, in a session with these probes.
     pub fn of(probe: &Probe, probes: &[Probe], before: usize) -> Self {
-        let mut older = older(&probe.fact.spec(), before);
-        older.drain(..older.len().saturating_sub(OLDER));
+        let mut earlier = older(&probe.fact.spec(), before);
+        earlier.drain(..earlier.len().saturating_sub(OLDER));
         Self {
             question: probe.questions().join(OTHER_ORDER),
             form: Some(probe.answer_format().in_words().to_owned()),
             reference: probe.fact.in_words(before),
-            older,
+            older: earlier,
             others: others(probe, probes),
         }
     }
@@ -62,16 +62,17 @@ impl Brief {
     /// As the judge is shown it, the answer to follow.
     pub(super) fn shown(&self) -> String {
         let mut out = String::new();
-        let mut part = |tag: &str, text: &str| {
+        for (tag, text) in [
+            ("question", &self.question),
+            ("form", self.form.as_ref().unwrap_or(&String::new())),
+            ("earlier", &self.older.join("\n")),
+            ("elsewhere", &self.others.join("\n")),
+            ("reference", &self.reference),
+        ] {
             if !text.is_empty() {
                 let _ = write!(out, "<{tag}>\n{}\n</{tag}>\n\n", neutralised(text));
             }
-        };
-        part("question", &self.question);
-        part("form", self.form.as_deref().unwrap_or_default());
-        part("earlier", &self.older.join("\n"));
-        part("elsewhere", &self.others.join("\n"));
-        part("reference", &self.reference);
+        }
         out
     }
 }
@@ -80,11 +81,10 @@ impl Brief {
 fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
     let said: Vec<&str> = match spec.answers {
         Answers::Planned | Answers::Open => {
-            let said = spec.parts.iter();
-            let said = said.filter(|part| part.since.is_none_or(|since| since < before));
-            said.filter(|part| part.until.is_some_and(|until| until < before))
-                .map(|part| part.text)
-                .collect()
+            let parts = spec.parts.iter();
+            let said = parts.filter(|part| part.since.is_none_or(|since| since < before));
+            let over = said.filter(|part| part.until.is_some_and(|until| until < before));
+            over.map(|part| part.text).collect()
         }
         Answers::Newest => {
             let mut versions = spec.current(before);
@@ -97,29 +97,24 @@ fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
     said.into_iter().map(str::to_owned).collect()
 }
 
-/// Values of other items, those of the same kind first.
+/// Values of other items: those said beside this one, those of the same kind, those of the same form.
 fn others(probe: &Probe, probes: &[Probe]) -> Vec<String> {
     let spec = probe.fact.spec();
-    let own = spec.values();
     let mut found: Vec<String> = spec.others.iter().map(|&other| other.to_owned()).collect();
-    let is_same = |other: &&Probe| other.kind() == probe.kind();
-    let same = probes.iter().filter(is_same);
-    let form = probe.answer_format();
-    let alike = probes
-        .iter()
-        .filter(|other| !is_same(other) && other.answer_format() == form);
-    for value in same
-        .chain(alike)
-        .flat_map(|other| other.fact.spec().values())
-    {
+    let others = || probes.iter().map(|other| other.fact.spec());
+    let same = others().filter(|other| other.kind == spec.kind);
+    let alike = others().filter(|other| other.kind != spec.kind && other.format == spec.format);
+    for value in same.chain(alike).flat_map(|other| other.values) {
         if found.len() >= OTHERS {
             break;
         }
-        if value.chars().count() <= OTHER_CHARS && !found.contains(&value) {
-            found.push(value);
+        if value.chars().count() <= OTHER_CHARS && !found.iter().any(|known| *known == value) {
+            found.push(value.into_owned());
         }
     }
-    found.retain(|value| !own.contains(value) && !probe.question.contains(value.as_str()));
+    found.retain(|value| {
+        !spec.values.iter().any(|own| own == value) && !probe.question.contains(value.as_str())
+    });
     found.truncate(OTHERS);
     found
 }

@@ -4,7 +4,7 @@
 //! graded as any other answer and belong to no strategy. Most wrong answers are foils of a right one: they
 //! differ from it in one value, or in polarity, and in nothing else.
 
-use super::{Brief, Judge, NEVER_SAID, Word, graded};
+use super::{Brief, Judge, NEVER_SAID, Word, verdict};
 use crate::model::Request;
 use crate::probe::{Unscored, Verdict};
 
@@ -27,27 +27,38 @@ const KNOWN_ANSWERS: &str = include_str!("known_answers.tsv");
 
 /// All sentinels, in the order in which they are asked.
 pub fn known_answers() -> Vec<KnownAnswer> {
-    let read = |line: &str| {
-        let mut cells = line.split('\t').map(|cell| cell.replace("\\n", "\n"));
-        let mut next = || cells.next().unwrap_or_default();
-        let (name, is_right, question) = (next(), next() == "right", next());
-        let reference = Some(next()).filter(|reference| !reference.is_empty());
-        let reference = reference.unwrap_or_else(|| NEVER_SAID.to_owned());
-        let older = Some(next()).filter(|older| !older.is_empty());
-        KnownAnswer {
-            name,
-            brief: Brief {
-                older: older.into_iter().collect(),
-                ..Brief::new(&question, &reference)
-            },
-            answer: next(),
-            is_right,
-        }
-    };
-    KNOWN_ANSWERS.lines().map(read).collect()
+    KNOWN_ANSWERS
+        .lines()
+        .filter_map(KnownAnswer::read)
+        .collect()
 }
 
 impl KnownAnswer {
+    fn read(line: &str) -> Option<Self> {
+        let cells: Vec<String> = line
+            .split('\t')
+            .map(|cell| cell.replace("\\n", "\n"))
+            .collect();
+        let [name, verdict, question, reference, older, answer] = cells.try_into().ok()?;
+        let reference = if reference.is_empty() {
+            NEVER_SAID
+        } else {
+            &reference
+        };
+        Some(Self {
+            name,
+            brief: Brief {
+                older: Some(older)
+                    .filter(|older| !older.is_empty())
+                    .into_iter()
+                    .collect(),
+                ..Brief::new(&question, reference)
+            },
+            answer,
+            is_right: verdict == "right",
+        })
+    }
+
     /// The request to the judge.
     pub fn request(&self) -> Request {
         Judge::request_of(&self.brief, &self.answer)
@@ -55,10 +66,7 @@ impl KnownAnswer {
 
     /// The verdict that follows from the judge's word.
     pub fn verdict(&self, said: Result<Word, Unscored>) -> Verdict {
-        match said {
-            Ok(word) => graded(word, self.brief.is_never_said()),
-            Err(reason) => Verdict::Unscored { reason },
-        }
+        verdict(said, self.brief.is_never_said())
     }
 }
 
@@ -70,16 +78,16 @@ pub const LEAST_BOTH: f64 = 1.6;
 /// and whether the judge said so; where it said nothing it did not. Without sentinels of both kinds
 /// nothing is known, and nothing held against it.
 pub fn is_unfit(known_answers: impl IntoIterator<Item = (bool, bool)>) -> bool {
-    let (mut right, mut wrong) = ((0_u32, 0_u32), (0_u32, 0_u32));
+    // By whether the answer is wrong: how many there are, and how many were met.
+    let mut all = [0_u32; 2];
+    let mut met = [0_u32; 2];
     for (is_right, is_met) in known_answers {
-        let (met, all) = if is_right { &mut right } else { &mut wrong };
-        *met += u32::from(is_met);
-        *all += 1;
+        all[usize::from(!is_right)] += 1;
+        met[usize::from(!is_right)] += u32::from(is_met);
     }
-    let share = |(met, all): (u32, u32)| (all > 0).then(|| f64::from(met) / f64::from(all));
+    let [sensitivity, specificity] = [0, 1].map(|of| f64::from(met[of]) / f64::from(all[of]));
     // A sum of exactly 1.6 is enough, whatever its last bit is.
-    let both = share(right).zip(share(wrong));
-    both.is_some_and(|(q1, q0)| q0 + q1 + f64::EPSILON < LEAST_BOTH)
+    all.iter().all(|all| *all > 0) && sensitivity + specificity + f64::EPSILON < LEAST_BOTH
 }
 
 #[cfg(test)]

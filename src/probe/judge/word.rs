@@ -41,9 +41,11 @@ const WORDS: [(Word, &[&str]); 7] = [
 impl Word {
     /// The verdict of this word; case, apostrophes and punctuation around it do not matter.
     pub fn parse(word: &str) -> Option<Self> {
-        let around = |c: char| c.is_whitespace() || "\"'`*_.!,’".contains(c);
-        let word = word.trim_matches(around).to_lowercase();
-        let word = word.replace(['\'', '’'], "").replace(['_', '-'], " ");
+        let bare = word.trim_matches(|c: char| c.is_whitespace() || "\"'`*_.!,’".contains(c));
+        let word = bare
+            .to_lowercase()
+            .replace(['\'', '’'], "")
+            .replace(['_', '-'], " ");
         let mut words = WORDS.iter();
         words
             .find(|(_, names)| names.contains(&word.as_str()))
@@ -55,27 +57,23 @@ impl Word {
     /// are left out. Two different verdicts are none.
     pub fn in_reply(reply: &str) -> Option<Self> {
         let reply = without_thoughts(reply);
-        let objects = objects(reply);
-        if !objects.is_empty() {
-            return only(
-                objects
-                    .iter()
-                    .map(|said| said.as_str().and_then(Self::parse)),
-            );
+        let said = objects(reply);
+        if !said.is_empty() {
+            return only(said.iter().map(|said| said.as_str().and_then(Self::parse)));
         }
-        let mut labelled = reply
-            .lines()
-            .filter_map(|line| {
-                let (label, word) = line.trim_matches(['`', '*', ' ', '-']).split_once(':')?;
-                let label = label.trim_matches(['*', '`', '"', ' ']);
-                label.eq_ignore_ascii_case("verdict").then_some(word)
-            })
-            .peekable();
-        if labelled.peek().is_some() {
-            return only(labelled.map(Self::parse));
+        let mut words = reply.lines().filter_map(labelled).peekable();
+        if words.peek().is_some() {
+            return only(words.map(Self::parse));
         }
         Self::parse(reply.trim().trim_matches('`'))
     }
+}
+
+/// The word in a line `verdict: right`.
+fn labelled(line: &str) -> Option<&str> {
+    let (label, word) = line.split_once(':')?;
+    let bare = label.trim_matches(['`', '*', ' ', '-', '"']);
+    bare.eq_ignore_ascii_case("verdict").then_some(word)
 }
 
 /// The one verdict that all of these are.

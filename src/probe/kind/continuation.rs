@@ -2,20 +2,26 @@
 
 use super::prelude::*;
 
-pub(super) fn spec<'a>(items: &'a [PlanItem]) -> Spec<'a> {
-    let part = |item: &'a PlanItem| Part {
+pub(super) fn spec(items: &[PlanItem]) -> Spec<'_> {
+    let parts = items.iter().map(|item| Part {
         until: item.done,
         ..Part::new(Search::Item, "", &item.item)
-    };
-    let parts = items.iter().map(part).collect();
+    });
     Spec {
         answers: Answers::Planned,
-        values: Some(Vec::new()),
         grade: Some(Box::new(|answer| {
-            let all = lists::normalised(items.iter().map(|item| item.item.as_str()));
-            let known = answer.rules.items();
-            lists::grade(&answer.current, &all, known, &['\n'], answer.text)
+            let gold = Gold {
+                wanted: normalised(answer.current.iter().copied()),
+                optional: BTreeSet::new(),
+                ever: &normalised(items.iter().map(|item| item.item.as_str())),
+                known: &answer.rules.items,
+            };
+            gold.grade(&normalised(listed(answer.text, &['\n'])))
         })),
-        ..Spec::new(ProbeKind::Continuation, AnswerFormat::Items, parts)
+        ..Spec::new(
+            ProbeKind::Continuation,
+            AnswerFormat::Items,
+            parts.collect(),
+        )
     }
 }

@@ -13,19 +13,20 @@ pub(super) fn spec<'a>(
         Part::new(Search::Rule, "", reason),
     ];
     Spec {
-        reference: Reference::Written(format!("{choice}: {reason}")),
-        values: Some(vec![choice.to_owned()]),
+        reference: Some(format!("{choice}: {reason}").into()),
+        values: vec![choice.into()],
         others: rejected.iter().map(String::as_str).collect(),
         grade: Some(Box::new(move |answer| {
             let said = words(answer.text);
-            let around = Around::new(answer.question(), BECAUSE);
+            let around = answer.around(WORDS.because.iter());
             if around.holds_both(&said, &words(choice), &words(reason)) {
                 return Some(RIGHT);
             }
-            let plain = Around::new(answer.question(), &[]);
-            let mut rejected = rejected.iter().map(|option| words(option));
-            let is_rejected = rejected.any(|option| plain.holds_only(&said, &option));
-            is_rejected.then_some(wrong(Outcome::Misbound))
+            let plain = answer.around([]);
+            rejected
+                .iter()
+                .any(|option| plain.holds_only(&said, &words(option)))
+                .then_some(wrong(Outcome::Misbound))
         })),
         ..Spec::new(ProbeKind::Decision, AnswerFormat::Choice, parts)
     }

@@ -14,8 +14,8 @@ pub(super) fn spec<'a>(key: &'a str, value: &'a str) -> Spec<'a> {
 pub(super) fn never_said(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<'_>>) -> Spec<'_> {
     Spec {
         answers: Answers::Nothing,
-        reference: Reference::Text(NEVER_SAID),
-        values: Some(Vec::new()),
+        reference: Some(NEVER_SAID.into()),
+        values: Vec::new(),
         grade: Some(Box::new(grade)),
         ..Spec::new(kind, format, parts)
     }
@@ -26,7 +26,7 @@ fn grade(answer: &Answer<'_>) -> Option<Score> {
     if abstains(answer.text) {
         return Some(RIGHT);
     }
-    let around = Around::new(answer.question(), &[]);
-    let is_invented = answer.is_anothers(&around, &words(answer.text));
-    is_invented.then_some(wrong(Outcome::Invented))
+    answer
+        .is_anothers(&answer.around([]), &words(answer.text))
+        .then_some(wrong(Outcome::Invented))
 }

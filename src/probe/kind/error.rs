@@ -1,38 +1,33 @@
 //! The code and the place of a failure.
 
-use std::collections::BTreeSet;
-
 use super::prelude::*;
-
-/// Words around a code, a file and a line.
-const AROUND: &[&str] = &["code", "error", "file", "line"];
 
 pub(super) fn spec<'a>(attempt: &'a str, code: &'a str, place: &'a str) -> Spec<'a> {
     let parts = [code, place].map(|text| Part::value(attempt, text));
     let whole = format!("{code} at {place}");
     Spec {
-        values: Some(vec![code.to_owned(), whole.clone()]),
-        reference: Reference::Written(whole),
+        values: vec![code.into(), whole.clone().into()],
+        reference: Some(whole.into()),
         grade: Some(Box::new(|answer| {
-            if is_fault(answer.question(), code, place, answer.text) {
+            if is_fault(&answer.around(WORDS.fault.iter()), code, place, answer.text) {
                 return Some(RIGHT);
             }
-            let names_code = words(answer.text).contains(&normalise(code));
-            answer.one_of(&[]).filter(|_| !names_code)
+            let score = answer.one_of(&[]);
+            score.filter(|_| !words(answer.text).contains(&normalise(code)))
         })),
         ..Spec::new(ProbeKind::Error, AnswerFormat::Fault, parts.into())
     }
 }
 
 /// Code and place and nothing else; the place as `file:line`, or as the file and the line apart.
-fn is_fault(question: &str, code: &str, place: &str, answer: &str) -> bool {
-    let around = Around::new(question, AROUND);
-    let (code, place) = (&*normalise(code), &*normalise(place));
-    let (file, line) = place.rsplit_once(':').unwrap_or((place, place));
+fn is_fault(around: &Around, code: &str, place: &str, answer: &str) -> bool {
+    let [code, place] = [code, place].map(normalise);
+    let (file, line) = place.rsplit_once(':').unwrap_or((&place, &place));
+    let parts = [&*code, &*place, file, line];
     let answer = words(answer);
     let said = answer.iter().map(String::as_str);
     let said: BTreeSet<&str> = said
-        .filter(|word| [code, place, file, line].contains(word) || !around.allows(word))
+        .filter(|word| parts.contains(word) || !around.allows(word))
         .collect();
-    said == BTreeSet::from([code, place]) || said == BTreeSet::from([code, file, line])
+    said == BTreeSet::from([parts[0], parts[1]]) || said == BTreeSet::from([parts[0], file, line])
 }

@@ -6,10 +6,10 @@ pub(super) fn spec<'a>(key: &'a str, unit: &'a str, values: &'a [Revision]) -> S
     let parts = Part::revisions(Search::Count, key, values);
     Spec {
         answers: Answers::Newest,
-        reference: Reference::Newest(unit),
+        unit,
         grade: Some(Box::new(|answer| {
             let unit = normalise(unit);
-            let around = Around::new(answer.question(), &[&unit, unit.trim_end_matches('s')]);
+            let around = answer.around([&*unit, unit.trim_end_matches('s')]);
             let said = words(&joined_numbers(answer.text));
             answer.one_of_around(&around, &answer.current, &said)
         })),
@@ -28,12 +28,15 @@ fn joined_numbers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     for number in GROUPED.matches(&text).filter_map(|found| found.get(0)) {
-        let is_part = text[..number.start()].ends_with(|c: char| c.is_alphanumeric() || c == '.')
-            || text[number.end()..].starts_with(|c: char| c.is_ascii_digit());
-        out.push_str(&text[from..number.start()]);
-        let digits = number.as_str().chars();
-        out.extend(digits.filter(|c| is_part || c.is_ascii_digit()));
-        from = number.end();
+        let (before, behind) = (&text[..number.start()], &text[number.end()..]);
+        // It is not a part of something longer.
+        if !before.ends_with(|c: char| c.is_alphanumeric() || c == '.')
+            && !behind.starts_with(|c: char| c.is_ascii_digit())
+        {
+            out.push_str(&before[from..]);
+            out.extend(number.as_str().chars().filter(char::is_ascii_digit));
+            from = number.end();
+        }
     }
     out.push_str(&text[from..]);
     out

@@ -13,15 +13,10 @@ pub(super) fn spec<'a>(
         Part::new(Search::Rule, &withdrawn.key, withdrawal),
     ];
     let [first, then] = drawn(withdrawal, ["no, because it was taken back", "yes"]);
-    let own = [
-        Question::Own(String::new()),
-        Question::Other(standing_question.to_owned()),
-    ];
     Spec {
         answers: Answers::Together,
-        asked: drawn(withdrawal, own).into(),
-        reference: Reference::Written(format!("First {first}; then {then}.")),
-        values: Some(Vec::new()),
+        asked: drawn(withdrawal, own_and(standing_question)).into(),
+        reference: Some(format!("First {first}; then {then}.").into()),
         grade: Some(Box::new(|answer| {
             let (withdrawn, standing) = two_answers(withdrawal, answer.text)?;
             grade(withdrawn, standing)
@@ -33,22 +28,29 @@ pub(super) fn spec<'a>(
 /// Right is that the first instruction does not hold and the second does. A forgotten instruction
 /// is not followed, so it is right not to know the first; the one in force has to be known.
 fn grade(withdrawn: &str, standing: &str) -> Option<Score> {
-    enum Half {
-        Yes,
-        No,
-        Unknown,
-    }
-    let read = |half: &str| match words(half).as_slice() {
-        [word] if word == "yes" => Some(Half::Yes),
-        [word] if word == "no" => Some(Half::No),
-        _ => abstains(half).then_some(Half::Unknown),
-    };
-    Some(match (read(withdrawn)?, read(standing)?) {
+    Some(match (Half::read(withdrawn)?, Half::read(standing)?) {
         (Half::Yes, _) => wrong(Outcome::Stale),
         (Half::No | Half::Unknown, Half::Yes) => RIGHT,
         (Half::No | Half::Unknown, Half::Unknown) => wrong(Outcome::Abstained),
         (Half::No | Half::Unknown, Half::No) => wrong(Outcome::Wrong),
     })
+}
+
+/// The answer to one of the two questions.
+enum Half {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl Half {
+    fn read(answer: &str) -> Option<Self> {
+        match words(answer).as_slice() {
+            [word] if word == "yes" => Some(Self::Yes),
+            [word] if word == "no" => Some(Self::No),
+            _ => abstains(answer).then_some(Self::Unknown),
+        }
+    }
 }
 
 #[cfg(test)]

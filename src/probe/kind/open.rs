@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(super) fn spec(answer: &str) -> Spec<'_> {
     Spec {
         answers: Answers::Together,
-        reference: Reference::Text(answer),
+        reference: Some(answer.into()),
         // A share of omissions is not a share of answers: a judge sees all of them.
         grade: None,
         ..Spec::new(ProbeKind::Open, AnswerFormat::Sentence, Vec::new())

@@ -3,20 +3,23 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(owner: &'a str, handles: &'a [Handle]) -> Spec<'a> {
-    let part = |handle: &'a Handle| Part {
+    let parts = handles.iter().map(|handle| Part {
         since: Some(handle.started),
         until: handle.ended,
         ..Part::value(owner, &handle.name)
-    };
-    let parts = handles.iter().map(part).collect();
+    });
     Spec {
         answers: Answers::Open,
-        values: Some(Vec::new()),
         grade: Some(Box::new(|answer| {
-            let known = lists::normalised(handles.iter().map(|handle| handle.name.as_str()));
-            let separators = &['\n', ','];
-            lists::grade(&answer.current, &known, &known, separators, answer.text)
+            let known = normalised(handles.iter().map(|handle| handle.name.as_str()));
+            let gold = Gold {
+                wanted: normalised(answer.current.iter().copied()),
+                optional: BTreeSet::new(),
+                ever: &known,
+                known: &known,
+            };
+            gold.grade(&normalised(listed(answer.text, &['\n', ','])))
         })),
-        ..Spec::new(ProbeKind::OpenHandle, AnswerFormat::Items, parts)
+        ..Spec::new(ProbeKind::OpenHandle, AnswerFormat::Items, parts.collect())
     }
 }

@@ -6,7 +6,6 @@ pub(super) fn spec<'a>(sequence: &'a str, events: &'a [Revision]) -> Spec<'a> {
     let parts = Part::revisions(Search::Event, sequence, events);
     Spec {
         answers: Answers::Ordered,
-        values: Some(Vec::new()),
         grade: Some(Box::new(|answer| grade(&answer.current, answer.text))),
         ..Spec::new(ProbeKind::Order, AnswerFormat::Sequence, parts)
     }
@@ -16,24 +15,28 @@ pub(super) fn spec<'a>(sequence: &'a str, events: &'a [Revision]) -> Spec<'a> {
 /// not named counts for nothing. `None` where something else is named, an event twice, or lines are numbered in
 /// another order.
 fn grade(gold: &[&str], answer: &str) -> Option<Score> {
-    let number = |line: &str| line.trim().split_once(['.', ')'])?.0.parse::<u32>().ok();
     if !answer.lines().filter_map(number).is_sorted() {
         return None;
     }
-    let answer = answer.replace("->", "\n").replace(['→', ','], "\n");
-    let named: Vec<String> = listed(&answer, &['\n']).map(normalise).collect();
-    let named: Vec<&String> = named.iter().filter(|name| !name.is_empty()).collect();
-    let gold: Vec<String> = gold.iter().map(|event| normalise(event)).collect();
-    let place = |event| named.iter().position(|name| *name == event);
-    let present: Vec<usize> = gold.iter().filter_map(place).collect();
+    let lines = answer.replace("->", "\n").replace(['→', ','], "\n");
+    let mut named: Vec<String> = listed(&lines, &['\n']).map(normalise).collect();
+    named.retain(|name| !name.is_empty());
+    let events = gold.iter().map(|event| normalise(event));
+    let present: Vec<usize> = events
+        .filter_map(|event| named.iter().position(|name| *name == event))
+        .collect();
     if present.is_empty() || present.len() != named.len() {
         return None;
     }
     let (_, score) = kendall(&present, gold.len());
-    let outcome = if score >= 1.0 {
-        Outcome::Right
+    Some(if score >= 1.0 {
+        RIGHT
     } else {
-        Outcome::Partial
-    };
-    Some((score, outcome))
+        (score, Outcome::Partial)
+    })
+}
+
+/// The number in front of a line of a list.
+fn number(line: &str) -> Option<u32> {
+    line.trim().split_once(['.', ')'])?.0.parse().ok()
 }

@@ -3,10 +3,11 @@
 use super::prelude::*;
 
 pub(super) fn spec(steps: &[KeyValue]) -> Spec<'_> {
+    let last = steps.last().map_or("", |step| &step.value);
     Spec {
         answers: Answers::Together,
-        reference: Reference::Newest(""),
-        grade: Some(Box::new(|answer| answer.one_of(&[&steps.last()?.value]))),
+        reference: Some(last.into()),
+        grade: Some(Box::new(move |answer| answer.one_of(&[last]))),
         ..Spec::new(ProbeKind::TwoStep, AnswerFormat::Value, Part::values(steps))
     }
 }

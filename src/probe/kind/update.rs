@@ -6,7 +6,6 @@ pub(super) fn spec<'a>(key: &'a str, values: &'a [Revision]) -> Spec<'a> {
     let parts = Part::revisions(Search::Version, key, values);
     Spec {
         answers: Answers::Newest,
-        reference: Reference::Newest(""),
         ..Spec::new(ProbeKind::Update, AnswerFormat::Value, parts)
     }
 }

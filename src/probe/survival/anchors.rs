@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::lists::LISTS;
-use super::words::each_word;
+use unicode_normalization::UnicodeNormalization as _;
+
+use super::lists::{Class, LISTS};
 use crate::script::is_unspaced;
 
 /// Characters that join the parts of an id, a path or a number.
@@ -30,111 +31,108 @@ pub(super) enum AnchorKind {
 }
 
 impl Anchor {
+    fn new(kind: AnchorKind, text: String) -> Self {
+        Self {
+            kind,
+            text,
+            scaled: None,
+            unit: None,
+        }
+    }
+
     pub(super) fn is_same(&self, other: &Self) -> bool {
-        let is_value = self.text == other.text
-            || match (self.value(), other.value()) {
-                (Some(own), Some(others)) => {
-                    (self.scaled.is_some() || other.scaled.is_some()) && (own - others).abs() < 1e-9
-                }
-                _ => false,
-            };
         let units = self.unit.as_ref().zip(other.unit.as_ref());
-        is_value
+        (self.text == other.text || self.is_same_amount(other))
             && units.is_none_or(|(own, others)| {
-                own == others || own.trim_end_matches('s') == others.trim_end_matches('s')
+                own.trim_end_matches('s') == others.trim_end_matches('s')
             })
+    }
+
+    /// Whether two numbers, one of them in thousands or percent, have the same value.
+    fn is_same_amount(&self, other: &Self) -> bool {
+        let values = self.value().zip(other.value());
+        (self.scaled.is_some() || other.scaled.is_some())
+            && values.is_some_and(|(own, others)| (own - others).abs() < 1e-9)
     }
 
     fn value(&self) -> Option<f64> {
         self.scaled.or_else(|| self.text.parse().ok())
     }
-}
 
-/// The words of an anchor, as a text has them.
-pub(super) fn parts_of(anchor: &str) -> Vec<String> {
-    let mut parts = Vec::new();
-    each_word(anchor, |word, _| parts.push(word.to_owned()));
-    parts
+    /// The anchor that the token at this place is, if it is one; the token behind it may be its unit.
+    fn read(text: &str, place: &Range<usize>, next: Option<&str>) -> Option<Self> {
+        let token = &text[place.clone()];
+        let (before, behind) = (&text[..place.start], &text[place.end..]);
+        let lower: String = token.nfkc().flat_map(char::to_lowercase).collect();
+        if lower.contains(|c: char| c.is_ascii_digit()) {
+            let Some(mut number) = number(&lower) else {
+                return Some(Self::new(AnchorKind::Id, lower));
+            };
+            if behind.trim_start().starts_with('%') {
+                number.scaled = number.value().map(|value| value / 100.0);
+            } else if number.unit.is_none() {
+                let unit = next.map(str::to_lowercase);
+                number.unit = unit.filter(|word| LISTS.has(&[Class::Units], word));
+            }
+            return Some(number);
+        }
+        if is_joined(&lower) || before.ends_with(['/', '\\']) || behind.starts_with(['/', '\\']) {
+            return Some(Self::new(AnchorKind::Id, lower));
+        }
+        is_name(token, before.trim_end()).then(|| Self::new(AnchorKind::Name, lower))
+    }
 }
 
 /// The numbers, ids, paths and names of a text.
 pub(super) fn anchors(text: &str) -> Vec<Anchor> {
-    let tokens = tokens(text);
-    let is_shouted = !text.chars().any(char::is_lowercase);
-    let mut found = Vec::new();
-    for (at, range) in tokens.iter().enumerate() {
-        let token = &text[range.clone()];
-        let before = text[..range.start].trim_end();
-        let lower: String = token
-            .chars()
-            .flat_map(char::to_lowercase)
-            .map(plain_digit)
-            .collect();
-        let has_digit = lower.contains(|c: char| c.is_ascii_digit());
-        let touches = |c: Option<char>| matches!(c, Some('/' | '\\'));
-        let is_path = touches(text[range.end..].chars().next())
-            || touches(text[..range.start].chars().next_back());
-        let is_joined = lower.contains(['_', '/', '\\', '@', '#'])
-            || lower
-                .match_indices('.')
-                .any(|(dot, _)| lower[dot + 1..].starts_with(char::is_alphabetic));
-        let begins = before.is_empty() || before.ends_with(['.', '!', '?', ':', '。']);
-        let is_name = token.starts_with(char::is_uppercase)
-            && token.chars().nth(1).is_some()
-            && !begins
-            && !is_shouted;
-        let sign = text[range.end..].trim_start().chars().next();
-        if has_digit && let Some(mut number) = number(&lower) {
-            if sign == Some('%') {
-                number.scaled = number.value().map(|value| value / 100.0);
-            } else if number.unit.is_none() {
-                let next = tokens
-                    .get(at + 1)
-                    .map(|range| text[range.clone()].to_lowercase());
-                number.unit = next.filter(|word| LISTS.units.contains(word.as_str()));
-            }
-            found.push(number);
-        } else if has_digit || is_joined || is_path {
-            found.push(Anchor {
-                kind: AnchorKind::Id,
-                text: lower,
-                scaled: None,
-                unit: None,
-            });
-        } else if is_name {
-            found.push(Anchor {
-                kind: AnchorKind::Name,
-                text: lower,
-                scaled: None,
-                unit: None,
-            });
-        }
+    let places = tokens(text);
+    let nexts = places
+        .iter()
+        .skip(1)
+        .map(|place| Some(&text[place.clone()]));
+    let pairs = places.iter().zip(nexts.chain([None]));
+    let mut found: Vec<Anchor> = pairs
+        .filter_map(|(place, next)| Anchor::read(text, place, next))
+        .collect();
+    // Where all is in capitals, they name nothing.
+    if !text.contains(char::is_lowercase) {
+        found.retain(|anchor| anchor.kind != AnchorKind::Name);
     }
     found
+}
+
+/// Whether a token without digits is a path or an id: `a_b`, `a/b`, `a.b`.
+fn is_joined(token: &str) -> bool {
+    let mut dots = token.match_indices('.');
+    token.contains(['_', '/', '\\', '@', '#'])
+        || dots.any(|(dot, _)| token[dot + 1..].starts_with(char::is_alphabetic))
+}
+
+/// Whether a token is a name: it begins with a capital, and no sentence begins with it.
+fn is_name(token: &str, before: &str) -> bool {
+    token.starts_with(char::is_uppercase)
+        && token.chars().nth(1).is_some()
+        && !before.is_empty()
+        && !before.ends_with(['.', '!', '?', ':', '。'])
 }
 
 /// `1,500`, `5000`, `1.10`, `5mb`, `1k`; `None` of an id that begins with digits.
 fn number(text: &str) -> Option<Anchor> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',')));
     let (digits, unit) = text.split_at(digits.unwrap_or(text.len()));
-    let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
-        && unit.len() <= 3
-        && unit.chars().all(|c| c.is_ascii_alphabetic());
-    let text = digits.replace(',', "");
-    let thousand = (unit == "k").then(|| text.parse().ok().map(|value: f64| value * 1_000.0));
-    let is_unit = !unit.is_empty() && unit != "k";
-    is_number.then(|| Anchor {
-        kind: AnchorKind::Number,
-        scaled: thousand.flatten(),
-        unit: is_unit.then(|| unit.to_owned()),
-        text,
-    })
-}
-
-/// A digit of a Chinese keyboard as the digit that it is.
-fn plain_digit(c: char) -> char {
-    let offset = u32::from(c).wrapping_sub(0xFF10);
-    char::from_digit(offset, 10).unwrap_or(c)
+    if !digits.starts_with(|c: char| c.is_ascii_digit())
+        || unit.len() > 3
+        || !unit.chars().all(|c| c.is_ascii_alphabetic())
+    {
+        return None;
+    }
+    let mut number = Anchor::new(AnchorKind::Number, digits.replace(',', ""));
+    match unit {
+        "" => {}
+        "k" => number.scaled = number.value().map(|value| value * 1_000.0),
+        unit => number.unit = Some(unit.to_owned()),
+    }
+    Some(number)
 }
 
 /// Runs of letters and digits, joined ones as one; without scripts that have no spaces.

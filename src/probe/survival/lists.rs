@@ -1,46 +1,47 @@
 //! The lists of words of `words.toml`: data, of every language at once.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use crate::script::is_unspaced;
 
-/// What a word says. Those up to [`Self::Revoke`] say it about the force of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// What the words of a list say, by the name of the list. Those up to [`Self::Allow`] say it about the force of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Class {
     Forbid,
     Limit,
     Demand,
     Quantify,
     Compare,
+    Amount,
     Modal,
     Weak,
     Revoke,
+    Allow,
     Done,
     Open,
     OpenHeading,
     NotYet,
     FormerBefore,
     FormerBehind,
+    Turned,
+    /// Words that say nothing about what a sentence is about.
+    Stop,
+    /// Words behind a number.
+    Units,
+    /// States of an item that is done.
+    Ticked,
 }
 
-/// The classes with the names of their lists.
-const CLASSES: [(&str, Class); 14] = [
-    ("forbid", Class::Forbid),
-    ("limit", Class::Limit),
-    ("demand", Class::Demand),
-    ("quantify", Class::Quantify),
-    ("compare", Class::Compare),
-    ("modal", Class::Modal),
-    ("weak", Class::Weak),
-    ("revoke", Class::Revoke),
-    ("done", Class::Done),
-    ("open", Class::Open),
-    ("open_heading", Class::OpenHeading),
-    ("not_yet", Class::NotYet),
-    ("former_before", Class::FormerBefore),
-    ("former_behind", Class::FormerBehind),
-];
+impl Class {
+    /// Whether its words are looked for in a sentence: the others are asked for word by word.
+    fn is_cue(self) -> bool {
+        !matches!(self, Self::Stop | Self::Units | Self::Ticked)
+    }
+}
 
 /// A word, or several in a row, of a class in a sentence.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,55 +54,44 @@ pub(super) struct Cue {
 
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// Words that say nothing about what a sentence is about.
-    pub(super) stop: HashSet<String>,
-    /// Words behind a number.
-    pub(super) units: HashSet<String>,
-    /// By their first word, the cues and their other words.
-    cues: HashMap<String, Vec<(Class, Vec<String>)>>,
-    /// Cues in scripts without spaces, which are found inside a sentence.
+    /// By their first word, the entries and their other words.
+    entries: HashMap<String, Vec<(Class, Vec<String>)>>,
+    /// Entries in scripts without spaces, which are found inside a sentence.
     unspaced: Vec<(Class, String)>,
 }
 
 pub(super) static LISTS: LazyLock<Lists> = LazyLock::new(|| {
-    let table: BTreeMap<String, String> =
+    let table: BTreeMap<Class, String> =
         toml::from_str(include_str!("words.toml")).unwrap_or_default();
-    let words = |name: &str| table.get(name).map_or("", |text| text).split_whitespace();
-    let mut lists = Lists {
-        stop: words("stop").map(str::to_owned).collect(),
-        units: words("units").map(str::to_owned).collect(),
-        ..Lists::default()
-    };
-    for (name, class) in CLASSES {
-        for entry in words(name) {
+    let mut lists = Lists::default();
+    for (class, entries) in &table {
+        for entry in entries.split_whitespace() {
             if entry.chars().all(is_unspaced) {
-                lists.unspaced.push((class, entry.to_owned()));
+                lists.unspaced.push((*class, entry.to_owned()));
                 continue;
             }
-            let mut parts = entry.split('_').map(str::to_owned);
-            let first = parts.next().unwrap_or_default();
-            let cues = lists.cues.entry(first).or_default();
-            cues.push((class, parts.collect()));
+            let mut words = entry.split('_').map(str::to_owned);
+            let first = words.next().unwrap_or_default();
+            let known = lists.entries.entry(first).or_default();
+            known.push((*class, words.collect()));
         }
     }
     lists
 });
 
 impl Lists {
-    /// Whether a word says what a text is about: it is no stop word, and neither forbids nor demands.
-    pub(super) fn is_content(&self, word: &str) -> bool {
-        let mut cues = self.cues.get(word).into_iter().flatten();
-        let is_force = cues
-            .any(|(class, rest)| rest.is_empty() && matches!(class, Class::Forbid | Class::Demand));
-        !is_force && !self.stop.contains(word)
+    /// Whether this word alone is an entry of one of these lists.
+    pub(super) fn has(&self, classes: &[Class], word: &str) -> bool {
+        let mut entries = self.entries.get(word).into_iter().flatten();
+        entries.any(|(class, rest)| rest.is_empty() && classes.contains(class))
     }
 
     /// The cues in a text of these words, those of scripts without spaces last.
     pub(super) fn cues(&self, text: &str, words: &[String]) -> Vec<Cue> {
         let mut found = Vec::new();
         for (at, word) in words.iter().enumerate() {
-            for (class, rest) in self.cues.get(word).into_iter().flatten() {
-                if words[at + 1..].starts_with(rest) {
+            for (class, rest) in self.entries.get(word).into_iter().flatten() {
+                if class.is_cue() && words[at + 1..].starts_with(rest) {
                     found.push(Cue {
                         class: *class,
                         text: [std::slice::from_ref(word), rest].concat().join("_"),
@@ -110,13 +100,15 @@ impl Lists {
                 }
             }
         }
-        let unspaced = self.unspaced.iter();
-        let unspaced = unspaced.filter(|(_, entry)| text.contains(entry));
-        found.extend(unspaced.map(|(class, entry)| Cue {
-            class: *class,
-            text: entry.clone(),
-            at: None,
-        }));
+        for (class, entry) in &self.unspaced {
+            if class.is_cue() && text.contains(entry) {
+                found.push(Cue {
+                    class: *class,
+                    text: entry.clone(),
+                    at: None,
+                });
+            }
+        }
         found
     }
 }

@@ -3,11 +3,12 @@
 //! What is exact decides: an arrow, a value struck out, a mark, a field. Words do where they are of one list only
 //! (`words.toml`); else it is not known.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::lists::{Class, Cue, LISTS};
-use super::words::each_word;
-use super::{BINDING_BYTES, line_around, object_around};
+use super::words::{each_word, sentences, words_of};
+use super::{around, line_around, object_around};
 use crate::probe::Pattern;
 
 /// Arrows point from the older value to the newer.
@@ -27,17 +28,6 @@ const NO_TICKS: &[&str] = &[
 static STATE: Pattern = Pattern::new(
     r#"["'](?:status|state|done|completed|finished|checked)\\?["']\s*:\s*\\?["']?([A-Za-z_-]+)"#,
 );
-
-/// States of an object that is ticked.
-const TICKED_STATES: &[&str] = &[
-    "checked",
-    "closed",
-    "complete",
-    "completed",
-    "done",
-    "finished",
-    "true",
-];
 
 /// One place of a value of a revised key.
 #[derive(Debug)]
@@ -68,100 +58,78 @@ impl ItemState {
 /// `versions` are those of one key in the order of the text; each is compared with its neighbours.
 pub(super) fn is_superseded(text: &str, versions: &[Version], at: usize) -> bool {
     let older = &versions[at];
-    let newer = |at: usize| versions.get(at).filter(|it| it.slot > older.slot);
-    let (last, next) = (at.checked_sub(1).and_then(newer), newer(at + 1));
-    if last.is_none() && next.is_none() {
+    let last = at.checked_sub(1).and_then(|at| versions.get(at));
+    let next = versions.get(at + 1);
+    let [newer_before, newer_behind] =
+        [last, next].map(|other| other.is_some_and(|other| other.slot > older.slot));
+    if !newer_before && !newer_behind {
         return false;
     }
     let (around, value) = around(text, &older.place);
     let from = older.place.start - value.start;
     let line = line_around(around, &value);
     // No further than to the values beside it.
-    let edge = at
-        .checked_sub(1)
-        .map_or(0, |at| versions[at].place.end.saturating_sub(from));
-    let start = line.start.max(edge).min(value.start);
-    let edge = versions.get(at + 1).map(|next| next.place.start - from);
-    let end = line.end.min(edge.unwrap_or(line.end)).max(value.end);
-    let (before, behind) = (&around[start..value.start], &around[value.end..end]);
+    let start = last.map_or(0, |last| last.place.end.saturating_sub(from));
+    let start = line.start.max(start).min(value.start);
+    let limit = next.map_or(usize::MAX, |next| next.place.start - from);
+    let before = &around[start..value.start];
+    let behind = &around[value.end..line.end.min(limit).max(value.end)];
     if before.ends_with("~~") && behind.starts_with("~~") {
         return true;
     }
-    let is_next_behind = next.is_some() && edge.is_some_and(|edge| edge <= line.end);
-    let cues = |text| of_first_sentence(text).1;
-    let is = |class: Class, cues: &[Cue]| cues.iter().any(|cue| cue.class == class);
-    let words_before = words_of(before);
-    // "9090 was replaced by 8080" has another order.
-    let is_turned = words_before.iter().any(|word| word == "by");
-    (is_next_behind && ARROWS.iter().any(|arrow| behind.contains(arrow)))
-        || (!is_turned && is(Class::FormerBefore, &LISTS.cues(before, &words_before)))
-        || is(Class::FormerBehind, &cues(behind))
+    let points = ARROWS.iter().any(|arrow| behind.contains(arrow));
+    (newer_behind && limit <= line.end && points)
+        || (!says(before, Class::Turned) && says(before, Class::FormerBefore))
+        || says(&behind[sentences(behind)[0].clone()], Class::FormerBehind)
 }
 
-fn words_of(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    each_word(text, |word, _| words.push(word.to_owned()));
-    words
+/// Whether a text has a cue of this class.
+fn says(text: &str, class: Class) -> bool {
+    has(&LISTS.cues(text, &words_of(text)), class)
 }
 
-/// The words of the first sentence of a text, and the cues among them.
-fn of_first_sentence(text: &str) -> (Vec<String>, Vec<Cue>) {
-    let (mut words, mut end) = (Vec::new(), text.len());
-    each_word(text, |word, at| {
-        if at.sentence == 0 {
-            words.push(word.to_owned());
-        } else {
-            end = end.min(at.start);
-        }
-    });
-    let cues = LISTS.cues(&text[..end], &words);
-    (words, cues)
-}
-
-/// The text around a place, as far as anything binds, and the place in it.
-fn around<'t>(text: &'t str, place: &Range<usize>) -> (&'t str, Range<usize>) {
-    let from = text.floor_char_boundary(place.start.saturating_sub(BINDING_BYTES));
-    let to = text.floor_char_boundary((place.end + BINDING_BYTES).min(text.len()));
-    (&text[from..to], place.start - from..place.end - from)
+fn has(cues: &[Cue], class: Class) -> bool {
+    cues.iter().any(|cue| cue.class == class)
 }
 
 /// The state of the item at `place`: by its JSON string of one line, else by the object of this string, else by its line,
 /// else by the heading above. What no word is said of is open.
 pub(super) fn item_state(text: &str, place: &Range<usize>) -> ItemState {
     let (around, own) = around(text, place);
-    let beside = |part: &Range<usize>| {
-        let own = own.start - part.start..own.end - part.start;
-        let part = &around[part.clone()];
-        mark_beside(part, &own)
-            .map(ItemState::of)
-            .or_else(|| in_words(part, &own))
-    };
-    let object = string_around(around, &own).zip(object_around(around, &own));
-    if let Some((string, object)) = object {
-        if let Some(state) = beside(&string) {
-            return state;
-        }
-        let mut sides = [own.end..object.end, object.start..own.start].into_iter();
-        let state = sides.find_map(|side| STATE.matches(&around[side]).next());
-        if let Some(state) = state.and_then(|state| state.get(1)) {
-            let state = state.as_str().to_lowercase();
-            return ItemState::of(TICKED_STATES.contains(&state.as_str()));
-        }
-    }
     let line = line_around(around, &own);
-    let heading = || {
-        let above = around[..line.start]
-            .rsplit(['\n'])
-            .flat_map(|line| line.rsplit("\\n"));
-        // The first line of a JSON string stands behind the name of its field.
-        let mut above = above.map(|line| match line.trim().rsplit_once("\":\"") {
-            Some((_, text)) => text,
-            None => line.trim(),
-        });
-        let heading = above.find(|line| is_heading(line));
-        heading.and_then(|heading| in_words(heading, &(0..0)))
-    };
-    beside(&line).or_else(heading).unwrap_or(ItemState::Open)
+    in_object(around, &own)
+        .or_else(|| beside(around, &line, &own))
+        .or_else(|| in_words(heading_above(&around[..line.start])?, &(0..0)))
+        .unwrap_or(ItemState::Open)
+}
+
+/// The state in the JSON string of one line, or in the object of this string.
+fn in_object(around: &str, own: &Range<usize>) -> Option<ItemState> {
+    let (string, object) = string_around(around, own).zip(object_around(around, own))?;
+    beside(around, &string, own).or_else(|| {
+        let mut sides = [own.end..object.end, object.start..own.start].into_iter();
+        let found = sides.find_map(|side| STATE.matches(&around[side]).next())?;
+        let state = found.get(1)?.as_str().to_lowercase();
+        Some(ItemState::of(LISTS.has(&[Class::Ticked], &state)))
+    })
+}
+
+/// The state in this part of a text, by its marks, else by its words.
+fn beside(around: &str, part: &Range<usize>, own: &Range<usize>) -> Option<ItemState> {
+    let place = own.start - part.start..own.end - part.start;
+    let text = &around[part.clone()];
+    let ticked = mark_beside(text, &place).map(ItemState::of);
+    ticked.or_else(|| in_words(text, &place))
+}
+
+/// The last heading of a text; the first line of a JSON string stands behind the name of its field.
+fn heading_above(text: &str) -> Option<&str> {
+    let lines = text.rsplit('\n').flat_map(|line| line.rsplit("\\n"));
+    let mut bare = lines.map(|line| match line.trim().rsplit_once("\":\"") {
+        Some((_, text)) => text,
+        None => line.trim(),
+    });
+    bare.find(|line| is_heading(line))
 }
 
 /// The string around an item, between its quotes, if it is one line.
@@ -170,80 +138,70 @@ fn string_around(text: &str, own: &Range<usize>) -> Option<Range<usize>> {
     let start = text[..own.start].rfind(QUOTES)? + 1;
     let end = own.end + text[own.end..].find(QUOTES)?;
     let string = &text[start..end];
-    let is_line = !string.contains('\n') && !string.contains("\\n");
-    is_line.then_some(start..end)
+    (!string.contains('\n') && !string.contains("\\n")).then_some(start..end)
 }
 
 fn is_heading(line: &str) -> bool {
-    let is_bold = |mark| line.starts_with(mark) && line.ends_with(mark);
+    let mut bold = ["**", "__"].iter();
     line.starts_with('#')
         || line.trim_end_matches(['*', '_']).ends_with(':')
-        || is_bold("**")
-        || is_bold("__")
+        || bold.any(|mark| line.starts_with(mark) && line.ends_with(mark))
 }
 
 /// Whether the mark beside an item, best the one before it, ticks it.
 fn mark_beside(line: &str, own: &Range<usize>) -> Option<bool> {
     let (before, behind) = (&line[..own.start], &line[own.end..]);
-    let marks = || {
-        let ticks = TICKS.iter().map(|mark| (*mark, true));
-        ticks.chain(NO_TICKS.iter().map(|mark| (*mark, false)))
-    };
-    let last = marks().filter_map(|(mark, ticks)| Some((before.rfind(mark)?, ticks)));
-    let first = marks().filter_map(|(mark, ticks)| Some((behind.find(mark)?, ticks)));
+    let ticks = TICKS.iter().map(|mark| (*mark, true));
+    let marks = ticks.chain(NO_TICKS.iter().map(|mark| (*mark, false)));
+    let last = marks
+        .clone()
+        .filter_map(|(mark, ticks)| Some((before.rfind(mark)?, ticks)));
+    let first = marks.filter_map(|(mark, ticks)| Some((behind.find(mark)?, ticks)));
     let found = last.max().or_else(|| first.min());
     found.map(|(_, ticks)| ticks)
 }
 
 /// What the words of an item's sentence say of it; of a heading, which has no item, all of its words.
 fn in_words(line: &str, own: &Range<usize>) -> Option<ItemState> {
-    let mut clauses: Vec<(usize, usize, Vec<String>)> = Vec::new();
+    if partly(line) {
+        return Some(ItemState::Open);
+    }
+    // By sentence and clause.
+    let mut clauses: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
     let mut own_sentence = None;
     each_word(line, |word, at| {
         if own.contains(&at.start) {
             own_sentence = own_sentence.or(Some(at.sentence));
-            return;
-        }
-        match clauses.last_mut() {
-            Some((sentence, clause, words)) if (*sentence, *clause) == (at.sentence, at.clause) => {
-                words.push(word.to_owned());
-            }
-            _ => clauses.push((at.sentence, at.clause, vec![word.to_owned()])),
+        } else {
+            let clause = clauses.entry((at.sentence, at.clause)).or_default();
+            clause.push(word.to_owned());
         }
     });
-    let is_heading = own.is_empty();
-    if partly(line) {
-        return Some(ItemState::Open);
-    }
-    let (mut is_done, mut is_open, mut is_weak) = (false, false, false);
-    clauses.retain(|(sentence, ..)| own_sentence.is_none_or(|own| own == *sentence));
-    for (_, _, words) in clauses {
-        let cues = LISTS.cues("", &words);
-        let has = |class: Class| cues.iter().any(|cue| cue.class == class);
-        let is_denied = has(Class::Forbid) || has(Class::NotYet);
-        is_done |= has(Class::Done) && !is_denied;
-        is_open |= has(Class::Open) || (has(Class::Done) && is_denied);
-        is_weak |= has(Class::OpenHeading);
+    clauses.retain(|(sentence, _), _| own_sentence.is_none_or(|own| own == *sentence));
+    let (mut done, mut open, mut weak) = (false, false, false);
+    for words in clauses.values() {
+        let cues = LISTS.cues("", words);
+        let denied = has(&cues, Class::Forbid) || has(&cues, Class::NotYet);
+        done |= has(&cues, Class::Done) && !denied;
+        open |= has(&cues, Class::Open) || (has(&cues, Class::Done) && denied);
+        weak |= has(&cues, Class::OpenHeading);
     }
     let unspaced = LISTS.cues(line, &[]);
-    is_open |= unspaced.iter().any(|cue| cue.class == Class::Open);
-    is_done |= !is_open && unspaced.iter().any(|cue| cue.class == Class::Done);
-    match (is_done, is_open) {
-        (true, true) => Some(ItemState::Unclear),
-        (true, false) if is_weak => Some(ItemState::Unclear),
-        (true, false) => Some(ItemState::Done),
+    open |= has(&unspaced, Class::Open);
+    done |= !open && has(&unspaced, Class::Done);
+    match (done, open) {
+        (true, _) if open || weak => Some(ItemState::Unclear),
+        (true, _) => Some(ItemState::Done),
         (false, true) => Some(ItemState::Open),
-        (false, false) => (is_heading && is_weak).then_some(ItemState::Open),
+        (false, false) => (own.is_empty() && weak).then_some(ItemState::Open),
     }
 }
 
 /// Whether a line says that a part of several is done.
 fn partly(line: &str) -> bool {
     SHARE.matches(line).any(|share| {
-        let number = |group| share.get(group)?.as_str().parse::<u32>().ok();
-        number(1)
-            .zip(number(2))
-            .is_some_and(|(done, all)| done < all)
+        let [done, all] = [1, 2].map(|group| share.get(group)?.as_str().parse::<u32>().ok());
+        done.zip(all).is_some_and(|(done, all)| done < all)
     })
 }
 

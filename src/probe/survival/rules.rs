@@ -5,13 +5,13 @@
 //! word of the same force it keeps it; with another value, a weaker word or a revoking one it changes it; else it is not
 //! known. The later sentence decides. Nothing is guessed, and the words are data: `words.toml`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::Range;
+use std::collections::BTreeSet;
 
 use super::Match;
-use super::anchors::{Anchor, AnchorKind, anchors, parts_of};
+use super::anchors::{Anchor, AnchorKind, anchors};
 use super::lists::{Class, Cue, LISTS};
-use super::words::each_word;
+use super::words::{sentences, words_of};
+use crate::script::first_chars;
 
 /// Words are alike where so many letters, and so many tenths of the longer one, begin the same: `delete`, `deleting`.
 const ALIKE_LETTERS: usize = 4;
@@ -40,14 +40,23 @@ impl Marks {
     pub(crate) fn has_force(&self) -> bool {
         !self.forces.is_empty()
     }
+
+    /// Both anchors where all marks but one anchor are the same.
+    pub(crate) fn but_one<'m>(&'m self, other: &'m Self) -> Option<[&'m String; 2]> {
+        let changed: Vec<&String> = self.anchors.symmetric_difference(&other.anchors).collect();
+        let same = self.forces == other.forces && self.anchors.len() == other.anchors.len();
+        changed.try_into().ok().filter(|_| same)
+    }
 }
 
 /// The force and the anchors of a sentence.
 pub(crate) fn marks(sentence: &str) -> Marks {
     let read = Sentence::read(sentence);
-    let classes = read.cues.iter().map(|cue| cue.class);
     Marks {
-        forces: classes.filter(|class| FORCES.contains(class)).collect(),
+        forces: FORCES
+            .into_iter()
+            .filter(|class| read.has(*class))
+            .collect(),
         anchors: read.anchors.into_iter().map(|anchor| anchor.text).collect(),
     }
 }
@@ -70,279 +79,126 @@ struct Part {
     key: Vec<String>,
 }
 
+/// A rule that is searched for: the whole of it, and behind it its sentences, where it has several.
 #[derive(Debug)]
-struct Rule {
-    /// The whole rule, and behind it its sentences, where it has several.
-    parts: Vec<Part>,
-}
-
-/// The rules of a session, searched together.
-#[derive(Debug)]
-pub(super) struct Rules {
-    all: Vec<Rule>,
-    /// By the letters that words which are alike have in common: rule, part and word of the key.
-    by_letters: HashMap<String, Vec<(usize, usize, usize)>>,
-    /// For each first byte, whether a word that matters begins so.
-    first: [bool; 256],
-}
+pub(super) struct Rule(Vec<Part>);
 
 /// How a text holds a rule, and where the sentence that decides begins.
 pub(super) type RuleMatch = (Match, usize);
 
-impl Rules {
-    /// Rules with their keys.
-    pub(super) fn new<'a>(given: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut rules = Self {
-            all: Vec::new(),
-            by_letters: HashMap::new(),
-            first: [false; 256],
-        };
-        for (statement, key) in given {
-            let rule = Rule::new(statement, key);
-            let index = rules.all.len();
-            for (part, own) in rule.parts.iter().enumerate() {
-                let anchors = own.sentence.anchors.iter().map(|anchor| &anchor.text);
-                let words = own.key.iter().map(|word| (word, true));
-                for (at, (word, _)) in words.chain(anchors.map(|text| (text, false))).enumerate() {
-                    rules.note(word, (index, part, at));
-                }
-            }
-            rules.all.push(rule);
-        }
-        rules
-    }
-
-    fn note(&mut self, word: &str, place: (usize, usize, usize)) {
-        let mut first = None;
-        each_word(word, |word, _| {
-            first = first.take().or_else(|| Some(word.to_owned()));
-        });
-        let Some(first) = first else { return };
-        self.first[usize::from(first.as_bytes()[0])] = true;
-        let places = self
-            .by_letters
-            .entry(letters(&first).to_owned())
-            .or_default();
-        places.push(place);
-    }
-
-    /// How `text` holds each rule.
-    pub(super) fn find(&self, text: &str) -> Vec<Option<RuleMatch>> {
-        if self.all.is_empty() {
-            return Vec::new();
-        }
-        let mut found: Vec<Vec<Option<RuleMatch>>> = self
-            .all
-            .iter()
-            .map(|rule| vec![None; rule.parts.len()])
-            .collect();
-        let mut hits: BTreeMap<(usize, usize), BTreeSet<usize>> = BTreeMap::new();
-        let mut sentence: (usize, Range<usize>) = (0, 0..0);
-        each_word(text, |word, at| {
-            if at.sentence != sentence.0 {
-                self.close(text, &sentence.1, &mut hits, &mut found);
-                sentence = (at.sentence, at.start..at.start);
-            }
-            sentence.1.end = at.start + word.len();
-            if !self.first[usize::from(word.as_bytes()[0])] {
-                return;
-            }
-            let places = self.by_letters.get(letters(word));
-            for (rule, part, index) in places.into_iter().flatten() {
-                let own = &self.all[*rule].parts[*part];
-                if own
-                    .key
-                    .get(*index)
-                    .is_none_or(|known| is_alike(known, word))
-                {
-                    hits.entry((*rule, *part)).or_default().insert(*index);
-                }
-            }
-        });
-        self.close(text, &sentence.1, &mut hits, &mut found);
-        found.iter().map(|parts| Rule::outcome(parts)).collect()
-    }
-
-    /// Judges a sentence by the parts of rules that it may speak of.
-    fn close(
-        &self,
-        text: &str,
-        place: &Range<usize>,
-        hits: &mut BTreeMap<(usize, usize), BTreeSet<usize>>,
-        found: &mut [Vec<Option<RuleMatch>>],
-    ) {
-        let mut read = None;
-        for ((rule, part), words) in std::mem::take(hits) {
-            let own = &self.all[rule].parts[part];
-            let of_key = words.iter().filter(|index| **index < own.key.len()).count();
-            let has_anchor = words.len() > of_key;
-            if 2 * of_key < own.key.len() && !(has_anchor && of_key > 0) {
-                continue;
-            }
-            let sentence = read.get_or_insert_with(|| {
-                let end = text.floor_char_boundary((place.start + LONGEST).min(place.end));
-                // A sign behind the last word belongs to it: `5 %`.
-                let end = text[end..]
-                    .find(char::is_alphanumeric)
-                    .map_or(text.len(), |more| end + more);
-                Sentence::read(&text[place.start..end.max(place.start)])
-            });
-            let known = &mut found[rule][part];
-            match own.judge(sentence, 2 * of_key >= own.key.len()) {
-                Match::Unsure if known.is_some() => {}
-                this => *known = Some((this, place.start)),
-            }
-        }
-    }
-}
-
 impl Rule {
-    fn new(statement: &str, key: &str) -> Self {
+    pub(super) fn new(statement: &str, key: &str) -> Self {
         let mut parts = vec![Part::new(statement, key)];
-        let ends = |c: char| matches!(c, '.' | '!' | '?' | '。' | '！' | '？');
-        let mut from = 0;
-        let mut sentences = Vec::new();
-        for (at, c) in statement.char_indices().filter(|(_, c)| ends(*c)) {
-            let end = at + c.len_utf8();
-            let is_over = statement[end..]
-                .chars()
-                .next()
-                .is_none_or(|next| next.is_whitespace() || !c.is_ascii());
-            if is_over {
-                sentences.push(&statement[from..end]);
-                from = end;
-            }
+        let mut places = sentences(statement);
+        places.retain(|place| statement[place.clone()].contains(char::is_alphanumeric));
+        if places.len() > 1 {
+            let texts = places.into_iter().map(|place| &statement[place]);
+            parts.extend(texts.map(|text| Part::new(text, key)));
         }
-        sentences.push(&statement[from..]);
-        sentences.retain(|text| text.chars().any(char::is_alphanumeric));
-        if sentences.len() > 1 {
-            parts.extend(sentences.into_iter().map(|text| Part::new(text, key)));
-        }
-        Self { parts }
+        Self(parts)
     }
 
-    /// What the whole rule, or all of its sentences, came to.
+    /// How a text holds the whole rule, or all of its sentences.
     fn outcome(found: &[Option<RuleMatch>]) -> Option<RuleMatch> {
         let (whole, parts) = found.split_first()?;
         if parts.is_empty() || whole.is_some_and(|(found, _)| found >= Match::Kept) {
             return *whole;
         }
-        let changed = parts
-            .iter()
-            .flatten()
-            .find(|(found, _)| *found == Match::Changed);
-        if let Some(changed) = changed {
+        let mut said = parts.iter().flatten();
+        if let Some(changed) = said.clone().find(|(found, _)| *found == Match::Changed) {
             return Some(*changed);
         }
-        let last = parts.iter().flatten().max_by_key(|(_, at)| *at);
-        if parts
-            .iter()
-            .flatten()
-            .filter(|(found, _)| *found >= Match::Kept)
-            .count()
-            == parts.len()
-        {
+        let last = said.clone().max_by_key(|(_, at)| *at);
+        if said.clone().count() == parts.len() && said.all(|(found, _)| *found >= Match::Kept) {
             return last.copied();
         }
         last.map(|(_, at)| (Match::Unsure, *at)).or(*whole)
     }
 }
 
+/// How `text` holds each rule.
+pub(super) fn find(rules: &[Rule], text: &str) -> Vec<Option<RuleMatch>> {
+    let mut found: Vec<Vec<Option<RuleMatch>>> =
+        rules.iter().map(|rule| vec![None; rule.0.len()]).collect();
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    for place in sentences(text) {
+        let words = words_of(&text[place.clone()]);
+        let end = text.floor_char_boundary((place.start + LONGEST).min(place.end));
+        let mut read = None;
+        let parts = rules.iter().flat_map(|rule| &rule.0);
+        for (part, known) in parts.zip(found.iter_mut().flatten()) {
+            let Some(topical) = part.is_topic_of(&words) else {
+                continue;
+            };
+            let sentence = read.get_or_insert_with(|| Sentence::read(&text[place.start..end]));
+            match part.judge(sentence, topical) {
+                Match::Unsure if known.is_some() => {}
+                this => *known = Some((this, place.start)),
+            }
+        }
+    }
+    found.iter().map(|parts| Rule::outcome(parts)).collect()
+}
+
 impl Part {
     fn new(statement: &str, key: &str) -> Self {
         let sentence = Sentence::read(statement);
-        let of = |text: &str| {
-            let read = Sentence::read(text);
-            let mut words: Vec<String> = Vec::new();
-            for (at, word) in read.words.iter().enumerate() {
-                let is_cue = read.cues.iter().any(|cue| cue.at == Some(at));
-                let is_anchor = word.chars().any(|c| c.is_ascii_digit())
-                    || sentence
-                        .anchors
-                        .iter()
-                        .any(|anchor| parts_of(&anchor.text).contains(word));
-                if !is_cue && !is_anchor && !LISTS.stop.contains(word) && !words.contains(word) {
-                    words.push(word.clone());
-                }
-            }
-            words.truncate(MOST_WORDS);
-            words
-        };
-        let content = of(statement);
-        let key = Some(of(key)).filter(|key| !key.is_empty());
+        let content = sentence.content(&sentence.anchors);
+        let mut key = Sentence::read(key).content(&sentence.anchors);
+        if key.is_empty() {
+            key.clone_from(&content);
+        }
         Self {
-            key: key.unwrap_or_else(|| content.clone()),
             sentence,
             content,
+            key,
         }
     }
 
+    /// Whether a sentence of these words has half of the key; `None` where it has nothing of the key, or less than half
+    /// of it and no anchor.
+    fn is_topic_of(&self, words: &[String]) -> Option<bool> {
+        let common = alike(&self.key, words);
+        let topical = 2 * common >= self.key.len();
+        if topical && common > 0 {
+            return Some(true);
+        }
+        let mut anchors = self.sentence.anchors.iter();
+        let speaks = (topical || common > 0)
+            && anchors.any(|anchor| {
+                let first = words_of(&anchor.text).into_iter().next();
+                first.is_some_and(|first| words.iter().any(|word| letters(word) == letters(&first)))
+            });
+        speaks.then_some(topical)
+    }
+
     /// What a sentence that has words of the key makes of the rule.
-    fn judge(&self, sentence: &Sentence, is_topical: bool) -> Match {
-        if sentence.holds(&self.sentence.words) {
+    fn judge(&self, sentence: &Sentence, topical: bool) -> Match {
+        let own = &self.sentence;
+        if sentence.holds(&own.words) {
             return Match::Stated;
         }
-        let own = &self.sentence;
-        let is_new = |cue: &&Cue| !own.cues.iter().any(|known| known.text == cue.text);
-        let new = |class: Class| {
-            sentence
-                .cues
-                .iter()
-                .filter(is_new)
-                .filter(move |cue| cue.class == class)
-        };
-        let has = |class: Class| sentence.cues.iter().any(|cue| cue.class == class);
-        let asks = |class: Class| own.cues.iter().any(|cue| cue.class == class);
-        let both = |class: Class| asks(class) && has(class);
-        let is_limited = has(Class::Limit) || both(Class::Forbid) || both(Class::Compare);
-        let is_revoked = new(Class::Revoke).any(|cue| {
-            let is_allowance = cue.text.ends_with("allowed");
-            !sentence.denies(cue) && !(is_allowance && (has(Class::Limit) || has(Class::Forbid)))
-        });
-        let is_loosened = new(Class::Modal).next().is_some() && !is_limited;
-        // "Never more than 5" is a limit.
-        let mut compared = sentence
-            .cues
-            .iter()
-            .filter(|cue| cue.class == Class::Compare);
-        let has_amount =
-            has(Class::Limit) || compared.any(|cue| matches!(&*cue.text, "more" | "less"));
-        let is_opposite =
-            new(Class::Forbid).next().is_some() && !asks(Class::Forbid) && !has_amount;
         let missing: Vec<&Anchor> = own
             .anchors
             .iter()
-            .filter(|anchor| !sentence.has(anchor))
+            .filter(|anchor| !sentence.names(anchor))
             .collect();
-        let is_other = missing.iter().any(|anchor| {
-            let mut others = sentence
-                .anchors
-                .iter()
-                .filter(|it| !own.anchors.contains(it));
-            others.any(|other| other.kind == anchor.kind)
-        });
-        if is_other || is_revoked || is_loosened || is_opposite || new(Class::Weak).next().is_some()
-        {
+        if sentence.loosens(own) || sentence.replaces(&missing, own) {
             return Match::Changed;
         }
-        let is_restrictive = asks(Class::Forbid) || asks(Class::Limit);
-        let is_forceful = !FORCES.into_iter().any(asks)
-            || FORCES.into_iter().any(has)
-            || (!is_restrictive && has(Class::Quantify));
-        let said = self
-            .content
-            .iter()
-            .filter(|word| sentence.words.iter().any(|it| is_alike(word, it)));
-        let said = said.count();
-        let (is_said, is_all) = (
-            !own.anchors.is_empty() || 2 * said >= self.content.len(),
-            said == self.content.len(),
-        );
-        if is_topical && missing.is_empty() && is_forceful && is_said {
+        let restrictive = own.has(Class::Forbid) || own.has(Class::Limit);
+        let forceful = !FORCES.into_iter().any(|class| own.has(class))
+            || FORCES.into_iter().any(|class| sentence.has(class))
+            || (!restrictive && sentence.has(Class::Quantify));
+        let said = alike(&self.content, &sentence.words);
+        let enough = !own.anchors.is_empty() || 2 * said >= self.content.len();
+        if topical && missing.is_empty() && forceful && enough {
             return Match::Kept;
         }
         // All is there but what is exact and what is strong.
-        if is_all && !missing.is_empty() && !is_forceful {
+        if said == self.content.len() && !missing.is_empty() && !forceful {
             return Match::Changed;
         }
         Match::Unsure
@@ -351,8 +207,7 @@ impl Part {
 
 impl Sentence {
     fn read(text: &str) -> Self {
-        let mut words: Vec<String> = Vec::new();
-        each_word(text, |word, _| words.push(word.to_owned()));
+        let words = words_of(text);
         Self {
             cues: LISTS.cues(text, &words),
             words,
@@ -360,14 +215,74 @@ impl Sentence {
         }
     }
 
+    /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
+    fn content(&self, anchors: &[Anchor]) -> Vec<String> {
+        let exact: BTreeSet<String> = anchors
+            .iter()
+            .flat_map(|anchor| words_of(&anchor.text))
+            .collect();
+        let mut content: Vec<String> = Vec::new();
+        for (at, word) in self.words.iter().enumerate() {
+            if !self.cues.iter().any(|cue| cue.at == Some(at))
+                && !word.contains(|c: char| c.is_ascii_digit())
+                && !exact.contains(word)
+                && !LISTS.has(&[Class::Stop], word)
+                && !content.contains(word)
+            {
+                content.push(word.clone());
+            }
+        }
+        content.truncate(MOST_WORDS);
+        content
+    }
+
+    fn has(&self, class: Class) -> bool {
+        self.cues.iter().any(|cue| cue.class == class)
+    }
+
+    /// Whether a cue of this class, which the rule has not, is there and fits.
+    fn adds(&self, class: Class, rule: &Self, fits: impl Fn(&Cue) -> bool) -> bool {
+        let cues = self.cues.iter().filter(|cue| cue.class == class);
+        let mut new = cues.filter(|cue| rule.cues.iter().all(|known| known.text != cue.text));
+        new.any(fits)
+    }
+
+    /// Whether its words take back, weaken or turn round what a rule says.
+    fn loosens(&self, rule: &Self) -> bool {
+        let limits = self.has(Class::Limit);
+        // "Never more than 5" is a limit.
+        let amounts = limits || self.has(Class::Amount);
+        self.adds(Class::Weak, rule, |_| true)
+            || self.adds(Class::Revoke, rule, |cue| !self.denies(cue))
+            || (!limits
+                && !self.has(Class::Forbid)
+                && self.adds(Class::Allow, rule, |cue| !self.denies(cue)))
+            || (!limits
+                && ![Class::Forbid, Class::Compare]
+                    .into_iter()
+                    .any(|class| self.has(class) && rule.has(class))
+                && self.adds(Class::Modal, rule, |_| true))
+            || (!amounts && !rule.has(Class::Forbid) && self.adds(Class::Forbid, rule, |_| true))
+    }
+
+    /// Whether it has another anchor of the same kind in place of one of these of a rule.
+    fn replaces(&self, missing: &[&Anchor], rule: &Self) -> bool {
+        let others = self
+            .anchors
+            .iter()
+            .filter(|own| !rule.anchors.contains(own));
+        let kinds: Vec<AnchorKind> = others.map(|other| other.kind).collect();
+        missing.iter().any(|anchor| kinds.contains(&anchor.kind))
+    }
+
     /// Whether these words stand in it, in a row.
     fn holds(&self, words: &[String]) -> bool {
         !words.is_empty() && self.words.windows(words.len()).any(|own| own == words)
     }
 
-    fn has(&self, anchor: &Anchor) -> bool {
+    fn names(&self, anchor: &Anchor) -> bool {
         self.anchors.iter().any(|own| own.is_same(anchor))
-            || (anchor.kind != AnchorKind::Number && self.holds(&parts_of(&anchor.text)))
+            || (anchor.kind != AnchorKind::Number && self.holds(&words_of(&anchor.text)))
     }
 
     /// Whether a negation stands right before it.
@@ -379,13 +294,17 @@ impl Sentence {
     }
 }
 
+/// How many of these words are like one of those.
+fn alike(words: &[String], others: &[String]) -> usize {
+    let found = words
+        .iter()
+        .filter(|word| others.iter().any(|other| is_alike(word, other)));
+    found.count()
+}
+
 /// The letters that all words which are alike have in common.
 fn letters(word: &str) -> &str {
-    let end = word
-        .char_indices()
-        .nth(ALIKE_LETTERS)
-        .map_or(word.len(), |(at, _)| at);
-    &word[..end]
+    first_chars(word, ALIKE_LETTERS)
 }
 
 fn is_alike(one: &str, other: &str) -> bool {
@@ -397,6 +316,6 @@ fn is_alike(one: &str, other: &str) -> bool {
         .zip(other.chars())
         .take_while(|(a, b)| a == b)
         .count();
-    let longer = one.chars().count().max(other.chars().count());
-    common >= ALIKE_LETTERS && 10 * common >= ALIKE_TENTHS * longer
+    common >= ALIKE_LETTERS
+        && 10 * common >= ALIKE_TENTHS * one.chars().count().max(other.chars().count())
 }

@@ -157,11 +157,11 @@ fn a_rule_stands_where_it_was_said() {
         "One thing: No deploys on Friday, whatever happens. Go on.",
         &[(0, Match::Stated)],
     );
-    let kept = Match::Kept;
-    check(&probes, "- no Friday deploys", &[(0, kept)]);
-    assert_eq!(kept.strength(WrittenBy::Session), None);
-    let strong = Some(MatchStrength::Strong);
-    assert_eq!(kept.strength(WrittenBy::Compaction), strong);
+    check(&probes, "- no Friday deploys", &[(0, Match::Kept)]);
+    assert_eq!(Match::Kept.strength(), MatchStrength::Strong);
+    let survival = Survival::new(&probes).unwrap();
+    let recorded = survival.find(&Arc::from("- no Friday deploys"), WrittenBy::Session);
+    assert_eq!(*recorded, []);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 //! Chinese, Japanese and Korean are cut into pairs of characters, see [`crate::script`].
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use super::lists::LISTS;
+use super::lists::{Class, LISTS};
 use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
 
 /// The place of a word.
@@ -51,7 +52,7 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         }
         if c.is_alphanumeric() {
             word.clear();
-            push_lower(&mut word, c);
+            word.extend(c.to_lowercase());
             next = rest_of_word(text, next, &mut word);
             at.start = start;
             each(&word, at);
@@ -61,24 +62,19 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         let escaped = char_at(text, next).filter(|_| c == '\\');
         next += usize::from(matches!(escaped, Some('n' | 'r' | 't')));
         let goes_on =
-            || char_at(text, next).is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\'));
-        let is_sentence = matches!(escaped, Some('n' | 'r'))
+            char_at(text, next).is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\'));
+        let ends = matches!(escaped, Some('n' | 'r'))
             || c == '\n'
             || ends_sentence(c)
-            || (matches!(c, '.' | '!' | '?') && !goes_on());
-        let is_clause =
-            ends_clause(c) || (matches!(c, ',' | ';' | ':' | '(' | ')' | '—') && !goes_on());
-        at.sentence += usize::from(is_sentence);
-        at.clause += usize::from(is_sentence || is_clause);
+            || (matches!(c, '.' | '!' | '?') && !goes_on);
+        let parts = ends_clause(c) || (matches!(c, ',' | ';' | ':' | '(' | ')' | '—') && !goes_on);
+        at.sentence += usize::from(ends);
+        at.clause += usize::from(ends || parts);
     }
 }
 
 fn char_at(text: &str, at: usize) -> Option<char> {
-    match text.as_bytes().get(at) {
-        Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
-        Some(_) => text.get(at..)?.chars().next(),
-        None => None,
-    }
+    text.get(at..)?.chars().next()
 }
 
 /// Reads on from `at` to the end of the word, and says where that is.
@@ -100,7 +96,7 @@ fn rest_of_word(text: &str, mut at: usize, word: &mut String) -> usize {
             break;
         }
         if c.is_alphanumeric() {
-            push_lower(word, c);
+            word.extend(c.to_lowercase());
         } else if !matches!(c, '\'' | '’')
             || !char_at(text, at + c.len_utf8()).is_some_and(char::is_alphanumeric)
         {
@@ -111,26 +107,41 @@ fn rest_of_word(text: &str, mut at: usize, word: &mut String) -> usize {
     at
 }
 
-fn push_lower(word: &mut String, c: char) {
-    if c.is_ascii() {
-        word.push(c.to_ascii_lowercase());
-    } else {
-        word.extend(c.to_lowercase());
-    }
+/// The words of a text.
+pub(super) fn words_of(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    each_word(text, |word, _| words.push(word.to_owned()));
+    words
+}
+
+/// The sentences of a text, each up to the first word of the next; at least one, which may have no word.
+pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
+    let mut starts = vec![(0, 0)];
+    each_word(text, |_, at| {
+        if starts
+            .last()
+            .is_none_or(|(sentence, _)| *sentence != at.sentence)
+        {
+            starts.push((at.sentence, at.start));
+        }
+    });
+    let nexts = starts[1..].iter().map(|(_, start)| *start);
+    let ends = nexts.chain([text.len()]);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|((_, start), end)| *start..end)
+        .collect()
 }
 
 /// The distinct words of `text` that say what it is about, in order; all of its words where
 /// nothing else is left.
 pub(super) fn content_words(text: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let mut all = Vec::new();
-    each_word(text, |word, _| {
-        if seen.insert(word.to_owned()) {
-            all.push(word.to_owned());
-        }
-    });
-    let content = all.iter().filter(|word| LISTS.is_content(word));
-    let content: Vec<String> = content.cloned().collect();
+    let mut all = words_of(text);
+    all.retain(|word| seen.insert(word.clone()));
+    let mut content = all.clone();
+    content.retain(|word| !LISTS.has(&[Class::Stop, Class::Forbid, Class::Demand], word));
     if content.is_empty() { all } else { content }
 }
 

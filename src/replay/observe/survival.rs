@@ -66,10 +66,11 @@ impl SurvivalPlan {
         let mut pinned = Vec::new();
         for text in session.system().into_iter().chain(tools) {
             let found = survival.find(text, WrittenBy::Session);
-            pinned.extend(found.iter().filter_map(|finding| {
-                let strength = finding.found.strength(WrittenBy::Session)?;
-                Some((finding.slot, strength))
-            }));
+            pinned.extend(
+                found
+                    .iter()
+                    .map(|finding| (finding.slot, finding.found.strength())),
+            );
         }
         Ok(Self {
             sources: Sources::new(session, &probes, &survival),
@@ -395,21 +396,19 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(SlotMat
             WrittenBy::Compaction
         };
         for finding in survival.find(text, written_by).iter() {
-            if let Some(strength) = finding.found.strength(written_by) {
-                let is_sequence = survival.is_sequence(finding.slot);
-                let within = match (is_recorded || is_sequence, is_written) {
-                    (true, _) => (block, finding.at),
-                    (false, true) => (0, 0),
-                    (false, false) => (block, 0),
-                };
-                each(SlotMatch {
-                    slot: finding.slot,
-                    place,
-                    strength,
-                    within,
-                    at: (block, finding.at),
-                });
-            }
+            let is_sequence = survival.is_sequence(finding.slot);
+            let within = match (is_recorded || is_sequence, is_written) {
+                (true, _) => (block, finding.at),
+                (false, true) => (0, 0),
+                (false, false) => (block, 0),
+            };
+            each(SlotMatch {
+                slot: finding.slot,
+                place,
+                strength: finding.found.strength(),
+                within,
+                at: (block, finding.at),
+            });
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proctor::probe::AnswerFormat;
 use proctor::probe::grade::Rules;
-use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, Verdict, items};
+use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, Selection, Verdict};
 use proctor::probe::{FactExt as _, ProbeExt as _};
 use proctor::session::ground_truth::RuleForm;
 use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate};
@@ -107,7 +107,7 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
             let made = made(family.name, seed);
             let probes = made.truth.facts.clone();
             let rules = Rules::new(&probes);
-            for item in items(&made.session, &probes) {
+            for item in Selection::default().items(&made.session, &probes) {
                 let probe = &probes[item.probe];
                 if item.percent != 100 || probe.kind().is_never_said() {
                     continue;
@@ -222,7 +222,7 @@ fn a_reader_that_knows_what_was_planted_is_right_at_every_point() {
         let made = made(family.name, 2);
         let probes = made.truth.facts.clone();
         let rules = Rules::new(&probes);
-        for item in items(&made.session, &probes) {
+        for item in Selection::default().items(&made.session, &probes) {
             let probe = &probes[item.probe];
             let before = made.session.calls()[item.call];
             let answers = known(probe, before);
