@@ -315,12 +315,12 @@ fn one_probe_of_high_importance_in_four_hundred_fails_the_gate_though_the_mean_w
 
 #[test]
 fn an_underpowered_change_is_inconclusive_and_says_how_many_sessions_it_needs() {
-    let bench = baselined(12);
+    let bench = baselined(20);
     bench.write(
         "ci.toml",
-        &(scenario(11, 1, 8)
+        &(scenario(19, 1, 8)
             + "[gate]\ntarget = 'population'\nhard_break = false\nonly = true\n\
-            margins = { facts = 0.016 }\nbaseline = 'main'\n"),
+            margins = { facts = 0.005 }\nbaseline = 'main'\n"),
     );
     let said = bench.check(
         &[
