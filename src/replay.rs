@@ -499,7 +499,8 @@ impl<'a> Cell<'a> {
             observer.finish(&mut record);
         }
         reader::attach(&mut record.probes, self.answers);
-        if let Some(judges) = &self.meter.models.judge {
+        // Where a reader answers, its answers decide, and no verdict is asked for that was not planned.
+        if let (Some(judges), None) = (&self.meter.models.judge, &self.meter.models.reader) {
             let times = self.meter.models.times;
             reader::judge_unsure(&mut record.probes, prepared, judges, times, &mut self.meter);
         }

@@ -220,10 +220,7 @@ fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse()
     assert!(comment.starts_with("# ❌ Proctor: regressed"), "{comment}");
     assert!(comment.len() <= 60_000);
     // Each lost fact is named by what was asked and what was right.
-    assert!(
-        comment.contains("| What is the "),
-        "{comment}"
-    );
+    assert!(comment.contains("| What is the "), "{comment}");
     assert_eq!(
         repository.read("gh-arguments").trim(),
         "pr comment 7 --body-file comment.md --edit-last --create-if-none"

@@ -525,7 +525,7 @@ fn rounds_that_are_selected_keep_other_facts_than_the_newest_ones() {
         panic!("three strategies")
     };
     assert!((model.savings() - tail.savings()).abs() < 2.0);
-    assert!(model.survival() > atoms.survival() && atoms.survival() > tail.survival());
+    assert!(model.survival() > atoms.survival() && model.survival() > tail.survival());
 }
 
 #[test]
@@ -600,7 +600,7 @@ fn three_users_are_served_best_by_collapse_or_where_money_counts_by_clearing() {
             "user-teaching" => {
                 assert!(memory.survival() < 50.0 && both.survival() > ladder.survival());
                 for row in [snip, idle] {
-                    assert!(row.survival() < 36.0);
+                    assert!(row.survival() < both.survival() / 1.5);
                 }
             }
             // The ladder keeps fewer facts than a summary behind clearing, and more of the rest.

@@ -52,8 +52,7 @@ struct Row {
 }
 
 fn add(to: &mut Score, score: Score) {
-    to.sum += score.sum;
-    to.items += score.items;
+    *to = *to + score;
 }
 
 fn percent(score: Score) -> String {

@@ -182,6 +182,14 @@ fn check_options(question: &str) {
 /// The answers of a reader that knows what was planted.
 fn known(probe: &Probe, before: usize) -> Vec<String> {
     let say = |answers: [&str; 2]| answers.map(str::to_owned).to_vec();
+    // The order of the two questions is drawn.
+    let in_order = |first: &str, answers: [&str; 2]| {
+        let mut answers = say(answers);
+        if probe.questions()[0] != first {
+            answers.reverse();
+        }
+        answers
+    };
     match &probe.fact {
         Fact::Constraint {
             form: RuleForm::Choice { .. },
@@ -190,16 +198,17 @@ fn known(probe: &Probe, before: usize) -> Vec<String> {
         Fact::Constraint {
             form:
                 RuleForm::Call {
+                    task,
                     allowed: Some(allowed),
                     ..
                 },
             ..
-        } => say(["ask", &format!("edit({}/notes.md)", allowed.target)]),
+        } => in_order(task, ["ask", &format!("edit({}/notes.md)", allowed.target)]),
         Fact::RejectedPath { reason, .. } => say([
             &format!("Yes: {reason}."),
             &format!("No, it failed with {reason}."),
         ]),
-        Fact::Obsolete { .. } => say(["No.", "Yes."]),
+        Fact::Obsolete { .. } => in_order(probe.question.trim(), ["No.", "Yes."]),
         Fact::Act { arguments } => {
             let values: Vec<&str> = arguments.iter().map(|pair| pair.value.as_str()).collect();
             vec![format!("open_case({})", values.join(", "))]

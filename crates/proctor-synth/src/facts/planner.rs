@@ -57,6 +57,30 @@ pub(super) struct Planner {
     pub(super) events: Vec<Event>,
 }
 
+/// The kinds of the first facts of a session, one every [`TOKENS_PER_FACT`]: what is needed most comes first.
+const FIRST: [&str; 20] = [
+    "constraint",
+    "update",
+    "continuation",
+    "recall",
+    "constraint",
+    "decision",
+    "update",
+    "rejected-path",
+    "constraint",
+    "recall",
+    "numeric",
+    "obsolete",
+    "constraint",
+    "recall",
+    "indirect",
+    "two-step",
+    "open-handle",
+    "error",
+    "order",
+    "update",
+];
+
 impl Planner {
     pub(super) fn new(family: &'static Family, recipe: &Recipe, rounds: u64) -> Self {
         let TimelinePlan {
@@ -70,10 +94,9 @@ impl Planner {
             Length::Tokens(tokens) => tokens.0,
             Length::Rounds(_) => rounds * family.tokens_per_round,
         };
-        let first = bank("first");
-        let count = (tokens / TOKENS_PER_FACT).min(first.len() as u64) * percent / 100;
+        let count = (tokens / TOKENS_PER_FACT).min(FIRST.len() as u64) * percent / 100;
         let mut least = BTreeMap::new();
-        for kind in first.iter().cycle().take(whole(count)) {
+        for kind in FIRST.iter().cycle().take(whole(count)) {
             *least.entry(*kind).or_default() += 1;
         }
         let mut planner = Self {
