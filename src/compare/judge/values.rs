@@ -390,10 +390,9 @@ fn paired_probes(axis: Axis, end: End, (_, old, new): &Pair<'_>) -> PairedSessio
     let mut session = PairedSession::default();
     let (mut sums, mut weights) = ((0.0, 0.0), 0.0);
     for probes in probes_of(old, *new) {
-        let scored =
-            |probe: &Option<&ProbeSample>| probe.is_some_and(|it| !it.scores(axis).is_empty());
+        let scored = |probe: &&&ProbeSample| !probe.scores(axis).is_empty();
         let is_range = |probe: &&ProbeSample| probe.is_range(axis);
-        let sides = probes.iter().filter(|probe| scored(probe)).count();
+        let sides = probes.iter().flatten().filter(scored).count();
         session.unscored += usize::from(sides == 1);
         session.unsure += usize::from(sides == 2 && probes.iter().flatten().any(is_range));
         let scores = end.scores(axis, probes);
