@@ -356,7 +356,7 @@ mod tests {
         );
         check(
             "[[sessions]]\nsynthetic = { family = 'code-review' }",
-            "needs either `rounds` or `tokens`",
+            "needs one of `rounds`, `tokens` and `for_window`",
         );
         check(
             "[[sessions]]\nsynthetic = { family = 'code-reveiw', rounds = 3 }",

@@ -159,7 +159,7 @@ fn what_happens_is_spread_over_the_session_or_told_in_its_first_quarter_to_learn
 fn settings_of_a_pipeline_are_revised_by_tools_and_those_of_others_by_the_person_as_well() {
     for family in SHAPES {
         let (mut typed, mut printed) = (0, 0);
-        for seed in 1..=4 {
+        for seed in 1..=12 {
             let made = of(family, seed);
             for fact in &made.truth.facts {
                 if !matches!(fact.fact, Fact::Update { .. }) {
@@ -233,7 +233,7 @@ fn the_controls_say_how_much_happens_and_in_how_many_ways_it_is_told() {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let recipe = Recipe {
             family: family.to_owned(),
-            seed: 3,
+            seed: 4,
             length: Length::Rounds(160),
             fact_percent,
             phrasings,
