@@ -68,8 +68,11 @@ pub enum Match {
     Unbound,
     /// The value is there beside its key, or the path is there.
     Bound,
-    /// What is said about a rule has another value, is weaker, or takes it back.
+    /// What is said about a rule is weaker, or turns it round.
     Changed,
+    /// A sentence that has the whole key gives another value, or takes the rule back: it counts against the rule's own
+    /// sentence, too.
+    Overruled,
     /// A sentence says the rule in other words: its anchors, and its force.
     Kept,
     /// The rule's own sentence is there.
@@ -92,6 +95,8 @@ pub enum MatchStrength {
     Unsure,
     /// Something else is said in its place.
     Changed,
+    /// The same, and it counts against what is said before.
+    Overruled,
     /// The fact is there.
     Strong,
 }
@@ -103,7 +108,13 @@ impl Match {
             Self::Bound | Self::Stated | Self::Kept => MatchStrength::Strong,
             Self::Unbound | Self::Unsure => MatchStrength::Unsure,
             Self::Changed => MatchStrength::Changed,
+            Self::Overruled => MatchStrength::Overruled,
         }
+    }
+
+    /// Whether it says something else.
+    pub fn changes(self) -> bool {
+        matches!(self, Self::Changed | Self::Overruled)
     }
 }
 
@@ -321,9 +332,8 @@ impl Survival {
             let found = rules::find(&self.rules, text).into_iter();
             for (slot, found) in self.rule_slots.iter().zip(found) {
                 let Some((found, at)) = found else { continue };
-                // What is said later counts, even against the rule's own sentence.
                 let revised = best.0.get(slot).is_none_or(|(_, known)| *known < at);
-                if found == Match::Changed && revised {
+                if found == Match::Overruled && revised {
                     best.0.insert(*slot, (found, at));
                 }
                 best.add(*slot, found, at);

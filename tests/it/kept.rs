@@ -25,7 +25,7 @@ fn state(rule: &str, key: &str, text: &str) -> &'static str {
     let found = survival.find(&Arc::from(text), WrittenBy::Compaction);
     match found.first().map(|finding| finding.found) {
         Some(Match::Stated | Match::Kept) => "kept",
-        Some(Match::Changed) => "changed",
+        Some(Match::Changed | Match::Overruled) => "changed",
         Some(Match::Unsure | Match::Unbound | Match::Bound) => "unsure",
         None => "lost",
     }

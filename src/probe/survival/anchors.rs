@@ -79,7 +79,7 @@ impl Anchor {
         if is_joined(&lower) || before.ends_with(['/', '\\']) || behind.starts_with(['/', '\\']) {
             return Some(Self::new(AnchorKind::Id, lower));
         }
-        is_name(token, before.trim_end()).then(|| Self::new(AnchorKind::Name, lower))
+        is_name(token, before.trim_end(), behind).then(|| Self::new(AnchorKind::Name, lower))
     }
 }
 
@@ -108,9 +108,13 @@ fn is_joined(token: &str) -> bool {
         || dots.any(|(dot, _)| token[dot + 1..].starts_with(char::is_alphabetic))
 }
 
-/// Whether a token is a name: it begins with a capital, and no sentence begins with it.
-fn is_name(token: &str, before: &str) -> bool {
+/// Whether a token is a name: it begins with a capital, and neither does a sentence begin with it nor is it of a label in
+/// capitals (`HARD RULE:`).
+fn is_name(token: &str, before: &str, behind: &str) -> bool {
+    let shouted = |c: char| c.is_uppercase() || c == ' ';
+    let label = token.chars().all(shouted) && behind.trim_start_matches(shouted).starts_with(':');
     token.starts_with(char::is_uppercase)
+        && !label
         && token.chars().nth(1).is_some()
         && !before.is_empty()
         && !before.ends_with(['.', '!', '?', ':', '。'])

@@ -77,6 +77,8 @@ struct Part {
     content: Vec<String>,
     /// Words whose half makes a sentence speak of it: those of the key, else the content.
     key: Vec<String>,
+    /// Whether it has a key of its own.
+    keyed: bool,
 }
 
 /// A rule that is searched for: the whole of it, and behind it its sentences, where it has several.
@@ -105,7 +107,8 @@ impl Rule {
             return *whole;
         }
         let mut said = parts.iter().flatten();
-        if let Some(changed) = said.clone().find(|(found, _)| *found == Match::Changed) {
+        let changed = |(found, _): &&RuleMatch| found.changes();
+        if let Some(changed) = said.clone().find(changed) {
             return Some(*changed);
         }
         let last = said.clone().max_by_key(|(_, at)| *at);
@@ -127,15 +130,25 @@ pub(super) fn find(rules: &[Rule], text: &str) -> Vec<Option<RuleMatch>> {
         let words = words_of(&text[place.clone()]);
         let end = text.floor_char_boundary((place.start + LONGEST).min(place.end));
         let mut read = None;
-        let parts = rules.iter().flat_map(|rule| &rule.0);
-        for (part, known) in parts.zip(found.iter_mut().flatten()) {
-            let Some(topical) = part.is_topic_of(&words) else {
-                continue;
-            };
-            let sentence = read.get_or_insert_with(|| Sentence::read(&text[place.start..end]));
-            match part.judge(sentence, topical) {
-                Match::Unsure if known.is_some() => {}
-                this => *known = Some((this, place.start)),
+        for (rule, known) in rules.iter().zip(&mut found) {
+            // What says one sentence of a rule says nothing against another.
+            let stated = |part: &Part| holds(&words, &part.sentence.words);
+            let is_own = rule.0.iter().any(stated);
+            for (part, known) in rule.0.iter().zip(known) {
+                let Some(topical) = part.is_topic_of(&words).filter(|_| !is_own || stated(part))
+                else {
+                    continue;
+                };
+                let sentence = read.get_or_insert_with(|| Sentence::read(&text[place.start..end]));
+                let this = part.judge(sentence, topical);
+                let yields = known.is_some_and(|(known, _)| match this {
+                    Match::Unsure => true,
+                    Match::Changed => known == Match::Stated,
+                    _ => false,
+                });
+                if !yields {
+                    *known = Some((this, place.start));
+                }
             }
         }
     }
@@ -147,13 +160,15 @@ impl Part {
         let sentence = Sentence::read(statement);
         let content = sentence.content(&sentence.anchors);
         let mut key = Sentence::read(key).content(&sentence.anchors);
-        if key.is_empty() {
+        let keyed = !key.is_empty();
+        if !keyed {
             key.clone_from(&content);
         }
         Self {
             sentence,
             content,
             key,
+            keyed,
         }
     }
 
@@ -177,7 +192,7 @@ impl Part {
     /// What a sentence that has words of the key makes of the rule.
     fn judge(&self, sentence: &Sentence, topical: bool) -> Match {
         let own = &self.sentence;
-        if sentence.holds(&own.words) {
+        if holds(&sentence.words, &own.words) {
             return Match::Stated;
         }
         let missing: Vec<&Anchor> = own
@@ -185,7 +200,14 @@ impl Part {
             .iter()
             .filter(|anchor| !sentence.names(anchor))
             .collect();
-        if sentence.loosens(own) || sentence.replaces(&missing, own) {
+        // Another value counts where nearly all of the key is said: half of it may speak of something beside.
+        let nearly_all = 4 * alike(&self.key, &sentence.words) >= 3 * self.key.len();
+        let whole = if self.keyed { nearly_all } else { topical };
+        let replaced = whole && sentence.replaces(&missing, own);
+        if replaced || (whole && sentence.revokes(own)) {
+            return Match::Overruled;
+        }
+        if topical && sentence.loosens(own) {
             return Match::Changed;
         }
         let restrictive = own.has(Class::Forbid) || own.has(Class::Limit);
@@ -247,13 +269,17 @@ impl Sentence {
         new.any(fits)
     }
 
+    fn revokes(&self, rule: &Self) -> bool {
+        self.adds(Class::Revoke, rule, |cue| !self.denies(cue))
+    }
+
     /// Whether its words take back, weaken or turn round what a rule says.
     fn loosens(&self, rule: &Self) -> bool {
         let limits = self.has(Class::Limit);
         // "Never more than 5" is a limit.
         let amounts = limits || self.has(Class::Amount);
         self.adds(Class::Weak, rule, |_| true)
-            || self.adds(Class::Revoke, rule, |cue| !self.denies(cue))
+            || self.revokes(rule)
             || (!limits
                 && !self.has(Class::Forbid)
                 && self.adds(Class::Allow, rule, |cue| !self.denies(cue)))
@@ -275,14 +301,9 @@ impl Sentence {
         missing.iter().any(|anchor| kinds.contains(&anchor.kind))
     }
 
-    /// Whether these words stand in it, in a row.
-    fn holds(&self, words: &[String]) -> bool {
-        !words.is_empty() && self.words.windows(words.len()).any(|own| own == words)
-    }
-
     fn names(&self, anchor: &Anchor) -> bool {
         self.anchors.iter().any(|own| own.is_same(anchor))
-            || (anchor.kind != AnchorKind::Number && self.holds(&words_of(&anchor.text)))
+            || (anchor.kind != AnchorKind::Number && holds(&self.words, &words_of(&anchor.text)))
     }
 
     /// Whether a negation stands right before it.
@@ -292,6 +313,11 @@ impl Sentence {
         let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Forbid);
         negations.any(|cue| cue.at.is_some_and(|at| before.contains(&at)))
     }
+}
+
+/// Whether these words stand among those, in a row.
+fn holds(all: &[String], words: &[String]) -> bool {
+    !words.is_empty() && all.windows(words.len()).any(|own| own == words)
 }
 
 /// How many of these words are like one of those.

@@ -201,7 +201,8 @@ impl SurvivalObserver {
     fn note_changed(&mut self, entry: &Entry, applied: &Applied) {
         let mut changed = Vec::new();
         each_finding(&self.plan.survival, entry, |found| {
-            if found.strength == MatchStrength::Changed {
+            let strengths = [MatchStrength::Changed, MatchStrength::Overruled];
+            if strengths.contains(&found.strength) {
                 changed.push(found.slot);
             }
         });

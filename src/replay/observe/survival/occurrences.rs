@@ -68,9 +68,11 @@ impl Occurrences {
                 self.strong[place] = self.strong[place].max(Some(position));
                 self.changed = None;
             }
-            // What a prompt says later counts.
-            MatchStrength::Changed => {
-                self.strong = [None; 6];
+            MatchStrength::Changed | MatchStrength::Overruled => {
+                // What a prompt says later counts, where it is sure.
+                if strength == MatchStrength::Overruled {
+                    self.strong = [None; 6];
+                }
                 let (entry, _) = position;
                 self.changed = Some(Mention { place, entry, at });
             }
