@@ -106,7 +106,7 @@ fn of_open(open: &[String]) -> Option<String> {
     (!open.is_empty()).then(|| format!("{} may be chance", listed(open)))
 }
 
-/// What cannot be known of an axis, with the reason.
+/// The reason why nothing is known of an axis, if that is so.
 fn not_known(found: &AxisFinding) -> Option<String> {
     if found.is_turned_by_open() {
         return Some(format!("{} is unknown: {}", found.in_words(), found.open()));

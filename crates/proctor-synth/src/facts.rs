@@ -285,8 +285,8 @@ impl Facts {
         request
     }
 
-    /// What the user types in the message of that index besides a request; at the close all that
-    /// was not said yet, of each fact the next part only.
+    /// The lines that the user types in the message of that index besides a request; at the close all
+    /// that were not said yet, of each fact the next part only.
     pub(crate) fn typed(&mut self, progress: u64, message: usize, closing: bool) -> Vec<String> {
         let mut facts = BTreeSet::new();
         let due = self.events.extract_if(.., |event| {
@@ -321,8 +321,8 @@ impl Facts {
         concluded.collect()
     }
 
-    /// What the agent says and does of what is due now, and what its tools show; and whether that
-    /// takes the place of other work.
+    /// The agent's words and calls for the facts that are due now, with the results of its tools; and
+    /// whether they take the place of other work.
     pub(crate) fn shown(&mut self, moment: Moment, workspace: &mut dyn Workspace) -> (Round, bool) {
         let late = |event: &Event| event.due < moment.progress && event.channel != Channel::User;
         let most = match moment.progress {

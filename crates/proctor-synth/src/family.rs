@@ -92,7 +92,7 @@ pub(crate) struct Phases {
     pub(crate) weights: [Weights; 4],
 }
 
-/// What happens chapter by chapter.
+/// The events of each chapter.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, bound(deserialize = "'de: 'static"))]
 pub(crate) struct TimelinePlan {

@@ -458,7 +458,7 @@ impl Planner {
         }
     }
 
-    /// What is tried in vain.
+    /// Draws attempts that fail.
     pub(super) fn attempts(&mut self) {
         let count = self.number("rejected-path");
         let (ways, phrases) = (self.ways, &self.family.phrases);

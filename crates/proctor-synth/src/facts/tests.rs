@@ -101,7 +101,7 @@ fn facts_are_due_in_every_third_of_the_session() {
     }
 }
 
-/// What must stand as it is: a number, an id, a path, a quotation, or a name within a sentence.
+/// Whether a text has a number, an id, a path, a quotation, or a name within a sentence.
 fn has_anchor(text: &str) -> bool {
     let mut words = text.split([' ', ',']);
     let mut ends_sentence = words.next().is_none_or(|word| word.ends_with(':'));
