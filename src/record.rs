@@ -44,6 +44,7 @@ pub use probe::{
     RecoveryRecord, SurvivalRecord,
 };
 pub use program::ProgramState;
+pub(crate) use program::stages_of;
 pub use session::{SessionEntry, repairs};
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 pub use words::{

@@ -482,7 +482,7 @@ impl<'a> Cell<'a> {
         let mut record = self.record;
         drop(self.context);
         if let (Some(judges), Arm::Reference) = (&self.meter.models.judge, record.arm)
-            && !self.answers.is_empty()
+            && (!self.answers.is_empty() || self.meter.models.reader.is_none())
         {
             record.sentinels = reader::known_answers(judges, &mut self.meter);
         }

@@ -14,7 +14,7 @@ use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
 use crate::record::words::{ModelKind, Purpose, Verdict};
 use crate::record::{
-    CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord,
+    CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord, stages_of,
 };
 use crate::units::ContentHash;
 
@@ -270,13 +270,9 @@ fn wrote(cell: &CellRecord) -> bool {
 
 /// Who wrote a strategy's summaries: the product's own model where they are the recorded ones.
 fn writer(toml: &str, manifest: &Manifest) -> ModelEntry {
-    let table: Option<toml::Table> = toml.parse().ok();
-    let stages = table
-        .as_ref()
-        .and_then(|table| table.get("stage")?.as_array());
+    let stages = stages_of(toml);
     let mut kinds = stages
-        .into_iter()
-        .flatten()
+        .iter()
         .filter_map(|stage| stage.get("kind")?.as_str());
     if kinds.any(|kind| kind == "recorded") {
         return ModelEntry {

@@ -55,7 +55,7 @@ pub struct Sweep {
     pub choices: Vec<Choice>,
     /// Sessions of `tune` that count for none, because some setting was not measured on them.
     pub left_out: Vec<String>,
-    /// What importers mended or left out in the sessions, in words; `None` where they are as they were written.
+    /// The repairs of importers in the sessions, in words; `None` where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repairs: Option<String>,
     /// How many sessions of `tune` are independent: side chains count with their main session.

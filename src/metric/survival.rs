@@ -146,7 +146,7 @@ pub(crate) fn corrected(cells: &[&CellSummary]) -> Option<Estimate> {
 /// Where string matching cannot tell of so large a share, facts are a range.
 const UNSURE: f64 = 0.02;
 
-/// What is shown to be kept; a range where much is not known.
+/// The share that is shown to be kept; a range where much is not known.
 pub(crate) fn kept(cells: &[&CellSummary]) -> Option<PooledValue> {
     let least = corrected(cells)?;
     let most = estimate(cells, |cell| cell.survival.most.counted())?;

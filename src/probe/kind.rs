@@ -74,7 +74,7 @@ pub(crate) struct Spec<'a> {
     pub(crate) answers: Answers,
     /// The reference answer that a judge is shown; without one it is what holds, a part on each line.
     pub(crate) reference: Option<Cow<'a, str>>,
-    /// What the values count.
+    /// The unit of a count.
     unit: &'a str,
     /// None stands for the fact's own question alone.
     asked: Vec<Question>,

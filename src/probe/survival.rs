@@ -68,7 +68,7 @@ pub enum Match {
     Unbound,
     /// The value is there beside its key, or the path is there.
     Bound,
-    /// What is said about a rule is weaker, or turns it round.
+    /// A weaker rule is said, or the opposite.
     Changed,
     /// A sentence that has the whole key gives another value, or takes the rule back: it counts against the rule's own
     /// sentence, too.
@@ -144,9 +144,9 @@ pub struct Survival {
     rules: Vec<Rule>,
     /// The slot of each rule.
     rule_slots: Vec<usize>,
-    /// What recorded texts hold: rules only where they are stated.
+    /// Findings in recorded texts: rules only where they are stated.
     recorded: PerText<[Finding]>,
-    /// What texts hold that a compaction wrote.
+    /// Findings in texts that a compaction wrote.
     written: PerText<[Finding]>,
 }
 

@@ -36,3 +36,10 @@ impl ProgramState {
         differ.then(|| "its answers changed".to_owned())
     }
 }
+
+/// The stages of a strategy that is written as TOML.
+pub(crate) fn stages_of(toml: &str) -> Vec<toml::Value> {
+    let table: toml::Table = toml.parse().unwrap_or_default();
+    let stages = table.get("stage").and_then(toml::Value::as_array);
+    stages.cloned().unwrap_or_default()
+}

@@ -10,7 +10,7 @@ use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
 use crate::record::words::ModelKind;
-use crate::record::{CellRecord, Manifest, repairs};
+use crate::record::{CellRecord, Manifest, repairs, stages_of};
 use crate::units::Usd;
 use crate::window::Window;
 
@@ -233,16 +233,24 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let (reader, summariser) = (&manifest.reader, &manifest.summariser);
     let mut found = Vec::new();
     if material.has_items() {
+        let judges = models::judges_in_words(&models::judges(manifest));
+        let judges = judges.map(|judges| format!("judge {judges}"));
         found.push(match reader {
-            None => "facts are found by string search".to_owned(),
+            None => {
+                let decided = judges
+                    .as_deref()
+                    .map(|judges| format!(", {judges} decided the unsure"));
+                format!(
+                    "facts are found by string search{}",
+                    decided.unwrap_or_default()
+                )
+            }
             Some(reader) if reader.kind == ModelKind::Live => {
                 format!("the answers are by {}", reader.name)
             }
             Some(_) => "answers were scripted".to_owned(),
         });
         if reader.is_some() {
-            let judges = models::judges_in_words(&models::judges(manifest));
-            let judges = judges.map(|judges| format!("judge {judges}"));
             found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));
         }
     }
@@ -311,13 +319,9 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> Vec<String> {
         strategies.find(|entry| entry.name == it.strategy)
     });
     let tuned = entry.filter(|entry| {
-        let table: Option<toml::Table> = entry.toml.parse().ok();
-        let stages = table
-            .as_ref()
-            .and_then(|table| table.get("stage")?.as_array());
+        let stages = stages_of(&entry.toml);
         let mut kinds = stages
-            .into_iter()
-            .flatten()
+            .iter()
             .filter(|stage| is_on(stage))
             .filter_map(|stage| stage.get("kind")?.as_str());
         kinds.any(|kind| !UNTUNED.contains(&kind))

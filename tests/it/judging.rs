@@ -140,6 +140,12 @@ fn a_judge_decides_what_string_matching_cannot_tell() {
             0,
         );
         let run = Run::read(&at(name)).unwrap();
+        let known = run
+            .cells
+            .iter()
+            .map(|cell| cell.sentinels.len())
+            .sum::<usize>();
+        assert_eq!(known > 0, expected == Fate::Changed, "{name}");
         let cells = run.cells.iter().filter(|cell| cell.arm == Arm::Strategy);
         let items = cells.flat_map(|cell| &cell.probes);
         let own = items.filter(|item| item.survival.said.as_ref() == Some(&summary));

@@ -202,8 +202,8 @@ fn values_again(session: &Session, calls: &[Call<'_>]) -> Vec<PlantedFact> {
     again.collect()
 }
 
-/// What was started in the background and ran on through a compaction of the recording, by the ids that later calls
-/// name it by.
+/// Commands that were started in the background and ran on through a compaction of the recording, by the ids that later
+/// calls name them by.
 fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
     let mut uses: BTreeMap<String, Vec<&Call<'_>>> = BTreeMap::new();
     let shell = calls
