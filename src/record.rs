@@ -44,7 +44,7 @@ pub use probe::{
     RecoveryRecord, SurvivalRecord,
 };
 pub use program::ProgramState;
-pub(crate) use program::stages_of;
+pub(crate) use program::kinds_of;
 pub use session::{SessionEntry, repairs};
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 pub use words::{

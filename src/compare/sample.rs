@@ -14,7 +14,7 @@ use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
 use crate::record::words::{ModelKind, Purpose, Verdict};
 use crate::record::{
-    CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord, stages_of,
+    CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord, kinds_of,
 };
 use crate::units::ContentHash;
 
@@ -270,11 +270,7 @@ fn wrote(cell: &CellRecord) -> bool {
 
 /// Who wrote a strategy's summaries: the product's own model where they are the recorded ones.
 fn writer(toml: &str, manifest: &Manifest) -> ModelEntry {
-    let stages = stages_of(toml);
-    let mut kinds = stages
-        .iter()
-        .filter_map(|stage| stage.get("kind")?.as_str());
-    if kinds.any(|kind| kind == "recorded") {
+    if kinds_of(toml).iter().any(|kind| kind == "recorded") {
         return ModelEntry {
             name: "the recorded product's model".to_owned(),
             kind: ModelKind::Live,

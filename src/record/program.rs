@@ -37,9 +37,27 @@ impl ProgramState {
     }
 }
 
-/// The stages of a strategy that is written as TOML.
-pub(crate) fn stages_of(toml: &str) -> Vec<toml::Value> {
+/// The kinds of the stages that are on, in a strategy that is written as TOML.
+pub(crate) fn kinds_of(toml: &str) -> Vec<String> {
     let table: toml::Table = toml.parse().unwrap_or_default();
     let stages = table.get("stage").and_then(toml::Value::as_array);
-    stages.cloned().unwrap_or_default()
+    let on = stages.into_iter().flatten().filter(|stage| {
+        let enabled = stage.get("enabled").and_then(toml::Value::as_bool);
+        enabled != Some(false)
+    });
+    on.filter_map(|stage| Some(stage.get("kind")?.as_str()?.to_owned()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_that_is_off_has_no_kind() {
+        let toml =
+            "[[stage]]\nkind = \"recorded\"\nenabled = false\n\n[[stage]]\nkind = \"clear\"\n";
+        assert_eq!(kinds_of(toml), ["clear"]);
+        assert!(kinds_of("name = \"none\"").is_empty());
+    }
 }

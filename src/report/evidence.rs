@@ -10,7 +10,7 @@ use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
 use crate::record::words::ModelKind;
-use crate::record::{CellRecord, Manifest, repairs, stages_of};
+use crate::record::{CellRecord, Manifest, kinds_of, repairs};
 use crate::units::Usd;
 use crate::window::Window;
 
@@ -319,19 +319,11 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> Vec<String> {
         strategies.find(|entry| entry.name == it.strategy)
     });
     let tuned = entry.filter(|entry| {
-        let stages = stages_of(&entry.toml);
-        let mut kinds = stages
-            .iter()
-            .filter(|stage| is_on(stage))
-            .filter_map(|stage| stage.get("kind")?.as_str());
-        kinds.any(|kind| !UNTUNED.contains(&kind))
+        let kinds = kinds_of(&entry.toml);
+        kinds.iter().any(|kind| !UNTUNED.contains(&&**kind))
     });
     tuned.map_or_else(Vec::new, |entry| {
         let strategy = escape::flag("--strategy", &entry.name);
         vec!["proctor sweep".to_owned(), strategy]
     })
-}
-
-fn is_on(stage: &toml::Value) -> bool {
-    stage.get("enabled").and_then(toml::Value::as_bool) != Some(false)
 }
