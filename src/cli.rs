@@ -40,6 +40,11 @@ mod find_sessions;
 mod gate;
 mod generate;
 mod graded_run;
+#[cfg(feature = "http")]
+mod home;
+#[cfg(not(feature = "http"))]
+#[path = "cli/no_home.rs"]
+mod home;
 mod import;
 mod init;
 mod live;

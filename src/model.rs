@@ -58,6 +58,16 @@ pub trait Model: Debug + Send + Sync {
         1
     }
 
+    /// How many prompts its server keeps at once, where that matters.
+    fn slots(&self) -> Option<usize> {
+        None
+    }
+
+    /// Does `work`, which asks it of one prompt only, once its server has a slot for that.
+    fn in_slot(&self, work: &mut dyn FnMut()) {
+        work();
+    }
+
     /// The address of the server that is asked, if one is.
     fn address(&self) -> Option<String> {
         None

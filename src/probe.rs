@@ -91,6 +91,9 @@ pub struct Asking {
     pub qualifies: bool,
     /// Once more of the summaries in the prompt alone, where the evidence went into one.
     pub summaries: bool,
+    /// Without the tools of the session, which the prompt had.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub omits_tools: bool,
     /// The reader's context window, prompt and answer together; where full history does not fit it,
     /// the evidence is the ceiling. `None` if it is not known.
     pub window: Option<Tokens>,

@@ -36,6 +36,7 @@ mod call_progress;
 mod calibrations;
 mod dependencies;
 mod error;
+mod first;
 pub mod forecast;
 mod limits;
 mod loaded;
@@ -64,7 +65,10 @@ pub(crate) use dependencies::sizes_of;
 use dependencies::{Dependencies, Lead};
 pub use error::PlanError;
 use error::read_named;
+pub use first::FirstAnswers;
 use limits::Limits;
+#[cfg(feature = "http")]
+pub use live::time_server;
 use loaded::{LoadedSession, NotReady, Texts};
 pub use models::{Access, RunModels};
 pub use programs::Remembered;
@@ -82,6 +86,8 @@ pub struct Plan {
     sources: Vec<PlannedSource>,
     scenario: Scenario,
     prices: Arc<Prices>,
+    /// Those of the models of the run itself.
+    asked_prices: Arc<Prices>,
     models: Option<Arc<RunModels>>,
 }
 
@@ -110,6 +116,7 @@ impl Plan {
             sessions: loaded.sessions,
             passed_over: loaded.passed_over,
             sources: loaded.sources,
+            asked_prices: Arc::new(prices::asked(&scenario.models, &prices)),
             scenario,
             prices: Arc::new(prices),
             models: None,
@@ -130,7 +137,7 @@ impl Plan {
         self.models = Some(Arc::new(RunModels::new(
             &self.scenario.models,
             self.scenario.seed,
-            &self.prices,
+            &self.asked_prices,
             access,
         )?));
         Ok(())
@@ -162,15 +169,19 @@ impl Plan {
         &self.manifest
     }
 
-    /// The prices in force.
-    pub fn prices(&self) -> &Prices {
-        &self.prices
+    /// The prices of the models of the run itself.
+    pub fn asked_prices(&self) -> &Prices {
+        &self.asked_prices
     }
 
-    /// How many requests may be under way at once, where a live model is asked.
+    /// How many requests may be under way at once, where a live model is asked. Cells whose only server is on
+    /// this machine take turns at its slots, in their order: so most of a prompt is still there for the next one.
     pub fn at_once(&self) -> Option<usize> {
         let models = &self.scenario.models;
-        models.has_live().then_some(models.pace.at_once)
+        let homes = models.homes();
+        let slots = homes.map(|(_, home)| home.slots).max();
+        let live = models.has_live().then_some(models.pace.at_once)?;
+        Some(live.min(slots.unwrap_or(usize::MAX)))
     }
 
     /// The folder this run is found in again: `<scenario>-<8 hex digits of the fingerprint>`.

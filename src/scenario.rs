@@ -34,11 +34,14 @@ mod window;
 
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
-pub use models::{LiveSetting, ModelSetting, ModelsSetting, Pace};
+pub use models::{Home, LiveSetting, ModelSetting, ModelsSetting, Pace};
 pub use window::{WindowMode, WindowSetting};
 
 /// The scenario that runs when none is named.
 pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
+
+/// The scenario for models that run on this machine.
+pub const LOCAL: &str = include_str!("../scenarios/local.toml");
 
 /// A run, as it is planned.
 #[derive(Debug, Clone)]

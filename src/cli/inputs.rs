@@ -11,7 +11,7 @@ use super::{
 };
 use crate::naming::StrategyName;
 use crate::report::escape::{flag, plain, shell};
-use crate::scenario::{QUICK_START, Scenario};
+use crate::scenario::{LOCAL, QUICK_START, Scenario};
 use crate::session::import::ImportError;
 use crate::session::import::file_info::format_of;
 use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
@@ -79,6 +79,24 @@ pub(super) struct Inputs {
     pub(super) repeats: Option<u32>,
 }
 
+/// What is run where no scenario and no recording is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Without {
+    /// The quick start.
+    QuickStart,
+    /// Sessions for models on this machine.
+    Local,
+}
+
+impl Without {
+    fn table(self) -> Result<Table, SettingError> {
+        match self {
+            Self::QuickStart => Table::parse("built-in quick start", QUICK_START),
+            Self::Local => Table::parse("built-in `local.toml`", LOCAL),
+        }
+    }
+}
+
 /// A recording on the command line, with what names it.
 type Named<'a> = (&'a Path, Place);
 
@@ -92,15 +110,16 @@ pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
 impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> anyhow::Result<Scenario> {
-        self.read_with(|_| Ok(()))
+        self.read_with(Without::QuickStart, |_| Ok(()))
     }
 
     /// The same, with something else laid over it.
     pub(super) fn read_with(
         &self,
+        without: Without,
         lay_over: impl FnOnce(&mut Table) -> anyhow::Result<()>,
     ) -> anyhow::Result<Scenario> {
-        let (mut table, folder) = self.laid_over()?;
+        let (mut table, folder) = self.laid_over_base(without)?;
         lay_over(&mut table)?;
         let mut scenario = loop {
             match Scenario::read(&table, &folder) {
@@ -128,8 +147,16 @@ impl Inputs {
     /// The scenario's settings with environment and flags laid over them, and the folder where
     /// its relative paths start.
     pub(super) fn laid_over(&self) -> anyhow::Result<(Table, PathBuf)> {
+        self.laid_over_base(Without::QuickStart)
+    }
+
+    fn laid_over_base(&self, without: Without) -> anyhow::Result<(Table, PathBuf)> {
         let (scenario, recordings) = self.scenario_and_recordings()?;
-        let (mut table, folder) = table_of(scenario)?;
+        let (mut table, folder) = match scenario {
+            None if recordings.is_empty() => (without.table()?, PathBuf::new()),
+            None => (Without::QuickStart.table()?, PathBuf::new()),
+            Some(path) => table_of(path)?,
+        };
         put_sessions(&mut table, &recordings);
         if scenario.is_none() && (self.of_agents || !recordings.is_empty()) {
             // The quick start's window, model and name belong to its own sessions.
@@ -352,13 +379,7 @@ fn is_toml(path: &Path) -> bool {
 }
 
 /// The settings of a scenario, and the folder where its relative paths start.
-fn table_of(scenario: Option<&Path>) -> anyhow::Result<(Table, PathBuf)> {
-    let Some(path) = scenario else {
-        return Ok((
-            Table::parse("built-in quick start", QUICK_START)?,
-            PathBuf::new(),
-        ));
-    };
+fn table_of(path: &Path) -> anyhow::Result<(Table, PathBuf)> {
     let shown = path.display().to_string();
     let what = if is_toml(path) { "scenario " } else { "" };
     let text = read_text(what, path).map_err(|stop| {

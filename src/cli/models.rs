@@ -17,7 +17,7 @@ use crate::record::CellKey;
 use crate::report::escape;
 #[cfg(feature = "http")]
 use crate::runner::live_run;
-use crate::runner::{Access, Outcome, Plan, RunModels};
+use crate::runner::{Access, Outcome, Plan, RunModels, prices};
 use crate::scenario::{ModelsSetting, Scenario};
 use crate::settings::{Place, Table};
 use crate::step::Answer;
@@ -87,6 +87,11 @@ pub(super) struct ModelOptions {
 }
 
 impl ModelOptions {
+    /// Whether no socket may be opened.
+    pub(super) fn is_offline(&self) -> bool {
+        self.recorded.offline
+    }
+
     /// Whether a limit is set.
     #[cfg(feature = "http")]
     pub(super) fn has_limits(&self) -> bool {
@@ -194,16 +199,7 @@ impl Consent {
         let Some(question) = self.question(spend) else {
             return Ok(());
         };
-        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-            return stop_with(Exit::Usage, question, HINT);
-        }
-        say(&format!("{question}; go on? [y/N]"));
-        let mut typed = String::new();
-        io::stdin().lock().read_line(&mut typed)?;
-        if matches!(typed.trim(), "y" | "Y" | "yes") {
-            return Ok(());
-        }
-        stop_with(Exit::Usage, "nothing was run", HINT)
+        agree(&question, HINT, Exit::Usage)
     }
 
     /// The question to ask where the cost may be above the limit, or is not known.
@@ -226,6 +222,20 @@ impl Consent {
     }
 }
 
+/// Asks on a terminal whether to go on; anything but a yes ends the program, as it does where nobody can be asked.
+pub(super) fn agree(question: &str, hint: &str, exit: Exit) -> anyhow::Result<()> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return stop_with(exit, question, hint);
+    }
+    say(&format!("{question}; go on? [y/N]"));
+    let mut typed = String::new();
+    io::stdin().lock().read_line(&mut typed)?;
+    if matches!(typed.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    stop_with(exit, "nothing was run", hint)
+}
+
 /// How judges outside a scenario are asked, and what that may cost.
 #[derive(Debug, clap::Args)]
 pub(super) struct JudgeOptions {
@@ -244,7 +254,8 @@ impl JudgeOptions {
         let table = Table::parse(&place, &format!("judge = [{judges}]"))?;
         let models = ModelsSetting::of_judges(&table, &Place::Flag(place.into()))?;
         let access = self.recorded.access(cassette.to_owned(), models.replay)?;
-        Ok(RunModels::new(&models, 1, &Prices::built_in()?, &access)?)
+        let prices = prices::asked(&models, &Prices::built_in()?);
+        Ok(RunModels::new(&models, 1, &prices, &access)?)
     }
 
     /// Asks whether live judges may be sent these requests, each `repeats` times. An answer that is

@@ -54,9 +54,12 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let noise = args.pilot.as_deref().map(noise).transpose()?;
-    let plan = Plan::new(args.graded.scenario(&args.inputs)?)?;
+    let scenario = args
+        .graded
+        .scenario(&args.inputs, false, Path::new("reports"))?;
+    let plan = Plan::new(scenario)?;
     find_sessions::say_passed_over(&plan);
-    let plan = args.graded.sized(plan, args.batch)?;
+    let plan = args.graded.to_look_at().sized(plan, args.batch)?;
     if args.split.is_asked() {
         args.split.check(args.graded.usd().is_some())?;
         return args.split.show(&plan, args.json);
@@ -137,7 +140,11 @@ fn with_asking<T>(plan: &Plan, with: impl FnOnce(&ForecastInputs<'_>) -> T) -> T
     let models = &plan.scenario().models;
     let reader = models.reader.as_ref();
     let inputs = ForecastInputs {
-        price_of: &|model| plan.prices().of(model).map(|(_, price)| price.per_token),
+        price_of: &|model| {
+            plan.asked_prices()
+                .of(model)
+                .map(|(_, price)| (price.per_token, price.latency))
+        },
         judges: &plan.judges(),
         longest_answer: MAX_ANSWER,
         longest_verdict: MAX_VERDICT,
@@ -148,7 +155,7 @@ fn with_asking<T>(plan: &Plan, with: impl FnOnce(&ForecastInputs<'_>) -> T) -> T
         },
         window: models.asking.window,
         summaries_written_from: plan.summaries_written_from(),
-        batch_of: &|model| plan.prices().of(model)?.0.batch,
+        batch_of: &|model| plan.asked_prices().of(model)?.0.batch,
     };
     with(&inputs)
 }
@@ -292,8 +299,29 @@ fn range<T: Copy + PartialEq>(span: Span<T>, words: impl Fn(T) -> String) -> Str
     )
 }
 
+/// `40 seconds`, `12 minutes` or `3.5 hours`.
+pub(super) fn minutes_in_words(milliseconds: u64) -> String {
+    let minutes = milliseconds as f64 / 60_000.0;
+    match minutes {
+        ..1.5 => format!("{:.0} seconds", (60.0 * minutes).ceil()),
+        ..100.0 => format!("{:.0} minutes", minutes.ceil()),
+        _ => format!("{:.1} hours", minutes / 60.0),
+    }
+}
+
 /// The spending of the run itself, in a sentence or two.
 pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> anyhow::Result<String> {
-    let facts = json!({ "spend": spend, "is_live": asks_live_models(plan) });
+    let homes: BTreeSet<&str> = plan
+        .scenario()
+        .models
+        .homes()
+        .map(|(live, _)| &*live.model)
+        .collect();
+    let facts = json!({
+        "spend": spend,
+        "is_live": asks_live_models(plan),
+        "takes": spend.milliseconds.map(|span| minutes_in_words(span.expected)),
+        "homes": homes,
+    });
     template::fill(include_str!("text/spend.txt"), facts)
 }

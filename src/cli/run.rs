@@ -22,7 +22,7 @@ use crate::model::cassette::ReplayMode;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::{Report, escape};
-use crate::runner::{self, Outcome, Plan, Progress, Remembered, Workers};
+use crate::runner::{self, Outcome, Plan, Progress, Remembered, RunModels, Workers};
 use crate::scenario::GateSetting;
 use crate::settings::Place;
 use crate::units::many;
@@ -250,7 +250,9 @@ fn share(typed: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.gate.prepare_files()?;
-    let mut scenario = args.graded.scenario(&args.inputs)?;
+    let mut scenario =
+        args.graded
+            .scenario(&args.inputs, args.models.is_offline(), &args.reports)?;
     args.models.limit(&mut scenario);
     args.output.check()?;
     if args.part.part().is_some() && args.gate.is_asked() {
@@ -296,9 +298,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let kept: BTreeSet<CellKey> = journal.done().difference(&again).cloned().collect();
     consent.to_run(&plan, &kept, args.batch)?;
+    let is_whole = args.part.part().is_none();
+    let is_asked = !is_offline && !args.batch && is_whole && kept.len() < plan.cells().len();
+    let stop = stop_on_interrupt(FINISHING);
+    if is_asked {
+        args.graded.check_reader(&plan, &stop)?;
+    }
     let cells = plan.cells();
     let is_complete = cells.iter().all(|key| kept.contains(key));
-    let is_whole = args.part.part().is_none();
     let earlier = (is_whole && !is_complete)
         .then(|| EarlierRun::find(&folder, &plan.manifest().scenario, !again.is_empty()))
         .flatten();
@@ -306,7 +313,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     say_again(&again, args.fresh);
     let workers = Workers {
         threads: models::threads(args.jobs, &plan),
-        stop: stop_on_interrupt(FINISHING),
+        stop,
     };
     let already = cells.iter().filter(|key| journal.done().contains(*key));
     let (planned, already) = (cells.len(), already.count());
@@ -554,6 +561,9 @@ fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, called: &str) {
     }
     if let Some(spent) = models::spent(plan) {
         say(&spent);
+    }
+    if let Some(waited) = plan.models().and_then(RunModels::waited) {
+        say(&waited);
     }
     if let Some((_, why)) = outcome.unreached.first() {
         if let (Some(_), taken @ 1..) = (outcome.cut_at, outcome.withdrawn) {

@@ -85,6 +85,12 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Puts a sentence in front of all others.
+    pub(crate) fn begin_with(&mut self, label: &'static str, text: String) {
+        self.said.insert(0, Line::new(label, text));
+        self.sentences = self.lines().into_iter().map(|line| line.text).collect();
+    }
+
     /// Puts an answer that names no strategy in place of the first sentence.
     pub(crate) fn answer(&mut self, answer: Answer) {
         self.answer = answer;

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::baseline::{FORMAT, VERSION};
 use super::{Chance, Sample, prices};
+use crate::metric::CellSummary;
 use crate::metric::cost::SessionPrices;
+use crate::metric::fidelity::ReaderCeiling;
 use crate::naming::base_name;
 use crate::record::words::ModelKind;
 use crate::record::{
@@ -129,6 +131,19 @@ pub struct ReaderMismatch {
     pub right: String,
 }
 
+/// What the reader of a run knows with everything in front of it.
+fn ceiling(cells: &[CellRecord]) -> Option<ReaderCeiling> {
+    let of = |arm: Arm| -> Vec<CellSummary> {
+        let own = cells
+            .iter()
+            .filter(|cell| cell.arm == arm && cell.end.is_measured());
+        own.map(|cell| CellSummary::of(cell, None)).collect()
+    };
+    let (full, empty) = (of(Arm::Reference), of(Arm::Floor));
+    let full: Vec<&CellSummary> = full.iter().collect();
+    ReaderCeiling::of(&full, &empty.iter().collect::<Vec<_>>())
+}
+
 impl ComparedRun {
     /// Reduces a run. Controls that the run added are left out.
     pub fn of(manifest: &Manifest, cells: &[CellRecord]) -> Self {
@@ -190,6 +205,14 @@ impl ComparedRun {
             repairs: repairs(&manifest.sessions),
         };
         source.place_all();
+        let ceiling = source
+            .conditions
+            .reader
+            .as_ref()
+            .and_then(|_| ceiling(cells));
+        if ceiling.is_some_and(|ceiling| ceiling.is_refused()) {
+            source.forget_answers();
+        }
         source
     }
 
@@ -252,6 +275,7 @@ impl ComparedRun {
         let sessions = samples.flat_map(|sample| sample.sessions.values_mut());
         for probe in sessions.flat_map(|session| session.probes.values_mut()) {
             probe.accuracy.clear();
+            probe.answers.clear();
         }
     }
 

@@ -199,6 +199,13 @@ impl Anchors {
         Ok(full)
     }
 
+    /// Whether answers say nothing about strategies: too few are right with everything in front of the reader, or
+    /// nearly as many with nothing.
+    pub fn refuse(self) -> bool {
+        let refusal = self.check().err();
+        refusal.is_some_and(|refusal| refusal != Refusal::Unpaired)
+    }
+
     /// The anchors, from the cells of `full` and of `empty`.
     pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Self {
         let accuracy = |cells: &[&CellSummary]| {
@@ -208,6 +215,68 @@ impl Anchors {
         Self {
             full: accuracy(full),
             empty: accuracy(empty),
+        }
+    }
+}
+
+/// What a reader knows with everything in front of it: whether its answers say anything about strategies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReaderCeiling {
+    anchors: Anchors,
+    full: f64,
+    /// Planted items that were graded under full history.
+    items: usize,
+    /// Of these, those that it said are not in the context.
+    abstained: usize,
+}
+
+impl ReaderCeiling {
+    /// From the cells of `full` and of `empty`; `None` where no answer under full history was graded.
+    pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Option<Self> {
+        let anchors = Anchors::of(full, empty);
+        let answered = full.iter().filter_map(|cell| cell.accuracy(Scope::Context));
+        let omitted = answered.map(|accuracy| accuracy.failings.omitted);
+        let (items, abstained) = omitted.fold((0, 0.0), |(items, sum), omitted| {
+            (items + omitted.items, sum + omitted.sum)
+        });
+        Some(Self {
+            anchors,
+            full: anchors.full?,
+            items,
+            abstained: usize::try_from(crate::units::whole(abstained)).unwrap_or(items),
+        })
+    }
+
+    /// Whether its answers say nothing about strategies.
+    pub fn is_refused(&self) -> bool {
+        self.anchors.refuse()
+    }
+
+    /// The same in a sentence about the reader of this name.
+    pub fn sentence(&self, reader: &str) -> String {
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        let nothing = "its answers say nothing about strategies";
+        let empty = self.anchors.empty.unwrap_or_default();
+        if self.abstained == self.items && self.items > 0 {
+            return format!(
+                "{reader} abstains on {} of {} planted items with all of the session in front of it: this model does not \
+                 read these prompts, and {nothing}.",
+                self.abstained, self.items
+            );
+        }
+        let knows = format!(
+            "{reader} answers {} right with all of the session in front of it",
+            percent(self.full)
+        );
+        match self.anchors.check() {
+            Err(Refusal::SpanTooSmall) => {
+                format!(
+                    "{knows}, and {} with none of it: {nothing}.",
+                    percent(empty)
+                )
+            }
+            Err(_) => format!("{knows}: {nothing}."),
+            Ok(_) => format!("{knows}."),
         }
     }
 }

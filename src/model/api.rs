@@ -24,6 +24,11 @@ pub use events::{IncomingAnswer, longest_bytes, read};
 /// A verdict as a JSON schema: the reason comes first, so that it is written first.
 pub const VERDICT_SCHEMA: &str = r#"{"type":"object","properties":{"reason":{"type":"string"},"verdict":{"type":"string","enum":["right","incomplete","stale","another's","invented","abstained"]}},"required":["reason","verdict"],"additionalProperties":false}"#;
 
+/// Tokens that a model behind an OpenAI-compatible API may think before an answer or a verdict, where nothing
+/// else is said. Ours: models that think take a few hundred to a few thousand tokens, and for others a
+/// higher limit changes nothing.
+pub const THINKING: Tokens = Tokens(4_096);
+
 /// Tags between which models write what they think, where no server takes it out.
 const THOUGHTS: [(&str, &str); 3] = [
     ("<think>", "</think>"),
@@ -119,6 +124,15 @@ impl Dialect {
         let temperature = temperature.map(|value| format!(",\"temperature\":{value}"));
         let temperature = temperature.unwrap_or_default();
         format!("{{\"model\":{model},\"{limit}\":{most}{temperature}")
+    }
+
+    /// The same, with at least so much room to think.
+    #[must_use]
+    pub fn thinking_at_least(&self, room: Tokens) -> Self {
+        Self {
+            thinking: self.thinking.max(room),
+            ..self.clone()
+        }
     }
 
     /// The request with an answer, thoughts included, of no more tokens than this.

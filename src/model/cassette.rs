@@ -506,6 +506,18 @@ impl Model for CassetteModel {
         asked.map_or(1, |model| model.at_once())
     }
 
+    fn slots(&self) -> Option<usize> {
+        let asked = self.model.as_ref().filter(|_| !self.defers());
+        asked.and_then(|model| model.slots())
+    }
+
+    fn in_slot(&self, work: &mut dyn FnMut()) {
+        match self.model.as_ref().filter(|_| !self.defers()) {
+            Some(model) => model.in_slot(work),
+            None => work(),
+        }
+    }
+
     fn defers(&self) -> bool {
         self.kind == ModelKind::Live && self.cassette.state().deferral.is_some()
     }

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -13,14 +14,16 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Certificate, Client, Url};
 use tokio::sync::watch;
 
-use super::api::Dialect;
-use super::{CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, Task};
+use super::api::{Dialect, THINKING};
+use super::{CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, Stop, Task};
 use crate::session::redact::Secret;
 use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
+use crate::units::Usage;
 
 mod attempt;
 pub mod batch;
+pub mod home;
 pub mod pace;
 
 use pace::Pacer;
@@ -102,6 +105,8 @@ pub struct CallTime {
     pub first_token: Option<Duration>,
     /// From the last attempt's start to its end.
     pub took: Duration,
+    /// The tokens that the server reported.
+    pub usage: Usage,
     /// Whether it was answered.
     pub is_answered: bool,
 }
@@ -115,6 +120,8 @@ pub struct Live {
     times: Mutex<Vec<CallTime>>,
     /// The server's words when it refused a JSON schema: verdicts are asked for in words from then on.
     schema_refused: OnceLock<String>,
+    /// Whether a server on this machine was seen to use up the room for an answer before it wrote one.
+    thinks: AtomicBool,
     refused: Mutex<Refusals>,
 }
 
@@ -242,6 +249,11 @@ impl Wire {
         tell(&format!("{model}: {failure}; {next}{often}"));
     }
 
+    /// Whether it leads to a server on this machine.
+    fn is_at_home(&self) -> bool {
+        self.pacer.slots().is_some()
+    }
+
     /// The server's address, without what may be secret in it.
     fn address(&self) -> String {
         self.url.origin().ascii_serialization()
@@ -300,6 +312,7 @@ impl Live {
             wire,
             times: Mutex::new(Vec::new()),
             schema_refused: OnceLock::new(),
+            thinks: AtomicBool::new(false),
             refused: Mutex::default(),
         })
     }
@@ -341,6 +354,14 @@ impl Model for Live {
         self.wire.pacer.at_once()
     }
 
+    fn slots(&self) -> Option<usize> {
+        self.wire.pacer.slots()
+    }
+
+    fn in_slot(&self, work: &mut dyn FnMut()) {
+        self.wire.pacer.in_slot(work);
+    }
+
     fn address(&self) -> Option<String> {
         Some(self.wire.address())
     }
@@ -377,7 +398,23 @@ impl Live {
         }
     }
 
+    /// Sends a request. A model at home gets room to think once it was seen to: for others such room would
+    /// only be reserved, out of a small window.
     fn send(&self, dialect: &Dialect, request: &Request) -> Reply {
+        if self.thinks.load(Ordering::SeqCst) {
+            return self.send_as(&dialect.thinking_at_least(THINKING), request);
+        }
+        let answered = self.send_as(dialect, request);
+        let is_empty =
+            |response: &Response| response.stop == Stop::Length && response.text.trim().is_empty();
+        if self.wire.is_at_home() && answered.answer.as_ref().is_ok_and(is_empty) {
+            self.thinks.store(true, Ordering::SeqCst);
+            return self.send_as(&dialect.thinking_at_least(THINKING), request);
+        }
+        answered
+    }
+
+    fn send_as(&self, dialect: &Dialect, request: &Request) -> Reply {
         let sent = attempt::send(&self.wire, dialect, request);
         let (answered, time) = self.engine.0.block_on(sent);
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);

@@ -156,6 +156,31 @@ impl Prices {
         Ok(self)
     }
 
+    /// The same for the models of a run itself, with those that a server on this machine answers as: each with
+    /// its measured latency. They cost nothing, unless a file says otherwise.
+    #[must_use]
+    pub fn with_own(mut self, models: Vec<(String, Option<Latency>)>) -> Self {
+        for (name, latency) in models {
+            let known = self
+                .of(&name)
+                .map(|(list, price)| (list.clone(), price.clone()));
+            let (list, price) = known.unwrap_or_else(|| (PriceList::own(), ModelPrice::free()));
+            let own = ModelPrice {
+                names: vec![name],
+                latency: latency.or(price.latency),
+                ..price
+            };
+            self.lists.insert(
+                0,
+                PriceList {
+                    models: vec![own],
+                    ..list
+                },
+            );
+        }
+        self
+    }
+
     /// The files, those that go before others first.
     pub fn lists(&self) -> &[PriceList] {
         &self.lists
@@ -249,7 +274,42 @@ fn without_date(model: &str) -> &str {
     date.map_or(model, |date| &model[..date.start()])
 }
 
+impl ModelPrice {
+    fn free() -> Self {
+        let free = Some(Usd::default());
+        Self {
+            per_token: PerToken {
+                input: free,
+                cache_write_5m: free,
+                cache_write_1h: free,
+                cache_read: free,
+                output: free,
+            },
+            ..Self::default()
+        }
+    }
+}
+
 impl PriceList {
+    /// What is known of servers on this machine: each finds the longest beginning of a prompt again.
+    fn own() -> Self {
+        Self {
+            file: "this machine".into(),
+            provider: "this machine".to_owned(),
+            date: String::new(),
+            document: String::new(),
+            fast: None,
+            batch: None,
+            schemes: vec![CacheScheme {
+                name: "longest-prefix".to_owned(),
+                reuse: Reuse::LongestPrefix,
+                ..CacheScheme::none()
+            }],
+            limits: Vec::new(),
+            models: Vec::new(),
+        }
+    }
+
     /// Reads a price file; `file` names it in errors and reports.
     pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
         let table = Table::parse(file, text)?;

@@ -23,6 +23,9 @@ pub struct Selection {
     pub kinds: Vec<ProbeKind>,
     /// Draws the items where there are more than are asked.
     pub seed: u64,
+    /// Indices of the probes that are asked; none means all.
+    #[serde(skip)]
+    pub only: Vec<usize>,
 }
 
 impl Default for Selection {
@@ -32,6 +35,7 @@ impl Default for Selection {
             items: None,
             kinds: Vec::new(),
             seed: 1,
+            only: Vec::new(),
         }
     }
 }
@@ -69,7 +73,8 @@ impl Selection {
         let points = self.ask_points(calls.len());
         let mut items = Vec::new();
         for (index, probe) in probes.iter().enumerate() {
-            if !self.kinds.is_empty() && !self.kinds.contains(&probe.kind()) {
+            let is_kind = self.kinds.is_empty() || self.kinds.contains(&probe.kind());
+            if !is_kind || !(self.only.is_empty() || self.only.contains(&index)) {
                 continue;
             }
             let mut due = points.clone();

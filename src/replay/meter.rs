@@ -134,7 +134,13 @@ impl<'a> Meter<'a> {
         let mut answered = if let Some(answer) = fault.and_then(faults::without_model) {
             Reply::once(answer)
         } else {
-            let answered = self::answered(&request, model, repeat, self.counts);
+            let mut reply = None;
+            let mut ask = || reply = Some(self::answered(&request, model, repeat, self.counts));
+            match model {
+                Some(model) => model.in_slot(&mut ask),
+                None => ask(),
+            }
+            let answered = reply.unwrap_or_else(|| Reply::once(Err(CallFailure::NoAnswer)));
             if self.unanswered.is_none() {
                 self.unanswered = model.and_then(|model| Unanswered::of(model, &answered.answer));
             }

@@ -201,6 +201,9 @@ impl<'a> Questioner<'a, '_> {
     fn requests(&self, probe: &Probe, messages: &[Arc<Message>]) -> Vec<Request> {
         let view = &self.view;
         let mut requests = judge::questions(view.session.system(), messages, probe);
+        if self.prepared.asking.omits_tools {
+            return requests;
+        }
         // The prompt exactly as it was sent has its tools.
         let tools: Arc<[ToolSchema]> = view.session.tools().into();
         for request in &mut requests {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::compare::advice::Verdict;
 use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
+use crate::metric::fidelity::ReaderCeiling;
 use crate::record::words::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry, repairs};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
@@ -49,6 +50,8 @@ pub(super) struct Material<'a> {
     pub(super) summaries: Vec<CellSummary>,
     /// `full`, `empty`, then the strategies in the order of the manifest.
     pub(super) strategies: Vec<StrategySummary>,
+    /// What the reader knows with everything in front of it, where one was asked.
+    pub(super) ceiling: Option<ReaderCeiling>,
 }
 
 impl<'a> Material<'a> {
@@ -344,6 +347,7 @@ fn material<'a>(
         names.map(|(arm, name)| StrategySummary::of(arm, name, &cells_of(name), anchors));
     Material {
         manifest,
+        ceiling: ReaderCeiling::of(&cells_of(FULL), &cells_of(EMPTY)),
         strategies: strategies.collect(),
         cells,
         unmeasured,

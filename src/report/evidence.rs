@@ -42,6 +42,9 @@ pub(super) fn verdict(
     if is_closed(material) && verdict.tasks.is_empty() {
         verdict.answer(Answer::NoOutcomes);
     }
+    if let (Some(reader), Some(ceiling)) = (&manifest.reader, material.ceiling) {
+        verdict.begin_with("reader", ceiling.sentence(&reader.name));
+    }
     verdict
 }
 

@@ -104,7 +104,8 @@ fn columns(report: &Report, width: usize) -> Vec<&'static Headline> {
         OnScreen::Never => false,
     });
     columns.retain(|column| {
-        let mut rows = report.compared().iter();
+        let rows = report.compared().iter();
+        let mut rows = rows.filter(|row| row.role == crate::report::Role::Strategy);
         rows.any(|row| is_measured(report, row, column.column))
     });
     headline::keep_one(&mut columns);

@@ -67,7 +67,7 @@ impl Plan {
         let items = selection.items_at(loaded.id(), of, &loaded.probes);
         let asked = items.into_iter().map(|item| item.call);
         let calls = points.map(|(_, call)| call).chain(asked).collect();
-        let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.prices);
+        let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.asked_prices);
         let mut prompts = ReaderPrompts::new(texts, counts, scheme, calls);
         let mut cells = Vec::new();
         for arm in arms
@@ -168,7 +168,7 @@ impl Plan {
     /// The shortest prompt that the summariser's provider bills as written to its cache; `None`
     /// where writing costs what input costs.
     pub fn summaries_written_from(&self) -> Option<Tokens> {
-        let scheme = prompts::scheme_of(Some(&self.scenario.models.summariser), &self.prices);
+        let scheme = prompts::scheme_of(Some(&self.scenario.models.summariser), &self.asked_prices);
         scheme.rates.write.map(|_| scheme.minimum)
     }
 

@@ -1,19 +1,21 @@
 //! The servers of live models: one client for all, one pace per address.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Access, PlanError, read_named};
-use crate::model::Model;
 use crate::model::api::Dialect;
+use crate::model::http::home::Timing;
 use crate::model::http::pace::{PaceSetting, Pacer};
-use crate::model::http::{Connection, Engine, Live, Waits};
-use crate::scenario::{LiveSetting, Pace};
+use crate::model::http::{CallTime, Connection, Engine, Live, Waits};
+use crate::model::{CallFailure, Model, Purpose};
+use crate::scenario::{Home, LiveSetting, Pace};
 use crate::session::redact::Secret;
 use crate::session::wire::Provider;
 use crate::stop::StopToken;
+use crate::units::Tokens;
 
 /// The models behind an API, and their shared resources.
 #[derive(Debug)]
@@ -24,6 +26,16 @@ pub(super) struct Servers {
     engine: Option<Arc<Engine>>,
     pacers: BTreeMap<String, Arc<Pacer>>,
     pub(super) live: Vec<Arc<Live>>,
+    /// What is known of the servers of these, where they are on this machine.
+    homes: Vec<Option<Home>>,
+    waited: Mutex<Vec<Waited>>,
+}
+
+/// How long a request of a strategy to a timed server took, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+struct Waited {
+    modelled: f64,
+    measured: f64,
 }
 
 impl Servers {
@@ -42,6 +54,8 @@ impl Servers {
             engine: None,
             pacers: BTreeMap::new(),
             live: Vec::new(),
+            homes: Vec::new(),
+            waited: Mutex::default(),
         }
     }
 
@@ -67,10 +81,16 @@ impl Servers {
         };
         // Models behind one address share its limits.
         let pacer = self.pacers.entry(connection.base_url.clone());
-        let pacer = pacer.or_insert_with(|| Arc::new(Pacer::new(self.setting)));
+        let slots = live.home.map(|home| home.slots);
+        let setting = PaceSetting {
+            slots,
+            ..self.setting
+        };
+        let pacer = pacer.or_insert_with(|| Arc::new(Pacer::new(setting)));
         let made = Live::new(dialect.clone(), connection, engine, pacer.clone()).map_err(http)?;
         let made = Arc::new(made);
         self.live.push(made.clone());
+        self.homes.push(live.home);
         Ok(made)
     }
 
@@ -108,7 +128,13 @@ impl Servers {
 
     /// Measured times of the calls that ended since the last call, as lines of `timings.jsonl`.
     pub(super) fn take_times(&self) -> Vec<serde_json::Value> {
-        let times = self.live.iter().flat_map(|live| live.take_times());
+        let mut waited = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
+        let live = self.live.iter().zip(&self.homes);
+        let times = live.flat_map(|(live, home)| {
+            let times = live.take_times();
+            waited.extend(times.iter().filter_map(|time| Waited::of(time, (*home)?)));
+            times
+        });
         let short = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         times
             .map(|time| {
@@ -124,6 +150,71 @@ impl Servers {
             })
             .collect()
     }
+}
+
+impl Waited {
+    /// Of a request that a strategy waited for.
+    fn of(time: &CallTime, home: Home) -> Option<Self> {
+        let is_own = match time.purpose {
+            Purpose::Compaction | Purpose::Background | Purpose::Recovery => time.is_answered,
+            Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => false,
+        };
+        let latency = home.latency.filter(|_| is_own)?;
+        // The latency is one of our tokens.
+        let modelled = latency.milliseconds(1, &time.usage) / home.counted.max(0.1);
+        let measured = 1_000.0 * time.took.as_secs_f64();
+        Some(Self { modelled, measured })
+    }
+}
+
+impl Servers {
+    /// How long strategies waited for servers on this machine, as modelled by the timing requests and as measured,
+    /// in words; `None` where nothing was asked.
+    pub(super) fn waited(&self) -> Option<String> {
+        let waited = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
+        let sum = |of: fn(&Waited) -> f64| waited.iter().map(of).sum::<f64>() / 1_000.0;
+        let mut off: Vec<f64> = waited
+            .iter()
+            .map(|one| (one.modelled / one.measured.max(1e-3) - 1.0).abs())
+            .collect();
+        off.sort_by(f64::total_cmp);
+        let median = off.get(off.len() / 2)?;
+        Some(format!(
+            "strategies waited {:.1} s for {} of their own requests, {:.1} s as modelled by the timing requests \
+             (half of them within {:.0} %)",
+            sum(|one| one.measured),
+            waited.len(),
+            sum(|one| one.modelled),
+            100.0 * median
+        ))
+    }
+}
+
+/// How long a server on this machine takes, by timing requests; `count` counts their tokens, and `nonce` makes
+/// them new ones.
+pub fn time_server(
+    live: &LiveSetting,
+    variable: &dyn Fn(&str) -> Option<String>,
+    nonce: &str,
+    count: &dyn Fn(&str) -> Tokens,
+) -> Result<Result<Timing, CallFailure>, PlanError> {
+    let http = |cause| PlanError::Http {
+        model: live.model.clone(),
+        place: live.place.clone(),
+        cause,
+    };
+    let access = Access {
+        variable,
+        ..Access::none()
+    };
+    let connection = connection(live, &access)?;
+    let pacer = Arc::new(Pacer::new(PaceSetting {
+        slots: live.home.map(|home| home.slots),
+        ..PaceSetting::default()
+    }));
+    let engine = Engine::start().map_err(http)?;
+    let model = Live::new(live.dialect(), connection, engine, pacer).map_err(http)?;
+    Ok(model.timed(nonce, count))
 }
 
 /// Where a model is reached, and with which key.

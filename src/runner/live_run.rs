@@ -59,7 +59,8 @@ pub enum LiveRunError {
 /// The models of a closed loop.
 pub fn models(scenario: &Scenario, access: &Access<'_>) -> Result<RunModels, PlanError> {
     let prices = prices::in_force(&scenario.cache)?;
-    RunModels::new(&scenario.models, scenario.seed, &prices, access)
+    let asked = prices::asked(&scenario.models, &prices);
+    RunModels::new(&scenario.models, scenario.seed, &asked, access)
 }
 
 /// The strategies of a scenario, each ready to stand in front of an agent.
@@ -110,6 +111,7 @@ pub fn write(
         sessions: Vec::new(),
         passed_over: Vec::new(),
         scenario: scenario.clone(),
+        asked_prices: Arc::new(prices::asked(&scenario.models, &prices)),
         prices: Arc::new(prices),
         models: None,
     };

@@ -156,6 +156,11 @@ impl RunModels {
         }
     }
 
+    /// How long strategies waited for servers on this machine, modelled and measured, in words.
+    pub fn waited(&self) -> Option<String> {
+        self.servers.waited()
+    }
+
     /// Models whose server refused a JSON schema for verdicts, with what it said.
     pub fn refused_schemas(&self) -> Vec<(String, String)> {
         self.servers.refused_schemas()
@@ -190,14 +195,7 @@ impl ModelFactory<'_> {
                 self.taped(dialect, kind.unwrap_or(ModelKind::Live), None)
             }
             ModelSetting::Live(live) => {
-                let dialect = Dialect {
-                    provider: live.provider,
-                    model: live.model.clone(),
-                    temperature: live.temperature,
-                    limit: live.limit,
-                    thinking: live.thinking,
-                    structured: live.structured,
-                };
+                let dialect = live.dialect();
                 let cassette = self.cassette.as_ref();
                 let is_strict = cassette.is_some_and(|it| it.mode() == ReplayMode::Strict);
                 let is_asked = !self.access.is_offline && !is_strict;

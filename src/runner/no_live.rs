@@ -40,6 +40,10 @@ impl Servers {
         Vec::new()
     }
 
+    pub(super) fn waited(&self) -> Option<String> {
+        None
+    }
+
     pub(super) fn take_times(&self) -> Vec<serde_json::Value> {
         Vec::new()
     }

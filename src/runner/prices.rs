@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::model::price::{CacheScheme, Prices};
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
-use crate::scenario::{CacheSetting, Scenario};
+use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
 use crate::session::Session;
 use crate::session::wire::RuleSet;
 use crate::settings::{SettingError, with_suggestion};
@@ -32,6 +32,14 @@ pub fn in_force(cache: &CacheSetting) -> Result<Prices, PlanError> {
         return Err(with_suggestion(error, model, names).into());
     }
     Ok(prices)
+}
+
+/// The prices at which the models of a run itself are asked.
+pub fn asked(models: &ModelsSetting, prices: &Prices) -> Prices {
+    let own = models
+        .homes()
+        .map(|(live, home)| (live.model.clone(), home.latency));
+    prices.clone().with_own(own.collect())
 }
 
 /// The model whose prices count for a session.

@@ -61,6 +61,10 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
                 .window
                 .map(|window| format!("{} tokens", window.0)),
         ),
+        (
+            "reader tools",
+            models.asking.omits_tools.then(|| "left out".to_owned()),
+        ),
         (JUDGE_RUBRIC, is_judged.then(judge::rubric_hash)),
         (JUDGE_PROMPT, is_judged.then(judge::prompt_id)),
         (JUDGED, is_judged.then(|| judged.to_owned())),
@@ -139,6 +143,7 @@ impl Plan {
             sources: Vec::new(),
             scenario,
             prices: self.prices.clone(),
+            asked_prices: self.asked_prices.clone(),
             models: self.models.clone(),
         }
     }

@@ -1,24 +1,26 @@
 //! `[models]`: who summarises, reads and judges, how fast they are asked, and what that may cost.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::model::api::LimitName;
+use crate::model::api::{Dialect, LimitName, THINKING};
 use crate::model::cassette::ReplayMode;
+use crate::model::price::Prices;
 use crate::model::spending::Budget;
 use crate::probe::Asking;
 use crate::probe::judge::Judging;
+use crate::record::words::Latency;
 use crate::session::wire::Provider;
 use crate::settings::{CheckedTable, Place, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usd, is_valid_id};
 
-/// Tokens that a model behind an OpenAI-compatible API may think before an answer or a verdict, where the
-/// scenario does not say. Ours: models that think take a few hundred to a few thousand tokens, and for
-/// others a higher limit changes nothing.
-const THINKING: Tokens = Tokens(4_096);
+/// Prompts that a server of one's own keeps in its memory, where nothing says how many: Ollama and
+/// LM Studio begin with one.
+const SLOTS: usize = 1;
 
 /// Who is asked, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,9 +100,54 @@ pub struct LiveSetting {
     pub thinking: Tokens,
     /// Whether verdicts are asked for with a JSON schema.
     pub structured: bool,
+    /// What is known of its server, where that is on this machine.
+    #[serde(skip)]
+    pub home: Option<Home>,
     /// The place that names it.
     #[serde(skip)]
     pub place: Place,
+}
+
+impl LiveSetting {
+    /// How the model is spoken to.
+    pub fn dialect(&self) -> Dialect {
+        Dialect {
+            provider: self.provider,
+            model: self.model.clone(),
+            temperature: self.temperature,
+            limit: self.limit,
+            thinking: self.thinking,
+            structured: self.structured,
+        }
+    }
+}
+
+/// What is known of a server on this machine. What it says of itself decides nothing about answers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Home {
+    /// Whether the scenario says how many slots it has.
+    pub is_told: bool,
+    /// How many prompts it keeps at once: a further one takes the place of one of them.
+    pub slots: usize,
+    /// Its context window, prompt and answer together.
+    pub window: Option<Tokens>,
+    /// How long it takes, by timing requests.
+    pub latency: Option<Latency>,
+    /// Tokens that it counts for each of the scenario's counter.
+    pub counted: f64,
+}
+
+/// Whether an address is on this machine: such a server costs nothing, and serves nobody else.
+fn is_at_home(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next(),
+        None => authority.split(':').next(),
+    };
+    let host = host.unwrap_or_default();
+    let address: Option<IpAddr> = host.parse().ok();
+    host.eq_ignore_ascii_case("localhost") || address.is_some_and(|ip| ip.is_loopback())
 }
 
 /// How fast each provider is asked.
@@ -148,18 +195,37 @@ impl ModelsSetting {
         self.has_live() || all.any(|model| matches!(model, ModelSetting::Cassette { .. }))
     }
 
-    /// Sets the reader's window where the scenario says nothing and `known` knows the model, with
-    /// room for what it may think before it answers.
+    /// Sets the reader's window where the scenario says nothing and its server or `known` knows it, with
+    /// room for what a model may think before it answers.
     pub fn settle_window(&mut self, known: impl Fn(&str) -> Option<Tokens>) {
-        let name = match &self.reader {
-            Some(ModelSetting::Live(live)) => &live.model,
-            Some(ModelSetting::Cassette { name, .. }) => name,
-            Some(ModelSetting::Offline | ModelSetting::Scripted { .. }) | None => return,
+        let less_thoughts = |name: &str| Some(known(name)? - THINKING);
+        let window = match &self.reader {
+            Some(ModelSetting::Live(live)) => match live.home {
+                Some(home) => home.window,
+                None => less_thoughts(&live.model),
+            },
+            Some(ModelSetting::Cassette { name, .. }) => less_thoughts(name),
+            Some(ModelSetting::Offline | ModelSetting::Scripted { .. }) | None => None,
         };
-        if self.asking.window.is_none() {
-            let window = known(name).map(|window| window.0.saturating_sub(THINKING.0));
-            self.asking.window = window.map(Tokens);
-        }
+        self.asking.window = self.asking.window.or(window);
+    }
+
+    /// The live models whose servers are on this machine.
+    pub fn homes(&self) -> impl Iterator<Item = (&LiveSetting, Home)> {
+        self.all().filter_map(|model| match model {
+            ModelSetting::Live(live) => Some((live, live.home?)),
+            _ => None,
+        })
+    }
+
+    /// The same, to take in what they say.
+    pub fn homes_mut(&mut self) -> impl Iterator<Item = &mut LiveSetting> {
+        let named = std::iter::once(&mut self.summariser);
+        let named = named.chain(&mut self.reader).chain(&mut self.judges);
+        named.filter_map(|model| match model {
+            ModelSetting::Live(live) if live.home.is_some() => Some(live),
+            _ => None,
+        })
     }
 
     /// Whether anything but rules is named.
@@ -281,6 +347,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
         asking: Asking {
             qualifies: keys.flag("qualify"),
             summaries: keys.text("reader_scope") == Some("context+summary"),
+            omits_tools: !keys.flag("reader_tools"),
             window,
         },
         calibrations: keys.files("calibrations", folder),
@@ -413,15 +480,35 @@ fn live(
     // The providers' own APIs know schemas and the newer name of the limit; what another server knows
     // only its operator does.
     let is_own = base_url.is_none();
+    let slots = keys.whole("slots");
+    let is_here = base_url.as_deref().is_some_and(is_at_home);
+    // One that wants a key, or answers as a model that is paid for, is the way to a provider.
+    let leads_on = key.is_some() || Prices::built_in()?.of(&model).is_some();
+    let home = (is_here && (slots.is_some() || !leads_on)).then(|| Home {
+        is_told: slots.is_some(),
+        slots: slots.unwrap_or(SLOTS),
+        window: None,
+        latency: None,
+        counted: 1.0,
+    });
+    if let (Some(_), None) = (slots, &home) {
+        let problem = format!(
+            "`{}` is of a server on this machine, and `base_url` names none",
+            keys.reader().path_of("slots")
+        );
+        let hint = "`models.pace.at_once` says how many requests may be under way";
+        return Err(SettingError::new(keys.place(), problem).with_hint(hint));
+    }
     let limit = match keys.text("limit") {
         Some("max_completion_tokens") => LimitName::MaxCompletionTokens,
         None if is_own && provider == Provider::OpenAi => LimitName::MaxCompletionTokens,
         _ => LimitName::MaxTokens,
     };
     let thinking = match provider {
-        Provider::OpenAi => THINKING,
+        // A model at home gets room once it was seen to think.
+        Provider::OpenAi if home.is_none() => THINKING,
         // Anthropic's models think only on request.
-        Provider::Anthropic => Tokens::ZERO,
+        Provider::OpenAi | Provider::Anthropic => Tokens::ZERO,
     };
     Ok(ModelSetting::Live(LiveSetting {
         provider,
@@ -429,12 +516,14 @@ fn live(
         base_url,
         key,
         authority: keys.file("authority", folder).map(|(path, _)| path),
-        temperature: keys.number("temperature"),
+        // Some of the providers' own models refuse it; servers at home draw by chance without it.
+        temperature: keys.number("temperature").or(home.map(|_| 0.0)),
         limit,
         thinking: keys.whole("thinking_tokens").map_or(thinking, Tokens),
         structured: keys
             .setting("structured")
             .map_or(is_own, |_| keys.flag("structured")),
+        home,
         place: keys.place().clone(),
     }))
 }

@@ -8,6 +8,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, seed: u64) -> Result<Selection, Sett
     let points = keys.given("points");
     Ok(Selection {
         seed,
+        only: Vec::new(),
         points: points.map_or(Ok(Vec::new()), |setting| points_of(keys, setting))?,
         items: keys.whole("items"),
         kinds: kinds(keys)?,

@@ -71,7 +71,7 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
     command
         .current_dir(folder)
         .env("TEST_KEY", KEY)
-        .args(["run", "live.toml", "--out", "out", "--yes"])
+        .args(["run", "live.toml", "--out", "out", "--yes", "--anyway"])
         .args(arguments);
     if !arguments.contains(&"-j") {
         command.args(["-j", "4"]);
@@ -384,7 +384,16 @@ fn a_budget_finishes_the_sessions_it_began_and_begins_no_other() {
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
         .env("TEST_KEY", KEY)
-        .args(["run", "live.toml", "--out", "one", "-j", "1", "--yes"])
+        .args([
+            "run",
+            "live.toml",
+            "--out",
+            "one",
+            "-j",
+            "1",
+            "--yes",
+            "--anyway",
+        ])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -405,7 +414,16 @@ fn a_budget_finishes_the_sessions_it_began_and_begins_no_other() {
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
         .env("TEST_KEY", KEY)
-        .args(["run", "live.toml", "--out", "one", "-j", "1", "--yes"])
+        .args([
+            "run",
+            "live.toml",
+            "--out",
+            "one",
+            "-j",
+            "1",
+            "--yes",
+            "--anyway",
+        ])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(107));
@@ -544,7 +562,16 @@ fn a_limit_of_tokens_holds_where_no_server_tells_them() {
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
         .env("TEST_KEY", KEY)
-        .args(["run", "live.toml", "--out", "out", "-j", "1", "--yes"])
+        .args([
+            "run",
+            "live.toml",
+            "--out",
+            "out",
+            "-j",
+            "1",
+            "--yes",
+            "--anyway",
+        ])
         .args(["--token-limit", "1"])
         .output()
         .unwrap();

@@ -553,7 +553,7 @@ fn a_graded_run_in_parts_that_run_at_once_pays_for_the_requests_of_one_run() {
             .count()
     };
     let run = |more: &[&str]| {
-        let line = [&["run", "small.toml", "--yes", "-j", "4"], more].concat();
+        let line = [&["run", "small.toml", "--yes", "--anyway", "-j", "4"], more].concat();
         done(path, &line, 0);
     };
     run(&["--out", "alone/whole"]);
@@ -612,7 +612,7 @@ fn where_no_file_can_be_locked_a_part_runs_and_its_lease_keeps_others_out() {
     fs::write(path.join("small.toml"), text).unwrap();
     let run = |exit| {
         let part = ["--partition", "hash:2/9", "--out", "parts/2"];
-        let line = [&["run", "small.toml", "--yes"], &part[..]].concat();
+        let line = [&["run", "small.toml", "--yes", "--anyway"], &part[..]].concat();
         let mut command = command(path, &line);
         command.env("LD_PRELOAD", path.join("no_locks.so"));
         said(&line, &command.output().unwrap(), exit)

@@ -130,7 +130,7 @@ fn real_server_many_requests_at_once_are_all_answered() {
 fn proctor(folder: &Path, more: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder)
-        .args(["run", "real.toml", "--yes"])
+        .args(["run", "real.toml", "--yes", "--anyway"])
         .args(more)
         .output()
         .unwrap();

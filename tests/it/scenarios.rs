@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::Command;
 
 use proctor::metric::CellSummary;
 use proctor::record::CellRecord;
@@ -620,6 +621,31 @@ fn results_that_stay_support_the_agent_in_recorded_work_as_well() {
         assert!(pair[0].savings() > pair[1].savings());
         assert!(pair[0].support() < pair[1].support());
     }
+}
+
+/// Those with an expected table are run for that.
+#[test]
+fn every_other_scenario_runs_offline_as_it_is() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+    let reports = tempfile::tempdir().unwrap();
+    let mut names = Vec::new();
+    for file in std::fs::read_dir(&folder).unwrap() {
+        let path = file.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let has_table = folder.join(format!("expected/{name}.txt")).exists();
+        if path.extension().is_none_or(|ending| ending != "toml") || has_table {
+            continue;
+        }
+        let run = Command::new(env!("CARGO_BIN_EXE_proctor"))
+            .args(["run", "--offline", "--reports"])
+            .args([reports.path(), &path])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{name}: {said}");
+        names.push(name);
+    }
+    assert!(names.len() > 2, "{names:?}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn run(server: &Server, folder: &Path, arguments: &[&str], exit: i32) -> String 
         .current_dir(folder)
         .env("OPENAI_API_KEY", KEY)
         .env("OPENAI_BASE_URL", server.base_url())
-        .args(["run", "storm.toml", "--out", "out", "--yes"])
+        .args(["run", "storm.toml", "--out", "out", "--yes", "--anyway"])
         .args(arguments)
         .output()
         .unwrap();

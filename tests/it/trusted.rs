@@ -170,7 +170,7 @@ fn run(base_url: &str, authority: bool, environment: &[(&str, String)]) -> Outpu
     let output = command
         .current_dir(folder.path())
         .env("TEST_KEY", KEY)
-        .args(["run", "s.toml", "--out", "out", "--yes"])
+        .args(["run", "s.toml", "--out", "out", "--yes", "--anyway"])
         .output()
         .unwrap();
     let said = [&output.stdout[..], &output.stderr].concat();

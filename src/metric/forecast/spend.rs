@@ -3,18 +3,17 @@
 use serde::Serialize;
 
 use super::{Carry, Change, Span, add_money};
-use crate::record::words::ModelKind;
-use crate::record::words::PerToken;
+use crate::record::words::{Latency, ModelKind, PerToken};
 use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
-use crate::units::{Tokens, Usage, Usd};
+use crate::units::{Tokens, Usage, Usd, whole};
 
 /// A verdict takes this part of the room that it is given, as a rule.
 const VERDICT_PART: u64 = 5;
 
 /// The inputs of a forecast: the prices of the models of a run, and the limits of their output.
 pub(crate) struct Inputs<'a> {
-    /// The prices of a model, where a price file knows them.
-    pub price_of: &'a dyn Fn(&str) -> Option<PerToken>,
+    /// The prices of a model, and how long its calls take, where a price file or its server knows.
+    pub price_of: &'a dyn Fn(&str) -> Option<(PerToken, Option<Latency>)>,
     /// The judges one by one.
     pub judges: &'a [ModelEntry],
     /// The longest answer of a reader.
@@ -66,6 +65,8 @@ pub struct Spend {
     /// cache; `None` where a price is unknown.
     #[serde(serialize_with = "super::in_dollars")]
     pub batch_dollars: Option<Span<Usd>>,
+    /// Milliseconds, one request after the other; `None` where a model's latency is unknown.
+    pub milliseconds: Option<Span<u64>>,
     /// Verdicts that live judges may be asked for: rules grade what they can.
     pub judged_at_most: u64,
 }
@@ -75,23 +76,24 @@ pub struct Spend {
 struct Terms {
     /// Its prices, where they are known.
     price: Option<PerToken>,
+    latency: Option<Latency>,
     way: Delivery,
 }
 
-impl Terms {
-    fn live(price: Option<PerToken>) -> Self {
-        let way = Delivery::Live;
-        Self { price, way }
-    }
-}
-
 impl Inputs<'_> {
-    /// The terms of requests that may be sent in a batch as well.
-    fn terms(&self, model: &str) -> Terms {
+    /// The terms of requests to a model.
+    fn terms(&self, model: &str, way: Delivery) -> Terms {
+        let (price, latency) = (self.price_of)(model).unzip();
         Terms {
-            price: (self.price_of)(model),
-            way: Delivery::Batch((self.batch_of)(model)),
+            price,
+            latency: latency.flatten(),
+            way,
         }
+    }
+
+    /// The terms of requests that may be sent in a batch as well.
+    fn batched(&self, model: &str) -> Terms {
+        self.terms(model, Delivery::Batch((self.batch_of)(model)))
     }
 }
 
@@ -110,18 +112,19 @@ impl Spend {
         let mut spend = Self {
             dollars: Some(Span::default()),
             batch_dollars: Some(Span::default()),
+            milliseconds: Some(Span::default()),
             ..Self::default()
         };
         let writes = super::writes(manifest, &inputs.thinking);
         for cell in cells {
             let carry = Carry::of(cell, writes);
             if writes.is_some() {
-                let price = (inputs.price_of)(&manifest.summariser.name);
-                spend.summaries(cell, &carry, Terms::live(price), inputs);
+                let terms = inputs.terms(&manifest.summariser.name, Delivery::Live);
+                spend.summaries(cell, &carry, terms, inputs);
             }
             let reader = manifest.reader.as_ref();
             if let Some(reader) = reader.filter(|reader| reader.kind == ModelKind::Live) {
-                spend.answers(cell, &carry, inputs.terms(&reader.name), inputs);
+                spend.answers(cell, &carry, inputs.batched(&reader.name), inputs);
             }
             for (at, judge) in inputs.judges.iter().enumerate() {
                 if judge.kind == ModelKind::Live {
@@ -131,7 +134,7 @@ impl Spend {
                         expected: Tokens(inputs.longest_verdict.0 / VERDICT_PART),
                         high: inputs.longest_verdict + thinking.unwrap_or_default(),
                     };
-                    spend.verdicts(cell, inputs.terms(&judge.name), inputs, verdict);
+                    spend.verdicts(cell, inputs.batched(&judge.name), inputs, verdict);
                 }
             }
         }
@@ -163,19 +166,26 @@ impl Spend {
         let window = inputs.window.filter(|_| cell.record.arm == Arm::Reference);
         let asked = cell.paid.iter().filter_map(|(call, due)| {
             let mut prompt = *cell.prompts.get(call)?;
+            let mut prompts = 1;
             if let Some(tokens) = window.filter(|window| *window < prompt.tokens) {
+                let is_cached = prompt.read_again > Tokens::ZERO;
+                prompts = due.items;
                 prompt = PromptDue {
                     id: prompt.id,
                     tokens,
+                    read_again: if is_cached { tokens } else { Tokens::ZERO },
                     ..PromptDue::default()
                 };
             }
             let change = carry.prompts.get(*call).copied();
-            Some((prompt, *due, change.unwrap_or_default()))
+            Some((prompt, prompts, *due, change.unwrap_or_default()))
         });
         let floor = cell.floor.iter();
-        let floor = floor.map(|(prompt, due)| (*prompt, *due, Change::default()));
-        for (prompt, due, change) in asked.chain(floor).filter(|(_, due, _)| due.questions > 0) {
+        let floor = floor.map(|(prompt, due)| (*prompt, 1, *due, Change::default()));
+        let asked = asked
+            .chain(floor)
+            .filter(|(_, _, due, _)| due.questions > 0);
+        for (prompt, prompts, due, change) in asked {
             let thinking = inputs.thinking.reader.times(due.questions);
             let longest = inputs.longest_answer.times(due.questions);
             let output = Span {
@@ -185,7 +195,7 @@ impl Spend {
             };
             let usage = change.around(prompt.tokens).zip(output, |tokens, output| {
                 let questions = Usage::uncached(due.question_tokens, output);
-                of_prompt(&prompt, tokens, due.questions) + questions
+                of_prompt(&prompt, tokens, due.questions, prompts) + questions
             });
             self.add(due.questions, usage, terms);
         }
@@ -204,11 +214,12 @@ impl Spend {
         for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {
             self.judged_at_most += due.judged;
             let mut usage = judged(due, inputs, verdict);
+            let mut calls = due.different;
             // Without the conversation a reader says that it does not know, and rules read that.
             if is_floor {
-                usage.expected = Usage::default();
+                (usage.expected, calls) = (Usage::default(), 0);
             }
-            self.pay(usage, terms);
+            self.pay(calls, usage, terms);
         }
         let SentinelsDue { calls, tokens } = cell.sentinels;
         if calls > 0 {
@@ -226,7 +237,12 @@ impl Spend {
         price: Option<PerToken>,
     ) {
         let usage = output.map(|output| Usage::uncached(input, output));
-        self.add(count, usage, Terms::live(price));
+        let terms = Terms {
+            price,
+            latency: None,
+            way: Delivery::Live,
+        };
+        self.add(count, usage, terms);
     }
 
     /// Adds requests that use so much in all.
@@ -236,10 +252,19 @@ impl Spend {
         self.cache_read += usage.expected.cache_read;
         self.cache_written += usage.expected.cache_write_5m;
         self.output_tokens += usage.map(|usage| usage.output);
-        self.pay(usage, terms);
+        self.pay(count, usage, terms);
     }
 
-    fn pay(&mut self, usage: Span<Usage>, Terms { price, way }: Terms) {
+    fn pay(&mut self, calls: u64, usage: Span<Usage>, terms: Terms) {
+        let Terms {
+            price,
+            latency,
+            way,
+        } = terms;
+        let took = |usage: Usage| {
+            let calls = usize::try_from(calls).unwrap_or(usize::MAX);
+            Some(whole(latency?.milliseconds(calls, &usage).round()))
+        };
         let live = |usage: Usage| price?.cost(&usage);
         let batched = |usage: Usage| match way {
             Delivery::Live => live(usage),
@@ -248,19 +273,20 @@ impl Spend {
                 Some(Usd(cost.0.saturating_mul(u64::from(share?)) / 1_000))
             }
         };
+        add_money(&mut self.milliseconds, usage.map(took).known());
         add_money(&mut self.dollars, usage.map(live).known());
         add_money(&mut self.batch_dollars, usage.map(batched).known());
     }
 }
 
-/// The usage of `questions` questions to a prompt of `tokens`, which is near the one that is due:
-/// the first question alone, the others once it is cached.
-fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
+/// The usage of `questions` questions to `prompts` prompts of `tokens`, each near the one that is due: the first
+/// question alone, the others once it is cached.
+fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64, prompts: u64) -> Usage {
     let part = |of: Tokens| {
         let part = u128::from(of.0) * u128::from(tokens.0) / u128::from(prompt.tokens.0.max(1));
         Tokens(u64::try_from(part).unwrap_or(u64::MAX))
     };
-    let read = part(prompt.read) + part(prompt.read_again).times(questions.saturating_sub(1));
+    let read = part(prompt.read) + part(prompt.read_again).times(questions.saturating_sub(prompts));
     let written = part(prompt.written);
     Usage {
         input_uncached: tokens.times(questions) - read - written,

@@ -110,7 +110,7 @@ fn thought(
         &manifest(summariser, reader),
         &[cell("reference"), cell("strategy")],
         &Inputs {
-            price_of: &|model| (model == "m").then_some(price),
+            price_of: &|model| (model == "m").then_some((price, None)),
             judges,
             longest_answer: Tokens(1_024),
             longest_verdict: Tokens(64),
@@ -186,7 +186,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
         },
     );
     let inputs = Inputs {
-        price_of: &|_| Some(price),
+        price_of: &|_| Some((price, None)),
         judges: &[],
         longest_answer: Tokens(1_024),
         longest_verdict: Tokens(64),

@@ -26,6 +26,8 @@ pub struct IncomingAnswer {
     longest: usize,
     received: usize,
     assembly: Assembly,
+    /// Whether it ends with its first JSON object.
+    ends_with_object: bool,
 }
 
 /// The parts of an answer that each provider writes in its own way.
@@ -51,7 +53,23 @@ impl IncomingAnswer {
             longest,
             received: 0,
             assembly: Assembly::new(api, is_stream),
+            ends_with_object: false,
         }
+    }
+
+    /// The same answer, of which nothing is wanted behind its first JSON object.
+    #[must_use]
+    pub fn ending_with_object(self) -> Self {
+        let ends_with_object = self.is_stream;
+        Self {
+            ends_with_object,
+            ..self
+        }
+    }
+
+    /// Whether all that is wanted of it has come, and the model writes on.
+    pub fn is_enough(&self) -> bool {
+        self.ends_with_object && has_text_behind_object(self.assembly.completion_text())
     }
 
     /// Whether the rest is not worth waiting for: it holds an error or is longer than any answer.
@@ -75,6 +93,7 @@ impl IncomingAnswer {
         if self.is_too_long() {
             return Err(CallFailure::Unreadable);
         }
+        let is_enough = self.is_enough();
         let (whole, problem) = self.assembly.so_far();
         let is_anthropic = self.provider == Provider::Anthropic;
         match problem {
@@ -92,8 +111,23 @@ impl IncomingAnswer {
         if is_anthropic && self.is_stream && whole["stop_reason"].is_null() {
             whole["stop_reason"] = Value::from("end_turn");
         }
+        if is_enough {
+            whole["choices"][0]["finish_reason"] = Value::from("stop");
+        }
         read(self.provider, &whole)
     }
+}
+
+/// Whether a text goes on behind its first JSON object and the fence around that.
+fn has_text_behind_object(text: &str) -> bool {
+    let Some(start) = without_thoughts(text).find('{') else {
+        return false;
+    };
+    let text = &without_thoughts(text)[start..];
+    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let is_whole = matches!(objects.next(), Some(Ok(_)));
+    let rest = text.get(objects.byte_offset()..).unwrap_or_default();
+    is_whole && !rest.trim_matches(['`', ' ', '\n', '\r']).is_empty()
 }
 
 /// Reads an answer that came whole; without a reason to stop, it was cut.

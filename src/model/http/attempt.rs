@@ -11,8 +11,8 @@ use tokio::time::{Instant, timeout};
 use super::pace::Retry;
 use super::{CallTime, Wire};
 use crate::model::api::{self, Dialect, IncomingAnswer};
-use crate::model::{CallFailure, Reply, Request, Response, overflow};
-use crate::units::{ContentHash, Tokens};
+use crate::model::{CallFailure, Reply, Request, Response, Task, overflow};
+use crate::units::{ContentHash, Tokens, Usage};
 
 /// Why one attempt failed, and whether another is worth it.
 struct AttemptFailure(CallFailure, Retry);
@@ -29,6 +29,7 @@ const REFUSAL_BYTES: usize = 64 * 1024;
 pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (Reply, CallTime) {
     let mut time = CallTime {
         purpose: request.purpose,
+        usage: Usage::default(),
         model: Arc::from(dialect.model.as_str()),
         attempts: 0,
         waited: Duration::ZERO,
@@ -53,7 +54,12 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
             break Err(CallFailure::Stopped { was_sent: false });
         };
         let begun = Instant::now();
-        let sent = once(wire, body.clone(), begun, longest);
+        let sent = once(
+            wire,
+            body.clone(),
+            begun,
+            (longest, request.task == Task::Judge),
+        );
         let came = timeout(wire.connection.whole, sent).await;
         time.took = begun.elapsed();
         time.attempts += 1;
@@ -61,6 +67,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
             Ok(Ok((response, first_token))) => {
                 time.first_token = first_token;
                 time.is_answered = true;
+                time.usage = response.usage;
                 pass.answered(response.usage.total());
                 break Ok(response);
             }
@@ -94,12 +101,13 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
     (Reply { failed, ..once }, time)
 }
 
-/// One attempt; the caller limits its duration. An answer has at most `longest` bytes.
+/// One attempt; the caller limits its duration. An answer has at most `longest` bytes; a verdict of a server on
+/// this machine, whose answers nobody bills, ends with its first JSON object.
 async fn once(
     wire: &Wire,
     body: Bytes,
     begun: Instant,
-    longest: usize,
+    (longest, is_verdict): (usize, bool),
 ) -> Result<(Response, Option<Duration>), AttemptFailure> {
     let request = wire.client.post(wire.url.clone());
     let sent = request.headers(wire.headers.clone()).body(body).send();
@@ -140,11 +148,14 @@ async fn once(
     let kind = kind.and_then(|kind| kind.to_str().ok());
     let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
     let mut incoming = IncomingAnswer::new(wire.provider, is_stream, longest);
+    if is_verdict && wire.is_at_home() {
+        incoming = incoming.ending_with_object();
+    }
     let mut first_token = None;
     let first_byte = wire.connection.first_byte.saturating_sub(begun.elapsed());
     // Some servers send their headers at once, and read the prompt then.
     let mut next = waits.on(timeout(first_byte, answer.chunk())).await;
-    while !incoming.is_broken() {
+    while !incoming.is_broken() && !incoming.is_enough() {
         let Some(piece) = next else {
             return Err(stopped());
         };

@@ -5,7 +5,7 @@
 //! refused is sent again later, with a pause that doubles and is spread by a seeded draw, so that
 //! workers that were refused together do not come back together.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -18,6 +18,8 @@ use crate::units::{ContentHash, Tokens};
 pub struct PaceSetting {
     /// Requests under way at most.
     pub at_once: usize,
+    /// How many prompts the server keeps at once; `None` where it does not matter.
+    pub slots: Option<usize>,
     /// Tokens a minute, prompt and answer; `None` for no limit.
     pub tokens_per_minute: Option<Tokens>,
     /// How often a request is sent again at most.
@@ -37,6 +39,7 @@ impl Default for PaceSetting {
     fn default() -> Self {
         Self {
             at_once: 16,
+            slots: None,
             tokens_per_minute: None,
             retries: 8,
             pause: Duration::from_millis(500),
@@ -70,6 +73,8 @@ pub struct Pacer {
     setting: PaceSetting,
     state: Mutex<State>,
     changed: Notify,
+    taken_slots: Mutex<usize>,
+    slot_left: Condvar,
 }
 
 #[derive(Debug)]
@@ -118,12 +123,38 @@ impl Pacer {
                 has_answered: false,
             }),
             changed: Notify::new(),
+            taken_slots: Mutex::new(0),
+            slot_left: Condvar::new(),
         }
     }
 
     /// How many may be under way at most.
     pub fn at_once(&self) -> usize {
-        self.setting.at_once.max(1)
+        let slots = self.setting.slots.unwrap_or(usize::MAX);
+        self.setting.at_once.min(slots).max(1)
+    }
+
+    /// How many prompts the server keeps at once, where that matters.
+    pub fn slots(&self) -> Option<usize> {
+        self.setting.slots
+    }
+
+    /// Does `work`, which puts all its requests to one prompt, once the server has a slot for it: no other
+    /// prompt takes its place in the server's memory before it is done.
+    pub fn in_slot(&self, work: &mut dyn FnMut()) {
+        let Some(slots) = self.setting.slots else {
+            return work();
+        };
+        let taken = self
+            .taken_slots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let taken = self
+            .slot_left
+            .wait_while(taken, |taken| *taken >= slots.max(1));
+        *taken.unwrap_or_else(PoisonError::into_inner) += 1;
+        let _slot = Slot(self);
+        work();
     }
 
     /// How many may be under way now.
@@ -191,6 +222,20 @@ impl Pacer {
         }
         state.under_way += 1;
         Ok(state.round)
+    }
+}
+
+/// A taken slot, until it is dropped.
+struct Slot<'a>(&'a Pacer);
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        *self
+            .0
+            .taken_slots
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.slot_left.notify_one();
     }
 }
 

@@ -1,9 +1,11 @@
 //! Requests to readers and judges: many at once, and not on the strategy's bill.
 //!
 //! Questions of one prompt are sent together once the first of them is answered: until then the
-//! provider has not cached the prompt, and each would be billed for all of it.
+//! provider has not cached the prompt, and each would be billed for all of it. A server of one's own
+//! keeps few prompts: it gets the questions of one prompt behind one another, and as many prompts at
+//! once as it has slots.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -67,18 +69,18 @@ impl Meter<'_> {
         booked
     }
 
-    /// Sends some of the requests, as many at once as their model takes.
+    /// Sends some of the requests, as many groups at once as their models take.
     fn send_wave(
         &self,
         sendings: &[OutgoingRequest<'_>],
-        wave: &[usize],
+        wave: &[Vec<usize>],
         is_over: &AtomicBool,
         came: &[OnceLock<Reply>],
     ) {
         let counts: &CountedTexts = self.counts;
         let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some(at) = wave.get(next.fetch_add(1, Ordering::SeqCst)) {
+        let send = |group: &[usize]| {
+            for at in group {
                 let sending = &sendings[*at];
                 let model = sending.model.filter(|_| !is_over.load(Ordering::SeqCst));
                 let answered = answered(&sending.put.request, model, sending.repeat, counts);
@@ -89,7 +91,15 @@ impl Meter<'_> {
                 drop(came[*at].set(answered));
             }
         };
-        let at_once = wave.iter().map(|at| at_once(&sendings[*at])).min();
+        let work = || {
+            while let Some(group) = wave.get(next.fetch_add(1, Ordering::SeqCst)) {
+                match sendings[group[0]].model {
+                    Some(model) => model.in_slot(&mut || send(group)),
+                    None => send(group),
+                }
+            }
+        };
+        let at_once = wave.iter().map(|group| at_once(&sendings[group[0]])).min();
         let threads = at_once.unwrap_or(1).min(wave.len()).min(MOST_THREADS);
         if threads < 2 {
             work();
@@ -103,26 +113,40 @@ fn at_once(sending: &OutgoingRequest<'_>) -> usize {
     sending.model.map_or(1, Model::at_once)
 }
 
-/// Which requests are sent together: first one of each prompt that has no answer yet, then all
-/// others. Models that take one request at a time get them in their order.
-fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<usize>> {
-    if sendings.iter().all(|sending| at_once(sending) < 2) {
-        return vec![(0..sendings.len()).collect()];
+/// Which requests are sent together, in groups that are sent one by one: first one of each prompt that has
+/// no answer yet, then all others. Where a server has slots, all requests of a prompt are a group; models that
+/// take one request at a time get them in their order.
+fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<Vec<usize>>> {
+    let has_slots = |sending: &OutgoingRequest<'_>| {
+        let model = sending.model;
+        model.is_some_and(|model| model.slots().is_some())
+    };
+    if sendings
+        .iter()
+        .all(|one| at_once(one) < 2 && !has_slots(one))
+    {
+        return vec![(0..sendings.len()).map(|at| vec![at]).collect()];
     }
-    let mut cached = BTreeSet::new();
+    // The group of each prompt.
+    let mut groups = BTreeMap::new();
     let (mut first, mut others) = (Vec::new(), Vec::new());
     for (at, sending) in sendings.iter().enumerate() {
         let prompt = (sending.put.judge, sending.put.prompt);
-        if cached.contains(&prompt) {
-            others.push(at);
+        if let Some(group) = groups.get(&prompt) {
+            let group: &mut Vec<usize> = &mut first[*group];
+            if has_slots(sending) {
+                group.push(at);
+            } else {
+                others.push(vec![at]);
+            }
             continue;
         }
-        first.push(at);
+        first.push(vec![at]);
         // A recorded answer caches nothing.
         let request = &sending.put.request;
         let is_kept = |model: &dyn Model| model.is_kept(request, sending.repeat);
-        if !sending.model.is_some_and(is_kept) {
-            cached.insert(prompt);
+        if has_slots(sending) || !sending.model.is_some_and(is_kept) {
+            groups.insert(prompt, first.len() - 1);
         }
     }
     vec![first, others]

@@ -84,6 +84,12 @@ impl Assembly {
         self.problem.is_some()
     }
 
+    /// The text of the first choice of a streamed completion, as far as it came.
+    pub fn completion_text(&self) -> &str {
+        let content = &self.whole["choices"][0]["message"]["content"];
+        content.as_str().unwrap_or_default()
+    }
+
     /// The whole answer; an error where it did not come to its end.
     pub fn finish(self) -> Result<Box<RawValue>, Problem> {
         let (whole, problem) = self.so_far();

@@ -1,0 +1,183 @@
+//! Servers on this machine: found, asked what they are, and timed; what was measured is kept beside the runs, so
+//! that the same command chooses the same size.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CliError, Exit, environment, say, stop_with};
+use crate::model::http::Engine;
+use crate::model::http::home::{PORTS, Timing};
+use crate::record::words::Latency;
+use crate::report::escape::plain;
+use crate::runner::time_server;
+use crate::scenario::{LiveSetting, Scenario};
+use crate::tokens::{TokenCounter, counter};
+use crate::units::{Tokens, whole};
+
+/// The file beside the folders of runs that holds what servers on this machine said and how fast they were.
+const FILE: &str = "servers.json";
+
+/// A prompt may count for more tokens, by the server, than the text that was timed says. Ours.
+const MARGIN: f64 = 1.05;
+
+const HOW_TO_GET_ONE: &str = "start one, then run the same command:
+    ollama run MODEL, with OLLAMA_CONTEXT_LENGTH=16384 set for `ollama serve`
+    llama-server -m MODEL.gguf -c 16384 (llama.cpp)
+    vllm serve MODEL
+    lms server start (LM Studio)
+  or name it: `--graded openai:NAME@http://127.0.0.1:PORT/v1`";
+
+/// Finds a server on this machine, and names its model as `--graded` takes it.
+pub(super) fn found(is_offline: bool) -> anyhow::Result<String> {
+    if is_offline {
+        let problem = "`--graded local` looks for a server, and `--offline` opens no socket";
+        let hint = "name the model whose answers are recorded: `--graded openai:NAME@http://127.0.0.1:PORT/v1`";
+        return stop_with(Exit::Usage, problem, hint);
+    }
+    let engine = Engine::start()?;
+    let urls = PORTS.map(|port| format!("http://127.0.0.1:{port}/v1"));
+    let answers = urls.into_iter().filter_map(|url| {
+        let facts = engine.facts(&url, None)?;
+        Some((url, facts.models.into_iter().next()?))
+    });
+    let answers: Vec<String> = answers
+        .map(|(url, model)| format!("openai:{model}@{url}"))
+        .collect();
+    let Some((first, others)) = answers.split_first() else {
+        let ports = PORTS.map(|port| port.to_string()).join(", ");
+        let problem = format!("no server with a model answers on this machine (ports {ports})");
+        return stop_with(Exit::NothingSelected, problem, HOW_TO_GET_ONE);
+    };
+    say(&plain(&format!(
+        "found a server on this machine: `--graded {first}`"
+    )));
+    for other in others {
+        say(&plain(&format!("note: another one is `--graded {other}`")));
+    }
+    Ok(first.clone())
+}
+
+/// What is known of servers on this machine.
+#[derive(Debug)]
+pub(super) struct Homes {
+    path: PathBuf,
+    /// By address, model and counter.
+    known: BTreeMap<String, KnownHome>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct KnownHome {
+    window: Option<Tokens>,
+    slots: Option<usize>,
+    latency: Option<Latency>,
+    /// Tokens that it counts for each of ours.
+    counted: Option<f64>,
+}
+
+impl Homes {
+    /// What earlier runs wrote into this folder. A file that cannot be read says nothing: servers are asked again.
+    pub(super) fn read(reports: &Path) -> Self {
+        let path = reports.join(FILE);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let known = serde_json::from_str(&text).unwrap_or_default();
+        Self { path, known }
+    }
+
+    /// Asks the servers of a scenario what they are, and how fast where that is wanted. One that does not answer
+    /// is taken to be as it was.
+    pub(super) fn ask(
+        mut self,
+        scenario: &mut Scenario,
+        is_offline: bool,
+        is_timed: bool,
+    ) -> anyhow::Result<()> {
+        if scenario.models.homes().next().is_none() {
+            return Ok(());
+        }
+        let name = scenario.counter.clone();
+        let engine = Engine::start()?;
+        let before = self.known.clone();
+        let mut asked = BTreeSet::new();
+        for live in scenario.models.homes_mut() {
+            let url = live.base_url.clone().unwrap_or_default();
+            let key = format!("{url} {} {name}", live.model);
+            let known = self.known.entry(key.clone()).or_default();
+            if !is_offline && asked.insert(key) {
+                if is_timed
+                    && known.latency.is_none()
+                    && let Some(counter) = counter(&name)
+                {
+                    let timing = timed(live, &url, &*counter)?;
+                    known.latency = Some(timing.latency);
+                    known.counted = Some(timing.counted);
+                }
+                // It may have loaded the model only now.
+                if let Some(facts) = engine.facts(&url, Some(&live.model)) {
+                    (known.window, known.slots) = (facts.window, facts.slots);
+                }
+            }
+            settle(live, *known);
+        }
+        if self.known != before {
+            self.write();
+        }
+        Ok(())
+    }
+
+    /// Without the file servers are only asked again.
+    fn write(&self) {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        let text = serde_json::to_string_pretty(&self.known).unwrap_or_default();
+        let written = std::fs::create_dir_all(folder);
+        if let Err(error) = written.and_then(|()| std::fs::write(&self.path, text)) {
+            let path = self.path.display();
+            say(&plain(&format!("note: `{path}` was not written: {error}")));
+        }
+    }
+}
+
+fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> anyhow::Result<Timing> {
+    let model = &live.model;
+    say(&plain(&format!("timing {model} at {url}")));
+    let count = |text: &str| counter.count(text);
+    let timing = time_server(live, &environment, &nonce(), &count)?.map_err(|failure| {
+        let problem = format!("`{model}` at {url} was to be timed: {failure}");
+        CliError::new(Exit::NothingSelected, problem).with_hint(HOW_TO_GET_ONE)
+    })?;
+    let Latency {
+        prefill_per_second: read,
+        decode_per_second: written,
+        ..
+    } = timing.latency;
+    say(&format!(
+        "{read:.0} tokens a second read, {written:.0} written"
+    ));
+    Ok(timing)
+}
+
+/// No setting of the scenario gives way.
+fn settle(live: &mut LiveSetting, known: KnownHome) {
+    let Some(home) = &mut live.home else {
+        return;
+    };
+    if !home.is_told {
+        home.slots = known.slots.unwrap_or(home.slots);
+    }
+    let ours = known.counted.unwrap_or(1.0) * MARGIN;
+    home.window = known
+        .window
+        .map(|window| Tokens(whole(window.0 as f64 / ours)));
+    home.latency = known.latency;
+}
+
+/// Words that no server has seen yet.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a server remembers prompts: only a new one tells how fast it reads"
+)]
+fn nonce() -> String {
+    format!("{:?}", SystemTime::now())
+}

@@ -1,0 +1,208 @@
+//! Servers on this machine: which there are, what each says of itself, and how fast it is.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{CallTime, Engine, Live, attempt};
+use crate::model::{CallFailure, Purpose, Request, Task};
+use crate::record::words::Latency;
+use crate::session::{Message, Role};
+use crate::units::Tokens;
+
+/// The ports of servers, as each begins without being told: Ollama, llama.cpp, vLLM, LM Studio.
+pub const PORTS: [u16; 4] = [11_434, 8_080, 8_000, 1_234];
+
+/// A server on this machine says nothing of itself for longer than this only if there is none.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// vLLM and SGLang batch requests and keep the prefixes of many prompts; so many at once is ours.
+const BATCHED_SLOTS: usize = 16;
+
+/// Tokens of the prompts that are timed, the small one first: a slow server is not sent the large one.
+const TIMED_TOKENS: [Tokens; 2] = [Tokens(500), Tokens(4_000)];
+
+/// A server that reads the small prompt faster is timed with the large one.
+const FAST: Duration = Duration::from_secs(1);
+
+/// Tokens of the answer that is timed.
+const TIMED_ANSWER: Tokens = Tokens(64);
+
+/// Tokens in the cache are taken to be read so many times as fast as others. Ours: nothing is computed for
+/// them, and what is left of the time stands in the start of a call.
+const CACHED_FASTER: f64 = 100.0;
+
+/// What a server says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// Models that it can answer as, those that are loaded first.
+    pub models: Vec<String>,
+    /// Its context window, prompt and answer together.
+    pub window: Option<Tokens>,
+    /// How many prompts it keeps at once.
+    pub slots: Option<usize>,
+}
+
+impl Engine {
+    /// Asks the server at this base URL what it serves, and about `model`; `None` where none answers.
+    pub fn facts(&self, base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
+        self.0.block_on(facts(base_url, model))
+    }
+}
+
+async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
+    let client = super::client(None).ok()?;
+    let base = base_url.trim_end_matches('/');
+    let origin = base.strip_suffix("/v1").unwrap_or(base);
+    let ask = async |path: &str, body: Option<Value>| -> Option<Value> {
+        let url = format!("{origin}{path}");
+        let request = match &body {
+            Some(body) => client.post(url).body(body.to_string()),
+            None => client.get(url),
+        };
+        let answer = request.timeout(PATIENCE).send().await.ok()?;
+        let text = answer.error_for_status().ok()?.text().await.ok()?;
+        serde_json::from_str(&text).ok()
+    };
+    let listed = ask("/v1/models", None).await?;
+    let mut of = ServerFacts {
+        models: names(&listed["data"], "id"),
+        ..ServerFacts::default()
+    };
+    let model = model.or(of.models.first().map(String::as_str));
+    let entry = entry(&listed["data"], "id", model);
+    // vLLM and SGLang.
+    of.window = tokens(&entry["max_model_len"]);
+    of.slots = of.window.map(|_| BATCHED_SLOTS);
+    if of.window.is_some() {
+        return Some(of);
+    }
+    if let Some(props) = ask("/props", None).await {
+        // llama.cpp.
+        of.window = tokens(&props["default_generation_settings"]["n_ctx"]);
+        of.slots = props["total_slots"]
+            .as_u64()
+            .and_then(|slots| slots.try_into().ok());
+    } else if let Some(loaded) = ask("/api/ps", None).await {
+        // Ollama.
+        let shown = ask("/api/show", Some(json!({ "model": model }))).await;
+        let loaded = &loaded["models"];
+        of.window = num_ctx(&shown.unwrap_or_default())
+            .or_else(|| tokens(&self::entry(loaded, "name", model)["context_length"]));
+        let loaded = names(loaded, "name");
+        of.models.sort_by_key(|name| !loaded.contains(name));
+    } else if let Some(listed) = ask("/api/v0/models", None).await {
+        // LM Studio.
+        of.window = tokens(&self::entry(&listed["data"], "id", model)["loaded_context_length"]);
+    }
+    Some(of)
+}
+
+/// The names of models in a list, without those that only embed.
+fn names(list: &Value, key: &str) -> Vec<String> {
+    let entries = list.as_array().into_iter().flatten();
+    let names = entries.filter_map(|entry| entry[key].as_str());
+    let names = names.filter(|name| !name.contains("embed"));
+    names.map(str::to_owned).collect()
+}
+
+fn entry<'a>(list: &'a Value, key: &str, model: Option<&str>) -> &'a Value {
+    let mut entries = list.as_array().into_iter().flatten();
+    let found = entries.find(|entry| entry[key].as_str() == model);
+    found.unwrap_or(&Value::Null)
+}
+
+fn tokens(number: &Value) -> Option<Tokens> {
+    number.as_u64().filter(|number| *number > 0).map(Tokens)
+}
+
+/// The window that Ollama's file of a model sets: its parameters are lines of a name and a value.
+fn num_ctx(shown: &Value) -> Option<Tokens> {
+    let lines = shown["parameters"].as_str().unwrap_or_default().lines();
+    let mut numbers = lines.filter_map(|line| line.trim().strip_prefix("num_ctx"));
+    numbers.find_map(|number| number.trim().parse().ok().map(Tokens))
+}
+
+/// How fast a server is, and how its tokens compare with ours.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timing {
+    /// How long a call takes.
+    pub latency: Latency,
+    /// Tokens that the server counts for each of ours.
+    pub counted: f64,
+}
+
+impl Live {
+    /// How long the server takes, by three requests: to read a prompt that it never saw, to read it again, and
+    /// to write. Tokens are counted by `count`; `nonce` makes the prompt a new one.
+    pub fn timed(
+        &self,
+        nonce: &str,
+        count: &dyn Fn(&str) -> Tokens,
+    ) -> Result<Timing, CallFailure> {
+        let [small, large] = TIMED_TOKENS;
+        let mut text = timed_text(&format!("{nonce} small"), small, count);
+        let mut read = self.time(&text, "Reply with one word.", Tokens(1))?;
+        if read.took < FAST {
+            let more = timed_text(nonce, large, count);
+            match self.time(&more, "Reply with one word.", Tokens(1)) {
+                Ok(time) => (text, read) = (more, time),
+                // Its window is smaller than that.
+                Err(CallFailure::Overflow) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        let again = self.time(&text, "Reply with the word yes.", Tokens(1))?;
+        let whole = self.time(&text, "Count from 1 to 100.", TIMED_ANSWER)?;
+        let beyond = |time: Duration| time.saturating_sub(again.took).as_secs_f64().max(1e-4);
+        let tokens = count(&text).0 as f64;
+        let prefill = tokens / beyond(read.took);
+        // A server that does not tell counts as we do.
+        let told = Some(read.usage.prompt().0 as f64).filter(|told| *told > 0.0);
+        Ok(Timing {
+            latency: Latency {
+                start_ms: 1_000.0 * again.took.as_secs_f64(),
+                prefill_per_second: prefill,
+                cached_per_second: CACHED_FASTER * prefill,
+                decode_per_second: whole.usage.output.0.clamp(2, TIMED_ANSWER.0) as f64
+                    / beyond(whole.took),
+            },
+            counted: told.map_or(1.0, |told| told / tokens),
+        })
+    }
+
+    /// How long one request takes, and what it uses.
+    fn time(&self, text: &str, question: &str, most: Tokens) -> Result<CallTime, CallFailure> {
+        let text = format!("{text}\n\n{question}");
+        let request = Request {
+            purpose: Purpose::Probe,
+            task: Task::Answer,
+            system: None,
+            tools: None,
+            messages: vec![Message::text(Role::User, text).into()],
+            max_output: most,
+            model: None,
+        };
+        let sent = attempt::send(&self.wire, &self.dialect, &request);
+        let (reply, time) = self.engine.0.block_on(sent);
+        reply.answer.map(|_| time)
+    }
+}
+
+/// Program and prose, as sessions hold them: this file.
+const SAMPLE: &str = include_str!("home.rs");
+
+/// A text of about so many tokens that no server has seen.
+fn timed_text(nonce: &str, tokens: Tokens, count: &dyn Fn(&str) -> Tokens) -> String {
+    let mut text = format!("{nonce}\n");
+    let mut size = Tokens::ZERO;
+    for line in SAMPLE.lines().cycle() {
+        if size >= tokens {
+            break;
+        }
+        text.push_str(line);
+        text.push('\n');
+        size += count(line) + Tokens(1);
+    }
+    text
+}
