@@ -7,11 +7,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::score::known_requests;
 use super::{CliError, Exit, Facts, models, read_text, show, stop, stop_with, write_output};
 use crate::model::Request;
 use crate::probe::Verdict;
-use crate::probe::judge::{self, Brief, Judge, Word};
+use crate::probe::judge::{self, Brief, JudgeTask, Word};
 use crate::record::calibration::FORMAT;
+use crate::record::verdicts;
+use crate::replay::Fitness;
 use crate::report::escape;
 use crate::runner::RunModels;
 use crate::stats::calibration::{Calibration, LabelledAnswer, Rate, self_consistency};
@@ -96,14 +99,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         (None, _, _) => return stop(Exit::Usage, "no file of labels is named"),
     };
     let mut rows = read(labels)?;
+    let mut prompt = judge::prompt_id();
     let name = if !args.judge.is_empty() {
         let connected = args.judges.connect(&args.judge, &args.cassette)?;
-        let requests: Vec<Request> = rows.iter().map(Row::request).collect();
-        args.judges
-            .confirm(&connected, &requests, args.repeats, &CharsPer4)?;
+        let of_rows = rows.iter().map(|row| row.request(JudgeTask::Wide));
+        let (known, of_rows) = (known_requests(), of_rows.collect::<Vec<_>>());
+        let requests: [(&[Request], u32); 2] = [(&known, 1), (&of_rows, args.repeats)];
+        args.judges.confirm(&connected, &requests, &CharsPer4)?;
         let asked = ask(&mut rows, &connected, args.repeats);
         models::close(Some(&connected), true)?;
-        asked?;
+        prompt = verdicts::prompt_of(&prompt, &asked?);
         models::names(&connected)
     } else if rows.iter().any(|row| !row.verdicts.is_empty()) {
         "as in the file".to_owned()
@@ -115,7 +120,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "name one with `--judge`, or add a column `verdict`";
         return stop_with(Exit::Usage, problem, hint);
     };
-    let figures = Agreement::of(name, &rows)?;
+    let figures = Agreement::of(name, prompt, &rows)?;
     let template = include_str!("text/calibration.txt");
     show(args.json, FORMAT, &figures, template)?;
     if let Some(path) = &args.output {
@@ -126,28 +131,37 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Asks the judges about every row, each repeat as a request of its own; several vote.
-fn ask(rows: &mut [Row], connected: &RunModels, repeats: u32) -> Result<(), CliError> {
+/// Asks the judges about every row, each repeat as a request of its own; several vote. Each is given the task
+/// that it is fit for, one that is unfit the wide one. Returns those with the narrow one, with its prompt.
+fn ask(
+    rows: &mut [Row],
+    connected: &RunModels,
+    repeats: u32,
+) -> Result<BTreeMap<String, String>, CliError> {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
+    let fitness = Fitness::default();
+    let known = connected.judges.iter().map(|judge| {
+        let results = fitness.of(&**judge, &counts);
+        results.map_err(|failure| models::unheard(&**judge, &failure))
+    });
+    let known = known.collect::<Result<Vec<_>, CliError>>()?;
     for row in rows {
-        let request = row.request();
         let verdict = |repeat: u32| {
-            let judges = connected.judges.iter();
-            let verdicts = judges.map(|judge| {
-                let reply = judge.answer(&request, repeat, &counts).answer;
+            let judges = connected.judges.iter().zip(&known);
+            let verdicts = judges.map(|(judge, known)| {
+                let task = known.task.unwrap_or_default();
+                let reply = judge.answer(&row.request(task), repeat, &counts).answer;
                 models::heard(&**judge, &reply)?;
-                let word = judge::read(&reply);
-                Ok(word.map_or_else(
-                    |reason| Verdict::Unscored { reason },
-                    |word| judge::graded(word, row.brief.is_never_said()),
-                ))
+                let said = task.read(&reply);
+                Ok(judge::verdict(said, row.brief.is_never_said()))
             });
             let verdicts = verdicts.collect::<Result<Vec<Verdict>, CliError>>()?;
             Ok(judge::vote(&verdicts).and_then(is_right))
         };
         row.verdicts = (0..repeats).map(verdict).collect::<Result<_, CliError>>()?;
     }
-    Ok(())
+    let records = known.iter().flat_map(|results| &results.records);
+    Ok(verdicts::narrow_judges(records))
 }
 
 /// Whether a verdict calls the answer right, if it says anything.
@@ -287,8 +301,8 @@ fn texts(name: &str, value: &Value) -> Result<Vec<String>, String> {
 
 impl Row {
     /// The request to a judge.
-    fn request(&self) -> Request {
-        Judge::request_of(&self.brief, &self.answer)
+    fn request(&self, task: JudgeTask) -> Request {
+        task.request(&self.brief, &self.answer)
     }
 
     /// The first verdict; the others only say whether the judge agrees with itself.
@@ -328,7 +342,7 @@ struct UnlabelledAnswers {
 }
 
 impl Agreement {
-    fn of(judge: String, rows: &[Row]) -> anyhow::Result<Self> {
+    fn of(judge: String, prompt: String, rows: &[Row]) -> anyhow::Result<Self> {
         let labelled: Vec<LabelledAnswer> = rows.iter().filter_map(Row::labelled).collect();
         let Some(all) = Calibration::of(&labelled) else {
             let problem = "no answer has both a label and a verdict";
@@ -349,7 +363,7 @@ impl Agreement {
         Ok(Self {
             judge,
             rubric: judge::rubric_hash(),
-            prompt: judge::prompt_id(),
+            prompt,
             answers: rows.len(),
             unscored: rows.iter().filter(|row| row.verdict().is_none()).count(),
             self_consistency: self_consistency(&verdicts),

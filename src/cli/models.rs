@@ -258,16 +258,15 @@ impl JudgeOptions {
         Ok(RunModels::new(&models, 1, &prices, &access)?)
     }
 
-    /// Asks whether live judges may be sent these requests, each `repeats` times. An answer that is
+    /// Asks whether live judges may be sent these requests, each of a list so often. An answer that is
     /// recorded costs nothing.
     pub(super) fn confirm(
         &self,
         judges: &RunModels,
-        requests: &[Request],
-        repeats: u32,
+        requests: &[(&[Request], u32)],
         counter: &dyn TokenCounter,
     ) -> anyhow::Result<()> {
-        let spend = spend(&judges.judges, requests, repeats, counter)?;
+        let spend = spend(&judges.judges, requests, counter)?;
         if spend.calls > 0 {
             let money = match spend.dollars {
                 Some(dollars) => format!("at most {}", dollars.high),
@@ -285,8 +284,7 @@ impl JudgeOptions {
 /// The most that judges cost: no prompt is cached, and every verdict is as long as it may be.
 fn spend(
     judges: &[Arc<dyn Model>],
-    requests: &[Request],
-    repeats: u32,
+    requests: &[(&[Request], u32)],
     counter: &dyn TokenCounter,
 ) -> anyhow::Result<Spend> {
     let prices = Prices::built_in()?;
@@ -297,7 +295,9 @@ fn spend(
     let is_live = |judge: &&Arc<dyn Model>| judge.kind() == ModelKind::Live;
     for judge in judges.iter().filter(is_live) {
         let price = prices.of(judge.name()).map(|(_, price)| price.per_token);
-        for request in requests {
+        let each = requests.iter();
+        for (request, repeats) in each.flat_map(|(all, often)| all.iter().map(|one| (one, *often)))
+        {
             let messages = request.messages.iter();
             let texts = messages.flat_map(|message| message.model_text());
             let texts = request.system.iter().chain(texts);

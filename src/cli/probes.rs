@@ -199,7 +199,8 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> an
 fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<Vec<PlantedFact>> {
     let connected = args.judges.connect(&[model.to_owned()], &args.cassette)?;
     let requests = decisions::requests(session);
-    args.judges.confirm(&connected, &requests, 1, &CharsPer4)?;
+    args.judges
+        .confirm(&connected, &[(&requests, 1)], &CharsPer4)?;
     let Some(model) = connected.judges.first() else {
         return Ok(Vec::new());
     };
@@ -228,14 +229,18 @@ fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<
         let truth = GroundTruth::new(session.id(), vec![fact.clone()]);
         let probes = truth.facts.clone();
         let rules = Rules::new(&probes);
+        let judge = Judge {
+            probes: &probes,
+            ..Judge::default()
+        };
         let is_right = |probe: &Probe, question: &Request| {
             let said = ask(question);
             match rules.verdict(probe, before, &said) {
                 Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
                 // Rules confirm exact answers only: the model grades other words itself.
                 Verdict::Unscored { .. } => {
-                    let request = Judge { probes: &probes }.request(probe, before, &said);
-                    judge::read(&answer(&request)) == Ok(Word::Right)
+                    let request = judge.request(probe, before, &said);
+                    judge.task.read(&answer(&request)) == Ok(Word::Right)
                 }
             }
         };

@@ -12,11 +12,11 @@ use rayon::prelude::*;
 use super::{CliError, Exit, models, read_run, report, say, stop_with};
 use crate::bill::Scale;
 use crate::model::{CallFailure, Model, ModelKind, Request};
-use crate::probe::judge::known_answer;
-use crate::probe::judge::{self, Judge};
+use crate::probe::judge::known_answer::known_answers;
+use crate::probe::judge::{self, Brief, JudgeTask};
 use crate::probe::{Unscored, Verdict};
 use crate::record::journal::{Journal, Run};
-use crate::record::verdicts::GivenVerdict;
+use crate::record::verdicts::{self, GivenVerdict};
 use crate::record::{AnswerRecord, CellRecord, JudgeCalibration, ProbeRecord, ProbeText};
 use crate::replay::{Fitness, RequestBill};
 use crate::report::Report;
@@ -29,7 +29,8 @@ use crate::units::{Usage, many};
     after_help = "Verdicts are added to `verdicts.jsonl` in the run's folder; the judge that was \
                   added last, or the panel, is the run's. Verdicts it gave before are not asked \
                   for again. It first grades answers with a known verdict: a judge that misses too \
-                  many of them is unfit and is not asked further, and the exit code is 102. If a judge \
+                  many of them is only asked whether an answer gives the known value, yes or no. If it \
+                  misses too many of those, it is unfit, and the exit code is 102. If a judge \
                   cannot be reached, no verdict is added; if it fails at single answers, these are \
                   left out. The exit code is 5 then, and the same command continues."
 )]
@@ -92,12 +93,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let judges = &connected.judges;
     let answers = answers(&run.cells, &texts);
     let gradings: Vec<Grading> = answers.filter_map(|one| one.grading(args.all)).collect();
-    let known = known_answer::known_answers().into_iter();
-    let known = known.map(|known| known.request());
-    let all = known.chain(gradings.iter().map(|one| one.request.clone()));
-    let requests: Vec<Request> = all.collect();
+    let mut requests = known_requests();
+    requests.extend(gradings.iter().map(|one| one.request(JudgeTask::Wide)));
     let counter = counter(&run.manifest.counter).unwrap_or_else(|| Arc::new(CharsPer4));
-    args.judges.confirm(&connected, &requests, 1, &*counter)?;
+    args.judges
+        .confirm(&connected, &[(&requests, 1)], &*counter)?;
     // The lock of the run's folder: no other process writes to it meanwhile.
     let mut journal = Journal::open(&args.run, &run.manifest)?;
     let threads = ThreadPoolBuilder::new().num_threads(usize::from(args.jobs));
@@ -105,7 +105,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let counts = CountedTexts::new(counter);
     let mut panel = Panel {
         judges,
-        unfit: Vec::new(),
+        tasks: Vec::new(),
+        prompt: judge::prompt_id(),
         counts: &counts,
         left_out: AtomicUsize::new(0),
         in_a_row: AtomicUsize::new(0),
@@ -119,8 +120,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     journal.keep_verdicts(&given)?;
     journal.keep_calibrations(&calibrations)?;
     drop(journal);
-    for judge in judges {
-        panel.say_of(judge.name(), &given);
+    for (judge, task) in judges.iter().zip(&panel.tasks) {
+        say_of(judge.name(), *task, &given);
     }
     let run = Run::read(&args.run).context("cannot read the run back")?;
     let made = Report::of(&run.manifest, &run.cells);
@@ -200,20 +201,35 @@ pub(super) fn answers<'a>(
 
 /// One answer, as judges are asked about it.
 struct Grading {
-    request: Request,
+    brief: Brief,
+    said: String,
     is_never_said: bool,
     /// The verdict without the judge's.
     about: GivenVerdict,
 }
 
+/// The answers of known verdict that a judge may be shown.
+pub(super) fn known_requests() -> Vec<Request> {
+    let both = [JudgeTask::Wide, JudgeTask::Narrow].into_iter();
+    let known = both.flat_map(known_answers);
+    known.map(|known| known.request()).collect()
+}
+
+impl Grading {
+    fn request(&self, task: JudgeTask) -> Request {
+        task.request(&self.brief, &self.said)
+    }
+}
+
 impl Answer<'_> {
-    /// The request for a verdict, where rules give none, or for `all` answers.
+    /// What a judge is asked, where rules give no verdict, or for `all` answers.
     fn grading(&self, all: bool) -> Option<Grading> {
         let reason = Unscored::NeedsJudge;
         let needs_judge = self.answer.typed == Verdict::Unscored { reason };
         let said = self.answer.text.as_deref()?;
         (all || needs_judge).then(|| Grading {
-            request: Judge::request_of(&self.text.brief(), said),
+            brief: self.text.brief(),
+            said: said.to_owned(),
             is_never_said: self.item.kind.is_never_said(),
             about: GivenVerdict {
                 session: self.cell.session.clone(),
@@ -240,9 +256,10 @@ fn no_verdict() -> GivenVerdict {
         judge: String::new(),
         panel: Vec::new(),
         sentinel: None,
+        narrow: None,
         kind: ModelKind::Live,
         rubric: judge::rubric_hash(),
-        prompt: judge::prompt_id(),
+        prompt: String::new(),
         verdict: Verdict::Unscored {
             reason: Unscored::JudgeUnfit,
         },
@@ -269,34 +286,41 @@ struct Panel<'a> {
     /// Verdicts that a judge was asked for and did not give.
     left_out: AtomicUsize,
     in_a_row: AtomicUsize,
-    /// The names of those who are asked no more.
-    unfit: Vec<String>,
+    /// The task of each; none for those who are asked no more.
+    tasks: Vec<Option<JudgeTask>>,
+    /// What identifies the prompts of all of them.
+    prompt: String,
     counts: &'a CountedTexts,
 }
 
 impl Panel<'_> {
-    /// Puts the answers whose verdict is known to each judge, as a run does, and notes the judges
-    /// that miss too many of them: they are not paid for verdicts that would not count.
+    /// Puts the answers whose verdict is known to each judge, as a run does, and notes the task that it is
+    /// fit for: no verdict is paid for that would not count.
     fn qualify(&mut self) -> Result<Vec<GivenVerdict>, CliError> {
         let fitness = Fitness::default();
-        let mut given = Vec::new();
+        let mut known = Vec::new();
         for judge in self.judges {
             let results = fitness.of(&**judge, self.counts);
             let results = results.map_err(|failure| models::unheard(&**judge, &failure))?;
-            if results.is_unfit {
-                self.unfit.push(judge.name().to_owned());
-            }
+            self.tasks.push(results.task);
+            known.push((results, fitness.take_lost()));
+        }
+        let records = known.iter().flat_map(|(results, _)| &results.records);
+        self.prompt = verdicts::prompt_of(&self.prompt, &verdicts::narrow_judges(records));
+        let mut given = Vec::new();
+        for (judge, (results, lost)) in self.judges.iter().zip(known) {
             let first = given.len();
             given.extend(results.records.iter().map(|record| GivenVerdict {
                 probe: record.name.clone(),
                 sentinel: Some(record.is_right),
+                narrow: record.narrow.clone(),
                 verdict: record.verdict,
                 usage: record.usage,
                 key: record.calls.first().map(|kept| kept.key.clone()),
                 ..self.by(&**judge, no_verdict())
             }));
             if let Some(first) = given.get_mut(first) {
-                first.lost = fitness.take_lost();
+                first.lost = lost;
             }
         }
         Ok(given)
@@ -306,8 +330,8 @@ impl Panel<'_> {
     /// of the answers, those of the panel side by side.
     fn grade_all(&self, gradings: &[Grading]) -> Result<Vec<GivenVerdict>, CliError> {
         let verdicts = |one| {
-            let judges = self.judges.iter();
-            judges.map(move |judge| self.grade(one, &**judge))
+            let judges = self.judges.iter().zip(&self.tasks);
+            judges.map(move |(judge, task)| self.grade(one, &**judge, *task))
         };
         let all = gradings.par_iter().flat_map_iter(verdicts);
         let given: Vec<Option<GivenVerdict>> = all.collect::<Result<_, CliError>>()?;
@@ -321,6 +345,7 @@ impl Panel<'_> {
             judge: judge.name().to_owned(),
             panel: names.filter(|_| self.judges.len() > 1).collect(),
             kind: judge.kind(),
+            prompt: self.prompt.clone(),
             ..about
         }
     }
@@ -331,12 +356,14 @@ impl Panel<'_> {
         &self,
         grading: &Grading,
         judge: &dyn Model,
+        task: Option<JudgeTask>,
     ) -> Result<Option<GivenVerdict>, CliError> {
         let about = self.by(judge, grading.about.clone());
-        if self.unfit.contains(&about.judge) {
+        let Some(task) = task else {
             return Ok(Some(about));
-        }
-        let answered = judge.answer(&grading.request, 0, self.counts);
+        };
+        let request = grading.request(task);
+        let answered = judge.answer(&request, 0, self.counts);
         if matches!(
             answered.answer,
             Err(CallFailure::Server(_)
@@ -350,38 +377,40 @@ impl Panel<'_> {
         }
         models::heard(judge, &answered.answer)?;
         self.in_a_row.store(0, Ordering::Relaxed);
-        let booked = RequestBill::new(&grading.request, &answered, Scale::COUNTED, self.counts);
+        let booked = RequestBill::new(&request, &answered, Scale::COUNTED, self.counts);
         let reply = answered.answer;
         Ok(Some(GivenVerdict {
-            verdict: match judge::read(&reply) {
-                Ok(word) => judge::graded(word, grading.is_never_said),
-                Err(reason) => Verdict::Unscored { reason },
-            },
+            verdict: judge::verdict(task.read(&reply), grading.is_never_said),
             usage: answered.paid.map(|paid| paid.usage).unwrap_or_default(),
             key: booked.kept.map(|kept| kept.key),
             lost: booked.lost,
             ..about
         }))
     }
+}
 
-    /// Says how many verdicts a judge gave, and whether it is fit.
-    fn say_of(&self, judge: &str, given: &[GivenVerdict]) {
-        let of_judge = given.iter().filter(|one| one.judge == judge);
-        let (known, graded): (Vec<_>, Vec<_>) = of_judge.partition(|one| one.sentinel.is_some());
-        let met = known.iter().filter(|one| is_met(one)).count();
-        let all = known.len();
-        if self.unfit.iter().any(|unfit| unfit == judge) {
+/// Says how many verdicts a judge gave, and what it is fit for.
+fn say_of(judge: &str, task: Option<JudgeTask>, given: &[GivenVerdict]) {
+    let of_judge = given.iter().filter(|one| one.judge == judge);
+    let (known, graded): (Vec<_>, Vec<_>) = of_judge.partition(|one| one.sentinel.is_some());
+    let is_narrow = task == Some(JudgeTask::Narrow);
+    let of_task = known.iter().filter(|one| one.narrow.is_some() == is_narrow);
+    let met = of_task.clone().filter(|one| is_met(one)).count();
+    let all = of_task.count();
+    let is_unscored = |one: &&&GivenVerdict| matches!(one.verdict, Verdict::Unscored { .. });
+    let (answers, unscored) = (graded.len(), graded.iter().filter(is_unscored).count());
+    let asked = match task {
+        None => {
             return say(&format!(
                 "judge {judge} meets {met} of {all} answers whose verdict is known: it is unfit, and was \
                  asked no more"
             ));
         }
-        let is_unscored = |one: &&&GivenVerdict| matches!(one.verdict, Verdict::Unscored { .. });
-        say(&format!(
-            "{} answers were given to judge {judge}, {} brought no verdict; it meets {met} of {all} answers \
-             whose verdict is known",
-            graded.len(),
-            graded.iter().filter(is_unscored).count()
-        ));
-    }
+        Some(JudgeTask::Wide) => "",
+        Some(JudgeTask::Narrow) => ", with yes or no,",
+    };
+    say(&format!(
+        "{answers} answers were given to judge {judge}, {unscored} brought no verdict; it meets{asked} \
+         {met} of {all} answers whose verdict is known"
+    ));
 }

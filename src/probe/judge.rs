@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::{Fact, Outcome, Pattern, Probe, Unscored, Verdict};
-use crate::model::{CallFailure, Purpose, Request, Response, Stop, Task};
+use crate::model::{Purpose, Request, Task};
 use crate::probe::{FactExt as _, ProbeExt as _};
 use crate::script::first_chars;
 use crate::session::{ContentBlock, Message, Role};
@@ -18,9 +18,11 @@ use crate::units::{ContentHash, Tokens};
 
 mod brief;
 pub mod known_answer;
+mod task;
 mod word;
 
 pub use brief::Brief;
+pub use task::JudgeTask;
 pub use word::Word;
 
 pub use super::kind::NEVER_SAID;
@@ -34,6 +36,9 @@ pub const MAX_ANSWER: Tokens = Tokens(1_024);
 /// A verdict is a short sentence and a word.
 pub const MAX_VERDICT: Tokens = Tokens(256);
 
+/// Yes or no, and a few words that a weak judge adds.
+const MAX_NARROW: Tokens = Tokens(32);
+
 /// Characters of an answer that are shown to the judge.
 const SHOWN_CHARS: usize = 4_000;
 
@@ -43,6 +48,9 @@ const PROMPT_VERSION: u32 = 1;
 
 /// The judge's instructions; part of what verdicts are memoised by.
 pub const RUBRIC: &str = include_str!("judge/rubric.txt");
+
+/// The instructions of the narrow task.
+const NARROW: &str = include_str!("judge/narrow.txt");
 
 /// Which answers a judge is shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -63,6 +71,21 @@ pub fn rubric_hash() -> String {
 /// an answer before it is shown, and the words of reference answers. Two verdicts with the same
 /// rubric and another prompt are verdicts of two evaluators.
 pub fn prompt_id() -> String {
+    prompt_id_of(PROMPT_VERSION, &fact_words(), |brief, answer| {
+        JudgeTask::Wide.request(brief, answer)
+    })
+}
+
+/// The same of the narrow task.
+pub fn narrow_prompt_id() -> String {
+    let words = [fact_words(), vec![task::ABSTAINS.to_owned()]].concat();
+    prompt_id_of(PROMPT_VERSION, &words, |brief, answer| {
+        JudgeTask::Narrow.request(brief, answer)
+    })
+}
+
+/// The words of reference answers.
+fn fact_words() -> Vec<String> {
     let text = str::to_owned;
     let absent = Fact::Decoy {
         key: text("key"),
@@ -72,8 +95,7 @@ pub fn prompt_id() -> String {
         approach: text("approach"),
         reason: text("reason"),
     };
-    let words = [absent, tried].map(|fact| fact.in_words(0));
-    prompt_id_of(PROMPT_VERSION, &words, Judge::request_of)
+    [absent, tried].map(|fact| fact.in_words(0)).into()
 }
 
 fn prompt_id_of(
@@ -105,9 +127,9 @@ fn prompt_id_of(
     format!("v{version} {}", ContentHash::of_parts(parts).hex(12))
 }
 
-/// Whether a judge's reply is a verdict.
-pub fn is_verdict(reply: &str) -> bool {
-    Word::in_reply(reply).is_some()
+/// Whether a judge's reply to this request is a verdict.
+pub fn is_verdict(request: &Request, reply: &str) -> bool {
+    JudgeTask::of(request).word(reply).is_some()
 }
 
 /// The verdict of a panel: that of most judges; those who said nothing have no vote.
@@ -172,35 +194,20 @@ pub fn questions(
     requests.collect()
 }
 
-/// Asks a model in which way an answer is right or wrong: one probe at a time, with a reason first.
+/// Asks a model whether an answer is right: one probe at a time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Judge<'p> {
     /// The probes of the session: the judge sees some of their values, to recognise another item's.
     pub probes: &'p [Probe],
+    /// What it is asked.
+    pub task: JudgeTask,
 }
 
 impl Judge<'_> {
     /// The request to the judge.
     pub fn request(&self, probe: &Probe, before: usize, answer: &str) -> Request {
-        Self::request_of(&Brief::of(probe, self.probes, before), answer)
-    }
-
-    /// The request to the judge: the brief of an item, and the answer to grade.
-    pub fn request_of(brief: &Brief, answer: &str) -> Request {
-        let text = format!(
-            "{}<answer>\n{}\n</answer>",
-            brief.shown(),
-            neutralised(&plain(answer))
-        );
-        Request {
-            purpose: Purpose::Judge,
-            task: Task::Judge,
-            system: Some(Arc::from(RUBRIC)),
-            tools: None,
-            messages: vec![Arc::new(Message::text(Role::User, text))],
-            max_output: MAX_VERDICT,
-            model: None,
-        }
+        let brief = Brief::of(probe, self.probes, before);
+        self.task.request(&brief, answer)
     }
 
     /// Grades `answer` to `probe` as asked before the message of index `before`.
@@ -208,26 +215,15 @@ impl Judge<'_> {
         if answer.trim().is_empty() {
             return Step::Done(Verdict::unscored(Unscored::NoAnswer));
         }
-        let never_said = probe.kind().is_never_said();
+        let (task, never_said) = (self.task, probe.kind().is_never_said());
         Step::ask(self.request(probe, before, answer), move |reply| {
-            Step::Done(verdict(read(&reply), never_said))
+            Step::Done(verdict(task.read(&reply), never_said))
         })
     }
 }
 
-/// The judge's word for the answer, or why there is none.
-pub fn read(reply: &Result<Response, CallFailure>) -> Result<Word, Unscored> {
-    let Ok(reply) = reply else {
-        return Err(Unscored::JudgeFailed);
-    };
-    match reply.stop {
-        Stop::Refusal | Stop::ContentFilter | Stop::ToolUse => Err(Unscored::JudgeFailed),
-        Stop::End | Stop::Length => Word::in_reply(&reply.text).ok_or(Unscored::Unparsable),
-    }
-}
-
 /// The verdict that follows from a judge's word, or from its lack.
-fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
+pub fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
     match said {
         Ok(word) => graded(word, is_never_said),
         Err(reason) => Verdict::Unscored { reason },

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CellRecord, ProbeRecord};
+use crate::probe::judge::JudgeTask;
 use crate::record::words::Purpose;
 use crate::record::words::Verdict;
 use crate::units::{Tokens, Usage};
@@ -69,6 +70,9 @@ pub struct SentinelRecord {
     pub name: String,
     /// Whether its answer is right.
     pub is_right: bool,
+    /// The prompt of the narrow task, where it was put in that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub narrow: Option<String>,
     /// The judge's verdict.
     pub verdict: Verdict,
     /// The usage of the judge.
@@ -79,6 +83,14 @@ pub struct SentinelRecord {
 }
 
 impl SentinelRecord {
+    /// The task that it was put in.
+    pub fn task(&self) -> JudgeTask {
+        match self.narrow {
+            Some(_) => JudgeTask::Narrow,
+            None => JudgeTask::Wide,
+        }
+    }
+
     /// Whether the judge agrees with the known verdict; `None` where it gave none.
     pub fn is_met(&self) -> Option<bool> {
         let (score, _) = self.verdict.scored()?;

@@ -73,6 +73,10 @@ pub struct SentinelsDue {
     pub calls: u64,
     /// The tokens of them that a judge is sent.
     pub tokens: Tokens,
+    /// How many more there are for a judge that is unfit for these.
+    pub narrow_calls: u64,
+    /// The tokens of those.
+    pub narrow_tokens: Tokens,
 }
 
 /// A cell as it would be recorded.

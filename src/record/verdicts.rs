@@ -10,7 +10,7 @@ use super::{
     Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, KeptCall, LostCall, Manifest, ModelEntry,
     SentinelRecord,
 };
-use crate::probe::judge::{self, known_answer};
+use crate::probe::judge::{self, JudgeTask, known_answer};
 use crate::record::words::{ModelKind, Purpose};
 use crate::record::words::{Unscored, Verdict};
 use crate::units::Usage;
@@ -42,11 +42,15 @@ pub struct GivenVerdict {
     /// is its name, and no session is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentinel: Option<bool>,
+    /// Where that answer was put in the narrow task, the prompt of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub narrow: Option<String>,
     /// The kind of model: it decides how its verdicts may be read.
     pub kind: ModelKind,
     /// The hash of the rubric it was given.
     pub rubric: String,
-    /// The hash of everything that it was sent, and of how its reply was parsed.
+    /// The hash of everything that it was sent, and of how its reply was parsed; of a panel that of all
+    /// judges.
     pub prompt: String,
     /// Its verdict.
     pub verdict: Verdict,
@@ -81,6 +85,11 @@ impl GivenVerdict {
 /// figure.
 pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVerdict]) {
     let Some(last) = given.last() else {
+        // Which task a judge was given is known by its sentinels alone.
+        let narrow = narrow_judges(cells.iter().flat_map(|cell| &cell.sentinels));
+        if let Some(prompt) = manifest.conditions.get_mut(JUDGE_PROMPT) {
+            *prompt = prompt_of(prompt, &narrow);
+        }
         return;
     };
     // Bills every verdict, also those that do not count any more.
@@ -111,6 +120,7 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
                 judge: one.judge.clone(),
                 name: one.probe.clone(),
                 is_right,
+                narrow: one.narrow.clone(),
                 verdict: one.verdict,
                 usage: one.usage,
                 calls: Vec::new(),
@@ -184,10 +194,10 @@ fn account(cells: &mut [CellRecord], given: &[GivenVerdict]) {
 /// The sentinels of each judge, each once, judges in the order in which they vote: all sessions of a
 /// run put the same.
 pub fn by_judge<'a>(
-    cells: impl IntoIterator<Item = &'a CellRecord>,
+    sentinels: impl IntoIterator<Item = &'a SentinelRecord>,
 ) -> Vec<(&'a str, Vec<&'a SentinelRecord>)> {
     let mut judges: Vec<(&str, Vec<&SentinelRecord>)> = Vec::new();
-    for record in cells.into_iter().flat_map(|cell| &cell.sentinels) {
+    for record in sentinels {
         let at = judges.iter().position(|(judge, _)| *judge == record.judge);
         let at = at.unwrap_or(judges.len());
         if at == judges.len() {
@@ -201,17 +211,41 @@ pub fn by_judge<'a>(
     judges
 }
 
-/// Whether the verdicts of a judge that met these sentinels do not count.
-pub fn is_unfit(sentinels: &[&SentinelRecord]) -> bool {
-    let met = |record: &&SentinelRecord| (record.is_right, record.is_met() == Some(true));
-    known_answer::is_unfit(sentinels.iter().map(met))
+/// The task that a judge with these sentinels is given; `None` if its verdicts do not count.
+pub fn fit_task<'a>(sentinels: impl IntoIterator<Item = &'a SentinelRecord>) -> Option<JudgeTask> {
+    let sentinels = sentinels.into_iter();
+    known_answer::fit_task(sentinels.map(|record| {
+        let is_met = record.is_met() == Some(true);
+        (record.task(), record.is_right, is_met)
+    }))
+}
+
+/// The judges that are given the narrow task, with its prompt.
+pub fn narrow_judges<'a>(
+    sentinels: impl IntoIterator<Item = &'a SentinelRecord>,
+) -> BTreeMap<String, String> {
+    let mut narrow = BTreeMap::new();
+    for (judge, records) in by_judge(sentinels) {
+        if fit_task(records.iter().copied()) == Some(JudgeTask::Narrow) {
+            let prompt = records.iter().find_map(|record| record.narrow.clone());
+            narrow.insert(judge.to_owned(), prompt.unwrap_or_default());
+        }
+    }
+    narrow
+}
+
+/// What identifies the prompt of judges: that of the wide task, and that of each judge with the narrow one.
+pub fn prompt_of(wide: &str, narrow: &BTreeMap<String, String>) -> String {
+    narrow.iter().fold(wide.to_owned(), |all, (judge, prompt)| {
+        format!("{all}, {judge} yes or no {prompt}")
+    })
 }
 
 /// Removes the verdicts of judges that miss too many answers whose verdict is known. The other judges
 /// vote without them; where none is left, rules grade what they can, and the rest is unscored.
 pub fn disregard_unfit(cells: &mut [CellRecord]) {
-    let judges = by_judge(cells.iter()).into_iter();
-    let fit: Vec<bool> = judges.map(|(_, it)| !is_unfit(&it)).collect();
+    let judges = by_judge(cells.iter().flat_map(|cell| &cell.sentinels)).into_iter();
+    let fit: Vec<bool> = judges.map(|(_, it)| fit_task(it).is_some()).collect();
     if fit.iter().all(|fit| *fit) {
         return;
     }
@@ -304,12 +338,14 @@ mod tests {
             of_evidence: false,
         }];
         for (name, missed) in judges {
-            for (at, sentinel) in known_answer::known_answers().into_iter().enumerate() {
+            let sentinels = known_answer::known_answers(JudgeTask::Wide);
+            for (at, sentinel) in sentinels.into_iter().enumerate() {
                 let says_right = sentinel.is_right == (at >= *missed);
                 cell.sentinels.push(SentinelRecord {
                     judge: (*name).to_owned(),
                     name: sentinel.name.clone(),
                     is_right: sentinel.is_right,
+                    narrow: None,
                     verdict: if says_right { RIGHT } else { WRONG },
                     usage: Usage::default(),
                     calls: Vec::new(),
@@ -353,6 +389,7 @@ mod tests {
             judge: judge.to_owned(),
             panel: panel.iter().map(|name| (*name).to_owned()).collect(),
             sentinel,
+            narrow: None,
             kind: ModelKind::Live,
             rubric: "r".to_owned(),
             prompt: "p".to_owned(),

@@ -357,34 +357,43 @@ fn verdicts(
     meter: &mut Meter<'_>,
     asked: &[AskedVerdict<'_>],
 ) -> Vec<GivenVerdicts> {
-    if asked.is_empty() {
-        return Vec::new();
+    let mut given: Vec<GivenVerdicts> = Vec::new();
+    given.resize_with(asked.len(), GivenVerdicts::default);
+    // In batches the known answers go out with the questions of readers.
+    let defers = judges.models.iter().any(|model| model.defers());
+    if asked.is_empty() && !defers {
+        return given;
     }
-    let judge = Judge { probes };
-    let unfit = judges.models.iter().map(|model| {
-        let results = judges.fitness.of(&**model, meter.counts);
-        results.is_ok_and(|results| results.is_unfit)
-    });
-    let unfit: Vec<bool> = unfit.collect();
+    let mut tasks = Vec::new();
+    for model in &judges.models {
+        match judges.fitness.of(&**model, meter.counts) {
+            Ok(results) => tasks.push(results.task),
+            // It is asked for no verdict before its task is known.
+            Err(failure) => {
+                let reason = Unanswered::of(&**model, &Err(failure));
+                meter.unanswered = meter.unanswered.take().or(reason);
+            }
+        }
+    }
+    if tasks.len() < judges.models.len() {
+        return given;
+    }
     let turns = times.judgements.max(1);
     // The text, the judge and the turn of each verdict.
     let mut of: Vec<(usize, usize, u32)> = Vec::new();
     let mut steps = Vec::new();
     for (at, one) in asked.iter().enumerate() {
         for turn in 0..turns {
-            for (number, is_unfit) in unfit.iter().enumerate() {
+            for (number, task) in tasks.iter().enumerate() {
                 of.push((at, number, turn));
                 // No verdict is paid for that would not count.
-                steps.push(if *is_unfit {
-                    Step::Done(Verdict::unscored(Unscored::JudgeUnfit))
-                } else {
-                    judge.grade(one.probe, one.before, one.text)
+                steps.push(match *task {
+                    None => Step::Done(Verdict::unscored(Unscored::JudgeUnfit)),
+                    Some(task) => Judge { probes, task }.grade(one.probe, one.before, one.text),
                 });
             }
         }
     }
-    let mut given: Vec<GivenVerdicts> = Vec::new();
-    given.resize_with(asked.len(), GivenVerdicts::default);
     let graded = drive_all(steps, |requests| {
         let numbers: Vec<usize> = requests.iter().map(|(step, _)| *step).collect();
         let puts = requests.into_iter().map(|(step, request)| {
@@ -406,7 +415,7 @@ fn verdicts(
         };
         numbers.into_iter().zip(answered).map(settle).collect()
     });
-    let panel = unfit.len().max(1);
+    let panel = tasks.len().max(1);
     let of_texts = graded.chunks(panel * turns as usize);
     for (of_text, verdicts) in given.iter_mut().zip(of_texts) {
         let mut votes = verdicts.chunks(panel).filter_map(judge::vote);

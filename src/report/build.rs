@@ -152,7 +152,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         summariser: manifest.summariser.clone(),
         reader: manifest.reader.clone(),
         judge: manifest.judge.clone(),
-        judges: sections::models::judges(manifest),
+        judges: sections::models::judges(&material),
     };
     Report {
         title: format!("Compaction report: {}", manifest.scenario),
@@ -396,7 +396,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     .into_iter()
     .flatten()
     .collect();
-    banners.extend(sections::models::uncalibrated(manifest));
+    banners.extend(sections::models::uncalibrated(material));
     let drifted = sections::models::drifted(material);
     banners.extend(drifted.into_iter().map(Banner::warning));
     let faults = manifest.faults.as_ref();

@@ -236,7 +236,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let (reader, summariser) = (&manifest.reader, &manifest.summariser);
     let mut found = Vec::new();
     if material.has_items() {
-        let judges = models::judges_in_words(&models::judges(manifest));
+        let judges = models::judges_in_words(&models::judges(material));
         let judges = judges.map(|judges| format!("judge {judges}"));
         found.push(match reader {
             None => {

@@ -11,7 +11,7 @@ use super::{ArmIndex, ArmKind, CellError, LoadedSession, Plan, prepare, replay_a
 use super::{loaded, models};
 use crate::model::Request;
 use crate::probe::FactExt as _;
-use crate::probe::judge::{self, Judge, known_answer};
+use crate::probe::judge::{self, Judge, JudgeTask, known_answer};
 use crate::probe::{Item, Selection};
 use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, SentinelsDue};
 use crate::replay::Models;
@@ -190,6 +190,11 @@ fn items_due(
     let due = items.map(|item| {
         let probe = &probes[item.probe];
         let before = loaded.session.calls()[item.call];
+        // The narrow task sends less.
+        let judge = Judge {
+            probes,
+            ..Judge::default()
+        };
         let questions = judge::questions(None, &[], probe);
         let gold = probe.fact.in_words(before);
         let gold = counts.size(&Arc::from(gold)).tokens;
@@ -203,7 +208,7 @@ fn items_due(
             // Rules confirm exact answers; which those are is not known before.
             judged: 1,
             different: 1,
-            judge_tokens: input(&Judge { probes }.request(probe, before, ""), counts),
+            judge_tokens: input(&judge.request(probe, before, ""), counts),
             judged_gold: gold,
         };
         (item, due)
@@ -220,9 +225,17 @@ fn input(request: &Request, counts: &CountedTexts) -> Tokens {
 }
 
 fn sentinels(counts: &CountedTexts) -> SentinelsDue {
-    let known = known_answer::known_answers();
+    let due = |task: JudgeTask| {
+        let known = known_answer::known_answers(task);
+        let tokens = known.iter().map(|known| input(&known.request(), counts));
+        (known.len() as u64, tokens.sum())
+    };
+    let ((calls, tokens), (narrow_calls, narrow_tokens)) =
+        (due(JudgeTask::Wide), due(JudgeTask::Narrow));
     SentinelsDue {
-        calls: known.len() as u64,
-        tokens: known.iter().map(|it| input(&it.request(), counts)).sum(),
+        calls,
+        tokens,
+        narrow_calls,
+        narrow_tokens,
     }
 }

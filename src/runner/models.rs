@@ -82,7 +82,7 @@ fn is_worth_keeping(request: &Request, response: &Response) -> bool {
     match response.stop {
         Stop::Refusal | Stop::ContentFilter => false,
         Stop::End | Stop::Length | Stop::ToolUse => {
-            request.purpose != Purpose::Judge || judge::is_verdict(&response.text)
+            request.purpose != Purpose::Judge || judge::is_verdict(request, &response.text)
         }
     }
 }

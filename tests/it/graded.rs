@@ -7,7 +7,7 @@ use proctor::metric::CellSummary;
 use proctor::model::ModelKind;
 use proctor::model::cassette::{self, ReplayMode};
 use proctor::probe::Fact;
-use proctor::probe::judge::known_answer;
+use proctor::probe::judge::{JudgeTask, known_answer};
 use proctor::record::CellRecord;
 use proctor::report::Report;
 use proctor::runner::{Access, Outcome, Plan};
@@ -69,7 +69,7 @@ fn script() -> String {
     let abstained = "says so is correct.\n</reference>\n\n<answer>\nnot in context";
     rule("judge", &[("asked", abstained), ("text", right)]);
     // Words alone do not tell these: a judge that knows no more must be told.
-    for known in known_answer::known_answers() {
+    for known in known_answer::known_answers(JudgeTask::Wide) {
         let asked = format!("<answer>\n{}\n</answer>", known.answer);
         let text = if known.is_right { right } else { wrong };
         rule("judge", &[("asked", &asked), ("text", text)]);

@@ -425,7 +425,10 @@ struct Tally {
 fn rules_never_contradict_what_is_known_and_the_judge_decides_the_rest() {
     let (rows, probes) = (rows(), probes());
     let rules = Rules::new(&probes);
-    let judge = Judge { probes: &probes };
+    let judge = Judge {
+        probes: &probes,
+        ..Judge::default()
+    };
     let mut tallies: BTreeMap<(usize, usize), Tally> = BTreeMap::new();
     let mut contradicted = Vec::new();
     for (shape, row) in rows.iter().enumerate() {

@@ -8,11 +8,15 @@ use std::process::{Command, Output};
 
 use proctor::files::checked;
 use proctor::model::ModelKind;
+use proctor::probe::judge::JudgeTask;
+use proctor::probe::judge::known_answer::known_answers;
 use proctor::probe::{Unscored, Verdict};
 use proctor::record::journal::Run;
 use proctor::record::{AnswerRecord, Arm, CalibrationStatus, Fate, JudgeCalibration};
 use proctor::report::{BannerLevel, Report};
 use serde_json::Value;
+
+mod narrow;
 
 fn scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
@@ -50,7 +54,7 @@ fn careful(folder: &Path, name: &str, refused: &str) -> String {
             "[[answer]]\nasked = \"{refused}\"\ntext = '{{\"verdict\": \"incorrect\"}}'\n"
         );
     }
-    let known = proctor::probe::judge::known_answer::known_answers();
+    let known = known_answers(JudgeTask::Wide);
     let known = known.iter().map(|known| {
         let word = if known.is_right {
             "right"
@@ -228,7 +232,7 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
         .map(|line| serde_json::from_str(line).unwrap());
     let (known, rest): (Vec<Value>, Vec<Value>) =
         lines.partition(|line: &Value| !line["sentinel"].is_null());
-    assert_eq!(known.len(), 20);
+    assert_eq!(known.len(), 32);
     assert!(rest.len() > 50);
     for line in rest {
         assert_eq!(line["verdict"]["reason"], "judge_unfit");
@@ -531,7 +535,7 @@ fn live_judges_are_not_asked_before_somebody_agrees_to_what_they_cost() {
     .unwrap();
     let calibrate = ["calibrate", "l.jsonl", "--judge", &nobody];
     let said = shown(&run(folder.path(), &calibrate, 2).stderr);
-    assert!(said.contains("asks live models 3 times"), "{said}");
+    assert!(said.contains("asks live models 35 times"), "{said}");
 }
 
 #[cfg(feature = "http")]

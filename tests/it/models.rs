@@ -11,6 +11,7 @@ use std::time::Duration;
 use proctor::metric::cached_calls::by_purpose;
 use proctor::model::Purpose;
 use proctor::model::cassette;
+use proctor::probe::judge::JudgeTask;
 use proctor::probe::judge::known_answer::known_answers;
 use proctor::record::journal::Run;
 use proctor::units::Tokens;
@@ -46,7 +47,7 @@ fn both() -> Server {
 
 /// Whether a judge is shown one of the wrong answers whose verdict is known.
 pub(crate) fn is_wrong(body: &str) -> bool {
-    known_answers().iter().any(|known| {
+    known_answers(JudgeTask::Wide).iter().any(|known| {
         let shown = format!("<answer>\n{}\n</answer>", known.answer);
         let shown = serde_json::to_string(&shown).unwrap();
         !known.is_right && body.contains(shown.trim_matches('"'))
@@ -291,7 +292,12 @@ fn a_provider_that_cannot_be_asked_leaves_cells_outstanding_and_makes_none_up() 
     assert_eq!(cells.len(), 6, "two sessions: full, empty and a strategy");
     let judged = server.requests();
     let judged = judged.iter().filter(|asked| asked.body.contains("judge-x"));
-    assert_eq!(judged.count(), known_answers().len(), "it is asked no more");
+    let known = [JudgeTask::Wide, JudgeTask::Narrow].map(|task| known_answers(task).len());
+    assert_eq!(
+        judged.count(),
+        known.iter().sum::<usize>(),
+        "it is asked no more"
+    );
 }
 
 /// A server that reads `window` tokens of a prompt at most, and answers all the same.

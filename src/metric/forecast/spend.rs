@@ -221,10 +221,18 @@ impl Spend {
             }
             self.pay(calls, usage, terms);
         }
-        let SentinelsDue { calls, tokens } = cell.sentinels;
-        if calls > 0 {
-            let usage = verdict.map(|output| Usage::uncached(tokens, output.times(calls)));
-            self.add(calls, usage, terms);
+        let due: SentinelsDue = cell.sentinels;
+        if due.calls > 0 {
+            let usage = |tokens, calls| {
+                verdict.map(|output: Tokens| Usage::uncached(tokens, output.times(calls)))
+            };
+            self.add(due.calls, usage(due.tokens, due.calls), terms);
+            // Only a judge that is unfit for the first ones is asked these.
+            let narrow = Span {
+                high: usage(due.narrow_tokens, due.narrow_calls).high,
+                ..Span::default()
+            };
+            self.pay(narrow, terms);
         }
     }
 

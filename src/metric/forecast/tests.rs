@@ -61,6 +61,8 @@ fn cell(arm: &str) -> ForecastCell {
         sentinels: SentinelsDue {
             calls: if arm == "reference" { 10 } else { 0 },
             tokens: Tokens(if arm == "reference" { 5_000 } else { 0 }),
+            narrow_calls: 6,
+            narrow_tokens: Tokens(1_000),
         },
     }
 }
@@ -215,13 +217,14 @@ fn every_live_judge_costs_what_it_may_be_shown_and_its_sentinels() {
     use ModelKind::{Deterministic, Live, Scripted};
     let judges = [entry(Live), entry(Scripted), entry(Live)];
     let spend = judged(Deterministic, None, &judges).spend;
-    // One answer of each of three arms, and each live judge ten answers of known verdict. The floor's
+    // One answer of each of three arms, and each live judge ten answers of known verdict, and at most six
+    // of the narrow task. The floor's
     // answers say that nothing is known, as a rule.
     assert_eq!(spend.judged_at_most, 2 * 3);
     let known = 2 * 5_000;
     let verdicts = 2 * 64 * 10;
     let expected = known + 2 * 2 * (400 + 7) + (2 + 10) * 2 * (64 / 5) * 10;
-    let most = known + 2 * 3 * (400 + 1_024) + (3 + 10) * verdicts;
+    let most = known + 2 * 1_000 + 2 * 3 * (400 + 1_024) + (3 + 10 + 6) * verdicts;
     check(&spend, 20, known, [known, expected, most]);
 }
 
@@ -357,14 +360,14 @@ fn what_models_may_think_is_part_of_the_most_and_of_nothing_else() {
         reader: Tokens(100),
         judges: vec![Tokens(10), Tokens(7)],
     };
-    // At 10 each: one summary; three questions in three arms; three answers of three arms and ten of
-    // known verdict.
+    // At 10 each: one summary; three questions in three arms; three answers of three arms, and ten and
+    // six of known verdict.
     assert_eq!(most(Live, None, &[], thinking()), 10 * 1_000);
     assert_eq!(
         most(Deterministic, Some(Live), &[], thinking()),
         10 * 9 * 100
     );
-    let verdicts = 10 * (3 + 10) * (10 + 7);
+    let verdicts = 10 * (3 + 10 + 6) * (10 + 7);
     let found = most(Deterministic, None, &judges, thinking());
     assert_eq!(found, verdicts);
     assert_eq!(most(Deterministic, None, &[], thinking()), 0);

@@ -1,8 +1,8 @@
 //! From a question to a verdict, and what replies are taken for one.
 
 use super::*;
-use crate::model::Model;
 use crate::model::scripted::{RequestMatcher, Scripted, response};
+use crate::model::{CallFailure, Model, Response, Stop};
 use crate::probe::grade::Rules;
 use crate::session::ground_truth::Importance;
 use crate::step::{Answer, Caller, drive};
@@ -110,7 +110,7 @@ fn a_prompt_is_another_with_its_rubric_its_layout_its_words_and_its_version() {
     type Change<'a> = &'a dyn Fn(&mut Request);
     let of = |version, words: &str, change: Change<'_>| {
         prompt_id_of(version, &[words.to_owned()], |brief, answer| {
-            let mut request = Judge::request_of(brief, answer);
+            let mut request = JudgeTask::Wide.request(brief, answer);
             change(&mut request);
             request
         })
@@ -135,6 +135,25 @@ fn a_prompt_is_another_with_its_rubric_its_layout_its_words_and_its_version() {
         assert_ne!(of(version, words, change), same, "{what}");
     }
     assert!(prompt_id().starts_with("v1 "));
+}
+
+#[test]
+fn the_narrow_task_is_another_prompt_that_asks_for_yes_or_no_and_sends_less() {
+    assert_ne!(narrow_prompt_id(), prompt_id());
+    let size = |request: &Request| {
+        let system = request.system.as_ref().map_or(0, |text| text.len());
+        system + request.messages[0].model_text()[0].len()
+    };
+    for known in known_answer::known_answers(JudgeTask::Wide) {
+        let [wide, narrow] = [JudgeTask::Wide, JudgeTask::Narrow]
+            .map(|task| task.request(&known.brief, &known.answer));
+        assert!(size(&narrow) < size(&wide), "{}", known.name);
+        assert_ne!(narrow.task, Task::Judge, "its reply has no schema");
+        let text = &narrow.messages[0].model_text()[0];
+        assert_eq!(text.ends_with(task::ABSTAINS), known.brief.is_never_said());
+        assert!(is_verdict(&narrow, "Yes.") && !is_verdict(&wide, "Yes."));
+        assert!(is_verdict(&wide, "right") && !is_verdict(&narrow, "right"));
+    }
 }
 
 #[test]

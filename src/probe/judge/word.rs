@@ -67,6 +67,19 @@ impl Word {
         }
         Self::parse(reply.trim().trim_matches('`'))
     }
+
+    /// Yes or no in a reply: its first word or its last, as right or not. Where these differ it is neither.
+    pub fn yes_or_no(reply: &str) -> Option<Self> {
+        let reply = without_thoughts(reply).to_lowercase();
+        let words = reply.split(|c: char| !c.is_alphanumeric());
+        let mut words = words.filter(|word| !word.is_empty());
+        let ends = [words.next(), words.next_back()];
+        only(ends.into_iter().flatten().filter_map(|word| match word {
+            "yes" => Some(Some(Self::Right)),
+            "no" => Some(Some(Self::Incorrect)),
+            _ => None,
+        }))
+    }
 }
 
 /// The word in a line `verdict: right`.
@@ -172,6 +185,38 @@ mod tests {
             check(reply, None);
         }
         check(&"{".repeat(5_000), None);
+    }
+
+    #[test]
+    fn yes_or_no_is_the_first_word_or_the_last() {
+        let check = |reply: &str, expected: Option<Word>| {
+            assert_eq!(Word::yes_or_no(reply), expected, "{reply}");
+        };
+        for reply in [
+            "yes",
+            "**Yes.**",
+            "Yes, and no other.",
+            "{\"answer\": \"yes\"}",
+        ] {
+            check(reply, Some(Word::Right));
+        }
+        for reply in [
+            "No",
+            "no, it says 7",
+            "<think>yes?</think>\nNo.",
+            "The answer is: no",
+        ] {
+            check(reply, Some(Word::Incorrect));
+        }
+        for reply in [
+            "",
+            "yes or no",
+            "No. Or yes?",
+            "{\"verdict\": \"right\"}",
+            "not yes, I think",
+        ] {
+            check(reply, None);
+        }
     }
 
     #[test]

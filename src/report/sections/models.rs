@@ -4,8 +4,8 @@
 use super::prelude::*;
 use super::row;
 use crate::metric::cached_calls::by_purpose;
-use crate::probe::judge::{prompt_id, rubric_hash};
-use crate::record::verdicts::{by_judge, is_unfit};
+use crate::probe::judge::{JudgeTask, prompt_id, rubric_hash};
+use crate::record::verdicts::{by_judge, fit_task, narrow_judges, prompt_of};
 use crate::record::words::ModelKind;
 use crate::record::{CalibrationStatus, JudgeCalibration, Manifest, SentinelRecord};
 use crate::report::probe_texts;
@@ -28,27 +28,52 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
     Section::new("kept_answers", rows)
 }
 
-/// How the judges did on answers whose verdict is known.
+/// How the judges did on answers whose verdict is known: one row for each task.
 pub(super) fn sentinels(material: &Material<'_>) -> Section {
-    let judges = by_judge(material.cells.iter().copied()).into_iter();
-    let rows = judges.map(|(judge, records)| {
-        let count = |wanted: Option<bool>| {
-            let met = records.iter().filter(|record| record.is_met() == wanted);
-            Cell::count(met.count())
-        };
-        let missed = records.iter().filter(|it| it.is_met() != Some(true));
-        let missed: Vec<&str> = missed.map(|record| record.name.as_str()).collect();
-        let cells = vec![
-            count(Some(true)),
-            count(Some(false)),
-            count(None),
-            Cell::text(if is_unfit(&records) { "unfit" } else { "fit" }),
-            Cell::text(in_words(calibration(material.manifest, judge))),
-            Cell::listed(&missed, ", ", "none"),
-        ];
-        row(judge, Role::Strategy, cells)
+    let judges = by_judge(known(material)).into_iter();
+    let rows = judges.flat_map(|(judge, records)| {
+        let fit = fit_task(records.iter().copied());
+        let tasks = [JudgeTask::Wide, JudgeTask::Narrow].into_iter();
+        tasks.filter_map(move |task| {
+            let mut records = records.clone();
+            records.retain(|record| record.task() == task);
+            (!records.is_empty()).then(|| of_task(material, judge, task, fit, &records))
+        })
     });
     Section::new("sentinels", rows)
+}
+
+/// The sentinels of a run.
+fn known<'a>(material: &'a Material<'_>) -> impl Iterator<Item = &'a SentinelRecord> {
+    material.cells.iter().flat_map(|cell| &cell.sentinels)
+}
+
+fn of_task(
+    material: &Material<'_>,
+    judge: &str,
+    task: JudgeTask,
+    fit: Option<JudgeTask>,
+    records: &[&SentinelRecord],
+) -> Row {
+    let count = |wanted: Option<bool>| {
+        let met = records.iter().filter(|record| record.is_met() == wanted);
+        Cell::count(met.count())
+    };
+    let missed = records.iter().filter(|it| it.is_met() != Some(true));
+    let missed: Vec<&str> = missed.map(|record| record.name.as_str()).collect();
+    let cells = vec![
+        count(Some(true)),
+        count(Some(false)),
+        count(None),
+        Cell::text(if fit == Some(task) { "fit" } else { "unfit" }),
+        Cell::text(in_words(calibration(material, judge))),
+        Cell::listed(&missed, ", ", "none"),
+    ];
+    let name = match task {
+        JudgeTask::Wide => judge.to_owned(),
+        JudgeTask::Narrow => format!("{judge}, yes or no"),
+    };
+    row(&name, Role::Strategy, cells)
 }
 
 /// How far the judges of a panel agree.
@@ -109,15 +134,18 @@ fn agreed(name: &str, units: &[Vec<f64>]) -> Row {
 
 /// Judges that said otherwise than is known, in words.
 pub(crate) fn drifted(material: &Material<'_>) -> Vec<String> {
-    let judges = by_judge(material.cells.iter().copied()).into_iter();
-    let in_words = |(judge, records): (&str, Vec<_>)| {
+    let judges = by_judge(known(material)).into_iter();
+    let in_words = |(judge, mut records): (&str, Vec<&SentinelRecord>)| {
+        let advice = match fit_task(records.iter().copied()) {
+            Some(JudgeTask::Wide) => "calibrate it before its verdicts are believed",
+            Some(JudgeTask::Narrow) => {
+                "it was only asked whether an answer gives the known value, yes or no"
+            }
+            None => "it is unfit, and its verdicts do not count",
+        };
+        records.retain(|record| record.task() == JudgeTask::Wide);
         let is_wrong = |record: &&&SentinelRecord| record.is_met() != Some(true);
         let wrong = records.iter().filter(is_wrong).count();
-        let advice = if is_unfit(&records) {
-            "it is unfit, and its verdicts do not count"
-        } else {
-            "calibrate it before its verdicts are believed"
-        };
         let all = records.len();
         (wrong > 0).then(|| {
             format!(
@@ -128,11 +156,15 @@ pub(crate) fn drifted(material: &Material<'_>) -> Vec<String> {
     judges.filter_map(in_words).collect()
 }
 
-/// People's labels of a judge, or of the panel that it votes in, under the prompt of today.
-fn calibration<'a>(manifest: &'a Manifest, judge: &str) -> Option<&'a JudgeCalibration> {
+/// People's labels of a judge, or of the panel that it votes in, under the prompt of today and of its task.
+fn calibration<'a>(material: &Material<'a>, judge: &str) -> Option<&'a JudgeCalibration> {
+    let manifest = material.manifest;
     let panel = manifest.judge.as_ref().map_or("", |judge| &judge.name);
-    let (rubric, prompt) = (rubric_hash(), prompt_id());
+    let narrow = narrow_judges(known(material));
     let of = |name: &str| {
+        let mut of_name = narrow.clone();
+        of_name.retain(|judge, _| name.split(" + ").any(|voter| voter == judge));
+        let (rubric, prompt) = (rubric_hash(), prompt_of(&prompt_id(), &of_name));
         let mut known = manifest.calibrations.iter();
         known.find(|one| one.judge == name && one.rubric == rubric && one.prompt == prompt)
     };
@@ -154,9 +186,18 @@ fn judge_names(manifest: &Manifest) -> Vec<&str> {
 }
 
 /// Who judged, with what people's labels say of each.
-pub(crate) fn judges(manifest: &Manifest) -> BTreeMap<String, String> {
-    let standing = |name: &str| (name.to_owned(), in_words(calibration(manifest, name)));
-    judge_names(manifest).into_iter().map(standing).collect()
+pub(crate) fn judges(material: &Material<'_>) -> BTreeMap<String, String> {
+    let narrow = narrow_judges(known(material));
+    let names = judge_names(material.manifest).into_iter();
+    let standing = |name: &str| {
+        let said = in_words(calibration(material, name));
+        let said = match narrow.get(name) {
+            Some(_) => format!("asked yes or no, {said}"),
+            None => said,
+        };
+        (name.to_owned(), said)
+    };
+    names.map(standing).collect()
 }
 
 /// The judges with their standing, in words; `None` where there are none.
@@ -167,13 +208,14 @@ pub(crate) fn judges_in_words(judges: &BTreeMap<String, String>) -> Option<Strin
 }
 
 /// A banner on live judges that were not calibrated against people's labels, or not well enough.
-pub(crate) fn uncalibrated(manifest: &Manifest) -> Vec<Banner> {
+pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
+    let manifest = material.manifest;
     let mut judge = manifest.judge.iter();
     if !judge.any(|judge| judge.kind == ModelKind::Live) {
         return Vec::new();
     }
     let of_judge = |name: &str| {
-        let found = calibration(manifest, name);
+        let found = calibration(material, name);
         let says = |rest: &str| format!("judge {name} is {}: {rest}", in_words(found));
         Some(match found.map(|known| known.verdict) {
             Some(CalibrationStatus::Calibrated) => return None,
@@ -194,7 +236,7 @@ pub(crate) fn uncalibrated(manifest: &Manifest) -> Vec<Banner> {
 
 /// Judges whose verdicts do not count.
 pub(crate) fn unfit(material: &Material<'_>) -> Vec<String> {
-    let judges = by_judge(material.cells.iter().copied()).into_iter();
-    let unfit = judges.filter(|(_, records)| is_unfit(records));
+    let judges = by_judge(known(material)).into_iter();
+    let unfit = judges.filter(|(_, records)| fit_task(records.iter().copied()).is_none());
     unfit.map(|(judge, _)| judge.to_owned()).collect()
 }

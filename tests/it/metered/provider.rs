@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 
+use proctor::probe::judge::JudgeTask;
 use proctor::probe::judge::known_answer::{KnownAnswer, known_answers};
 use serde_json::{Value, json};
 
@@ -371,7 +372,7 @@ fn is_right(asked: &str) -> bool {
     };
     let (reference, answer) = (part("reference"), part("answer"));
     let is_shown = |known: &KnownAnswer| answer.trim() == known.answer.to_lowercase().trim();
-    let known = known_answers().into_iter().find(is_shown);
+    let known = known_answers(JudgeTask::Wide).into_iter().find(is_shown);
     if let Some(known) = known {
         return known.is_right;
     }
