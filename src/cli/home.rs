@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{CliError, Exit, environment, say, stop_with};
 use crate::model::http::Engine;
 use crate::model::http::home::{PORTS, Timing};
-use crate::record::words::Latency;
+use crate::model::price::Latency;
 use crate::report::escape::plain;
 use crate::runner::time_server;
 use crate::scenario::{LiveSetting, Scenario};

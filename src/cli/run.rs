@@ -250,9 +250,10 @@ fn share(typed: &str) -> Result<f64, String> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.gate.prepare_files()?;
-    let mut scenario =
-        args.graded
-            .scenario(&args.inputs, args.models.is_offline(), &args.reports)?;
+    let beside = args.out.as_deref().and_then(Path::parent);
+    let beside = beside.unwrap_or(&args.reports);
+    let may_ask = !args.models.is_offline();
+    let mut scenario = args.graded.scenario(&args.inputs, !may_ask, beside)?;
     args.models.limit(&mut scenario);
     args.output.check()?;
     if args.part.part().is_some() && args.gate.is_asked() {

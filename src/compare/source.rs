@@ -205,11 +205,9 @@ impl ComparedRun {
             repairs: repairs(&manifest.sessions),
         };
         source.place_all();
-        let ceiling = source
-            .conditions
-            .reader
-            .as_ref()
-            .and_then(|_| ceiling(cells));
+        let reader = source.conditions.reader.as_ref();
+        let live = reader.filter(|reader| reader.kind == ModelKind::Live);
+        let ceiling = live.and_then(|_| ceiling(cells));
         if ceiling.is_some_and(|ceiling| ceiling.is_refused()) {
             source.forget_answers();
         }

@@ -16,11 +16,8 @@ use super::prelude::*;
 use super::survival::{Score, is_planted};
 use super::{CellSummary, PooledValue, estimate};
 use crate::record::Fate;
-use crate::record::words::Outcome;
+use crate::record::words::{LOWEST_CEILING, Outcome};
 use crate::stats::Estimate;
-
-/// Below this accuracy under full history, fidelity is refused: the reader cannot do the task.
-pub const LOWEST_CEILING: f64 = 0.6;
 
 /// Below this distance between full history and empty context, fidelity is refused: the reader
 /// does not need the context.

@@ -26,6 +26,7 @@ use crate::units::{ContentHash, Tokens};
 mod deferred;
 mod file;
 mod missed;
+mod served;
 mod shape;
 mod shared;
 mod whole;
@@ -126,6 +127,8 @@ struct State {
     read: BTreeMap<(String, Option<String>), ReadSizes>,
     /// The models whose servers were seen to cut prompts: nothing more is asked of them.
     cut: CutModels,
+    /// What the server of each model on this machine called itself in its first answer.
+    served: BTreeMap<String, Arc<str>>,
 }
 
 /// Whether an answer is worth keeping: refusals and unreadable verdicts are not.
@@ -446,14 +449,12 @@ impl CassetteModel {
             let read = self.spending.correct(request, response, counts);
             self.spending.paid(&self.dialect.model, &response.usage);
             if is_live {
-                let name = &self.dialect.model;
+                let (cassette, name) = (&self.cassette, &self.dialect.model);
                 let address = model.address();
-                is_whole = self
-                    .cassette
-                    .check_read(name, sent, read, address.as_deref());
+                is_whole = cassette.check_read(name, sent, read, address.as_deref());
             }
         }
-        if let Err(failure) = is_whole {
+        if let Err(failure) = is_whole.and_then(|()| self.is_same(model, &answered)) {
             answered.answer = Err(failure);
         }
         if let Ok(response) = &answered.answer {
@@ -502,17 +503,15 @@ impl Model for CassetteModel {
 
     fn at_once(&self) -> usize {
         // Deferring takes no time: one at a time is enough.
-        let asked = self.model.as_ref().filter(|_| !self.defers());
-        asked.map_or(1, |model| model.at_once())
+        self.asked().map_or(1, |model| model.at_once())
     }
 
     fn slots(&self) -> Option<usize> {
-        let asked = self.model.as_ref().filter(|_| !self.defers());
-        asked.and_then(|model| model.slots())
+        self.asked()?.slots()
     }
 
     fn in_slot(&self, work: &mut dyn FnMut()) {
-        match self.model.as_ref().filter(|_| !self.defers()) {
+        match self.asked() {
             Some(model) => model.in_slot(work),
             None => work(),
         }

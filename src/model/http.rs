@@ -402,14 +402,25 @@ impl Live {
     /// only be reserved, out of a small window.
     fn send(&self, dialect: &Dialect, request: &Request) -> Reply {
         if self.thinks.load(Ordering::SeqCst) {
-            return self.send_as(&dialect.thinking_at_least(THINKING), request);
+            return self.send_thinking(dialect, request);
         }
         let answered = self.send_as(dialect, request);
-        let is_empty =
-            |response: &Response| response.stop == Stop::Length && response.text.trim().is_empty();
-        if self.wire.is_at_home() && answered.answer.as_ref().is_ok_and(is_empty) {
-            self.thinks.store(true, Ordering::SeqCst);
-            return self.send_as(&dialect.thinking_at_least(THINKING), request);
+        if !self.wire.is_at_home() || !is_without_answer(&answered) {
+            return answered;
+        }
+        self.thinks.store(true, Ordering::SeqCst);
+        self.send_thinking(dialect, request)
+    }
+
+    /// Sends a request with room to think. An answer that does not come even so is a refusal.
+    fn send_thinking(&self, dialect: &Dialect, request: &Request) -> Reply {
+        let dialect = dialect.thinking_at_least(THINKING);
+        let mut answered = self.send_as(&dialect, request);
+        if is_without_answer(&answered) {
+            let most = dialect.longest(request);
+            answered.answer = Err(CallFailure::Rejected(format!(
+                "it thinks for {most} tokens and does not answer; `thinking_tokens` gives it more room"
+            )));
         }
         answered
     }
@@ -450,6 +461,12 @@ impl Live {
         }
         reply
     }
+}
+
+/// Whether a model used up the room for its answer before it wrote one.
+fn is_without_answer(reply: &Reply) -> bool {
+    let response = reply.answer.as_ref().ok();
+    response.is_some_and(|it| it.stop == Stop::Length && it.text.trim().is_empty())
 }
 
 /// Whether a refusal is about the form of the answer.

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Tokens, Usage, Usd};
 
+/// Below this accuracy under full history a reader cannot do the task: its answers say nothing about strategies.
+pub const LOWEST_CEILING: f64 = 0.6;
+
 /// The weight of a fact of high importance: a gate fails where one is lost, and reports name it.
 pub const HIGH_WEIGHT: u8 = 3;
 

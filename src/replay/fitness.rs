@@ -135,7 +135,8 @@ fn ask_together(
     let replies: Vec<OnceLock<Reply>> = known.iter().map(|_| OnceLock::new()).collect();
     std::thread::scope(|scope| {
         for (known, reply) in known.iter().zip(&replies) {
-            scope.spawn(move || drop(reply.set(judge.answer(&known.request(), 0, counts))));
+            let ask = move || drop(reply.set(judge.answer(&known.request(), 0, counts)));
+            scope.spawn(move || judge.in_slot(&mut { ask }));
         }
     });
     replies.into_iter().map(OnceLock::into_inner).collect()

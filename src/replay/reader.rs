@@ -96,6 +96,8 @@ impl<'a> Questioner<'a, '_> {
     pub(super) fn ask(&mut self, items: Range<usize>) -> AnsweredQuestions {
         let mut answers = Vec::new();
         let (mut questions, mut puts) = (Vec::new(), Vec::new());
+        // How prompts of evidence begin, and their numbers: where nothing is quoted they are one.
+        let mut fronts: Vec<(Arc<Message>, usize)> = Vec::new();
         for item in items {
             let probe = self.probe(item);
             let mut question = Question {
@@ -110,6 +112,10 @@ impl<'a> Questioner<'a, '_> {
             };
             if !of_evidence {
                 question.prompt = WHOLE_PROMPT;
+            } else if let Some(front) = messages.first() {
+                let known = fronts.iter().find(|(known, _)| known == front);
+                question.prompt = known.map_or(question.prompt, |(_, prompt)| *prompt);
+                fronts.push((front.clone(), question.prompt));
             }
             for purpose in self.purposes() {
                 let (requests, prompt) = match purpose {

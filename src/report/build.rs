@@ -345,10 +345,20 @@ fn material<'a>(
         .chain(own);
     let strategies =
         names.map(|(arm, name)| StrategySummary::of(arm, name, &cells_of(name), anchors));
+    let mut strategies: Vec<StrategySummary> = strategies.collect();
+    let reader = manifest.reader.as_ref();
+    let is_live = reader.is_some_and(|reader| reader.kind == ModelKind::Live);
+    let ceiling = ReaderCeiling::of(&cells_of(FULL), &cells_of(EMPTY)).filter(|_| is_live);
+    if ceiling.is_some_and(|ceiling| ceiling.is_refused()) {
+        let compared = strategies.iter_mut();
+        for strategy in compared.filter(|it| it.arm == Arm::Strategy) {
+            strategy.values.remove("answers");
+        }
+    }
     Material {
         manifest,
-        ceiling: ReaderCeiling::of(&cells_of(FULL), &cells_of(EMPTY)),
-        strategies: strategies.collect(),
+        ceiling,
+        strategies,
         cells,
         unmeasured,
         summaries,
@@ -457,6 +467,13 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
         format!(
             "nothing fits: under every strategy some session breaks {window}{}; use a larger one",
             first.unwrap_or_default()
+        )
+    } else if ran.iter().all(|it| it.fired == 0)
+        && let Some(failure) = material.cells.iter().flat_map(|it| &it.failures).next()
+    {
+        format!(
+            "no strategy changed anything {window}: each attempt failed, the first because {}",
+            crate::report::escape::short(&failure.error, 300)
         )
     } else if ran.iter().all(|it| it.fired == 0) {
         format!(

@@ -104,11 +104,8 @@ impl StrategySummary {
             let estimate = estimate(cells, |cell| cell.survival.of_kind(kind).counted())?;
             Some((kind.name(), estimate))
         });
-        // Answers of a reader that cannot read say nothing about a strategy.
-        let is_refused = arm == Arm::Strategy && anchors.refuse();
         let values = METRICS
             .iter()
-            .filter(|metric| !is_refused || metric.name != "answers")
             .filter_map(|metric| Some((metric.name, metric.over(cells, anchors)?)));
         Self {
             name: name.to_owned(),

@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 
 use super::dependencies::Dependencies;
 use super::{ArmIndex, ArmKind, CellError, LoadedSession, Plan, RunModels, prepare, replay_arm};
-use crate::metric::fidelity::LOWEST_CEILING;
-use crate::probe::{Probe, ProbeExt as _};
+use crate::probe::{LOWEST_CEILING, Outcome, Probe, ProbeExt as _, Unscored, Verdict};
 use crate::record::ProbeRecord;
-use crate::record::words::{Outcome, Unscored, Verdict};
 use crate::replay::{Models, PreparedSession, Repetitions};
 use crate::stop::StopToken;
 
@@ -29,6 +27,8 @@ pub struct FirstAnswers {
     pub guessed: usize,
     /// Said not to be there, with everything in front of it.
     pub abstained: usize,
+    /// Not asked: not even the messages that hold the answer fit the window of the reader.
+    pub too_long: usize,
 }
 
 impl FirstAnswers {
@@ -54,7 +54,13 @@ impl FirstAnswers {
             right,
             guessed,
             abstained,
+            too_long,
         } = self;
+        if *too_long > 0 {
+            return format!(
+                "{too_long} of {asked} prompts do not fit the window of {reader}: start its server with a larger one"
+            );
+        }
         if abstained == asked {
             return format!(
                 "{reader} abstains on {abstained} of {asked} planted items with all of the session in front of it: \
@@ -157,6 +163,7 @@ impl Plan {
         let with_empty = verdicts[0].iter().zip(&verdicts[1]);
         let mut answers = FirstAnswers::default();
         for (full, empty) in with_empty {
+            answers.too_long += usize::from(*full == Verdict::unscored(Unscored::TooLong));
             let (full, empty) = (outcome(full), outcome(empty));
             let is_right = full.is_none_or(|full| full == Outcome::Right);
             answers.asked += 1;

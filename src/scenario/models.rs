@@ -9,11 +9,10 @@ use serde_json::json;
 
 use crate::model::api::{Dialect, LimitName, THINKING};
 use crate::model::cassette::ReplayMode;
-use crate::model::price::Prices;
+use crate::model::price::{Latency, Prices};
 use crate::model::spending::Budget;
 use crate::probe::Asking;
 use crate::probe::judge::Judging;
-use crate::record::words::Latency;
 use crate::session::wire::Provider;
 use crate::settings::{CheckedTable, Place, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usd, is_valid_id};

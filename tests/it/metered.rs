@@ -403,8 +403,7 @@ fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     let refused = command(folder.path(), &graded("0.0001")).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains(" is the least"), "{said}");
-    let unknown = format!("openai:nobodys@{}/v1", server.base_url());
-    let unknown = ["plan", "s.toml", "--graded", &unknown, "--usd", "5"];
+    let unknown = ["plan", "s.toml", "--graded", "openai:nobodys", "--usd", "5"];
     let refused = command(folder.path(), &unknown).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     let hint = "`names = [\"nobodys\"]` with `input = …`, `output = …`";

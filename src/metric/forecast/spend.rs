@@ -232,7 +232,7 @@ impl Spend {
                 high: usage(due.narrow_tokens, due.narrow_calls).high,
                 ..Span::default()
             };
-            self.pay(narrow, terms);
+            self.pay(0, narrow, terms);
         }
     }
 

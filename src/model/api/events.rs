@@ -69,7 +69,8 @@ impl IncomingAnswer {
 
     /// Whether all that is wanted of it has come, and the model writes on.
     pub fn is_enough(&self) -> bool {
-        self.ends_with_object && has_text_behind_object(self.assembly.completion_text())
+        let text = self.assembly.completion_text();
+        self.ends_with_object && text.is_some_and(has_text_behind_object)
     }
 
     /// Whether the rest is not worth waiting for: it holds an error or is longer than any answer.

@@ -41,7 +41,7 @@ impl Cassette {
         state.miss = Some(match nearest {
             None => format!("{asked}; it holds none of {model} for this purpose"),
             Some(entry) => format!(
-                "{asked}\nthe nearest that it holds: {}",
+                "{asked}; the nearest that it holds: {}",
                 shape.difference(&entry.request, repeat, entry.repeat)
             ),
         });

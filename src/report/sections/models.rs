@@ -230,8 +230,11 @@ pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
             )),
         })
     };
+    // Of one whose verdicts do not count, that is said.
+    let unfit = unfit(material);
     let names = judge_names(manifest).into_iter();
-    names.filter_map(of_judge).collect()
+    let fit = names.filter(|name| !unfit.iter().any(|unfit| unfit == name));
+    fit.filter_map(of_judge).collect()
 }
 
 /// Judges whose verdicts do not count.

@@ -84,10 +84,9 @@ impl Assembly {
         self.problem.is_some()
     }
 
-    /// The text of the first choice of a streamed completion, as far as it came.
-    pub fn completion_text(&self) -> &str {
-        let content = &self.whole["choices"][0]["message"]["content"];
-        content.as_str().unwrap_or_default()
+    /// The text of a streamed completion, as far as it came.
+    pub fn completion_text(&self) -> Option<&str> {
+        self.whole["choices"][0]["message"]["content"].as_str()
     }
 
     /// The whole answer; an error where it did not come to its end.
@@ -588,14 +587,8 @@ data: {"type":"message_stop"}
             data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\",\"tool_calls\":\"b\"}}]}\n";
         let far =
             "data: {\"type\":\"content_block_start\",\"index\":99999999999,\"content_block\":{}}\n";
-        for stream in [
-            odd,
-            "",
-            "data: {\n",
-            "data: []\ndata: [DONE]\n",
-            far,
-            "nonsense\n\n",
-        ] {
+        let torn = ["", "data: {\n", "data: []\ndata: [DONE]\n", "nonsense\n\n"];
+        for stream in torn.into_iter().chain([odd, far]) {
             for api in Api::ALL {
                 drop(whole(api, stream));
             }

@@ -1,0 +1,346 @@
+//! Models on this machine: a server that knows every answer that it can see, and what a run does with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::live::server::{Reply, Server};
+
+const FAMILY: &str = "code-review";
+
+fn proctor(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder)
+        .env_remove("PROCTOR_COUNTER")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+#[track_caller]
+fn run(folder: &Path, arguments: &[&str], exit: i32) -> (String, String) {
+    let output = proctor(folder, &[&["run", "home.toml"], arguments].concat());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (said, shown) = (text(&output.stderr), text(&output.stdout));
+    assert_eq!(output.status.code(), Some(exit), "{said}\n{shown}");
+    (said, shown)
+}
+
+/// Seven small sessions, with what may be asked of them: question to known values.
+fn bench() -> (TempDir, BTreeMap<String, Vec<String>>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let mut known = BTreeMap::new();
+    for seed in 1..8 {
+        let seed = seed.to_string();
+        let made = [
+            "generate",
+            FAMILY,
+            "--for-window",
+            "8k",
+            "--seed",
+            &seed,
+            "-o",
+            "gen",
+        ];
+        assert!(proctor(path, &made).status.success());
+    }
+    for file in fs::read_dir(path.join("gen")).unwrap() {
+        let file = file.unwrap().path();
+        if !file.to_string_lossy().ends_with(".truth.json") {
+            continue;
+        }
+        let shown = proctor(path, &["probes", "show", "--json", file.to_str().unwrap()]);
+        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+        for probe in shown["probes"].as_array().unwrap() {
+            let texts = |key: &str| -> Vec<String> {
+                let texts = probe[key].as_array().unwrap().iter();
+                texts
+                    .map(|text| text.as_str().unwrap().to_owned())
+                    .collect()
+            };
+            for question in texts("asked") {
+                known.insert(question, texts("current"));
+            }
+        }
+    }
+    let scenario = format!(
+        "name = 'home'\ncounter = 'chars/4'\ncontrols = false\n[window]\nmax_output = 1000\n\
+         [probes]\nkinds = ['recall', 'binding']\npoints = [100]\nitems = 10\n\
+         [[sessions]]\nsynthetic = {{ family = '{FAMILY}', seed = 1, for_window = 8000 }}\ncount = 7\n\
+         [[strategies]]\npreset = 'tail@2000'\n[[strategies]]\npreset = 'tail@4000'\n"
+    );
+    fs::write(path.join("home.toml"), scenario).unwrap();
+    (folder, known)
+}
+
+/// How the server behaves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mind {
+    Knows,
+    Abstains,
+    /// It uses up the room for an answer unless that is large.
+    Thinks,
+    ThinksForEver,
+    /// From its fiftieth answer on it is another model.
+    Swapped,
+}
+
+/// A server that says what it is, and answers what it can see.
+fn server(known: BTreeMap<String, Vec<String>>, mind: Mind) -> Server {
+    let answered = Arc::new(AtomicUsize::new(0));
+    Server::routing(move |head, body| {
+        if head.starts_with("GET /v1/models ") {
+            return Reply::status(200, r#"{"data":[{"id":"home"}]}"#);
+        }
+        if head.starts_with("GET /props ") {
+            let props =
+                json!({ "default_generation_settings": { "n_ctx": 32_768 }, "total_slots": 1 });
+            return Reply::status(200, &props.to_string());
+        }
+        if head.starts_with("GET ") {
+            return Reply::status(404, "{}");
+        }
+        let at = answered.fetch_add(1, Ordering::SeqCst);
+        let request: Value = serde_json::from_str(body).unwrap();
+        let room = request["max_tokens"].as_u64().unwrap();
+        let tokens = body.len() as u64 / 4;
+        if mind == Mind::ThinksForEver || mind == Mind::Thinks && room < 4_096 {
+            let thinking = r#"{"model":"home","choices":[{"index":0,"delta":{"reasoning_content":"hm"},"finish_reason":"length"}]}"#;
+            let usage = json!({ "model": "home", "choices": [], "usage": { "prompt_tokens": tokens, "completion_tokens": room } });
+            return Reply::stream(&format!(
+                "data: {thinking}\n\ndata: {usage}\n\ndata: [DONE]\n\n"
+            ));
+        }
+        let name = if mind == Mind::Swapped && at >= 50 {
+            "other"
+        } else {
+            "home"
+        };
+        let said = if mind == Mind::Abstains {
+            "not in context".to_owned()
+        } else {
+            answer(body, &known)
+        };
+        let said = json!({
+            "model": name,
+            "choices": [{ "index": 0, "message": { "content": said }, "finish_reason": "stop" }],
+            "usage": { "prompt_tokens": tokens, "completion_tokens": 4 },
+        });
+        Reply::status(200, &said.to_string())
+    })
+}
+
+/// The right answer, if its values are in the prompt.
+fn answer(body: &str, known: &BTreeMap<String, Vec<String>>) -> String {
+    let nothing = || "not in context".to_owned();
+    let Some((prompt, asked)) = body.rsplit_once("Question: ") else {
+        return "yes".to_owned();
+    };
+    let question = asked.split("\\n\\nUse only").next().unwrap();
+    let question: String = serde_json::from_str(&format!("\"{question}\"")).unwrap();
+    let Some(values) = known.get(&question) else {
+        return nothing();
+    };
+    values
+        .last()
+        .filter(|value| prompt.contains(*value))
+        .cloned()
+        .unwrap_or_else(nothing)
+}
+
+fn graded(server: &Server) -> String {
+    format!("openai:home@{}/v1", server.base_url())
+}
+
+/// The bodies of what was asked, without the timing requests.
+fn asked(server: &Server) -> Vec<Value> {
+    let requests = server
+        .requests()
+        .into_iter()
+        .filter(|asked| asked.head.starts_with("POST "));
+    let bodies = requests.map(|asked| serde_json::from_str(&asked.body).unwrap());
+    bodies.skip(4).collect()
+}
+
+#[test]
+fn a_server_on_this_machine_reads_each_prompt_once_and_costs_nothing() {
+    let (folder, known) = bench();
+    let server = server(known, Mind::Knows);
+    let graded = graded(&server);
+    let flags = [
+        "--graded",
+        &graded,
+        "--set",
+        "models.judge=none",
+        "--out",
+        "runs/home",
+    ];
+    let (said, shown) = run(folder.path(), &flags, 0);
+    assert!(
+        said.contains("timing home at ") && said.contains("all of it fits 10 minutes: 7 sessions"),
+        "{said}"
+    );
+    assert!(
+        said.contains("On this machine nothing is paid for: home."),
+        "{said}"
+    );
+    assert!(shown.contains("home answers "), "{shown}");
+    let bodies = asked(&server);
+    assert!(bodies.len() > 100, "{}", bodies.len());
+    for body in &bodies {
+        assert_eq!(body["temperature"], 0.0, "{body}");
+        assert!(body["max_tokens"].as_u64().unwrap() <= 1_024, "{body}");
+    }
+    // A prompt is the question's conversation: it leaves the one slot only when all was asked of it.
+    let prompt = |body: &Value| {
+        body.to_string()
+            .rsplit_once("Question: ")
+            .map(|(prompt, _)| prompt.to_owned())
+    };
+    let prompts: Vec<String> = bodies.iter().filter_map(prompt).collect();
+    let changes = prompts.windows(2).filter(|pair| pair[0] != pair[1]).count() + 1;
+    let distinct = prompts.iter().collect::<BTreeSet<_>>().len();
+    // Of the empty prompt it is asked in every session, and of two prompts before all others.
+    assert!(
+        changes <= distinct + 7 + 2,
+        "{changes} changes between {distinct} prompts"
+    );
+    // The same command chooses the same run, and asks nobody.
+    let before = asked(&server).len();
+    let (said, _) = run(folder.path(), &flags, 0);
+    assert!(!said.contains("timing"), "{said}");
+    assert_eq!(asked(&server).len(), before);
+}
+
+#[test]
+fn a_reader_that_knows_too_little_ends_the_run_and_decides_nothing() {
+    let (folder, known) = bench();
+    let server = server(known, Mind::Abstains);
+    let graded = graded(&server);
+    let flags = [
+        "--graded",
+        &graded,
+        "--set",
+        "models.judge=none",
+        "--out",
+        "runs/home",
+    ];
+    let (said, _) = run(folder.path(), &flags, 102);
+    assert!(
+        said.contains(
+            "home abstains on 5 of 5 planted items with all of the session in front of it"
+        ),
+        "{said}"
+    );
+    assert_eq!(asked(&server).len(), 10);
+    let (_, shown) = run(folder.path(), &[&flags[..], &["--anyway"]].concat(), 0);
+    assert!(
+        shown.contains("does not read these prompts, and its answers say nothing"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("facts") && !shown.contains("  answers  "),
+        "{shown}"
+    );
+}
+
+#[test]
+fn too_few_minutes_are_a_look_that_somebody_agrees_to() {
+    let (folder, known) = bench();
+    let server = server(known, Mind::Knows);
+    let graded = graded(&server);
+    fs::create_dir(folder.path().join("runs")).unwrap();
+    let slow = json!({ "start_ms": 200.0, "prefill_per_second": 800.0, "cached_per_second": 80_000.0, "decode_per_second": 10.0 });
+    let known = json!({ (format!("{}/v1 home chars/4", server.base_url())): { "window": 32_768, "slots": 1, "latency": slow, "counted": 1.0 } });
+    fs::write(folder.path().join("runs/servers.json"), known.to_string()).unwrap();
+    let flags = ["--graded", &graded, "--minutes", "5", "--out", "runs/home"];
+    let (said, _) = run(folder.path(), &flags, 107);
+    assert!(
+        said.contains("a verdict needs ") && said.contains("as a look"),
+        "{said}"
+    );
+    assert!(
+        server
+            .requests()
+            .iter()
+            .all(|asked| asked.head.starts_with("GET "))
+    );
+    let (said, shown) = run(folder.path(), &[&flags[..], &["--anyway"]].concat(), 102);
+    assert!(
+        said.contains("5 minutes are enough for ") && said.contains(" of 7 sessions"),
+        "{said}"
+    );
+    assert!(shown.contains(" decide"), "{shown}");
+    let plan = ["plan", "home.toml", "--graded", &graded, "--minutes", "5"];
+    assert!(proctor(folder.path(), &plan).status.success());
+}
+
+#[test]
+fn room_to_think_is_given_to_models_that_think_and_not_for_ever() {
+    let (folder, known) = bench();
+    let run_of = |server: &Server, out: &str, exit| {
+        let graded = graded(server);
+        let flags = [
+            "--graded",
+            &graded,
+            "--set",
+            "models.judge=none",
+            "--out",
+            out,
+        ];
+        run(folder.path(), &flags, exit)
+    };
+    let thinking = server(known.clone(), Mind::Thinks);
+    let (_, shown) = run_of(&thinking, "runs/thinks", 0);
+    assert!(shown.contains("home answers "), "{shown}");
+    let small = |body: &&Value| body["max_tokens"].as_u64().unwrap() < 4_096;
+    // Until it was seen to think.
+    assert_eq!(asked(&thinking).iter().filter(small).count(), 1);
+    let endless = server(known, Mind::ThinksForEver);
+    let (said, _) = run_of(&endless, "runs/endless", 5);
+    assert!(
+        said.contains("it thinks for") && said.contains("`thinking_tokens` gives it more room"),
+        "{said}"
+    );
+    assert!(
+        endless.requests().len() < 40,
+        "{}",
+        endless.requests().len()
+    );
+}
+
+#[test]
+fn a_server_that_answers_as_another_model_ends_the_run() {
+    let (folder, known) = bench();
+    let server = server(known, Mind::Swapped);
+    let graded = graded(&server);
+    let flags = [
+        "--graded",
+        &graded,
+        "--set",
+        "models.judge=none",
+        "--out",
+        "runs/home",
+    ];
+    let (said, _) = run(folder.path(), &flags, 5);
+    assert!(
+        said.contains("answers as `other`, and answered as `home` before"),
+        "{said}"
+    );
+}
+
+#[test]
+fn where_no_server_answers_the_ways_to_one_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = proctor(folder.path(), &["run", "--graded", "local", "--offline"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("`--offline` opens no socket"), "{said}");
+}
