@@ -394,7 +394,7 @@ mod tests {
         );
         check(
             &format!("seed = 7\n{good}[probes]\npoints = [50]\nitems = 9\nkinds = ['decoy']"),
-            "Selection { points: [50], items: Some(9), kinds: [Decoy], seed: 7 }",
+            "Selection { points: [50], items: Some(9), kinds: [Decoy], seed: 7, only: [] }",
         );
         check(
             "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'tail@nome'\n[[strategies]]\npreset = 'none'",

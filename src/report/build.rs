@@ -357,11 +357,11 @@ fn material<'a>(
     }
     Material {
         manifest,
-        ceiling,
-        strategies,
         cells,
         unmeasured,
         summaries,
+        strategies,
+        ceiling,
     }
 }
 

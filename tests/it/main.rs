@@ -31,6 +31,7 @@ mod goldens;
 mod graded;
 mod grader_suite;
 mod health;
+#[cfg(feature = "http")]
 mod home;
 mod import;
 mod inputs;

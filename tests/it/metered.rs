@@ -539,7 +539,7 @@ fn the_commands_of_the_page_on_live_models_work_against_a_local_server() {
     let commands = shown(&page);
     assert!(commands.len() >= 8, "{commands:?}");
     // Nobody else's server is looked for here.
-    let is_here = |typed: &&Vec<&str>| !typed.iter().any(|word| *word == "local");
+    let is_here = |typed: &&Vec<&str>| !typed.contains(&"local");
     for typed in commands.iter().filter(is_here) {
         let before = provider.billed().len();
         let mut arguments: Vec<String> = typed

@@ -10,10 +10,13 @@ use crate::units::{Tokens, Usage, Usd, whole};
 /// A verdict takes this part of the room that it is given, as a rule.
 const VERDICT_PART: u64 = 5;
 
+/// The prices of a model, and how long its calls take where that is known.
+type PriceAndLatency = (PerToken, Option<Latency>);
+
 /// The inputs of a forecast: the prices of the models of a run, and the limits of their output.
 pub(crate) struct Inputs<'a> {
     /// The prices of a model, and how long its calls take, where a price file or its server knows.
-    pub price_of: &'a dyn Fn(&str) -> Option<(PerToken, Option<Latency>)>,
+    pub price_of: &'a dyn Fn(&str) -> Option<PriceAndLatency>,
     /// The judges one by one.
     pub judges: &'a [ModelEntry],
     /// The longest answer of a reader.
