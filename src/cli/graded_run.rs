@@ -13,6 +13,7 @@ use super::inputs::{Inputs, Without};
 use super::{Exit, models, plan, say, stop_with};
 use crate::metric::forecast::Spend;
 use crate::model::ModelKind;
+use crate::model::cassette::ReplayMode;
 use crate::record::{ForecastCell, ModelEntry};
 use crate::report::escape::plain;
 use crate::runner::{FirstAnswers, Plan};
@@ -127,6 +128,10 @@ impl GradedOptions {
             return Ok(());
         };
         let problem = plain(&answers.in_words(&reader.name));
+        models::close(plan.models(), false)?;
+        if let Some(spent) = models::spent(plan) {
+            say(&spent);
+        }
         let hint = "`--anyway` goes on; without a reader the facts kept are measured all the same";
         stop_with(Exit::ControlsFailed, problem, hint)
     }
@@ -153,10 +158,12 @@ impl GradedOptions {
         let scenario = inputs.read_with(base, lay_over)?;
         let mut scenario = scenario.with_controls();
         let is_timed = self.usd.is_none() && (self.minutes.is_some() || self.graded.is_some());
+        let is_offline = is_offline || scenario.models.replay == ReplayMode::Strict;
         Homes::read(reports).ask(&mut scenario, is_offline, is_timed)?;
         if let Some(limit) = self.minutes_of(&scenario) {
-            let minutes = limit.ceil().max(1.0);
-            scenario.models.budget.minutes.get_or_insert(whole(minutes));
+            let minutes = whole(limit.ceil().max(1.0));
+            let budget = &mut scenario.models.budget;
+            budget.minutes = Some(budget.minutes.map_or(minutes, |own| own.min(minutes)));
         }
         Ok(scenario)
     }
@@ -277,8 +284,9 @@ impl GradedOptions {
             limit.in_words(limit.most()),
             many(sessions, "session", "sessions")
         );
-        let minutes = verdict.map_or(0, |it| it.div_ceil(60_000));
-        let hint = format!("`--minutes {minutes}`, or `--anyway` for the look");
+        let minutes = verdict.map(|it| format!("`--minutes {}`", it.div_ceil(60_000)));
+        let minutes = minutes.unwrap_or_else(|| "a larger `--minutes`".to_owned());
+        let hint = format!("{minutes}, or `--anyway` for the look");
         if self.anyway {
             say(&problem);
         } else {

@@ -87,9 +87,9 @@ pub(super) struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// Whether no socket may be opened.
+    /// Whether no socket may be opened, by what is typed.
     pub(super) fn is_offline(&self) -> bool {
-        self.recorded.offline
+        self.recorded.offline || self.recorded.replay == Some(ReplayMode::Strict)
     }
 
     /// Whether a limit is set.

@@ -127,8 +127,8 @@ struct State {
     read: BTreeMap<(String, Option<String>), ReadSizes>,
     /// The models whose servers were seen to cut prompts: nothing more is asked of them.
     cut: CutModels,
-    /// What the server of each model on this machine called itself in its first answer.
-    served: BTreeMap<String, Arc<str>>,
+    /// What each model on this machine called itself in its first answer, by its name and its server's address.
+    served: BTreeMap<(String, Option<String>), Arc<str>>,
 }
 
 /// Whether an answer is worth keeping: refusals and unreadable verdicts are not.

@@ -70,6 +70,14 @@ impl Fitness {
     }
 }
 
+impl Fitness {
+    /// Gives back what a trial took of [`Self::take_lost`]: the run books it.
+    pub fn give_lost(&self, lost: impl IntoIterator<Item = LostCall>) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.lost.extend(lost);
+    }
+}
+
 impl State {
     /// Puts the known answers of a task to a judge, as many at once as it takes.
     fn put(
@@ -103,7 +111,10 @@ impl State {
                 if let Some(reply) = reply {
                     let booked = RequestBill::new(&known.request(), &reply, Scale::COUNTED, counts);
                     self.lost.extend(booked.lost);
-                    record.verdict = known.verdict(task.read(&reply.answer));
+                    // However many were under way by then.
+                    if unreadable < MOST_UNREADABLE {
+                        record.verdict = known.verdict(task.read(&reply.answer));
+                    }
                     record.usage = booked.usage;
                     record.calls.extend(booked.kept);
                     let unparsable = Verdict::unscored(Unscored::Unparsable);

@@ -472,7 +472,7 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
         && let Some(failure) = material.cells.iter().flat_map(|it| &it.failures).next()
     {
         format!(
-            "no strategy changed anything {window}: each attempt failed, the first because {}",
+            "no strategy changed anything {window}: attempts failed, the first because {}",
             crate::report::escape::short(&failure.error, 300)
         )
     } else if ran.iter().all(|it| it.fired == 0) {

@@ -154,6 +154,9 @@ impl Plan {
         for kind in [ArmKind::Full, ArmKind::Empty] {
             let arm = ArmIndex { kind, repeat: 0 };
             let replay = replay_arm(self, (0, prepared), arm, &followed, models, Vec::new())?;
+            if let Some(judges) = &models.judge {
+                judges.fitness.give_lost(replay.record.lost_calls);
+            }
             if replay.unanswered.is_some() {
                 return Ok(None);
             }

@@ -24,7 +24,7 @@ pub(super) struct Servers {
     setting: PaceSetting,
     waits: Waits,
     engine: Option<Arc<Engine>>,
-    pacers: BTreeMap<String, Arc<Pacer>>,
+    pacers: BTreeMap<(String, bool), Arc<Pacer>>,
     pub(super) live: Vec<Arc<Live>>,
     /// What is known of the servers of these, where they are on this machine.
     homes: Vec<Option<Home>>,
@@ -79,8 +79,11 @@ impl Servers {
             Some(engine) => engine.clone(),
             None => self.engine.insert(Engine::start().map_err(http)?).clone(),
         };
-        // Models behind one address share its limits.
-        let pacer = self.pacers.entry(connection.base_url.clone());
+        // Models behind one address share its limits, if it is a home to both or to none.
+        let pacer = self.pacers.entry((
+            connection.base_url.trim_end_matches('/').to_owned(),
+            live.home.is_some(),
+        ));
         let slots = live.home.map(|home| home.slots);
         let setting = PaceSetting {
             slots,

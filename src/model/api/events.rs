@@ -113,7 +113,13 @@ impl IncomingAnswer {
             whole["stop_reason"] = Value::from("end_turn");
         }
         if is_enough {
-            whole["choices"][0]["finish_reason"] = Value::from("stop");
+            // The rest is left out however much of it came, and with it what the server says of the whole.
+            let choice = &mut whole["choices"][0];
+            let text = choice["message"]["content"].as_str().unwrap_or_default();
+            let text = first_object(text).map(|(object, _)| object.to_owned());
+            choice["message"]["content"] = Value::from(text);
+            choice["finish_reason"] = Value::from("stop");
+            whole["usage"] = Value::Null;
         }
         read(self.provider, &whole)
     }
@@ -121,14 +127,17 @@ impl IncomingAnswer {
 
 /// Whether a text goes on behind its first JSON object and the fence around that.
 fn has_text_behind_object(text: &str) -> bool {
-    let Some(start) = without_thoughts(text).find('{') else {
-        return false;
-    };
-    let text = &without_thoughts(text)[start..];
+    let rest = first_object(text).map(|(_, rest)| rest.trim_matches(['`', ' ', '\n', '\r']));
+    rest.is_some_and(|rest| !rest.is_empty())
+}
+
+/// The first whole JSON object of an answer, and what stands behind it.
+fn first_object(text: &str) -> Option<(&str, &str)> {
+    let text = without_thoughts(text);
+    let text = &text[text.find('{')?..];
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let is_whole = matches!(objects.next(), Some(Ok(_)));
-    let rest = text.get(objects.byte_offset()..).unwrap_or_default();
-    is_whole && !rest.trim_matches(['`', ' ', '\n', '\r']).is_empty()
+    objects.next()?.ok()?;
+    text.split_at_checked(objects.byte_offset())
 }
 
 /// Reads an answer that came whole; without a reason to stop, it was cut.

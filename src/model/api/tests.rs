@@ -240,3 +240,37 @@ fn openai_answers_are_read_and_cached_tokens_are_not_counted_twice() {
     ));
     check(Provider::OpenAi, false, refusal, &expected);
 }
+
+#[test]
+fn a_verdict_ends_with_its_first_object_however_it_comes() {
+    let piece = |text: &str| {
+        let text = Value::from(text);
+        format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{text}}}}}]}}\n\n")
+    };
+    let object = r#"{"reason": "as {said}", "verdict": "right"}"#;
+    let usage =
+        "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":90}}\n\n";
+    let stream =
+        piece(object) + &piece("\n``` and so") + &piece(" {\"verdict\": \"stale\"}") + usage;
+    let texts = [1, 7, stream.len()].map(|size| {
+        let mut incoming = IncomingAnswer::new(Provider::OpenAi, true, 10_000).ending_with_object();
+        for bytes in stream.as_bytes().chunks(size) {
+            incoming.push(bytes);
+            if incoming.is_enough() {
+                break;
+            }
+        }
+        let answer = incoming.finish().unwrap();
+        assert_eq!((answer.stop, answer.usage), (Stop::End, Usage::default()));
+        answer.text.to_string()
+    });
+    assert_eq!(texts, [object; 3]);
+    // One that writes nothing more is read to its end.
+    let whole = piece(object)
+        + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
+        + usage;
+    let mut incoming = IncomingAnswer::new(Provider::OpenAi, true, 10_000).ending_with_object();
+    incoming.push(whole.as_bytes());
+    assert!(!incoming.is_enough());
+    assert_eq!(incoming.finish().unwrap().usage.output, Tokens(90));
+}

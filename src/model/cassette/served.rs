@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{CassetteModel, State};
+use super::{CassetteModel, ReplayMode, State};
 use crate::model::{CallFailure, Model, Reply};
+use crate::script::first_chars;
+
+/// Characters of a model's name that are shown.
+const SHOWN: usize = 100;
 
 impl CassetteModel {
     /// The model that is asked at once, if one is.
@@ -21,13 +25,17 @@ impl CassetteModel {
         let (Ok(response), Some(_)) = (&answered.answer, model.slots()) else {
             return Ok(());
         };
-        let name = &self.dialect.model;
+        let name = (self.dialect.model.clone(), model.address());
         let mut state = self.cassette.state();
         let State {
             entries, served, ..
         } = &mut *state;
         let first = served.entry(name.clone()).or_insert_with(|| {
-            let mut own = entries.values().filter(|entry| entry.model == *name);
+            // Where all is asked again, what was answered before is past.
+            let counts = self.cassette.mode() != ReplayMode::Record;
+            let mut own = entries
+                .values()
+                .filter(|entry| counts && entry.model == name.0);
             let recorded = own.next().map(|entry| entry.answer.model.clone());
             recorded.unwrap_or_else(|| response.model.clone())
         });
@@ -35,9 +43,10 @@ impl CassetteModel {
             return Ok(());
         }
         Err(CallFailure::Denied(format!(
-            "{} answers as `{}`, and answered as `{first}` before: start that model again",
-            model.address().unwrap_or_default(),
-            response.model
+            "{} answers as `{}`, and answered as `{}` before: start that model again",
+            name.1.unwrap_or_default(),
+            first_chars(&response.model, SHOWN),
+            first_chars(first, SHOWN)
         )))
     }
 }

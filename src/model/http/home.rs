@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{CallTime, Engine, Live, attempt};
+use crate::model::api::Dialect;
 use crate::model::{CallFailure, Purpose, Request, Task};
 use crate::record::words::Latency;
 use crate::session::{Message, Role};
@@ -15,6 +16,9 @@ pub const PORTS: [u16; 4] = [11_434, 8_080, 8_000, 1_234];
 
 /// A server on this machine says nothing of itself for longer than this only if there is none.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a server says of itself is read up to this size.
+const MOST_BYTES: usize = 1 << 20;
 
 /// vLLM and SGLang batch requests and keep the prefixes of many prompts; so many at once is ours.
 const BATCHED_SLOTS: usize = 16;
@@ -61,8 +65,14 @@ async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
             None => client.get(url),
         };
         let answer = request.timeout(PATIENCE).send().await.ok()?;
-        let text = answer.error_for_status().ok()?.text().await.ok()?;
-        serde_json::from_str(&text).ok()
+        let mut answer = answer.error_for_status().ok()?;
+        let mut said = Vec::new();
+        while said.len() < MOST_BYTES
+            && let Some(bytes) = answer.chunk().await.ok()?
+        {
+            said.extend_from_slice(&bytes);
+        }
+        serde_json::from_slice(&said).ok()
     };
     let listed = ask("/v1/models", None).await?;
     let mut of = ServerFacts {
@@ -108,7 +118,12 @@ fn names(list: &Value, key: &str) -> Vec<String> {
 
 fn entry<'a>(list: &'a Value, key: &str, model: Option<&str>) -> &'a Value {
     let mut entries = list.as_array().into_iter().flatten();
-    let found = entries.find(|entry| entry[key].as_str() == model);
+    let is_meant = |entry: &&Value| {
+        // Ollama's names have a tag, which nobody types.
+        let name = entry[key].as_str();
+        name == model || name.and_then(|name| name.strip_suffix(":latest")) == model
+    };
+    let found = entries.find(is_meant);
     found.unwrap_or(&Value::Null)
 }
 
@@ -133,13 +148,15 @@ pub struct Timing {
 }
 
 impl Live {
-    /// How long the server takes, by three requests: to read a prompt that it never saw, to read it again, and
+    /// How long the server takes, by three requests behind one that loads the model: to read a prompt that it never saw, to read it again, and
     /// to write. Tokens are counted by `count`; `nonce` makes the prompt a new one.
     pub fn timed(
         &self,
         nonce: &str,
         count: &dyn Fn(&str) -> Tokens,
     ) -> Result<Timing, CallFailure> {
+        // A server that has not loaded its model does so now.
+        self.time(nonce, "Reply with one word.", Tokens(1))?;
         let [small, large] = TIMED_TOKENS;
         let mut text = timed_text(&format!("{nonce} small"), small, count);
         let mut read = self.time(&text, "Reply with one word.", Tokens(1))?;
@@ -156,14 +173,21 @@ impl Live {
         let whole = self.time(&text, "Count from 1 to 100.", TIMED_ANSWER)?;
         let beyond = |time: Duration| time.saturating_sub(again.took).as_secs_f64().max(1e-4);
         let tokens = count(&text).0 as f64;
-        let prefill = tokens / beyond(read.took);
+        // Without a prompt cache it reads as long again.
+        let is_cached = again.took < read.took / 2;
+        let (start, prefill, faster) = if is_cached {
+            let prefill = tokens / beyond(read.took);
+            (again.took.as_secs_f64(), prefill, CACHED_FASTER)
+        } else {
+            (0.0, tokens / read.took.as_secs_f64().max(1e-4), 1.0)
+        };
         // A server that does not tell counts as we do.
         let told = Some(read.usage.prompt().0 as f64).filter(|told| *told > 0.0);
         Ok(Timing {
             latency: Latency {
-                start_ms: 1_000.0 * again.took.as_secs_f64(),
+                start_ms: 1_000.0 * start,
                 prefill_per_second: prefill,
-                cached_per_second: CACHED_FASTER * prefill,
+                cached_per_second: faster * prefill,
                 decode_per_second: whole.usage.output.0.clamp(2, TIMED_ANSWER.0) as f64
                     / beyond(whole.took),
             },
@@ -183,7 +207,11 @@ impl Live {
             max_output: most,
             model: None,
         };
-        let sent = attempt::send(&self.wire, &self.dialect, &request);
+        let dialect = Dialect {
+            thinking: Tokens::ZERO,
+            ..self.dialect.clone()
+        };
+        let sent = attempt::send(&self.wire, &dialect, &request);
         let (reply, time) = self.engine.0.block_on(sent);
         reply.answer.map(|_| time)
     }

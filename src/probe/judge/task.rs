@@ -81,6 +81,8 @@ impl JudgeTask {
         };
         match reply.stop {
             Stop::Refusal | Stop::ContentFilter | Stop::ToolUse => Err(Unscored::JudgeFailed),
+            // The last word of a reply that was cut is not its last one.
+            Stop::Length if self == Self::Narrow => Err(Unscored::Unparsable),
             Stop::End | Stop::Length => self.word(&reply.text).ok_or(Unscored::Unparsable),
         }
     }
