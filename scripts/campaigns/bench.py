@@ -5,6 +5,7 @@ import collections
 import hashlib
 import http.server
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,14 @@ import tempfile
 import threading
 from pathlib import Path
 
+# A server that is given a key is the way to a provider.
+os.environ.setdefault("BENCH_KEY", "bench")
+
 SESSIONS = '[[sessions]]\nsynthetic = {{ family = "code-review", rounds = {rounds}, seed = 1 }}\ncount = {count}\n'
 OURS = '[[strategies]]\npreset = "observation-masking"\nset = {{ clear_results.keep_last = 1 }}\n'
 PLAIN = 'name = "plain"\n[window]\ntokens = 30_000\n' + SESSIONS + OURS
 PAID = (
-    'name = "paid"\n[models]\nreader = {{ kind = "{kind}", model = "m", base_url = "http://127.0.0.1:{port}{base}" }}\n'
+    'name = "paid"\n[models]\nreader = {{ kind = "{kind}", model = "m", key = "BENCH_KEY", base_url = "http://127.0.0.1:{port}{base}" }}\n'
     'cassette = "{cassette}"\n[models.pace]\nat_once = 4\n' + SESSIONS + OURS
 )
 # Bytes that measure time may differ between two runs of the same.
