@@ -166,7 +166,7 @@ fn asked(server: &Server) -> Vec<Value> {
         .into_iter()
         .filter(|asked| asked.head.starts_with("POST "));
     let bodies = requests.map(|asked| serde_json::from_str(&asked.body).unwrap());
-    bodies.skip(4).collect()
+    bodies.skip(5).collect()
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn too_few_minutes_are_a_look_that_somebody_agrees_to() {
     let slow = json!({ "start_ms": 200.0, "prefill_per_second": 800.0, "cached_per_second": 80_000.0, "decode_per_second": 10.0 });
     let known = json!({ (format!("{}/v1 home chars/4", server.base_url())): { "window": 32_768, "slots": 1, "latency": slow, "counted": 1.0 } });
     fs::write(folder.path().join("runs/servers.json"), known.to_string()).unwrap();
-    let flags = ["--graded", &graded, "--minutes", "5", "--out", "runs/home"];
+    let flags = ["--graded", &graded, "--minutes", "9", "--out", "runs/home"];
     let (said, _) = run(folder.path(), &flags, 107);
     assert!(
         said.contains("a verdict needs ") && said.contains("as a look"),
@@ -274,11 +274,11 @@ fn too_few_minutes_are_a_look_that_somebody_agrees_to() {
     );
     let (said, shown) = run(folder.path(), &[&flags[..], &["--anyway"]].concat(), 102);
     assert!(
-        said.contains("5 minutes are enough for ") && said.contains(" of 7 sessions"),
+        said.contains("9 minutes are enough for ") && said.contains(" of 7 sessions"),
         "{said}"
     );
     assert!(shown.contains(" decide"), "{shown}");
-    let plan = ["plan", "home.toml", "--graded", &graded, "--minutes", "5"];
+    let plan = ["plan", "home.toml", "--graded", &graded, "--minutes", "9"];
     assert!(proctor(folder.path(), &plan).status.success());
 }
 
