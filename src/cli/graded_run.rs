@@ -230,8 +230,9 @@ impl GradedOptions {
         let all = plan.manifest().sessions.len();
         if expected <= limit.most() {
             say(&format!(
-                "all of it fits {}: {all} sessions, {} expected",
+                "all of it fits {}: {}, {} expected",
                 limit.in_words(limit.most()),
+                many(all, "session", "sessions"),
                 limit.in_words(expected)
             ));
             return Ok(plan);
