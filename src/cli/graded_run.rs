@@ -59,7 +59,7 @@ fn minutes(typed: &str) -> Result<f64, String> {
     number.ok_or_else(|| "it must be a number of minutes, such as 10".to_owned())
 }
 
-/// What a run may take.
+/// A limit on the cost or on the time of a run.
 #[derive(Debug, Clone, Copy)]
 enum Limit {
     Money { most: Usd, in_batches: bool },
@@ -75,7 +75,7 @@ impl Limit {
         }
     }
 
-    /// What requests are expected to take of it.
+    /// The expected part of it that requests use up.
     fn of(self, spend: &Spend) -> Option<u64> {
         let dollars = match self {
             Self::Minutes(_) => return Some(spend.milliseconds?.expected),

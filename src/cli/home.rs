@@ -60,7 +60,7 @@ pub(super) fn found(is_offline: bool) -> anyhow::Result<String> {
     Ok(first.clone())
 }
 
-/// What is known of servers on this machine.
+/// The known servers on this machine.
 #[derive(Debug)]
 pub(super) struct Homes {
     path: PathBuf,
@@ -78,7 +78,7 @@ struct KnownHome {
 }
 
 impl Homes {
-    /// What earlier runs wrote into this folder. A file that cannot be read says nothing: servers are asked again.
+    /// Reads the file that earlier runs wrote. If it cannot be read, servers are asked again.
     pub(super) fn read(reports: &Path) -> Self {
         let path = reports.join(FILE);
         let text = std::fs::read_to_string(&path).unwrap_or_default();

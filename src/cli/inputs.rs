@@ -79,7 +79,7 @@ pub(super) struct Inputs {
     pub(super) repeats: Option<u32>,
 }
 
-/// What is run where no scenario and no recording is named.
+/// The scenario of a command that names neither a scenario nor a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Without {
     /// The quick start.

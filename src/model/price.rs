@@ -291,7 +291,7 @@ impl ModelPrice {
 }
 
 impl PriceList {
-    /// What is known of servers on this machine: each finds the longest beginning of a prompt again.
+    /// The list for servers on this machine: each finds the longest beginning of a prompt again.
     fn own() -> Self {
         Self {
             file: "this machine".into(),

@@ -159,6 +159,12 @@ fn graded(server: &Server) -> String {
     format!("openai:home@{}/v1", server.base_url())
 }
 
+/// A graded run without a judge, into this folder.
+fn flags<'a>(graded: &'a str, out: &'a str) -> [&'a str; 6] {
+    let judge = "models.judge=none";
+    ["--graded", graded, "--set", judge, "--out", out]
+}
+
 /// The bodies of what was asked, without the timing requests.
 fn asked(server: &Server) -> Vec<Value> {
     let requests = server
@@ -174,14 +180,7 @@ fn a_server_on_this_machine_reads_each_prompt_once_and_costs_nothing() {
     let (folder, known) = bench();
     let server = server(known, Mind::Knows);
     let graded = graded(&server);
-    let flags = [
-        "--graded",
-        &graded,
-        "--set",
-        "models.judge=none",
-        "--out",
-        "runs/home",
-    ];
+    let flags = flags(&graded, "runs/home");
     let (said, shown) = run(folder.path(), &flags, 0);
     assert!(
         said.contains("timing home at ") && said.contains("all of it fits 10 minutes: 7 sessions"),
@@ -191,7 +190,7 @@ fn a_server_on_this_machine_reads_each_prompt_once_and_costs_nothing() {
         said.contains("On this machine nothing is paid for: home."),
         "{said}"
     );
-    assert!(shown.contains("home answers "), "{shown}");
+    assert!(shown.contains("home answers 100 % right"), "{shown}");
     let bodies = asked(&server);
     assert!(bodies.len() > 100, "{}", bodies.len());
     for body in &bodies {
@@ -224,14 +223,7 @@ fn a_reader_that_knows_too_little_ends_the_run_and_decides_nothing() {
     let (folder, known) = bench();
     let server = server(known, Mind::Abstains);
     let graded = graded(&server);
-    let flags = [
-        "--graded",
-        &graded,
-        "--set",
-        "models.judge=none",
-        "--out",
-        "runs/home",
-    ];
+    let flags = flags(&graded, "runs/home");
     let (said, _) = run(folder.path(), &flags, 102);
     assert!(
         said.contains(
@@ -287,19 +279,12 @@ fn room_to_think_is_given_to_models_that_think_and_not_for_ever() {
     let (folder, known) = bench();
     let run_of = |server: &Server, out: &str, exit| {
         let graded = graded(server);
-        let flags = [
-            "--graded",
-            &graded,
-            "--set",
-            "models.judge=none",
-            "--out",
-            out,
-        ];
+        let flags = flags(&graded, out);
         run(folder.path(), &flags, exit)
     };
     let thinking = server(known.clone(), Mind::Thinks);
     let (_, shown) = run_of(&thinking, "runs/thinks", 0);
-    assert!(shown.contains("home answers "), "{shown}");
+    assert!(shown.contains("home answers 100 % right"), "{shown}");
     let small = |body: &&Value| body["max_tokens"].as_u64().unwrap() < 4_096;
     // Until it was seen to think.
     assert_eq!(asked(&thinking).iter().filter(small).count(), 1);
@@ -321,14 +306,7 @@ fn a_server_that_answers_as_another_model_ends_the_run() {
     let (folder, known) = bench();
     let server = server(known, Mind::Swapped);
     let graded = graded(&server);
-    let flags = [
-        "--graded",
-        &graded,
-        "--set",
-        "models.judge=none",
-        "--out",
-        "runs/home",
-    ];
+    let flags = flags(&graded, "runs/home");
     let (said, _) = run(folder.path(), &flags, 5);
     assert!(
         said.contains("answers as `other`, and answered as `home` before"),

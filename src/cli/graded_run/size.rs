@@ -170,7 +170,7 @@ impl Size {
     }
 }
 
-/// What each session is expected to take: its cells are neighbours.
+/// The expected cost or time of each session: its cells are neighbours.
 fn costs(plan: &Plan, cells: &[ForecastCell], limit: Limit) -> Vec<u64> {
     let sessions = cells.chunk_by(|one, next| one.record.session == next.record.session);
     let costs: BTreeMap<&str, Option<u64>> = sessions
