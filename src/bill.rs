@@ -1,32 +1,36 @@
 //! Sizes as they were billed: from a session's usage to what its prompts really took.
 //!
-//! A recording seldom holds everything that its prompts held (system prompt, tools), and no public
-//! counter is the provider's. [`Bill::of`] learns both from the recorded usage: a [`Factor`] from
-//! counted to billed tokens for each model, and the head that no message holds. Replay keeps
-//! counted sums and applies a [`Scale`] once per prompt, so that a prompt costs O(1) and its size
-//! depends on no order.
+//! A recording seldom holds everything that its prompts held (system prompt, tools, thinking), and no public
+//! counter is the provider's. [`Bill::of`] takes every bill as an anchor: what the bill grows by between two calls is
+//! the size of what came between them. So a prompt that no strategy has edited is its bill exactly, and what a
+//! strategy removes is removed at the size it was billed with. What a strategy writes, and calls without usage, are
+//! sized by a [`Factor`] from counted to billed tokens, one for each model.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::record::words::quotient;
-pub use crate::record::words::{
-    Drop, Factor, Fit, HiddenThinking, SessionSizes, SizeComparison, Sizes,
-};
-use crate::session::Session;
+use crate::record::words::SessionSizes;
+pub use crate::record::words::{Drop, Factor, Fit, HeldOut, HiddenThinking, Prediction, Sizes};
+use crate::session::{CompactedTo, Recorded, Session};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
 
-mod fit;
+mod anchors;
+mod follow;
+mod held_out;
+mod points;
 #[cfg(test)]
 mod tests;
 
-/// How counted sizes become billed ones for the prompts of one model.
+/// How the sizes of texts become the size of a prompt, at one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     /// Billed tokens in front of every prompt that the session does not hold: system prompt and tools.
     pub head: Tokens,
-    /// Billed tokens for each counted one.
+    /// Billed tokens for each counted one, where no bill shows the size of a text.
     pub factor: Factor,
+    /// What tokens that were billed earlier are billed as at this call: another model may count otherwise.
+    pub ratio: Factor,
 }
 
 impl Scale {
@@ -34,25 +38,25 @@ impl Scale {
     pub const COUNTED: Self = Self {
         head: Tokens::ZERO,
         factor: Factor::ONE,
+        ratio: Factor::ONE,
     };
 
-    /// Texts without the head. What is exact already stays as it is.
+    /// Texts without the head.
     #[must_use]
-    pub fn text(self, counted: Size) -> Tokens {
-        self.factor.bill(counted.tokens - counted.exact) + counted.exact
+    pub fn text(self, size: Size) -> Tokens {
+        self.factor.bill(size.scaled) + self.ratio.share(size.billed)
     }
 
     /// A prompt: the head and the texts after it.
     #[must_use]
-    pub fn prompt(self, counted: Size) -> Tokens {
-        self.head + self.text(counted)
+    pub fn prompt(self, size: Size) -> Tokens {
+        self.head + self.text(size)
     }
 
     /// The count that a number of billed tokens of text comes from.
     #[must_use]
     pub fn counted(self, billed: Tokens) -> Tokens {
-        let parts = u128::from(billed.0) * 1_000_000 + u128::from(self.factor.0 / 2);
-        quotient(parts, self.factor.0)
+        Factor::of(billed, Tokens(self.factor.0)).map_or(billed, |counted| Tokens(counted.0))
     }
 
     /// How many counted tokens of text fit into a number of billed ones, the head left out.
@@ -60,19 +64,59 @@ impl Scale {
     pub fn room(self, billed: Tokens) -> Tokens {
         self.factor.count(billed)
     }
+
+    /// The same, for a prompt of this size that was billed so: the head has what texts do not explain. Where
+    /// texts exceed the bill, all of them are less.
+    #[must_use]
+    pub fn billed(self, size: Size, billed: Tokens) -> Self {
+        let text = self.text(size);
+        let less = |factor: Factor| match Factor::within(billed, text) {
+            Some(less) if text > billed => Factor(less.share(Tokens(factor.0)).0),
+            _ => factor,
+        };
+        let scale = Self {
+            factor: less(self.factor),
+            ratio: less(self.ratio),
+            ..self
+        };
+        let head = billed - scale.text(size);
+        Self { head, ..scale }
+    }
 }
 
 /// The sizes of one session's prompts.
 #[derive(Debug, Clone, Default)]
 pub struct Bill {
-    scales: Vec<Scale>,
     /// The scale of each call, by index; shorter where all later calls have the last one's.
-    by_call: Vec<u32>,
-    /// Hidden thinking by message, in billed tokens.
-    hidden: BTreeMap<usize, Tokens>,
+    scales: Vec<Scale>,
+    /// What was billed for the prompt of each call, as far as it is an anchor.
+    billed: BTreeMap<usize, Tokens>,
+    texts: TextSizes,
     /// The largest prompt that was billed; zero where none is known.
     largest: Tokens,
     sizes: SessionSizes,
+}
+
+/// The sizes of a session's texts, as far as bills show them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TextSizes {
+    /// By message, up to the last anchor.
+    factors: Vec<Factor>,
+    /// What is billed with a message and no text shows.
+    hidden: BTreeMap<usize, Tokens>,
+    /// By recorded compaction: what the product wrote in it.
+    written: BTreeMap<usize, Factor>,
+    /// By message that a user typed: hidden parts that leave the prompt when it comes, by message, ascending.
+    left_out: BTreeMap<usize, Vec<(usize, Tokens)>>,
+}
+
+impl TextSizes {
+    /// The size of a message that is counted so.
+    fn size(&self, message: usize, counted: Size) -> Size {
+        let factor = self.factors.get(message).copied();
+        let hidden = self.hidden.get(&message).copied();
+        counted.billed_by(factor) + Size::hidden(hidden.unwrap_or_default())
+    }
 }
 
 impl Bill {
@@ -104,20 +148,69 @@ impl Bill {
         let declared = session.source().declared_head().or(head);
         match sizes {
             Sizes::Counted => Self::counted(None),
-            Sizes::Billed => fit::fit(session, counts, declared),
+            Sizes::Billed => anchors::fit(session, counts, declared),
         }
     }
 
-    /// How the prompt of a call is sized.
+    /// How the prompt of a call is sized, as far as no strategy edited it.
     pub fn scale(&self, call: usize) -> Scale {
-        let at = self.by_call.get(call).or(self.by_call.last());
-        let at = at.map_or(0, |at| *at as usize);
-        self.scales.get(at).copied().unwrap_or(Scale::COUNTED)
+        let scale = self.scales.get(call).or(self.scales.last());
+        scale.copied().unwrap_or(Scale::COUNTED)
     }
 
-    /// Tokens billed for thinking whose words the session leaves out, by message.
-    pub fn hidden(&self) -> &BTreeMap<usize, Tokens> {
-        &self.hidden
+    /// How a prompt of this size is sized where it is the one that the product sent.
+    pub fn as_sent(&self, call: usize, size: Size) -> Scale {
+        let scale = self.scale(call);
+        match self.billed.get(&call) {
+            Some(billed) => scale.billed(size, *billed),
+            None => scale,
+        }
+    }
+
+    /// The session with the sizes of its texts as billed, or nothing if no bill shows any.
+    pub(crate) fn sized(&self, session: &Session) -> Option<Session> {
+        let texts = &self.texts;
+        if texts.factors.is_empty() {
+            return None;
+        }
+        let mut session = session.clone();
+        let parts = session.parts_mut();
+        for (message, factor) in parts.messages.iter_mut().zip(&texts.factors) {
+            Arc::make_mut(message).details.factor = Some(*factor);
+        }
+        for (at, tokens) in &texts.hidden {
+            Arc::make_mut(&mut parts.messages[*at]).details.hidden = *tokens;
+        }
+        for (at, factor) in &texts.written {
+            let CompactedTo::Replaced(pieces) = &mut parts.compactions[*at].after else {
+                continue;
+            };
+            for piece in pieces {
+                if let Recorded::Written(message) = piece {
+                    Arc::make_mut(message).details.factor = Some(*factor);
+                }
+            }
+        }
+        Some(session)
+    }
+
+    /// The size of a message of the session that is counted so.
+    pub(crate) fn size(&self, message: usize, counted: Size) -> Size {
+        self.texts.size(message, counted)
+    }
+
+    /// The hidden parts of messages that leave the prompt when this message comes, by message, ascending.
+    pub fn left_out(&self, message: usize) -> &[(usize, Tokens)] {
+        self.texts.left_out.get(&message).map_or(&[], |parts| parts)
+    }
+
+    /// All that leaves the prompt so before this message.
+    pub fn left_out_before(&self, message: usize) -> Tokens {
+        let events = self.texts.left_out.range(..message);
+        events
+            .flat_map(|(_, parts)| parts)
+            .map(|(_, tokens)| *tokens)
+            .sum()
     }
 
     /// The largest prompt that the provider billed; zero where none is known.

@@ -100,22 +100,18 @@ impl Entry {
 }
 
 pub(crate) fn measure(message: &Message, counts: &CountedTexts) -> Size {
+    let details = &message.details;
     let blocks = message.blocks().map(|block| counts.block(&block));
-    hidden(message.details.hidden_thinking) + blocks.sum::<Size>()
+    let texts: Size = blocks.sum();
+    texts.billed_by(details.factor) + Size::hidden(details.hidden)
 }
 
-/// The size of hidden thinking: its tokens are known by the bill, its words are not.
-fn hidden(tokens: Tokens) -> Size {
-    Size {
-        tokens,
-        exact: tokens,
-        ..Size::default()
-    }
-}
-
+/// A block of a message, as billed where its bill shows that: a part of it has its share.
 pub(crate) fn measure_block(message: &Message, block: usize, counts: &CountedTexts) -> Size {
     let block = message.blocks().nth(block);
-    block.map_or_else(Size::default, |block| counts.block(&block))
+    block.map_or_else(Size::default, |block| {
+        counts.block(&block).billed_by(message.details.factor)
+    })
 }
 
 /// Where a piece of the prompt came from.
@@ -331,26 +327,30 @@ impl Context {
         self.entries.push(entry);
     }
 
-    /// The provider leaves hidden thinking out of the prompt from now on. Returns the entries that
-    /// shrank, in ascending order, and by how much they did.
+    /// The provider leaves hidden parts of these messages out of the prompt from now on. Returns the entries
+    /// that shrank, in the same order, and by how much they did.
     ///
-    /// Costs what was appended since the user typed last: before that it was done already.
-    pub fn leave_out_thinking(&mut self) -> (Vec<usize>, Size) {
+    /// Costs a search for each. Entries stand in the order of the newest message that they represent, but for those
+    /// that were put back in front of what was kept.
+    pub fn leave_out(&mut self, parts: &[(usize, Tokens)]) -> (Vec<usize>, Size) {
         let before = self.size;
         let mut shrunk = Vec::new();
-        for (at, entry) in self.entries.iter_mut().enumerate().rev() {
-            let tokens = entry.message.details.hidden_thinking;
-            if tokens > Tokens::ZERO {
-                Arc::make_mut(&mut entry.message).details.hidden_thinking = Tokens::ZERO;
-                let hidden = hidden(tokens);
-                entry.size = (entry.size() - hidden).into();
-                self.size = self.size - hidden;
-                shrunk.push(at);
-            } else if entry.message.has_tag(Tag::TypedUser) {
-                break;
+        for (message, tokens) in parts {
+            let is_before = |entry: &Entry| entry.origin.newest() < Some(*message);
+            let at = self.entries.partition_point(is_before);
+            let Some(entry) = self.entries.get_mut(at) else {
+                continue;
+            };
+            let tokens = entry.message.details.hidden.min(*tokens);
+            if entry.origin.message() != Some(*message) || tokens == Tokens::ZERO {
+                continue;
             }
+            let details = &mut Arc::make_mut(&mut entry.message).details;
+            details.hidden = details.hidden - tokens;
+            entry.size = (entry.size() - Size::hidden(tokens)).into();
+            self.size = self.size - Size::hidden(tokens);
+            shrunk.push(at);
         }
-        shrunk.reverse();
         (shrunk, before - self.size)
     }
 

@@ -48,7 +48,7 @@ pub(crate) use program::kinds_of;
 pub use session::{SessionEntry, repairs};
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 pub use words::{
-    Drop, Factor, Fit, HiddenThinking, Level, ModelKind, SessionSizes, SizeComparison, Sizes,
+    Drop, Factor, Fit, HeldOut, HiddenThinking, Level, ModelKind, Prediction, SessionSizes, Sizes,
 };
 
 /// Version of the run folder's files.

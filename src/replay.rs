@@ -14,12 +14,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bill::{HiddenThinking, Scale};
+use crate::bill::Scale;
 use crate::context::{Applied, Context, Entry};
 use crate::model::Model;
 use crate::model::offline::Offline;
 use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent};
-use crate::session::Tag;
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
 use crate::strategy::{Compaction, StageFailure, Strategy};
@@ -257,6 +256,11 @@ impl<'a> Cell<'a> {
                     self.timed(|meter| drive(strategy.before_call(context, &cx), meter));
                 self.take_back(compacted, call)?;
                 self.fit(&mut **strategy, *window, &mut cx)?;
+                if strategy.replays_recording() {
+                    let size = prepared.fixed + self.context.size();
+                    self.scale = prepared.bill.as_sent(call, size);
+                    cx.scale = self.scale;
+                }
                 let prompt = cx.prompt(&self.context);
                 let response = prepared.answered(call, before);
                 if !self.meter.send_agent(prompt, response) {
@@ -342,14 +346,13 @@ impl<'a> Cell<'a> {
     }
 
     fn add(&mut self, entry: Entry) {
-        let thinking = self.prepared.bill.sizes().thinking;
-        if thinking == Some(HiddenThinking::KeptForTurn) && entry.message.has_tag(Tag::TypedUser) {
-            let (shrunk, by) = self.context.leave_out_thinking();
-            if !shrunk.is_empty() {
-                self.last_messages = self.last_messages - by;
-                let observers = self.observers.iter_mut();
-                observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk));
-            }
+        let message = entry.origin.message();
+        let left_out = message.map_or(&[][..], |message| self.prepared.bill.left_out(message));
+        let (shrunk, by) = self.context.leave_out(left_out);
+        if !shrunk.is_empty() {
+            self.last_messages = self.last_messages - by;
+            let observers = self.observers.iter_mut();
+            observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk));
         }
         self.appended += entry.size();
         self.observers.iter_mut().for_each(|it| it.appended(&entry));

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::units::Factor;
 use crate::units::{Tokens, Usage, Usd};
 
 /// Below this accuracy under full history a reader cannot do the task: its answers say nothing about strategies.
@@ -186,57 +187,6 @@ pub enum Level {
     Rejected,
 }
 
-/// Billed tokens for each counted token, in parts per million.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
-)]
-#[serde(transparent)]
-pub struct Factor(pub(crate) u64);
-
-impl Factor {
-    /// Every counted token is billed as one.
-    pub const ONE: Self = Self(1_000_000);
-
-    /// `billed / counted`, rounded half up; `None` where nothing was counted.
-    pub fn of(billed: Tokens, counted: Tokens) -> Option<Self> {
-        let parts = u128::from(billed.0) * 1_000_000 + u128::from(counted.0) / 2;
-        let parts = parts.checked_div(u128::from(counted.0))?;
-        u64::try_from(parts).ok().map(Self)
-    }
-
-    /// Counted tokens as billed, rounded half up.
-    #[must_use]
-    pub fn bill(self, counted: Tokens) -> Tokens {
-        if self == Self::ONE {
-            return counted;
-        }
-        quotient(
-            u128::from(counted.0) * u128::from(self.0) + 500_000,
-            1_000_000,
-        )
-    }
-
-    /// The largest count whose bill is at most `billed`, to a rounding.
-    #[must_use]
-    pub fn count(self, billed: Tokens) -> Tokens {
-        if self == Self::ONE {
-            return billed;
-        }
-        quotient(u128::from(billed.0) * 1_000_000, self.0)
-    }
-
-    /// The ratio, for display.
-    pub fn ratio(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-}
-
-/// `parts / of`, and `parts` of nothing.
-pub(crate) fn quotient(parts: u128, of: u64) -> Tokens {
-    let whole = parts.checked_div(u128::from(of)).unwrap_or(parts);
-    Tokens(u64::try_from(whole).unwrap_or(u64::MAX))
-}
-
 /// Which sizes a run uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -312,36 +262,48 @@ pub struct SessionSizes {
     pub warnings: Vec<String>,
 }
 
-/// How prompts of the full history compare with the bill, up to the first compaction or unexplained
-/// drop.
+/// The bills of the full history, up to the first compaction.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fit {
-    /// Calls compared.
+    /// Calls whose bill is the size of their prompt.
     pub calls: usize,
-    /// The first of them, billed and replayed.
-    pub first: SizeComparison,
-    /// The median, each by itself.
-    pub median: SizeComparison,
+    /// The prompt of the first of them.
+    pub first: Tokens,
+    /// The median one.
+    pub median: Tokens,
     /// The last.
-    pub last: SizeComparison,
+    pub last: Tokens,
     /// Counted over billed tokens of all of them, in parts per million.
     pub counted: Factor,
-    /// Replayed over billed prompts of the second half, with head and factor learnt from the first:
-    /// the median, in parts per million. `None` where the first half does not determine them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held_out: Option<Factor>,
+    /// How well bills are predicted that were not looked at.
+    pub held_out: HeldOut,
 }
 
-/// One size, billed and replayed.
+/// Bills predicted from others: medians of predicted over billed prompts; `None` where there is nothing to predict
+/// from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldOut {
+    /// The second half, from the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_half: Option<Prediction>,
+    /// Ten in a row, from those around them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_a_row: Option<Prediction>,
+    /// The first one after each compaction, from head, what was kept, and the summary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removal: Option<Prediction>,
+}
+
+/// Predicted over billed tokens, in parts per million.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Compared")]
-pub struct SizeComparison {
-    /// By the provider.
-    pub billed: Tokens,
-    /// In replay.
-    pub replayed: Tokens,
+pub struct Prediction {
+    /// Where texts have the size that their bills show.
+    pub by_anchors: Factor,
+    /// With one factor for all texts of a model.
+    pub by_factor: Factor,
 }
 
 /// A fall of the bill that nothing in the recording explains.

@@ -88,11 +88,13 @@ impl PreparedSession {
     /// The same, sized as this bill says. To be called before [`Self::with_cache`].
     #[must_use]
     pub fn billed(mut self, bill: Arc<Bill>) -> Self {
-        if !bill.hidden().is_empty() {
-            self.session = Arc::new(self.session.with_hidden_thinking(bill.hidden()));
-            for at in bill.hidden().keys() {
-                self.sizes[*at] = measure(self.session.message(*at), &self.counts).into();
+        if let Some(sized) = bill.sized(&self.session) {
+            self.session = Arc::new(sized);
+            for (message, size) in self.sizes.iter_mut().enumerate() {
+                *size = bill.size(message, size.get()).into();
             }
+            let compactions = self.session.compactions().iter();
+            self.compactions = compactions.cloned().map(Arc::new).collect();
         }
         self.bill = bill;
         self
@@ -192,6 +194,7 @@ impl PreparedSession {
         let calls = self.session.calls();
         let end = calls.last().copied().unwrap_or(0);
         let scale = self.bill.scale(calls.len().saturating_sub(1));
-        scale.prompt(self.fixed + self.sizes[..end].iter().map(PackedSize::get).sum())
+        let all = self.fixed + self.sizes[..end].iter().map(PackedSize::get).sum();
+        scale.prompt(all - Size::hidden(self.bill.left_out_before(end)))
     }
 }

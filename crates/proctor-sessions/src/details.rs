@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::units::{ApiCallId, Timestamp, Tokens, Usage};
+use crate::units::{ApiCallId, Factor, Timestamp, Tokens, Usage};
 
 /// What a recording says of a message beside its content.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,9 +23,11 @@ pub struct Details {
     pub compact_hint: Option<Arc<str>>,
     /// The model that wrote it, where that is another than the session's: assistant messages only.
     pub model: Option<Arc<str>>,
-    /// Tokens billed for thinking whose words the recording leaves out. Never recorded: set when the
-    /// session is sized as billed.
-    pub hidden_thinking: Tokens,
+    /// Billed tokens that no text shows: thinking whose words the recording leaves out, a document. Never
+    /// recorded: set when the session is sized as billed.
+    pub hidden: Tokens,
+    /// Billed tokens for each counted one, where the session's bill shows it for this message. Never recorded.
+    pub factor: Option<Factor>,
 }
 
 static NONE: Details = Details {
@@ -35,7 +37,8 @@ static NONE: Details = Details {
     injected: Vec::new(),
     compact_hint: None,
     model: None,
-    hidden_thinking: Tokens::ZERO,
+    hidden: Tokens::ZERO,
+    factor: None,
 };
 
 /// The details of a message; one that has none takes no memory for them.

@@ -345,19 +345,6 @@ impl Session {
         &self.parts.tools
     }
 
-    /// The same session, with thinking whose words it lacks sized as it was billed: tokens by index of
-    /// the message.
-    #[must_use]
-    pub fn with_hidden_thinking(&self, tokens: &BTreeMap<usize, Tokens>) -> Self {
-        let mut session = self.clone();
-        for (at, tokens) in tokens {
-            if let Some(message) = session.parts.messages.get_mut(*at) {
-                Arc::make_mut(message).details.hidden_thinking = *tokens;
-            }
-        }
-        session
-    }
-
     /// The full history, oldest first.
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.parts.messages

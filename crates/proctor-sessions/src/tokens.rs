@@ -16,7 +16,7 @@ use foldhash::fast::RandomState;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::units::Tokens;
+use crate::units::{Factor, Tokens};
 
 mod bpe;
 mod content;
@@ -161,13 +161,38 @@ pub fn counter(name: &str) -> Option<Arc<dyn TokenCounter>> {
 pub struct Size {
     /// Tokens, by the scenario's counter.
     pub tokens: Tokens,
-    /// The part of `tokens` that is already in the provider's tokens (images by their dimensions,
-    /// hidden thinking by its bill), which no factor from counted to billed tokens changes.
-    pub exact: Tokens,
+    /// The part of `tokens` whose billed size is not known: a factor tells it.
+    pub scaled: Tokens,
+    /// The rest in the provider's tokens: texts by their bill, images by their dimensions.
+    pub billed: Tokens,
     /// Unicode scalar values.
     pub chars: u64,
     /// Bytes of UTF-8.
     pub bytes: u64,
+}
+
+impl Size {
+    /// Tokens that no text shows and the bill does.
+    pub fn hidden(tokens: Tokens) -> Self {
+        Self {
+            tokens,
+            billed: tokens,
+            ..Self::default()
+        }
+    }
+
+    /// The same text, of which a bill shows this factor.
+    #[must_use]
+    pub fn billed_by(self, factor: Option<Factor>) -> Self {
+        match factor {
+            None => self,
+            Some(factor) => Self {
+                scaled: Tokens::ZERO,
+                billed: self.billed + factor.bill(self.scaled),
+                ..self
+            },
+        }
+    }
 }
 
 impl Sub for Size {
@@ -175,7 +200,8 @@ impl Sub for Size {
     fn sub(self, other: Self) -> Self {
         Self {
             tokens: self.tokens - other.tokens,
-            exact: self.exact - other.exact,
+            scaled: self.scaled - other.scaled,
+            billed: self.billed - other.billed,
             chars: self.chars.saturating_sub(other.chars),
             bytes: self.bytes.saturating_sub(other.bytes),
         }
@@ -271,14 +297,15 @@ impl CountedTexts {
         let tokens = self.counter.count_block(block, &count, images);
         let own = own.get().unwrap_or_else(|| self.size(block.text));
         // Beyond its text a block has images only.
-        let exact = if block.images.is_empty() {
+        let billed = if block.images.is_empty() {
             Tokens::ZERO
         } else {
             tokens - own.tokens
         };
         Size {
             tokens,
-            exact,
+            scaled: tokens - billed,
+            billed,
             ..own
         }
     }
@@ -296,6 +323,7 @@ impl CountedTexts {
             Schemas::Counted => size,
             Schemas::LeftOut => Size {
                 tokens: Tokens::ZERO,
+                scaled: Tokens::ZERO,
                 ..size
             },
         }
@@ -324,9 +352,11 @@ impl CountedTexts {
     }
 
     fn measure(&self, text: &str) -> Size {
+        let tokens = self.counter.count(text);
         Size {
-            tokens: self.counter.count(text),
-            exact: Tokens::ZERO,
+            tokens,
+            scaled: tokens,
+            billed: Tokens::ZERO,
             chars: text.chars().count() as u64,
             bytes: text.len() as u64,
         }

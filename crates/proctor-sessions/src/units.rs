@@ -198,6 +198,72 @@ pub struct Timestamp(pub i64);
 #[serde(transparent)]
 pub struct ApiCallId(pub Arc<str>);
 
+/// Billed tokens for each counted token, in parts per million.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Factor(pub u64);
+
+impl Factor {
+    /// Every counted token is billed as one.
+    pub const ONE: Self = Self(1_000_000);
+
+    /// `billed / counted`, rounded half up; `None` where nothing was counted.
+    pub fn of(billed: Tokens, counted: Tokens) -> Option<Self> {
+        let parts = u128::from(billed.0) * 1_000_000 + u128::from(counted.0) / 2;
+        let parts = parts.checked_div(u128::from(counted.0))?;
+        u64::try_from(parts).ok().map(Self)
+    }
+
+    /// The same, rounded down: what it bills is never above `billed`.
+    pub fn within(billed: Tokens, counted: Tokens) -> Option<Self> {
+        let parts = u128::from(billed.0) * 1_000_000;
+        let parts = parts.checked_div(u128::from(counted.0))?;
+        u64::try_from(parts).ok().map(Self)
+    }
+
+    /// Counted tokens as billed, rounded half up.
+    #[must_use]
+    pub fn bill(self, counted: Tokens) -> Tokens {
+        self.parts(counted, 500_000)
+    }
+
+    /// The same, rounded down.
+    #[must_use]
+    pub fn share(self, counted: Tokens) -> Tokens {
+        self.parts(counted, 0)
+    }
+
+    fn parts(self, counted: Tokens, rounding: u128) -> Tokens {
+        if self == Self::ONE {
+            return counted;
+        }
+        let parts = u128::from(counted.0) * u128::from(self.0) + rounding;
+        quotient(parts, Self::ONE.0)
+    }
+
+    /// The largest count whose bill is at most `billed`, to a rounding.
+    #[must_use]
+    pub fn count(self, billed: Tokens) -> Tokens {
+        if self == Self::ONE {
+            return billed;
+        }
+        quotient(u128::from(billed.0) * 1_000_000, self.0)
+    }
+
+    /// The ratio, for display.
+    pub fn ratio(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+/// `parts / of`, and `parts` of nothing.
+fn quotient(parts: u128, of: u64) -> Tokens {
+    let whole = parts.checked_div(u128::from(of)).unwrap_or(parts);
+    Tokens(u64::try_from(whole).unwrap_or(u64::MAX))
+}
+
 /// Tokens billed for one call. The five kinds are disjoint; their sum is what was processed.
 #[derive(
     Debug,

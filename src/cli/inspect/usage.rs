@@ -56,10 +56,11 @@ pub(super) fn usage(
     let mut sizes: BTreeMap<Category, Size> = BTreeMap::new();
     let mut thinking = Tokens::ZERO;
     for entry in &snapshot.entries {
-        thinking += entry.message.details.hidden_thinking;
+        thinking += entry.message.details.hidden;
         for (content, block) in entry.message.content().iter().zip(entry.message.blocks()) {
             let category = category(entry, content, &classes);
-            *sizes.entry(category).or_default() += counts.block(&block);
+            *sizes.entry(category).or_default() +=
+                counts.block(&block).billed_by(entry.message.details.factor);
         }
     }
     let tools = session.tools().iter().map(ToolSchema::text);

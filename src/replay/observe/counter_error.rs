@@ -21,7 +21,7 @@ pub struct CounterErrors {
 
 impl Observer for CounterErrors {
     fn appended(&mut self, entry: &Entry) {
-        self.counted += entry.size().tokens - entry.message.details.hidden_thinking;
+        self.counted += entry.size().tokens - entry.message.details.hidden;
     }
 
     fn called(&mut self, view: &CallView<'_>) {

@@ -23,37 +23,37 @@ pub struct Piece {
 /// The parts of a size that a [`Scale`] reads, kept small: a long session has millions of blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, Sum)]
 pub(super) struct Counted {
-    tokens: Tokens,
-    exact: Tokens,
+    scaled: Tokens,
+    billed: Tokens,
 }
 
 impl Counted {
     pub(super) fn wrapping_add(self, other: Self) -> Self {
         Self {
-            tokens: Tokens(self.tokens.0.wrapping_add(other.tokens.0)),
-            exact: Tokens(self.exact.0.wrapping_add(other.exact.0)),
+            scaled: Tokens(self.scaled.0.wrapping_add(other.scaled.0)),
+            billed: Tokens(self.billed.0.wrapping_add(other.billed.0)),
         }
     }
 
     pub(super) fn wrapping_sub(self, other: Self) -> Self {
         Self {
-            tokens: Tokens(self.tokens.0.wrapping_sub(other.tokens.0)),
-            exact: Tokens(self.exact.0.wrapping_sub(other.exact.0)),
+            scaled: Tokens(self.scaled.0.wrapping_sub(other.scaled.0)),
+            billed: Tokens(self.billed.0.wrapping_sub(other.billed.0)),
         }
     }
 }
 
 impl From<Size> for Counted {
-    fn from(Size { tokens, exact, .. }: Size) -> Self {
-        Self { tokens, exact }
+    fn from(Size { scaled, billed, .. }: Size) -> Self {
+        Self { scaled, billed }
     }
 }
 
 impl From<Counted> for Size {
-    fn from(Counted { tokens, exact }: Counted) -> Self {
+    fn from(Counted { scaled, billed }: Counted) -> Self {
         Self {
-            tokens,
-            exact,
+            scaled,
+            billed,
             ..Self::default()
         }
     }
@@ -86,8 +86,8 @@ impl Piece {
         // Hashes are compared with each other and never written down.
         let content = FixedState::default().hash_one(text.as_ref());
         let size = Counted {
-            tokens,
-            exact: Tokens::ZERO,
+            scaled: tokens,
+            billed: Tokens::ZERO,
         };
         Self {
             content,
@@ -122,17 +122,19 @@ impl Pieces {
         let blocks = if let [_] = texts {
             vec![entry.size()]
         } else {
-            let mut sizes: Vec<Size> = message.blocks().map(|b| counts.block(&b)).collect();
-            // Hidden thinking comes first in its message.
+            let factor = message.details.factor;
+            let sizes = message.blocks().map(|b| counts.block(&b).billed_by(factor));
+            let mut sizes: Vec<Size> = sizes.collect();
+            // What no text shows, thinking for one, comes first in its message.
+            let behind: Size = sizes.iter().skip(1).copied().sum();
             if let Some(first) = sizes.first_mut() {
-                first.tokens += message.details.hidden_thinking;
-                first.exact += message.details.hidden_thinking;
+                *first = entry.size() - behind;
             }
             sizes
         };
         let is_user = message.role() == Role::User;
         // Of hidden thinking only the size is known: thoughts of different sizes are different.
-        let hidden = message.details.hidden_thinking.0;
+        let hidden = message.details.hidden.0;
         let blocks = content.zip(texts).zip(blocks);
         let blocks = blocks.map(|((block, text), size)| Piece {
             content: FixedState::default().hash_one((
@@ -166,6 +168,6 @@ impl Pieces {
 
     /// Tokens of all blocks, as counted.
     pub fn tokens(&self) -> Tokens {
-        self.blocks.iter().map(|piece| piece.size.tokens).sum()
+        self.blocks.iter().map(|piece| piece.size.scaled).sum()
     }
 }

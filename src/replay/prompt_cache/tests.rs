@@ -471,7 +471,7 @@ fn thoughts_of_different_sizes_are_different_thoughts() {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let pieces = |hidden: u64| {
         let mut message = Message::text(Role::Assistant, "");
-        message.details.hidden_thinking = Tokens(hidden);
+        message.details.hidden = Tokens(hidden);
         Pieces::of(
             &Entry::new(Origin::Authored, Arc::new(message), &counts),
             &counts,

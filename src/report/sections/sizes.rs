@@ -1,7 +1,7 @@
 //! How prompts were sized: as billed or as counted, and how well that explains the bill.
 
 use super::prelude::*;
-use crate::record::{Factor, HiddenThinking, KnownBy, SessionEntry, Sizes};
+use crate::record::{Factor, HiddenThinking, KnownBy, Prediction, SessionEntry, Sizes};
 use crate::report::display;
 
 type Entries<'a> = Vec<&'a SessionEntry>;
@@ -104,19 +104,29 @@ fn cells(entry: &SessionEntry) -> Vec<Cell> {
         .map(|it| format!("{:.2}", it.ratio()));
     let factors: Vec<String> = factors.collect();
     let share = |factor: Option<Factor>| Cell::share(factor.map(Factor::ratio));
+    let predicted = |prediction: Option<Prediction>| match prediction {
+        Some(Prediction {
+            by_anchors,
+            by_factor,
+        }) => Cell::text(format!(
+            "{:.3} ({:.3})",
+            by_anchors.ratio(),
+            by_factor.ratio()
+        )),
+        None => Cell::text(""),
+    };
     vec![
         Cell::text(sizes.sizes.name()),
         tokens(sizes.head),
         Cell::listed(&factors, ", ", "1"),
         Cell::text(sizes.thinking.map_or("none", HiddenThinking::name)),
-        tokens(fit.map(|fit| fit.first.billed)),
-        tokens(fit.map(|fit| fit.first.replayed)),
-        tokens(fit.map(|fit| fit.median.billed)),
-        tokens(fit.map(|fit| fit.median.replayed)),
-        tokens(fit.map(|fit| fit.last.billed)),
-        tokens(fit.map(|fit| fit.last.replayed)),
+        tokens(fit.map(|fit| fit.first)),
+        tokens(fit.map(|fit| fit.median)),
+        tokens(fit.map(|fit| fit.last)),
         share(fit.map(|fit| fit.counted)),
-        share(fit.and_then(|fit| fit.held_out)),
+        predicted(fit.and_then(|fit| fit.held_out.second_half)),
+        predicted(fit.and_then(|fit| fit.held_out.in_a_row)),
+        predicted(fit.and_then(|fit| fit.held_out.removal)),
         tokens(Some(entry.native_window.tokens)),
     ]
 }

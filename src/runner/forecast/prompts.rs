@@ -122,8 +122,7 @@ impl ReaderPrompts {
 fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
     let message = &entry.message;
     let is_thinking = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
-    if message.details.hidden_thinking == Tokens::ZERO && !message.content().iter().any(is_thinking)
-    {
+    if message.details.hidden == Tokens::ZERO && !message.content().iter().any(is_thinking) {
         return Some(Pieces::of(entry, counts));
     }
     let content = message.content().iter().filter(|block| !is_thinking(block));

@@ -443,7 +443,8 @@ impl<'a> Entry<'a> {
             injected,
             compact_hint: self.compact_hint,
             model: self.model,
-            hidden_thinking: Tokens::ZERO,
+            hidden: Tokens::ZERO,
+            factor: None,
         });
         Ok(read)
     }

@@ -3,47 +3,75 @@
 use super::Size;
 use crate::units::Tokens;
 
-/// A [`Size`] in half the memory: what has no exact part and fits 32 bits, as nearly all sizes do.
+/// A [`Size`] in half the memory: one that is scaled or billed as a whole, and of small numbers, as nearly all are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PackedSize(Packed);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Packed {
-    Small { tokens: u32, chars: u32, bytes: u32 },
+    Scaled(Numbers),
+    Billed(Numbers),
     Large(Box<Size>),
+}
+
+/// Four numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Numbers([u8; 15]);
+
+/// Bits of each of them.
+const BITS: u32 = 30;
+
+impl Numbers {
+    /// `None` if one of them is too large.
+    fn of(numbers: [u64; 4]) -> Option<Self> {
+        let is_small = numbers.iter().all(|number| number >> BITS == 0);
+        let all = numbers.iter().rev();
+        let all = all.fold(0_u128, |all, number| all << BITS | u128::from(*number));
+        let mut bytes = [0; 15];
+        bytes.copy_from_slice(&all.to_le_bytes()[..15]);
+        is_small.then_some(Self(bytes))
+    }
+
+    fn get(self) -> [u64; 4] {
+        let mut bytes = [0; 16];
+        bytes[..15].copy_from_slice(&self.0);
+        let mut all = u128::from_le_bytes(bytes);
+        std::array::from_fn(|_| {
+            let number = all & ((1 << BITS) - 1);
+            all >>= BITS;
+            u64::try_from(number).unwrap_or_default()
+        })
+    }
 }
 
 impl From<Size> for PackedSize {
     fn from(size: Size) -> Self {
-        let parts = [size.tokens.0, size.chars, size.bytes].map(u32::try_from);
-        match parts {
-            [Ok(tokens), Ok(chars), Ok(bytes)] if size.exact == Tokens::ZERO => {
-                Self(Packed::Small {
-                    tokens,
-                    chars,
-                    bytes,
-                })
-            }
-            _ => Self(Packed::Large(Box::new(size))),
-        }
+        let numbers = Numbers::of([size.tokens.0, size.chars, size.bytes, size.billed.0]);
+        let is_billed = size.scaled == Tokens::ZERO;
+        let is_scaled = size.scaled == size.tokens && size.billed == Tokens::ZERO;
+        Self(match numbers {
+            Some(numbers) if is_scaled => Packed::Scaled(numbers),
+            Some(numbers) if is_billed => Packed::Billed(numbers),
+            _ => Packed::Large(Box::new(size)),
+        })
     }
 }
 
 impl PackedSize {
     /// The size.
     pub fn get(&self) -> Size {
-        match &self.0 {
-            Packed::Small {
-                tokens,
-                chars,
-                bytes,
-            } => Size {
-                tokens: Tokens(u64::from(*tokens)),
-                exact: Tokens::ZERO,
-                chars: u64::from(*chars),
-                bytes: u64::from(*bytes),
-            },
-            Packed::Large(size) => **size,
+        let (numbers, is_scaled) = match &self.0 {
+            Packed::Scaled(numbers) => (numbers, true),
+            Packed::Billed(numbers) => (numbers, false),
+            Packed::Large(size) => return **size,
+        };
+        let [tokens, chars, bytes, billed] = numbers.get();
+        Size {
+            tokens: Tokens(tokens),
+            scaled: Tokens(if is_scaled { tokens } else { 0 }),
+            billed: Tokens(billed),
+            chars,
+            bytes,
         }
     }
 }
@@ -54,14 +82,15 @@ mod tests {
 
     #[test]
     fn every_size_is_unpacked_as_it_was_packed() {
-        let numbers = [0, 7, u64::from(u32::MAX), u64::from(u32::MAX) + 1, u64::MAX];
-        for [tokens, exact, chars, bytes] in numbers.iter().flat_map(|one| {
+        let numbers = [0, 7, (1 << BITS) - 1, 1 << BITS, u64::MAX];
+        for [tokens, scaled, billed, chars, bytes] in numbers.iter().flat_map(|one| {
             let of = |at: usize| std::array::from_fn(|it| if it == at { *one } else { 3 });
-            (0..4).map(of).chain([[*one; 4]])
+            (0..5).map(of).chain([[*one; 5]])
         }) {
             let size = Size {
                 tokens: Tokens(tokens),
-                exact: Tokens(exact),
+                scaled: Tokens(scaled),
+                billed: Tokens(billed),
                 chars,
                 bytes,
             };

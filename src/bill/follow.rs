@@ -1,0 +1,187 @@
+//! Which bills follow from each other, and at what rates.
+
+use super::points::{Point, Points, tokens};
+use super::{Drop, Factor, HiddenThinking};
+
+/// Counted growth below this says nothing about a factor.
+const LEAST_GROWTH: i64 = 500;
+
+/// Factors outside are no tokenizer's: one token may be four characters or a part of one.
+const FACTORS: std::ops::RangeInclusive<Factor> = Factor(200_000)..=Factor(6_000_000);
+
+/// How far back a bill may go on from another one: what is billed between is that of other requests.
+const LOOK_BACK: usize = 8;
+
+/// A bill that others agree with, and how it stands to the one before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Anchor {
+    pub(super) point: Point,
+    pub(super) step: Step,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// As expected.
+    Grows,
+    /// Far more than expected.
+    Rises,
+    /// Far less.
+    Falls,
+}
+
+/// What one counted token of each model is billed as, and how long hidden thinking stays.
+#[derive(Debug, Clone)]
+pub(super) struct Rates {
+    pub(super) factors: Vec<Option<Factor>>,
+    pub(super) thinking: HiddenThinking,
+}
+
+impl Rates {
+    pub(super) fn factor(&self, model: usize) -> Factor {
+        let all = self.factors.iter().flatten();
+        self.factors[model]
+            .or(all.copied().next())
+            .unwrap_or(Factor::ONE)
+    }
+}
+
+/// The rates at which these bills, each with the one it goes on from, grow: the ratio of the sums.
+///
+/// Within a turn thinking whose words are hidden stays in the prompt, or it was never billed there: what explains
+/// the bills better holds. `None` if no rate does.
+pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> {
+    let grown = |(one, two): &(Point, Point)| points.added(one.message..two.message);
+    let hides = pairs.iter().any(|pair| grown(pair).written > 0) && !points.is_output_partial;
+    let within: Vec<(Point, Point)> = if hides {
+        let within = pairs.iter().filter(|pair| grown(pair).typed == 0);
+        within.copied().collect()
+    } else {
+        Vec::new()
+    };
+    let text: i64 = within.iter().map(|pair| grown(pair).text).sum();
+    let pairs = if text < LEAST_GROWTH { pairs } else { &within };
+    let tried = if hides {
+        &[HiddenThinking::Dropped, HiddenThinking::Kept][..]
+    } else {
+        &[HiddenThinking::Dropped]
+    };
+    let solved = tried.iter().filter_map(|thinking| {
+        let mut sums = vec![(0_i64, 0_i64); points.models.len()];
+        for pair in pairs {
+            let added = grown(pair);
+            let (billed, counted) = &mut sums[pair.0.model];
+            *billed += pair.1.billed - pair.0.billed - added.images;
+            *counted += added.text;
+            if *thinking == HiddenThinking::Kept {
+                *billed -= added.written;
+                *counted -= added.shown;
+            }
+        }
+        let ratio = |(billed, counted): (i64, i64)| {
+            let is_known = counted >= LEAST_GROWTH;
+            is_known.then(|| Factor::of(tokens(billed), tokens(counted)))?
+        };
+        let rates = Rates {
+            factors: sums.into_iter().map(ratio).collect(),
+            thinking: *thinking,
+        };
+        let mut known = rates.factors.iter().flatten();
+        known.all(|factor| FACTORS.contains(factor)).then_some(())?;
+        let error = pairs.iter().map(|(one, two)| {
+            let factor = rates.factor(one.model);
+            let expected = points.expected(one.message..two.message, factor, *thinking);
+            let off = i128::from(two.billed - one.billed - expected);
+            off * off
+        });
+        Some((error.sum::<i128>(), rates))
+    });
+    // Of equal ones `min_by_key` takes the first.
+    let best = solved.min_by_key(|(error, _)| *error);
+    best.map(|(_, rates)| rates)
+}
+
+/// Two bills of one model and one history.
+fn pairs(bills: &[Anchor]) -> Vec<(Point, Point)> {
+    let pairs = bills.windows(2).map(|pair| (pair[0], pair[1]));
+    let pairs = pairs.filter(|(one, two)| {
+        two.step == Step::Grows
+            && one.point.model == two.point.model
+            && one.point.segment == two.point.segment
+    });
+    pairs.map(|(one, two)| (one.point, two.point)).collect()
+}
+
+/// The bills that follow from each other. Those of other requests in between, and those that add up several, are
+/// not among them.
+fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
+    let step = |one: &Point, two: &Point| {
+        let factor = rates.factor(one.model);
+        let added = points.expected(one.message..two.message, factor, rates.thinking);
+        let expected = (one.billed + added).max(1);
+        // Another model may count half of it, or twice.
+        let (least, most) = if one.model == two.model {
+            (0.8, 1.25)
+        } else {
+            (0.5, 2.0)
+        };
+        let ratio = two.billed as f64 / expected as f64;
+        match ratio {
+            _ if ratio < least => Step::Falls,
+            _ if ratio > most => Step::Rises,
+            _ => Step::Grows,
+        }
+    };
+    let mut anchors: Vec<Anchor> = Vec::with_capacity(bills.len());
+    for point in bills {
+        let is_same = |anchor: &&Anchor| anchor.point.segment == point.segment;
+        let last = anchors.last().filter(is_same);
+        let mut new = last.map_or(Step::Grows, |last| step(&last.point, point));
+        let is_back = match (last, new) {
+            (Some(_), Step::Falls) => true,
+            (Some(last), Step::Rises) => last.step == Step::Falls,
+            _ => false,
+        };
+        if is_back {
+            let earlier = anchors.iter().rev().take_while(is_same).take(LOOK_BACK);
+            let agrees = |anchor: &Anchor| step(&anchor.point, point) == Step::Grows;
+            if let Some(back) = earlier.into_iter().position(agrees) {
+                anchors.truncate(anchors.len() - back);
+                new = Step::Grows;
+            }
+        }
+        anchors.push(Anchor {
+            point: *point,
+            step: new,
+        });
+    }
+    anchors
+}
+
+/// The rates of these bills, and those that follow from each other.
+pub(super) fn anchors(points: &Points, bills: &[Point]) -> Option<(Rates, Vec<Anchor>)> {
+    let pair = |pair: &[Point]| (pair[0], pair[1]);
+    let near = |(one, two): &(Point, Point)| {
+        let is_one = one.model == two.model && one.segment == two.segment;
+        is_one && two.billed * 5 >= one.billed * 4
+    };
+    let near: Vec<(Point, Point)> = bills.windows(2).map(pair).filter(near).collect();
+    let rates = self::rates(points, &near)?;
+    let anchors = followed(points, bills, &rates);
+    let rates = self::rates(points, &pairs(&anchors))?;
+    Some((rates, anchors))
+}
+
+/// Falls of the bill by more than a fifth that nothing explains.
+pub(super) fn drops(anchors: &[Anchor]) -> Vec<Drop> {
+    let pairs = anchors.windows(2).map(|pair| (pair[0].point, pair[1]));
+    let drops = pairs.filter(|(one, two)| {
+        let is_one = two.step == Step::Falls && one.segment == two.point.segment;
+        is_one && two.point.billed * 5 < one.billed * 4
+    });
+    let drop = |(one, two): (Point, Anchor)| Drop {
+        call: two.point.call,
+        before: tokens(one.billed),
+        after: tokens(two.point.billed),
+    };
+    drops.map(drop).collect()
+}
