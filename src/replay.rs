@@ -206,6 +206,26 @@ struct Cell<'a> {
     last_messages: Size,
     /// How the prompts of this call are sized.
     scale: Scale,
+    /// Reasoning tokens of the answers in the context.
+    reasoning: Reasoning,
+}
+
+/// Reasoning tokens of the answers in a context, as they were billed.
+#[derive(Default, PartialEq)]
+struct Reasoning {
+    /// Of those before the last message that a person typed.
+    past: Tokens,
+    /// Of those after it.
+    of_turn: Tokens,
+}
+
+impl Reasoning {
+    fn add(&mut self, entry: &Entry) {
+        if entry.message.has_tag(Tag::TypedUser) {
+            self.past += std::mem::take(&mut self.of_turn);
+        }
+        self.of_turn += entry.message.details.reasoning;
+    }
 }
 
 type StrategyInWindow<'s> = Option<(&'s mut dyn Strategy, Window)>;
@@ -234,6 +254,7 @@ impl<'a> Cell<'a> {
             appended: Size::default(),
             last_messages: Size::default(),
             scale: prepared.bill.scale(0),
+            reasoning: Reasoning::default(),
         }
     }
 
@@ -251,6 +272,7 @@ impl<'a> Cell<'a> {
                 self.append(prepared.entry(at), &mut arranged, &cx)?;
             }
             cx.appended = self.appended;
+            cx.past_reasoning = self.reasoning.past;
             if let Some((strategy, window)) = &mut arranged {
                 let context = self.lend();
                 let compacted =
@@ -352,6 +374,7 @@ impl<'a> Cell<'a> {
             }
         }
         self.appended += entry.size();
+        self.reasoning.add(&entry);
         self.observers.iter_mut().for_each(|it| it.appended(&entry));
         self.context.append(entry);
     }
@@ -381,6 +404,11 @@ impl<'a> Cell<'a> {
         }
         for applied in &compacted.applied {
             self.observers.iter_mut().for_each(|it| it.patched(applied));
+        }
+        if !compacted.applied.is_empty() && self.reasoning != Reasoning::default() {
+            self.reasoning = Reasoning::default();
+            let entries = self.context.entries().iter();
+            entries.for_each(|entry| self.reasoning.add(entry));
         }
         self.offloaded.extend(compacted.saved);
         compacted
