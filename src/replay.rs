@@ -19,6 +19,7 @@ use crate::context::{Applied, Context, Entry};
 use crate::model::Model;
 use crate::model::offline::Offline;
 use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent};
+use crate::session::Tag;
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
 use crate::strategy::{Compaction, StageFailure, Strategy};
@@ -205,6 +206,26 @@ struct Cell<'a> {
     last_messages: Size,
     /// How the prompts of this call are sized.
     scale: Scale,
+    /// Reasoning tokens of the answers in the context.
+    reasoning: Reasoning,
+}
+
+/// Reasoning tokens of the answers in a context, as they were billed.
+#[derive(Default, PartialEq)]
+struct Reasoning {
+    /// Of those before the last message that a person typed.
+    past: Tokens,
+    /// Of those after it.
+    of_turn: Tokens,
+}
+
+impl Reasoning {
+    fn add(&mut self, entry: &Entry) {
+        if entry.message.has_tag(Tag::TypedUser) {
+            self.past += std::mem::take(&mut self.of_turn);
+        }
+        self.of_turn += entry.message.details.reasoning;
+    }
 }
 
 type StrategyInWindow<'s> = Option<(&'s mut dyn Strategy, Window)>;
@@ -233,6 +254,7 @@ impl<'a> Cell<'a> {
             appended: Size::default(),
             last_messages: Size::default(),
             scale: prepared.bill.scale(0),
+            reasoning: Reasoning::default(),
         }
     }
 
@@ -250,6 +272,7 @@ impl<'a> Cell<'a> {
                 self.append(prepared.entry(at), &mut arranged, &cx)?;
             }
             cx.appended = self.appended;
+            cx.past_reasoning = self.reasoning.past;
             if let Some((strategy, window)) = &mut arranged {
                 let context = self.lend();
                 let compacted =
@@ -355,6 +378,7 @@ impl<'a> Cell<'a> {
             observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk));
         }
         self.appended += entry.size();
+        self.reasoning.add(&entry);
         self.observers.iter_mut().for_each(|it| it.appended(&entry));
         self.context.append(entry);
     }
@@ -384,6 +408,11 @@ impl<'a> Cell<'a> {
         }
         for applied in &compacted.applied {
             self.observers.iter_mut().for_each(|it| it.patched(applied));
+        }
+        if !compacted.applied.is_empty() && self.reasoning != Reasoning::default() {
+            self.reasoning = Reasoning::default();
+            let entries = self.context.entries().iter();
+            entries.for_each(|entry| self.reasoning.add(entry));
         }
         self.offloaded.extend(compacted.saved);
         compacted

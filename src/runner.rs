@@ -519,7 +519,11 @@ fn prepare(
     loaded: &LoadedSession,
     probes: Vec<Probe>,
 ) -> Result<PreparedSession, NotReady> {
-    Ok(prepare_texts(plan, &loaded.texts()?, probes)?)
+    let mut prepared = prepare_texts(plan, &loaded.texts()?, probes)?;
+    let own = plan.manifest.sessions[loaded.place].native_window;
+    let setting = &plan.scenario.window;
+    prepared.product_windows = native::product_windows(prepared.session(), own, setting);
+    Ok(prepared)
 }
 
 /// The same of a session at hand.

@@ -35,7 +35,7 @@ mod window;
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
 pub use models::{Home, LiveSetting, ModelSetting, ModelsSetting, Pace};
-pub use window::{WindowMode, WindowSetting};
+pub use window::{Line, WindowMode, WindowSetting};
 
 /// The scenario that runs when none is named.
 pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");

@@ -221,8 +221,9 @@ impl Bench {
         let counts = Arc::new(CountedTexts::new(counter).with_images_of(session.model()));
         let bill = Bill::of(&session, &counts, scenario.sizes, scenario.window.head);
         let native = native::window(&session, &bill, &Prices::built_in()?);
-        let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new())?
+        let mut prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new())?
             .billed(Arc::new(bill));
+        prepared.product_windows = native::product_windows(&session, native, &scenario.window);
         let head = prepared.bill().scale(0).head;
         let largest = prepared.largest_prompt();
         Ok(Self {

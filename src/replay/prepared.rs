@@ -35,6 +35,9 @@ pub struct PreparedSession {
     pub faults: Arc<Faults>,
     /// Limits of the provider's beside the window; the reference and the floor are spared.
     pub limits: Vec<Limit>,
+    /// The effective windows that the recorded product is known to work in, each with the first call that
+    /// it holds for, ascending.
+    pub product_windows: Vec<(usize, Tokens)>,
     /// The questions to a model beside the scored ones.
     pub asking: Asking,
     pub(super) bill: Arc<Bill>,
@@ -76,6 +79,7 @@ impl PreparedSession {
             watched: observe::ObserverPlans::new(&session, &counts, probes, selection)?,
             faults: Arc::default(),
             limits: Vec::new(),
+            product_windows: Vec::new(),
             asking: Asking::default(),
             bill: Arc::new(Bill::counted(None)),
             session,
@@ -133,6 +137,12 @@ impl PreparedSession {
             Arc::new(RecoveryPlan::new(&self.session, counts, plan, setting))
         });
         self
+    }
+
+    /// The effective window that the recorded product is known to work in before a call.
+    pub(super) fn product_window(&self, call: usize) -> Option<Tokens> {
+        let known = self.product_windows.iter().rfind(|(from, _)| *from <= call);
+        known.map(|(_, window)| *window)
     }
 
     /// The limit beside the window that refuses a prompt with `text` bytes of text.

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Plan, manifest_of, probes};
 use crate::probe::judge::{self, Judging};
 use crate::record::{JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, evaluators};
-use crate::scenario::Scenario;
+use crate::scenario::{Line, Scenario};
 
 /// The conditions that decide results and may differ between two runs of the same sessions, by
 /// name, in words. Models, counter, faults and window mode have places of their own in the
@@ -53,6 +53,10 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         ("provider", Some(scenario.provider.to_string())),
         ("sizes", Some(head.unwrap_or_else(|| sizes.to_owned()))),
         ("window reserves", Some(reserves)),
+        (
+            "line",
+            (window.line() == Some(Line::Rule)).then(|| "by rule".to_owned()),
+        ),
         ("cache", Some(cached)),
         (
             "reader window",
@@ -86,6 +90,7 @@ fn prepares_alike(one: &Scenario, other: &Scenario) -> bool {
             scenario.selection,
             scenario.sizes,
             scenario.window.head,
+            scenario.window.line(),
             scenario.cache.prices.as_ref().map(|(path, _)| path),
             scenario.cache,
             scenario.faults,

@@ -16,6 +16,8 @@ pub struct WindowSetting {
     pub mode: WindowMode,
     /// Whether all strategies share one trigger, the scenario's: with `mode = "matched"`.
     pub is_matched: bool,
+    /// Where the line is known from at which the recorded product compacts.
+    pub line: Line,
     /// Tokens the model may write in one response; nothing: what the recorded product reserves, in
     /// its own window, else none.
     pub max_output: Option<Tokens>,
@@ -40,7 +42,22 @@ pub enum WindowMode {
     Fit(f64),
 }
 
+/// Where the line is known from at which a product compacts by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub enum Line {
+    /// From its last automatic compaction in the recording, before the first one from its rule.
+    #[default]
+    Recorded,
+    /// From its rule.
+    Rule,
+}
+
 impl WindowSetting {
+    /// Where the recorded product's line is known from, if the window is the product's own.
+    pub fn line(&self) -> Option<Line> {
+        (self.mode == WindowMode::Native(None)).then_some(self.line)
+    }
+
     /// Whether a window behind a head of this size is too small to measure anything. A number of tokens
     /// never is.
     pub fn is_below_floor(&self, window: Window, head: Tokens) -> bool {
@@ -129,6 +146,10 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger), 
     let window = WindowSetting {
         mode: size,
         is_matched: mode == "matched",
+        line: match keys.text("line") {
+            Some("rule") => Line::Rule,
+            _ => Line::Recorded,
+        },
         max_output: max_output.map(Tokens),
         overflow_reserve: Tokens(keys.whole("overflow_reserve").unwrap_or_default()),
         head: keys.whole("head_tokens").map(Tokens),
@@ -151,6 +172,7 @@ mod tests {
         let window = |mode| WindowSetting {
             mode,
             is_matched: false,
+            line: Line::Recorded,
             max_output: None,
             overflow_reserve: Tokens::ZERO,
             head: None,

@@ -26,6 +26,9 @@ pub struct Situation {
     pub now: Option<Timestamp>,
     /// The window of the agent's model.
     pub window: Window,
+    /// The effective window that the recorded product is known to work in, where it is not that of
+    /// `window`: its version's, or the one that its own automatic compactions before this call show.
+    pub product_window: Option<Tokens>,
     /// The system prompt.
     pub system: Option<Arc<str>>,
     /// The tools the agent was given.
@@ -41,6 +44,9 @@ pub struct Situation {
     /// Size of the messages that were appended since the last answer; of all of them before the first
     /// prompt.
     pub appended: Size,
+    /// Reasoning tokens of the answers before the last message that a person typed, as far as they
+    /// are still in the context.
+    pub past_reasoning: Tokens,
     /// When the model last answered, where the session says so.
     pub last_answer: Option<Timestamp>,
     /// A phase of the work ended since the last call: a message tagged
@@ -84,6 +90,7 @@ impl Situation {
             lot: 0,
             now: None,
             window,
+            product_window: None,
             system: None,
             tools: Arc::from([]),
             fixed: Size::default(),
@@ -91,6 +98,7 @@ impl Situation {
             last_usage: None,
             last_messages: Size::default(),
             appended: Size::default(),
+            past_reasoning: Tokens::ZERO,
             last_answer: None,
             phase_ended: false,
             was_asked: false,

@@ -23,6 +23,8 @@ pub struct Trigger {
     pub counter: Measure,
     /// The part of the prompt that it measures.
     pub scope: Scope,
+    /// The window that it measures against.
+    pub window: WindowOf,
     /// The number of calls that must pass after firing before it fires again; 0 for none.
     pub min_rounds_between: u64,
 }
@@ -57,13 +59,16 @@ pub enum Measure {
     Usage,
     /// The same without what was appended: what the last call is known to have taken.
     LastUsage,
+    /// [`Usage`](Self::Usage), plus the reasoning tokens of all turns before the last message that a
+    /// person typed: Codex's `get_total_token_usage` (`codex-rs/core/src/context_manager/history.rs`).
+    UsageAndReasoning,
     /// A counter that encodes. Where the scenario counts otherwise, every message is looked at before each
     /// call; each text is encoded once.
     Encoding(&'static str),
 }
 
 /// The measures that are not counters of texts, by the words that settings use.
-const MEASURES: [(&str, Measure); 7] = [
+const MEASURES: [(&str, Measure); 8] = [
     ("scenario", Measure::Scenario),
     ("chars/4", Measure::CharsPer4),
     ("chars/3", Measure::CharsPer3),
@@ -71,7 +76,19 @@ const MEASURES: [(&str, Measure); 7] = [
     ("padded", Measure::Padded),
     ("usage", Measure::Usage),
     ("last_usage", Measure::LastUsage),
+    ("usage_and_reasoning", Measure::UsageAndReasoning),
 ];
+
+/// The window that shares and reserves of a trigger are measured against.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub enum WindowOf {
+    /// The effective window of the scenario.
+    #[default]
+    Scenario,
+    /// The one that the recorded product is known to work in ([`Situation::product_window`]), where it is
+    /// another.
+    Product,
+}
 
 /// The part of a prompt that a trigger measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -85,7 +102,7 @@ pub enum Scope {
 /// The words for [`Measure`]: the scenario's counter, the bill, and every counter by name.
 pub fn measures() -> Vec<&'static str> {
     let counters = COUNTERS.iter().map(|(name, _)| *name);
-    let measures = ["scenario", "usage", "last_usage"].into_iter();
+    let measures = ["scenario", "usage", "last_usage", "usage_and_reasoning"].into_iter();
     measures.chain(counters).collect()
 }
 
@@ -108,12 +125,13 @@ impl Trigger {
             condition,
             counter: Measure::Scenario,
             scope: Scope::Prompt,
+            window: WindowOf::Scenario,
             min_rounds_between: 0,
         }
     }
 
     /// Reads a `when`: a word (`"always"`, `"overflow"`, `"typed"`, `"marker"`, `"manual"`) or a table with one condition and,
-    /// optionally, `counter`, `scope` and `min_rounds_between`.
+    /// optionally, `counter`, `scope`, `window` and `min_rounds_between`.
     pub fn read(path: &str, setting: &Setting) -> Result<Self, SettingError> {
         let mut trigger = Self::of(read_condition(path, setting, Depth::Outermost)?);
         if let Value::Table(table) = &setting.value {
@@ -128,6 +146,10 @@ impl Trigger {
             trigger.scope = match reader.choice("scope", &["prompt", "messages"])? {
                 Some("messages") => Scope::Messages,
                 _ => Scope::Prompt,
+            };
+            trigger.window = match reader.choice("window", &["scenario", "product"])? {
+                Some("product") => WindowOf::Product,
+                _ => WindowOf::Scenario,
             };
             let between = reader.whole("min_rounds_between", 0, u64::MAX)?;
             trigger.min_rounds_between = between.unwrap_or(0);
@@ -174,7 +196,11 @@ impl Trigger {
         cx: &'a Situation,
         applied: &'a [Applied],
     ) -> Present<'a> {
+        let product = cx
+            .product_window
+            .filter(|_| self.window == WindowOf::Product);
         Present {
+            window: product.unwrap_or_else(|| cx.window.effective()),
             size: self.counter.of(self.scope, context, cx),
             messages: context.entries().len() as u64,
             results: context.results().len() as u64,
@@ -232,6 +258,9 @@ impl Measure {
             // 4/3 × (chars / 4 + 2,000 × images), over one denominator.
             Self::Padded => {
                 Tokens((texts.chars + 8_000 * context.attachments().count()).div_ceil(3))
+            }
+            Self::UsageAndReasoning => {
+                return Self::Usage.of(scope, context, cx) + cx.past_reasoning;
             }
             Self::Usage | Self::LastUsage => match cx.last_usage {
                 None => Tokens(texts.chars.div_ceil(4)),
@@ -291,6 +320,10 @@ impl fmt::Display for Trigger {
             Scope::Prompt => {}
             Scope::Messages => f.write_str(" (messages only)")?,
         }
+        match self.window {
+            WindowOf::Scenario => {}
+            WindowOf::Product => f.write_str(" (the recorded product's window)")?,
+        }
         if self.min_rounds_between > 0 {
             write!(f, ", at most every {} calls", self.min_rounds_between)?;
         }
@@ -328,6 +361,10 @@ mod tests {
             (
                 "when = { all = [{ tokens_over = 9 }, { unless = 'memory' }, { after = 'snip' }] }",
                 "over 9 tokens and unless `memory` did something and after `snip`",
+            ),
+            (
+                "when = { reserve_tokens = 9, counter = 'usage_and_reasoning', window = 'product' }",
+                "at the effective window − 9 tokens (usage_and_reasoning) (the recorded product's window)",
             ),
         ] {
             assert_eq!(read(text), shown);
@@ -405,6 +442,31 @@ mod tests {
         cx.last_messages.chars += 600;
         assert_eq!(prompt(&cx), Tokens(930 + 250 - 150));
         assert_eq!(last(&cx), Tokens(930 - 150));
+        cx.past_reasoning = Tokens(70);
+        let reasoning = Measure::UsageAndReasoning.of(Scope::Prompt, &context, &cx);
+        assert_eq!(reasoning, prompt(&cx) + Tokens(70));
+    }
+
+    #[test]
+    fn the_window_of_the_recorded_product_counts_where_the_trigger_says_so() {
+        use crate::strategy::stage::trial::situation;
+        use crate::tokens::{CountedTexts, counter};
+        use std::sync::Arc;
+
+        let mut cx = situation(Arc::new(CountedTexts::new(counter("o200k").unwrap())));
+        let mut trigger = Trigger::of(Condition::ReserveTokens(Tokens(0)));
+        let holds =
+            |trigger: &Trigger, cx: &Situation| trigger.holds(&Context::default(), cx, None, &[]);
+        for (window, product, expected) in [
+            (WindowOf::Scenario, None, false),
+            (WindowOf::Product, None, false),
+            (WindowOf::Scenario, Some(Tokens(0)), false),
+            (WindowOf::Product, Some(Tokens(0)), true),
+        ] {
+            trigger.window = window;
+            cx.product_window = product;
+            assert_eq!(holds(&trigger, &cx), expected, "{window:?} {product:?}");
+        }
     }
 
     #[test]

@@ -11,8 +11,9 @@ fn root() -> &'static Path {
 }
 
 /// A rollout of Codex in a window of 40,000 tokens: a compaction in place of call `compacted`, in a task of
-/// its own where a person asks for it, and a few calls behind it.
-fn rollout(compacted: u64, asks: bool) -> String {
+/// its own where a person asks for it, and a few calls behind it. `reasoning` of each of the first ten calls
+/// is part of their output, and then somebody types again.
+fn rollout(compacted: u64, asks: bool, reasoning: u64) -> String {
     let mut text = String::new();
     let mut add = |kind: &str, payload: Value| {
         let line =
@@ -49,7 +50,12 @@ fn rollout(compacted: u64, asks: bool) -> String {
                 } else {
                     number - compacted
                 };
-        let usage = json!({"input_tokens": size, "output_tokens": 20});
+        let mut usage = json!({"input_tokens": size, "output_tokens": 20});
+        if number < 10 {
+            usage["reasoning_output_tokens"] = json!(reasoning);
+        } else if number == 10 {
+            add("response_item", said.clone());
+        }
         let id = format!("c{number}");
         add(
             "response_item",
@@ -97,22 +103,24 @@ fn check(recording: &str, passes: bool, says: &[&str]) {
 
 #[test]
 fn it_counts_what_is_recorded_and_judged_and_fails_where_nothing_is_judged_or_met() {
+    let row = |judged: &str| {
+        format!("codex    1         {judged}  0 of 0          0 of 0            0 of 0   0 of 0")
+    };
     // The preset compacts at 36,000 of 40,000 tokens.
+    let met = row("1       1    0      0     0    ");
+    check(&rollout(32, false, 0), true, &[&met]);
+    // Half a thousand tokens of reasoning in each of ten calls are part of Codex's sum.
+    check(&rollout(27, false, 500), true, &[&met]);
     check(
-        &rollout(32, false),
-        true,
-        &["codex    1 recorded, 1 judged  1 "],
-    );
-    check(
-        &rollout(20, false),
+        &rollout(27, false, 0),
         false,
         &[
-            "1 recorded, 1 judged",
+            &row("1       0    0      1     0    "),
             "FAILED: codex: none of 1 automatic compactions is met",
         ],
     );
     check(
-        &rollout(32, true),
+        &rollout(32, true, 0),
         false,
         &[
             "a person asked for it: 1",
@@ -123,5 +131,5 @@ fn it_counts_what_is_recorded_and_judged_and_fails_where_nothing_is_judged_or_me
         root().join("crates/proctor-formats/tests/fixtures/agents/pi.own.jsonl"),
     )
     .unwrap();
-    check(&pi, true, &["2 recorded, no preset"]);
+    check(&pi, true, &["pi       2         no preset"]);
 }

@@ -95,7 +95,10 @@ fn assistant(
     applied(&mut object, asked, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
     let (id, model) = (object.take_text("id"), object.take_text("model"));
-    let record = AssistantRecord::of(blocks, timestamp).by(id, model, usage);
+    let record = AssistantRecord {
+        other_iterations: own.map_or_else(BTreeMap::new, |raw| other_iterations(&value(raw))),
+        ..AssistantRecord::of(blocks, timestamp).by(id, model, usage)
+    };
     for known in ["role", "type"] {
         object.take(known);
     }

@@ -33,6 +33,11 @@ pub(super) struct AssistantRecord {
     pub(super) blocks: Vec<ContentBlock>,
     /// The usage that the provider reports with this record; the largest of each counter is kept.
     pub(super) usage: Option<Usage>,
+    /// Tokens of its output that are reasoning.
+    pub(super) reasoning: Tokens,
+    /// Warnings about other iterations of the call than the one that `usage` is of; where there are any, this
+    /// usage replaces an earlier one.
+    pub(super) other_iterations: BTreeMap<String, u64>,
     /// When it was received.
     pub(super) timestamp: Option<Timestamp>,
     /// Added to the message's.
@@ -58,6 +63,8 @@ struct Draft {
     assistant: bool,
     blocks: Vec<ContentBlock>,
     usage: Option<Usage>,
+    reasoning: Tokens,
+    other_iterations: BTreeMap<String, u64>,
     timestamp: Option<Timestamp>,
     tags: BTreeSet<Tag>,
     /// The blocks that the product wrote; the others may have any author.
@@ -153,9 +160,15 @@ impl Assembler {
             }
         }
         draft.usage = match (draft.usage, part.usage) {
-            (Some(earlier), Some(later)) => Some(earlier.max(later)),
-            (earlier, later) => earlier.or(later),
+            (Some(earlier), Some(later)) if part.other_iterations.is_empty() => {
+                Some(earlier.max(later))
+            }
+            (earlier, later) => later.or(earlier),
         };
+        if !part.other_iterations.is_empty() {
+            draft.other_iterations = part.other_iterations;
+        }
+        draft.reasoning = draft.reasoning.max(part.reasoning);
         draft.tags.extend(part.tags);
         if let Some(record) = record {
             self.placed.insert(record.clone(), at);
@@ -291,6 +304,9 @@ impl Assembler {
             return Ok(None);
         }
         self.pair();
+        for (what, tokens) in self.drafts.iter().flat_map(|draft| &draft.other_iterations) {
+            *self.source.warnings.entry(what.clone()).or_default() += tokens;
+        }
         // The model of most calls; of several, the first by name.
         let most = self.models.values().copied().max();
         let mut models = self.models.into_iter();
@@ -308,6 +324,7 @@ impl Assembler {
                 timestamp: draft.timestamp,
                 api_call: draft.call,
                 usage: draft.usage,
+                reasoning: draft.reasoning,
                 injected: injected.collect(),
                 model: own_model,
                 ..Details::default()

@@ -144,11 +144,14 @@ struct Recording {
     calls: BTreeMap<Arc<str>, NamedCall>,
     /// The hash of each text with its call or its time, and the record that holds it.
     said: BTreeMap<ContentHash, Option<Arc<str>>>,
+    /// The newest version that a record names.
+    version: Option<Arc<str>>,
     source: Source,
 }
 
 impl Recording {
-    fn read(&mut self, record: Record<'_>, raw: &RawValue) {
+    fn read(&mut self, mut record: Record<'_>, raw: &RawValue) {
+        self.version = record.version.take().or(self.version.take());
         let kind = record.r#type.clone();
         let kind = kind.unwrap_or_else(|| "without type".into());
         let parent = record.parent_uuid.as_ref();
@@ -415,8 +418,12 @@ impl Recording {
             None => request.cloned(),
         };
         let usage = message.usage.filter(Value::is_object);
+        let other_iterations = usage.as_ref().map(other_iterations);
         let usage = usage.map(|usage| usage_in(&usage, CachedTokens::Apart, &mut self.source));
-        let said = AssistantRecord::of(blocks, timestamp);
+        let said = AssistantRecord {
+            other_iterations: other_iterations.unwrap_or_default(),
+            ..AssistantRecord::of(blocks, timestamp)
+        };
         Some(ConversationRecord::Assistant(said.by(
             call,
             message.model,
@@ -467,7 +474,10 @@ impl Recording {
         }
         let chains = chains.into_iter().map(Chain::end);
         let mut sessions = with_side_chains(chains, source, file)?;
-        sessions.iter_mut().for_each(usage_check::warn);
+        for session in &mut sessions {
+            session.parts_mut().source.version = self.version.as_deref().map(str::to_owned);
+            usage_check::warn(session);
+        }
         Ok(sessions)
     }
 }

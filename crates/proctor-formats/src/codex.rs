@@ -108,13 +108,16 @@ enum Step {
     Item(Item, Option<Timestamp>),
     /// The bill of the call before it, if its counters are known; and the provider's id of the
     /// response, in newer versions.
-    Bill(Option<Usage>, Option<Arc<str>>),
+    Bill(Option<CallBill>, Option<Arc<str>>),
     /// A turn begins, with this model.
     Turn(Option<Arc<str>>),
     /// A compaction: its trigger, if its task shows it, and what it left, or the summary that follows
     /// the texts that were typed last.
     Compacted(Option<&'static str>, Result<CompactedTo, Arc<str>>),
 }
+
+/// The bill of a call, and how many tokens of its output are reasoning.
+type CallBill = (Usage, Tokens);
 
 /// How a task ends: by its own record, or where the next one begins, or the file is over.
 #[derive(Clone, Copy)]
@@ -139,7 +142,7 @@ struct Rollout {
     is_billed: bool,
     last_bill: Option<Box<str>>,
     /// The counters of the last bill that was read, in either shape.
-    last_usage: Option<Usage>,
+    last_usage: Option<CallBill>,
     last_prompt: Option<Tokens>,
     /// The model's texts and the tools' answers since the last bill.
     queue: Vec<(Item, Option<Timestamp>)>,
@@ -196,6 +199,9 @@ impl Rollout {
         let text = meta.inner("base_instructions").take_text("text");
         let text = text.or_else(|| meta.take_text("instructions"));
         let text = text.filter(|text| !text.is_empty());
+        let version = &mut self.assembler.source.version;
+        let own = meta.take_text("cli_version");
+        *version = version.take().or(own.as_deref().map(str::to_owned));
         let system = &mut self.assembler.header.system;
         *system = system.take().or(text);
     }
@@ -283,7 +289,11 @@ impl Rollout {
 
     /// A bill. Newer versions write each in two shapes, one behind the other.
     fn bill(&mut self, raw: &RawValue, response: Option<Arc<str>>) {
-        let usage = usage(raw, CachedTokens::Within, &mut self.assembler.source);
+        let source = &mut self.assembler.source;
+        let usage = usage(raw, CachedTokens::Within, source).map(|usage| {
+            let [reasoning] = counters(&value(raw), ["/reasoning_output_tokens"], source);
+            (usage, Tokens(reasoning))
+        });
         let is_same = usage.is_some() && usage == self.last_usage;
         self.last_usage = usage;
         if is_same && let Some(Step::Bill(_, known)) = self.steps.last_mut() {
@@ -327,14 +337,14 @@ impl Rollout {
     }
 
     /// The call before it is done.
-    fn billed(&mut self, usage: Option<Usage>) {
+    fn billed(&mut self, bill: Option<CallBill>) {
         // In newer versions the bill comes before the results: a call after a result may be the
         // same response's.
         if self.queue.last().is_some_and(|(item, _)| is_answer(item)) {
             self.queue = by_response(std::mem::take(&mut self.queue));
         }
         self.settle();
-        let Some(usage) = usage else {
+        let Some((usage, reasoning)) = bill else {
             return;
         };
         // After a compaction Codex writes what it estimates, and no counters.
@@ -349,14 +359,20 @@ impl Rollout {
         }
         self.is_open = false;
         self.is_billed = true;
-        self.says(None, Vec::new(), Some(usage));
+        let bill = self.said(None, Vec::new(), Some(usage));
+        self.assembler
+            .assistant(None, AssistantRecord { reasoning, ..bill });
     }
 
-    /// Adds to the call under way.
-    fn says(&mut self, time: Option<Timestamp>, blocks: Vec<ContentBlock>, usage: Option<Usage>) {
+    /// A part of the call under way.
+    fn said(
+        &self,
+        time: Option<Timestamp>,
+        blocks: Vec<ContentBlock>,
+        usage: Option<Usage>,
+    ) -> AssistantRecord {
         let call = format!("call-{}", self.calls).into();
-        let record = AssistantRecord::of(blocks, time).by(Some(call), self.model.clone(), usage);
-        self.assembler.assistant(None, record);
+        AssistantRecord::of(blocks, time).by(Some(call), self.model.clone(), usage)
     }
 
     fn item(&mut self, raw: &RawValue, time: Option<Timestamp>) {
@@ -388,7 +404,8 @@ impl Rollout {
                     self.is_open = true;
                     self.is_billed = false;
                 }
-                self.says(time, block, None);
+                let said = self.said(time, block, None);
+                self.assembler.assistant(None, said);
             }
             Item::Other(blocks) => {
                 self.is_open = false;

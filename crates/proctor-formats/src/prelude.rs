@@ -10,7 +10,9 @@ pub(super) use super::file::{Line, SourceFile, SourceText};
 pub(super) use super::head::Head;
 pub(super) use super::lenient;
 pub(super) use super::product::{Parent, branch_of, climb, is_one_of, speaker, speaker_of};
-pub(super) use super::usage::{CachedTokens, billed, counters, unless_zero, usage, usage_in};
+pub(super) use super::usage::{
+    CachedTokens, billed, counters, other_iterations, unless_zero, usage, usage_in,
+};
 pub(super) use super::{Folder, FolderFormat, ImportError, Importer, SessionFiles};
 pub(super) use proctor_sessions::units::{Timestamp, Tokens, Usage};
 pub(super) use proctor_sessions::wire::content::{self, Speaker, input};

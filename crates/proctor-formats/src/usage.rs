@@ -44,7 +44,66 @@ pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -
 /// Cache writes are split by lifetime where the record says so; otherwise they are of the
 /// five-minute kind, the only one there was. What was thought is added to the output where the
 /// total shows that it is not part of it, and cached tokens to the prompt where the total shows that.
+/// Of several `iterations` within a call, the prompt is that of the last `message`, and the output that of all.
 pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
+    let whole = counted(value, cached, source);
+    let last = iterations(value).iter().rfind(|it| is_message(it));
+    last.map_or(whole, |last| {
+        let last = counted(last, cached, source);
+        Usage {
+            output: whole.output.max(last.output),
+            ..last
+        }
+    })
+}
+
+/// The iterations of a call that has several.
+fn iterations(value: &Value) -> &[Value] {
+    let iterations = value["iterations"].as_array().filter(|all| all.len() > 1);
+    iterations.map_or(&[], Vec::as_slice)
+}
+
+fn is_message(iteration: &Value) -> bool {
+    iteration["type"] == "message"
+}
+
+/// The iterations of a call beside the one that is its prompt, as warnings: how many tokens each kind took, which
+/// no cost holds, and whether the counters of the call are another sum.
+///
+/// Anthropic's counters of a call add up its iterations, without those that the advisor or a compaction took.
+pub(super) fn other_iterations(value: &Value) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    let iterations = iterations(value);
+    let Some(last) = iterations.iter().rposition(is_message) else {
+        return found;
+    };
+    let total = |one| counted(one, CachedTokens::Apart, &mut Source::default()).total();
+    let (mut messages, mut others) = (Tokens::ZERO, Tokens::ZERO);
+    for (at, one) in iterations.iter().enumerate() {
+        let (kind, tokens) = (one["type"].as_str().unwrap_or("untyped"), total(one));
+        match kind {
+            "message" => messages += tokens,
+            "advisor_message" | "compaction" => {}
+            _ => others += tokens,
+        }
+        if at != last {
+            let model = one["model"].as_str().unwrap_or("the same model");
+            let name = format!("tokens beside a prompt, in no cost: {kind} by {model}");
+            let name = name.chars().take(120).collect();
+            *found.entry(name).or_default() += tokens.0;
+        }
+    }
+    if ![messages, messages + others].contains(&total(value)) {
+        found.insert(
+            "the iterations of a call do not add up to its counters".to_owned(),
+            1,
+        );
+    }
+    found
+}
+
+/// The counters at the top of a usage.
+fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let mut count = |places: &[String]| counter(value, places, source).unwrap_or_default();
     let (prompt, read, written) = (
         count(&PLACES.prompt),
@@ -126,6 +185,50 @@ mod tests {
             });
             let usage = usage_in(&usage, CachedTokens::Within, &mut Source::default());
             assert_eq!(usage, billed(uncached, 0, 100, 10), "{total}");
+        }
+    }
+
+    #[test]
+    fn of_several_iterations_the_last_message_is_the_prompt_and_the_others_are_counted() {
+        let one = |kind: &str, input: u64, read: u64, output: u64| {
+            serde_json::json!({
+                "type": kind, "input_tokens": input, "cache_read_input_tokens": read, "output_tokens": output,
+            })
+        };
+        let [first, advice, last] = [
+            one("message", 3, 100, 6),
+            one("advisor_message", 80, 0, 9),
+            one("message", 10, 103, 7),
+        ];
+        let advisor = "tokens beside a prompt, in no cost: advisor_message by the same model";
+        let message = "tokens beside a prompt, in no cost: message by the same model";
+        let wrong = "the iterations of a call do not add up to its counters";
+        for (iterations, read, prompt, warnings) in [
+            (vec![&first], 203, (13, 203, 13), vec![]),
+            (vec![&advice], 203, (13, 203, 13), vec![]),
+            (
+                vec![&first, &advice, &last],
+                203,
+                (10, 103, 13),
+                vec![(advisor, 89), (message, 109)],
+            ),
+            (
+                vec![&first, &last],
+                204,
+                (10, 103, 13),
+                vec![(wrong, 1), (message, 109)],
+            ),
+        ] {
+            let mut usage = one("whole", 13, read, 13);
+            usage["iterations"] = serde_json::json!(iterations);
+            let found = other_iterations(&usage).into_iter();
+            let warnings = warnings
+                .into_iter()
+                .map(|(what, count)| (what.to_owned(), count));
+            assert_eq!(found.collect::<Vec<_>>(), warnings.collect::<Vec<_>>());
+            let (uncached, read, output) = prompt;
+            let usage = usage_in(&usage, CachedTokens::Apart, &mut Source::default());
+            assert_eq!(usage, billed(uncached, 0, read, output));
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{ContentBlock, Message, Role, Tag};
 pub struct RecordedCompaction {
     /// It happened before the message of this index (after all earlier ones).
     pub at: usize,
-    /// The cause, in the product's word: `auto`, `manual`.
+    /// The cause: `auto`, `manual`, or the product's own word for something else.
     pub trigger: Option<Arc<str>>,
     /// The size of the context before it, in the product's own count.
     pub pre_tokens: Option<Tokens>,
@@ -20,6 +20,12 @@ pub struct RecordedCompaction {
 }
 
 impl RecordedCompaction {
+    /// Whether the product decided on it. Neither this nor [`is_manual`](Self::is_manual) where the
+    /// recording does not tell.
+    pub fn is_automatic(&self) -> bool {
+        self.trigger.as_deref() == Some("auto")
+    }
+
     /// Whether a person asked for it.
     pub fn is_manual(&self) -> bool {
         self.trigger.as_deref() == Some("manual")

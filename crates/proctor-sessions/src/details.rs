@@ -14,6 +14,9 @@ pub struct Details {
     pub api_call: Option<ApiCallId>,
     /// The tokens that the provider billed for that call.
     pub usage: Option<Usage>,
+    /// Tokens of that call's output that the provider counted as reasoning, where the product adds them
+    /// to the size of its context.
+    pub reasoning: Tokens,
     /// Indices of the blocks that the product added to a message that a person typed: reminders,
     /// lists of skills, output of commands. Sorted; no part of what the model reads.
     pub injected: Vec<usize>,
@@ -34,6 +37,7 @@ static NONE: Details = Details {
     timestamp: None,
     api_call: None,
     usage: None,
+    reasoning: Tokens::ZERO,
     injected: Vec::new(),
     compact_hint: None,
     model: None,

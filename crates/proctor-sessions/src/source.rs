@@ -16,6 +16,9 @@ pub const SYNTHETIC: &str = "synthetic";
 pub struct Source {
     /// Name of the format: `native`, `claude-code`, `synthetic`.
     pub format: String,
+    /// The product's version: the newest one that the recording names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Of a sub-agent's conversation that shared a file with its main one, the id of that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main: Option<String>,

@@ -69,6 +69,8 @@ pub enum Condition {
 /// The state that conditions are compared with.
 pub(super) struct Present<'a> {
     pub(super) size: Tokens,
+    /// The effective window that it is compared with.
+    pub(super) window: Tokens,
     pub(super) messages: u64,
     pub(super) results: u64,
     /// Calls since the stage last changed something.
@@ -89,8 +91,12 @@ impl Present<'_> {
 
 impl Condition {
     pub(super) fn holds(&self, present: &Present<'_>) -> bool {
-        let Present { size, cx, .. } = *present;
-        let effective = cx.window.effective();
+        let Present {
+            size,
+            window: effective,
+            cx,
+            ..
+        } = *present;
         match self {
             Self::Always => cx.overflow.is_none(),
             Self::TokensOver(limit) => size > *limit,
@@ -222,7 +228,7 @@ fn of_json(setting: &Setting, json: Json) -> Result<Condition, SettingError> {
 }
 
 /// The keys of a trigger as a whole; a condition within `all` or `any` cannot have its own.
-const OF_THE_WHOLE: [&str; 3] = ["counter", "scope", "min_rounds_between"];
+const OF_THE_WHOLE: [&str; 4] = ["counter", "scope", "window", "min_rounds_between"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
@@ -351,6 +357,7 @@ mod tests {
             // A minute has 60,000 milliseconds: one of them is over.
             cx.now = i64::try_from(number).ok().map(|now| Timestamp(1_000 + now));
             condition.holds(&Present {
+                window: cx.window.effective(),
                 size: Tokens(number),
                 messages: number,
                 results: number,

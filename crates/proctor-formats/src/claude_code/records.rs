@@ -20,6 +20,8 @@ pub(super) type Parents = BTreeMap<Arc<str>, Option<Arc<str>>>;
 pub(super) struct Record<'a> {
     pub(super) r#type: Option<Arc<str>>,
     pub(super) subtype: Option<Arc<str>>,
+    /// The product's version.
+    pub(super) version: Option<Arc<str>>,
     pub(super) uuid: Option<Arc<str>>,
     pub(super) parent_uuid: Option<Arc<str>>,
     pub(super) logical_parent_uuid: Option<Arc<str>>,

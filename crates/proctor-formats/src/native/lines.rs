@@ -77,6 +77,8 @@ struct Entry<'a> {
     api_call: Option<ApiCallId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Tokens>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tags: Vec<Tag>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -412,6 +414,7 @@ impl<'a> Entry<'a> {
             timestamp: message.details.timestamp.map(Time),
             api_call: message.details.api_call.clone(),
             usage: message.details.usage,
+            reasoning: Some(message.details.reasoning).filter(|it| *it > Tokens::ZERO),
             tags: message.tags.iter().collect(),
             injected: message.details.injected.clone(),
             compact_hint: message.details.compact_hint.clone(),
@@ -440,6 +443,7 @@ impl<'a> Entry<'a> {
             timestamp: self.timestamp.map(|time| time.0),
             api_call: self.api_call,
             usage: self.usage,
+            reasoning: self.reasoning.unwrap_or_default(),
             injected,
             compact_hint: self.compact_hint,
             model: self.model,

@@ -116,6 +116,51 @@ fn parts_of_a_message_are_one_call_though_some_do_not_name_the_request() {
 }
 
 #[test]
+fn of_several_bills_for_a_call_each_counter_counts_at_its_largest_until_one_tells_iterations_apart()
+{
+    let billed = |uuid: &str, parent: &str, said: &str, version: &str, usage: &str| {
+        let record = model(uuid, parent, "1", &text(said));
+        let usage = format!(r#""usage":{usage},"content""#);
+        let version = format!(r#"{{"version":"{version}","#);
+        record
+            .replace(r#""content""#, &usage)
+            .replacen('{', &version, 1)
+    };
+    let iteration = r#""input_tokens":3,"cache_read_input_tokens":100,"output_tokens":4"#;
+    let lines = [
+        user("u", "", "Go."),
+        billed("a", "u", "First.", "2.1.19", &format!("{{{iteration}}}")),
+        billed(
+            "b",
+            "a",
+            "Second.",
+            "2.1.20",
+            r#"{"input_tokens":0,"output_tokens":9}"#,
+        ),
+    ];
+    let read_lines = |lines: &[String]| {
+        let sessions = read("claude-code", lines.join("\n").as_bytes());
+        sessions.expect("good records").remove(0)
+    };
+    let said = r#"1 model[] "First.", "Second.""#;
+    let session = read_lines(&lines);
+    assert!(outline(&session).contains(&format!("{said} = 3/0/0/100/9")));
+    assert_eq!(session.source().version.as_deref(), Some("2.1.20"));
+    let last =
+        r#"{"type":"message","input_tokens":1,"cache_read_input_tokens":103,"output_tokens":5}"#;
+    let whole = format!(
+        r#"{{"input_tokens":4,"cache_read_input_tokens":203,"output_tokens":9,"iterations":[{{"type":"message",{iteration}}},{last}]}}"#
+    );
+    // The records of a call repeat its bill.
+    let iterations = ["c", "d"].map(|uuid| billed(uuid, "b", "", "2.1.20", &whole));
+    let session = read_lines(&[&lines[..], &iterations].concat());
+    let outline = outline(&session);
+    assert!(outline.contains(" = 1/0/0/103/9"), "{outline}");
+    let warning = "warning: tokens beside a prompt, in no cost: message by the same model: 107";
+    assert!(outline.contains(warning), "{outline}");
+}
+
+#[test]
 fn errors_of_the_api_are_not_sent_again() {
     let product = |uuid: &str, parent: &str, text: &str| {
         let text = format!(r#"{{"type":"text","text":"{text}"}}"#);

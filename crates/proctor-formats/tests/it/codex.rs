@@ -37,6 +37,9 @@ fn a_rollout_is_read_call_by_call() {
     };
     assert_eq!(outline(session), OUTLINE);
     assert_eq!(session.source().format, "codex");
+    assert_eq!(session.source().version.as_deref(), Some("0.141.0"));
+    let reasoning = session.messages().iter().map(|it| it.details.reasoning.0);
+    assert_eq!(reasoning.collect::<Vec<_>>(), [0, 20, 0, 0, 0, 0, 0, 0]);
     assert_eq!(session.system(), Some(&"You mend clocks.".into()));
     assert_eq!(session.model(), Some("some-codex"));
     assert_eq!(session.context_window(), Some(Tokens(128_000)));

@@ -145,6 +145,7 @@ fn message() -> impl Strategy<Value = Message> {
         |((role, blocks), time, usage, tags)| {
             let mut message = Message::new(role, blocks).with_tags(tags);
             message.details.timestamp = time.map(Timestamp);
+            message.details.reasoning = usage.map_or(Tokens::ZERO, |usage| Tokens(usage[4] / 2));
             message.details.usage = usage.map(|[a, b, c, d, e]| Usage {
                 input_uncached: Tokens(a),
                 cache_write_5m: Tokens(b),
