@@ -322,7 +322,7 @@ pub struct CellRecord {
     /// comparison comes first. Empty for the floor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompt_cache: Vec<CacheRecord>,
-    /// The cache reads that the provider reports; only on the reference, only with usage.
+    /// The cache reads that the provider reports; only on the reference and `recorded`, only with usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_cache: Option<ObservedCache>,
     /// The session's messages as far as they were appended, in order; only on the reference.

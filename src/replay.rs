@@ -22,7 +22,7 @@ use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEv
 use crate::session::Tag;
 use crate::step::drive;
 use crate::strategy::situation::{Overflow, Situation};
-use crate::strategy::{Compaction, StageFailure, Strategy};
+use crate::strategy::{Compaction, StageFailure, Strategy, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 use crate::window::Window;
@@ -137,6 +137,9 @@ pub fn replay_watched<'a>(
     clock: &'a dyn CpuClock,
     more: Vec<Box<dyn Observer + 'a>>,
 ) -> Replay {
+    if let Some(cache) = &prepared.watched.cache {
+        cache.learn(&prepared.session, |caches| recorded(prepared, caches));
+    }
     let mut observers = observe::observers(&prepared.watched, &replayed);
     observers.extend(more);
     replay_observed(prepared, name, replayed, models, clock, observers)
@@ -174,6 +177,26 @@ pub fn replay_observed<'a>(
         }
     };
     cell.finish(name, walked.err().unwrap_or(End::Completed), window)
+}
+
+/// Replays the context as it was recorded, up to a compaction of which the recording does not say what it left.
+fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellRecord {
+    let models = Models::offline(&prepared.counts);
+    let injector = FaultInjector::new(Arc::default(), prepared.session.id(), 0);
+    let mut cell = Cell::new(prepared, &models, &NoClock, vec![observer], injector);
+    let strategy = StrategySpec::recorded().and_then(|spec| spec.build());
+    let walked = match strategy {
+        Ok(mut strategy) if !prepared.compactions.is_empty() => {
+            cell.run(Some((&mut strategy, Window::new(Tokens(u64::MAX)))))
+        }
+        Ok(_) | Err(_) => cell.run(None),
+    };
+    let name = CellName {
+        strategy: String::new(),
+        repeat: 0,
+    };
+    cell.finish(name, walked.err().unwrap_or(End::Completed), None)
+        .record
 }
 
 /// The end of a session whose prompt of this call was never answered.

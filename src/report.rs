@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::compare::advice::Verdict;
 use crate::compare::sweep::Sweep;
 use crate::metric::CellSummary;
+use crate::metric::cost::SimulatedCost;
 use crate::metric::retention::Retention;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, ProbeText, Timing};
 use crate::stats::ConfidenceInterval;
@@ -90,6 +91,9 @@ pub struct Report {
     /// How far to trust it, in a few sentences.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trust: String,
+    /// How far simulated costs are from the bill; `None` where no session says what was billed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated_cost: Option<SimulatedCost>,
     /// The command that a person may want to run next.
     #[serde(skip)]
     pub next: Vec<String>,

@@ -356,6 +356,9 @@ pub(super) fn compare(
         .into_iter()
         .filter_map(|side| side.repairs.clone());
     let repairs: Vec<String> = repairs.collect();
+    let simulated = [&old, &new]
+        .into_iter()
+        .filter_map(|side| side.simulated_cost);
     let comparisons: Vec<GatedComparison> = pairs
         .pairs
         .iter()
@@ -365,6 +368,7 @@ pub(super) fn compare(
             gated: None,
             comparison: compared(sample, other),
             repairs: repairs.clone(),
+            simulated_cost: simulated.clone().collect(),
         })
         .collect();
     if comparisons.is_empty() {

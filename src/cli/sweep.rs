@@ -20,6 +20,7 @@ use crate::compare::sweep::{
     judge as judge_settings,
 };
 use crate::compare::{Axis as Measured, ComparedRun, Margins, Rule};
+use crate::metric::cost::SimulatedCost;
 use crate::record::journal::{Journal, Run};
 use crate::record::{Arm, CellRecord, repairs};
 use crate::report::{Kind, sweep};
@@ -201,6 +202,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     sweep.independent_confirm = independent_confirm;
     sweep.quality_reason = kept.reason;
     sweep.repairs = repairs(&whole.manifest().sessions);
+    let mut windows = running.window_runs.iter();
+    sweep.simulated_cost = windows.find_map(|run| SimulatedCost::of(run.done.iter()));
     let missing = if args.params.is_empty() {
         Vec::new()
     } else {

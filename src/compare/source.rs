@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::baseline::{FORMAT, VERSION};
 use super::{Chance, Sample, prices};
 use crate::metric::CellSummary;
-use crate::metric::cost::SessionPrices;
+use crate::metric::cost::{SessionPrices, SimulatedCost};
 use crate::metric::fidelity::ReaderCeiling;
 use crate::naming::base_name;
 use crate::record::words::ModelKind;
@@ -50,6 +50,9 @@ pub struct ComparedRun {
     /// What importers mended in its sessions, in a sentence. Only a run knows it.
     #[serde(skip)]
     pub repairs: Option<String>,
+    /// How far simulated costs are from the bill. Only a run of billed sessions knows it.
+    #[serde(skip)]
+    pub simulated_cost: Option<SimulatedCost>,
 }
 
 /// Question and value of a probe item, in words.
@@ -203,6 +206,7 @@ impl ComparedRun {
             strategies: strategies.map(sample).collect(),
             texts: texts(cells),
             repairs: repairs(&manifest.sessions),
+            simulated_cost: SimulatedCost::of(cells.iter()),
         };
         source.place_all();
         let reader = source.conditions.reader.as_ref();
@@ -527,6 +531,7 @@ mod tests {
                     .collect(),
                 texts: BTreeMap::new(),
                 repairs: None,
+                simulated_cost: None,
             }
         };
         let (baseline, candidate) = (source(baseline), source(candidate));

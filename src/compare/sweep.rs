@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Axis;
+use crate::metric::cost::SimulatedCost;
 use crate::record::schema_of;
 use crate::stats::Estimate;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -58,6 +59,9 @@ pub struct Sweep {
     /// The repairs of importers in the sessions, in words; `None` where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repairs: Option<String>,
+    /// How far simulated costs are from the bill; `None` where no session says what was billed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated_cost: Option<SimulatedCost>,
     /// How many sessions of `tune` are independent: side chains count with their main session.
     pub independent_tune: usize,
     /// The same of `confirm`.
@@ -276,6 +280,15 @@ pub fn judge(
         choices,
         left_out,
         repairs: None,
+        simulated_cost: None,
+    }
+}
+
+impl Sweep {
+    /// What is to be known of its sessions and their costs, in sentences without a full stop.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> + '_ {
+        let simulated = self.simulated_cost.iter().map(SimulatedCost::words);
+        self.repairs.iter().cloned().chain(simulated)
     }
 }
 

@@ -14,10 +14,12 @@ use crate::units::{Usage, Usd, median};
 
 mod billed;
 mod prepared;
+mod simulated;
 mod totals;
 
 pub use billed::{BilledTokens, Costs, SessionPrices, TokenClasses};
 pub use prepared::PreparedWork;
+pub use simulated::{CostRatio, SimulatedCost};
 pub(crate) use totals::Time;
 pub(super) use totals::{broke_even, under_first_bill};
 

@@ -43,7 +43,8 @@ pub struct CacheRecord {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[serde(rename = "elsewhere")]
     pub other_models: BTreeMap<usize, Option<RelativePrice>>,
-    /// The breaks by cause: a stage, `expired`, or `look-back` where no breakpoint was near enough.
+    /// The breaks by cause: a stage, `expired`, `missed` where the recorded call read less too, or `look-back`
+    /// where no breakpoint was near enough.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub breaks: BTreeMap<String, CacheBreaks>,
     /// Tokens that were in an earlier prompt verbatim and were still not read, because the text
@@ -113,8 +114,9 @@ pub struct CacheBreaks {
 
 /// The cache reads that the provider reports, to compare with those of the schemes.
 ///
-/// The compared calls are those with a recorded bill, up to the first compaction of the recorded
-/// product: after it the recorded prompt is a different one.
+/// The compared calls are those with a recorded bill, of which the recording had the cell's prompt: of the
+/// reference, up to the first compaction of the recorded product; of the strategy that replays these
+/// compactions, from the first one on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedCache {
@@ -146,6 +148,16 @@ impl ObservedCache {
 }
 
 impl CellRecord {
+    /// The simulated input cost of the prompts that were billed, over the billed cost, in the scheme of the
+    /// bills; `None` without bills.
+    pub fn simulated_cost(&self) -> Option<f64> {
+        let (observed, own) = (self.observed_cache.as_ref()?, self.prompt_cache.first()?);
+        let simulated = observed.simulated.get(&own.scheme)?;
+        let [simulated, billed] =
+            [simulated, &observed.billed].map(|it| Tokens(own.rates.cost(it)));
+        simulated.share_of(billed)
+    }
+
     /// The record under a scheme and a placement. Placements that would change nothing are not kept:
     /// then it is the usual one.
     pub fn cache_under(&self, scheme: &str, placement: Placement) -> Option<&CacheRecord> {

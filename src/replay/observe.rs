@@ -14,7 +14,7 @@ use self::health::Health;
 use self::lost_before_read::{AGENTS_BLOCKED_AT, LostBeforeRead};
 use self::messages::Messages;
 use self::moments::Moments;
-use self::prompt_cache::{CachePlan, PromptCaches};
+use self::prompt_cache::{CachePlan, Compared, PromptCaches};
 use self::recovery::{RecoveryArm, RecoveryPlan};
 use self::survival::{SurvivalObserver, SurvivalPlan};
 use self::trail::{ArtifactTrailObserver, TrailPlan};
@@ -233,8 +233,14 @@ pub fn observers<'a>(watched: &ObserverPlans, replayed: &Replayed) -> Vec<Box<dy
         Replayed::Empty => {}
     }
     if let (Some(plan), Replayed::Full | Replayed::Strategy(..)) = (&watched.cache, replayed) {
-        let is_reference = matches!(replayed, Replayed::Full);
-        observers.push(Box::new(PromptCaches::new(plan.clone(), is_reference)));
+        let compared = match replayed {
+            Replayed::Full => Some(Compared::Unedited),
+            Replayed::Strategy(strategy, _) if strategy.replays_recording() => {
+                Some(Compared::Compacted)
+            }
+            Replayed::Strategy(..) | Replayed::Empty => None,
+        };
+        observers.push(Box::new(PromptCaches::new(plan.clone(), compared)));
     }
     if matches!(replayed, Replayed::Full) {
         observers.push(Box::new(Messages::with_room(messages)));

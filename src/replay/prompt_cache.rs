@@ -15,6 +15,7 @@ use foldhash::fast::FixedState;
 pub use ideal::IdealCache;
 pub use line::{Change, EditedEntries, Known, Line};
 pub use piece::{Piece, Pieces};
+pub use recorded::RecordedCache;
 
 use crate::model::price::{CacheScheme, Client, Reuse};
 use crate::units::Tokens;
@@ -22,12 +23,31 @@ use crate::units::Tokens;
 mod ideal;
 mod line;
 mod piece;
+mod recorded;
 mod sent;
 #[cfg(test)]
 mod tests;
 
 /// When a prompt is sent, in milliseconds from an arbitrary start; or the time between two prompts.
 pub type SentAt = i64;
+
+/// What a recording shows of the provider's cache at a call, whatever the prompt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheEvent {
+    /// So many tokens were cached by others. Nothing that was sent itself is alive.
+    Warm(Tokens),
+    /// All but so many tokens of what was cached were gone.
+    Missed(Tokens),
+}
+
+/// Why cached tokens are not read, where no edit is to blame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// Too much time went by.
+    Expired,
+    /// The recording missed them too.
+    Missed,
+}
 
 /// The last use of a prefix, by its hash.
 type LastUse = HashMap<u64, SentAt, FixedState>;
@@ -48,8 +68,8 @@ pub struct CacheOutcome {
     pub split: Split,
     /// Tokens that were cached at the last call and are not read now.
     pub broken: Tokens,
-    /// Whether they are gone because too much time went by.
-    pub is_expired: bool,
+    /// Why they are gone, if not by an edit or for the look-back.
+    pub loss: Option<Loss>,
     /// Tokens of this prompt that are not read though they stood in the last one just so.
     pub resent: Tokens,
 }
@@ -72,7 +92,7 @@ impl PromptCache {
         Self {
             scheme,
             client,
-            entries: HashMap::with_hasher(FixedState::default()),
+            entries: LastUse::default(),
             cached: Tokens::ZERO,
         }
     }
@@ -87,15 +107,19 @@ impl PromptCache {
         self.cached = self.cached - tokens;
     }
 
-    /// The prompt is sent. The caller calls [`Line::sent`] afterwards, once for all schemes. `edge`
-    /// is the number of blocks behind which the breakpoint of the tools goes instead.
+    /// The prompt is sent. The caller calls [`Line::meet`] before and [`Line::sent`] afterwards, once for all
+    /// schemes. `edge` is the number of blocks behind which the breakpoint of the tools goes instead.
     pub fn send(&mut self, line: &Line, edge: Option<usize>, now: SentAt) -> CacheOutcome {
         if self.scheme.reuse == Reuse::Nothing {
             return CacheOutcome::default();
         }
         let breakpoints = self.breakpoints(line, edge);
         let found = self.find(line, line, line.len(), &breakpoints, now);
-        let read = self.scheme.rounded(line.until(found));
+        let is_alive = |last| is_live(&self.scheme, last, now);
+        let is_alive = line.last_sent.is_some_and(is_alive);
+        let live = self.scheme.rounded(line.until(found));
+        let read = line.readable(line.until(found), is_alive);
+        let read = self.scheme.rounded(read);
         let last = match self.scheme.reuse {
             Reuse::Nothing => 0,
             Reuse::Breakpoints => breakpoints.first().copied().unwrap_or(0),
@@ -109,12 +133,17 @@ impl PromptCache {
         let served = CacheOutcome {
             split: Split { read, written },
             broken: self.cached - read,
-            is_expired: line
-                .last_sent
-                .is_some_and(|last| !is_live(&self.scheme, last, now)),
-            resent: line.seen_from(found),
+            loss: if is_alive {
+                (read < live).then_some(Loss::Missed)
+            } else {
+                line.last_sent.map(|_| Loss::Expired)
+            },
+            resent: line.seen_from(found) + (live - read),
         };
         if self.scheme.reuse == Reuse::Breakpoints {
+            if matches!(line.event, Some(CacheEvent::Missed(_))) {
+                self.entries = LastUse::default();
+            }
             if self.entries.len() + breakpoints.len() >= self.entries.capacity() {
                 self.make_room(now);
             }
@@ -122,8 +151,8 @@ impl PromptCache {
             // now on.
             let is_kept = |at: &usize| *at == found || line.until(*at) >= self.scheme.minimum;
             let kept = breakpoints.iter().copied().filter(is_kept);
-            let read = (found > 0 && !breakpoints.contains(&found)).then_some(found);
-            for at in kept.chain(read) {
+            let is_read = found > 0 && read == live && !breakpoints.contains(&found);
+            for at in kept.chain(is_read.then_some(found)) {
                 self.entries.insert(line.chain(at), now);
             }
         }

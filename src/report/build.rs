@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::compare::advice::Verdict;
 use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
+use crate::metric::cost::SimulatedCost;
 use crate::metric::fidelity::ReaderCeiling;
 use crate::record::words::ModelKind;
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry, repairs};
@@ -97,6 +98,11 @@ impl<'a> Material<'a> {
         cells.filter(|cell| cell.arm == Arm::Reference)
     }
 
+    /// How far simulated costs are from the bill.
+    pub(super) fn simulated_cost(&self) -> Option<SimulatedCost> {
+        SimulatedCost::of(self.cells.iter().copied())
+    }
+
     /// Whether any strategy asked a model.
     pub(super) fn has_calls(&self) -> bool {
         let mut strategies = self.strategies.iter();
@@ -168,6 +174,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         unfit_judges: sections::models::unfit(&material),
         totals: sections::cost::totals(&material).unwrap_or_default(),
         trust: evidence::trust(&material),
+        simulated_cost: material.simulated_cost(),
         quoted_controls: quoted_controls(manifest, cells, &verdict),
         next: evidence::next(manifest, &verdict),
         verdict: Some(verdict),

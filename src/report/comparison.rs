@@ -9,6 +9,7 @@ use super::junit::{Case, Outcome, Suite};
 use super::{Banner, Cell, Report, Role, Section, Subject, display, sections};
 use crate::compare::gate::{Ending, GateResult, GatedAxis, Verdict};
 use crate::compare::{Axis, AxisFinding, Findings, Mismatch, Repriced};
+use crate::metric::cost::SimulatedCost;
 use crate::record::{OWN_MECHANISM, schema_of};
 
 mod difference;
@@ -61,6 +62,9 @@ pub struct GatedComparison {
     /// What importers mended in the sessions of each side that is a run, in sentences.
     #[serde(skip)]
     pub repairs: Vec<String>,
+    /// How far simulated costs are from the bill, in each side that is a run of billed sessions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub simulated_cost: Vec<SimulatedCost>,
 }
 
 /// A JSON Schema (draft 2020-12) of a comparison as JSON.
@@ -93,30 +97,30 @@ impl Comparisons {
                 mismatch.what, mismatch.baseline, mismatch.candidate
             ))
         };
-        let repriced = self.repriced().into_iter();
-        let repairs = self.repairs().into_iter().map(str::to_owned);
-        let repriced = repriced.chain(repairs).map(Banner::note);
+        let notes = self.notes().into_iter().map(Banner::note);
         let differs = self.mismatches.iter().map(differs);
         Report {
             title: self.title(),
-            banners: differs.chain(repriced).collect(),
+            banners: differs.chain(notes).collect(),
             sections: self.comparisons.iter().flat_map(tables).collect(),
             subject: Subject::Comparison(Box::new(self)),
             ..Report::default()
         }
     }
 
-    /// Which costs were computed again at the candidate's prices, in words: once for all strategies of a run.
-    fn repriced(&self) -> BTreeSet<String> {
-        let all = self.comparisons.iter().map(|one| &one.comparison);
-        let repriced = all.filter_map(|it| it.repriced.as_ref());
-        repriced.map(Repriced::words).collect()
-    }
-
-    /// What importers mended in the sessions: once for all strategies of a run.
-    fn repairs(&self) -> BTreeSet<&str> {
-        let all = self.comparisons.iter().flat_map(|one| &one.repairs);
-        all.map(String::as_str).collect()
+    /// Which costs were computed again at the candidate's prices, what importers mended in the sessions, and how
+    /// far simulated costs are from the bill, in words: once for all strategies of a run.
+    fn notes(&self) -> Vec<String> {
+        let all = || self.comparisons.iter();
+        let repriced = all().filter_map(|one| one.comparison.repriced.as_ref());
+        let repairs = all().flat_map(|one| &one.repairs).cloned();
+        let simulated = all().flat_map(|one| &one.simulated_cost);
+        let notes: [BTreeSet<String>; 3] = [
+            repriced.map(Repriced::words).collect(),
+            repairs.collect(),
+            simulated.map(SimulatedCost::words).collect(),
+        ];
+        notes.into_iter().flatten().collect()
     }
 
     fn title(&self) -> String {

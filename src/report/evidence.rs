@@ -280,6 +280,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     found.push(actions.to_owned());
     let sizes = Some(sizes::line(material));
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
+    let simulated = cost::simulated(material);
     let dollars = cost::unpriced(material);
     let repairs = repairs(&manifest.sessions);
     let left_out: usize = manifest.left_out.values().sum();
@@ -293,6 +294,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         repairs,
         sizes,
         cache,
+        simulated,
         dollars,
     ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();

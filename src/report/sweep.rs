@@ -47,7 +47,7 @@ pub(crate) fn report(sweep: Sweep) -> Report {
     }
     let knobs = sweep.sensitivity.iter();
     notes.extend(knobs.filter_map(|knob| moved(&sweep, knob)));
-    notes.extend(sweep.hints.iter().chain(&sweep.repairs).cloned());
+    notes.extend(sweep.hints.iter().cloned().chain(sweep.notes()));
     let mut sections = vec![
         section("on_front", &sweep, &shown).with_notes(same),
         section("off_front", &sweep, &off).at_most(MOST_OFF_FRONT),

@@ -48,6 +48,11 @@ pub struct StrategySpec {
 }
 
 impl StrategySpec {
+    /// The preset that replays the recorded product's own compactions.
+    pub fn recorded() -> Result<Self, SettingError> {
+        Self::named("recorded", &Trigger::always(), &Place::BuiltIn)
+    }
+
     /// The preset or control called `name`. Controls fire at `trigger`.
     pub fn named(name: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
         if let Some(control) = Control::of(name) {

@@ -66,6 +66,7 @@ mod proxy;
 mod real_server;
 mod qualified;
 mod recorded;
+mod recorded_cache;
 mod recordings;
 mod replay;
 mod repriced;

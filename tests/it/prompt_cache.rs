@@ -10,7 +10,7 @@ use proctor::model::price::{CacheScheme, Client, Placement, Prices, Rates, Reuse
 use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
 use proctor::replay::prompt_cache::{
-    EditedEntries, IdealCache, Line, Piece, Pieces, PromptCache, SentAt, Split,
+    CacheEvent, EditedEntries, IdealCache, Line, Piece, Pieces, PromptCache, SentAt, Split,
 };
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Length, Recipe, generate};
@@ -358,10 +358,11 @@ fn cost_of(scheme: &CacheScheme, prompt: Tokens, split: Split) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// Whatever happens to a context, and wherever the breakpoints stand.
+    /// Whatever happens to a context and to the provider's cache, and wherever the breakpoints stand.
     #[test]
     fn no_breakpoints_cost_less_than_the_ideal_ones(
         happenings in contexts::happenings(),
+        events in prop::collection::vec(prop::option::weighted(0.3, 0..60_u64), 40),
         edges in prop::collection::vec(0..30_usize, 40),
         write in prop::sample::select(&[1_000, 1_250, 2_000][..]),
         minimum in prop::sample::select(&[0, 5, 20][..]),
@@ -380,7 +381,7 @@ proptest! {
         let mut edge = PromptCache::new(scheme.clone(), client);
         let mut ideal = IdealCache::new(scheme.clone());
         let (mut prompts, mut costs) = (Vec::new(), [0_u64; 2]);
-        let (mut asked, mut now) = (Vec::new(), 0);
+        let (mut asked, mut limits, mut now) = (Vec::new(), Vec::new(), 0);
         for (at, happening) in happenings.iter().enumerate() {
             match happening {
                 Happening::Append(origin, message) => {
@@ -411,17 +412,26 @@ proptest! {
                     now += if at % 5 == 0 { 301_000 } else { 100_000 };
                     let prompt = line.until(line.len());
                     let front = line.first_block(edges[at]);
+                    let is_expired = prompts.is_empty() || at % 5 == 0;
+                    let event = if is_expired { CacheEvent::Warm } else { CacheEvent::Missed };
+                    let most = events[at].map(Tokens);
+                    line.meet(most.map(event));
                     let splits = [usual.send(&line, None, now), edge.send(&line, Some(front), now)];
                     ideal.send(&line, now);
                     line.sent(now);
                     for (cost, served) in costs.iter_mut().zip(splits) {
+                        prop_assert!(served.split.read <= most.unwrap_or(Tokens(u64::MAX)));
                         *cost += cost_of(&scheme, prompt, served.split);
                     }
                     prompts.push(prompt);
+                    limits.push(most);
                 }
             }
         }
         let (splits, reads) = ideal.finish();
+        for (split, most) in splits.iter().zip(limits) {
+            prop_assert!(split.read <= most.unwrap_or(Tokens(u64::MAX)));
+        }
         let own = prompts.iter().zip(splits);
         let mut least: u64 = own.map(|(prompt, split)| cost_of(&scheme, *prompt, split)).sum();
         // What a request beside the agent's does not read it pays in full.

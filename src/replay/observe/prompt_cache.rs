@@ -1,5 +1,7 @@
 //! Simulates the provider's prompt cache on the prompts of a cell, scheme by scheme.
 
+use std::sync::OnceLock;
+
 use super::prelude::*;
 use super::{CallView, Observer, StrategyRequest};
 use crate::bill::Bill;
@@ -8,7 +10,8 @@ use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, ModelCall, ObservedCache};
 use crate::replay::prompt_cache::{
-    CacheOutcome, EditedEntries, IdealCache, Line, Piece, Pieces, PromptCache, SentAt,
+    CacheEvent, CacheOutcome, EditedEntries, IdealCache, Line, Loss, Piece, Pieces, PromptCache,
+    RecordedCache, SentAt,
 };
 use crate::units::Usage;
 
@@ -18,6 +21,9 @@ const HEAD: &str = "the unrecorded head";
 /// The cause of a break for which no stage is to blame: too much time went by.
 const EXPIRED: &str = "expired";
 
+/// The same: the recording missed it too.
+const MISSED: &str = "missed";
+
 /// The provider left out the thinking of earlier turns.
 const THINKING: &str = "thinking left out";
 
@@ -25,7 +31,7 @@ const THINKING: &str = "thinking left out";
 const LOOK_BACK: &str = "look-back";
 
 /// The part that all cells of one session share.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CachePlan {
     schemes: Vec<Arc<CacheScheme>>,
     head: Vec<Piece>,
@@ -33,6 +39,7 @@ pub struct CachePlan {
     messages: usize,
     pub(crate) pacing: SentAt,
     bill: Arc<Bill>,
+    recorded: OnceLock<RecordedCache>,
     /// Who sends the prompts, and sets the breakpoints.
     pub client: Client,
     /// The placement whose record comes first, and that costs are shown for.
@@ -60,10 +67,38 @@ impl CachePlan {
             messages: session.messages().len(),
             pacing: 0,
             bill,
+            recorded: OnceLock::new(),
             client: Client::RECOMMENDED,
             shown: Placement::Usual,
             prices: None,
         }
+    }
+
+    /// Learns once for all cells what happened to the provider's cache while the session was recorded. `replay`
+    /// is given the observer of the recorded context.
+    pub(crate) fn learn(
+        &self,
+        session: &Session,
+        replay: impl FnOnce(Box<PromptCaches>) -> CellRecord,
+    ) {
+        self.recorded.get_or_init(|| {
+            let own = self.schemes.first();
+            let Some(own) = own.filter(|_| RecordedCache::is_shown(session)) else {
+                return RecordedCache::default();
+            };
+            let undisturbed = Self {
+                schemes: vec![own.clone()],
+                recorded: OnceLock::from(RecordedCache::default()),
+                shown: Placement::Usual,
+                ..self.clone()
+            };
+            let record = replay(Box::new(PromptCaches::new(Arc::new(undisturbed), None)));
+            RecordedCache::of(session, self.bill.sizes(), own, &record)
+        });
+    }
+
+    fn event(&self, call: usize) -> Option<CacheEvent> {
+        self.recorded.get()?.event(call)
     }
 
     fn relative(&self, named: &str) -> Option<RelativePrice> {
@@ -89,9 +124,21 @@ pub struct PromptCaches {
     clock: Clock,
     /// The lowest block that a patch changed since the last call, and the stage that did.
     broken_by: Option<(usize, Arc<str>)>,
-    observed: Option<ObservedCache>,
+    compared: Option<(Compared, ObservedCache)>,
+    /// The most that the first prompt can find warm: what is in front of the first edit before it.
+    warm: Option<Tokens>,
     outputs: Vec<Tokens>,
     calls: usize,
+}
+
+/// The calls that are compared with their bills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// Of the reference: those up to the first compaction of the recorded product. After it the recorded
+    /// prompts are different ones.
+    Unedited,
+    /// Of the strategy that replays these compactions: those behind the first.
+    Compacted,
 }
 
 /// The time at which prompts are sent: it never goes back.
@@ -117,8 +164,8 @@ impl Clock {
 }
 
 impl PromptCaches {
-    /// Watches a cell; on the reference also what the recording says of its own cache.
-    pub fn new(plan: Arc<CachePlan>, is_reference: bool) -> Self {
+    /// Watches a cell, and compares these of its calls with their bills.
+    pub fn new(plan: Arc<CachePlan>, compared: Option<Compared>) -> Self {
         let caches = plan.schemes.iter().map(|scheme| {
             let record = CacheRecord {
                 scheme: scheme.name.clone(),
@@ -141,7 +188,8 @@ impl PromptCaches {
             ideal,
             clock: Clock::default(),
             broken_by: None,
-            observed: is_reference.then(ObservedCache::default),
+            compared: compared.map(|calls| (calls, ObservedCache::default())),
+            warm: None,
             outputs: Vec::new(),
             calls: 0,
             plan,
@@ -164,13 +212,30 @@ impl PromptCaches {
         }
     }
 
+    /// The next entry is not the one that was sent: nothing is warm from here on.
+    fn cool(&mut self, entry: usize) {
+        if self.calls == 0 {
+            let front = self.line.until(self.line.first_block(entry));
+            self.warm = self.warm.into_iter().chain([front]).min();
+        }
+    }
+
+    /// What happened to the provider's cache before this call.
+    fn event(&self) -> Option<CacheEvent> {
+        match (self.plan.event(self.calls)?, self.warm) {
+            (CacheEvent::Warm(tokens), Some(most)) => Some(CacheEvent::Warm(tokens.min(most))),
+            (event, _) => Some(event),
+        }
+    }
+
     fn observe(&mut self, view: &CallView<'_>, prompt: Tokens) {
-        let Some(observed) = &mut self.observed else {
+        let Some((calls, observed)) = &mut self.compared else {
             return;
         };
         let first = view.session.compactions().first();
-        let is_other = first.is_some_and(|compaction| compaction.at <= view.before);
-        let Some(usage) = view.response.details.usage.filter(|_| !is_other) else {
+        let is_compacted = first.is_some_and(|compaction| compaction.at <= view.before);
+        let is_compared = is_compacted == (*calls == Compared::Compacted);
+        let Some(usage) = view.response.details.usage.filter(|_| is_compared) else {
             return;
         };
         let billed = usage.prompt();
@@ -214,10 +279,10 @@ fn note(
     record.resent += served.resent;
     // Less than a step is rounding.
     if served.broken >= step.max(Tokens(1)) {
-        let cause = match stage {
-            _ if served.is_expired => EXPIRED,
-            Some(stage) => stage,
-            None => LOOK_BACK,
+        let cause = match served.loss {
+            Some(Loss::Expired) => EXPIRED,
+            Some(Loss::Missed) => MISSED,
+            None => stage.unwrap_or(LOOK_BACK),
         };
         let total = record.breaks.entry(cause.to_owned()).or_default();
         total.calls += 1;
@@ -288,7 +353,14 @@ impl Observer for PromptCaches {
         }
     }
 
+    fn shortened(&mut self, _applied: &Applied) {
+        self.cool(usize::MAX);
+    }
+
     fn patched(&mut self, applied: &Applied) {
+        if let Some(first) = applied.change.edits.first() {
+            self.cool(first.entries.start);
+        }
         let edits = applied.change.edits.iter().map(|edit| EditedEntries {
             entries: edit.entries.clone(),
             with: edit.with.iter().map(|it| self.plan.pieces(it)).collect(),
@@ -320,6 +392,8 @@ impl Observer for PromptCaches {
             }
             self.caches.extend(usual);
         }
+        let event = self.event();
+        self.line.meet(event);
         for (cache, record) in &mut self.caches {
             let edge = edge.filter(|_| record.placement == Placement::Edge);
             let served = cache.send(&self.line, edge, now);
@@ -332,7 +406,7 @@ impl Observer for PromptCaches {
         self.calls += 1;
         (self.clock.newest, self.clock.is_due) = (None, true);
         self.observe(view, view.prompt());
-        if self.observed.is_some() {
+        if let Some((Compared::Unedited, _)) = self.compared {
             // A recorded counter may have been written before the answer was whole, and counts what
             // was thought and not shown: either may be the larger.
             let counted = view.scale.text(measure(view.response, &self.plan.counts));
@@ -364,7 +438,8 @@ impl Observer for PromptCaches {
             records[..=shown].rotate_right(1);
         }
         record.prompt_cache = records;
-        record.observed_cache = self.observed.filter(|observed| observed.calls > 0);
+        let observed = self.compared.map(|(_, observed)| observed);
+        record.observed_cache = observed.filter(|observed| observed.calls > 0);
         record.output_tokens = self.outputs;
     }
 }

@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::piece::Counted;
-use super::{EditedEntries, Known, Line, SentAt, Split, is_live};
+use super::{EditedEntries, Line, SentAt, Split, is_live};
 use crate::bill::Scale;
 use crate::context::CacheEffect;
 use crate::model::price::CacheScheme;
@@ -20,6 +20,29 @@ use crate::units::Tokens;
 
 /// The number of a node, from 1: a session may have millions, so it is kept small.
 type NodeId = NonZeroU32;
+
+/// A place in a prompt: so many blocks, and so many tokens of the next one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Position {
+    blocks: u32,
+    part: Tokens,
+}
+
+impl Position {
+    fn of((blocks, part): (usize, Tokens)) -> Self {
+        Self {
+            blocks: number(blocks),
+            part,
+        }
+    }
+
+    fn blocks(self) -> usize {
+        self.blocks as usize
+    }
+}
+
+/// Stands for the uses of what others cached: its writing is paid for.
+const WARM: u32 = u32::MAX / 2;
 
 /// Uses of blocks that follow each other, none of them too late for the one before.
 #[derive(Debug, Clone, Copy)]
@@ -30,9 +53,9 @@ struct Node {
     uses: u32,
     /// The prompt that used them first.
     prompt: u32,
-    /// Blocks up to and including the last of them.
-    end: u32,
-    /// As counted at their first use, what was in front of them.
+    /// Where the last of them ends.
+    end: Position,
+    /// As counted at their first use, what was in front of the block that they begin in.
     before: Counted,
     /// Tokens up to and including the last of them, at their first use.
     until: Tokens,
@@ -100,27 +123,50 @@ impl IdealCache {
         std::iter::successors(last, |id| self.node(*id).parent)
     }
 
-    fn live_prefix(&mut self, line: &Line, limit: usize, now: SentAt) -> (usize, Prefix) {
+    /// Where the live prefix ends, and what it is.
+    fn live_prefix(&mut self, line: &Line, limit: usize, now: SentAt) -> (Position, Prefix) {
         let is_live = |used: SentAt| is_live(&self.scheme, used, now);
         let known = line.longest_known(limit, &is_live);
-        let prefix = Prefix {
-            last: known.and_then(|known| self.ending(line, known)),
-            tokens: line.until(known.map_or(0, |known| known.blocks)),
+        let live = line.until(known.map_or(0, |known| known.blocks));
+        let tokens = line.readable(live, known.is_some());
+        let end = match known {
+            Some(known) if tokens == live => Position::of((known.blocks, Tokens::ZERO)),
+            _ => Position::of(line.within(tokens)),
         };
-        (known.map_or(0, |known| known.blocks), prefix)
+        let last = match known {
+            Some(known) => self.ending(line, end, known.prompt),
+            None => self.warm(end, tokens),
+        };
+        (end, Prefix { last, tokens })
     }
 
-    /// The node that ends with the last block of a prefix: a longer one is split.
-    fn ending(&mut self, line: &Line, known: Known) -> Option<NodeId> {
-        if known.blocks == 0 {
+    /// The node of what others cached before a prompt.
+    fn warm(&mut self, end: Position, until: Tokens) -> Option<NodeId> {
+        if until == Tokens::ZERO {
             return None;
         }
-        let end = number(known.blocks);
+        let warm = self.add(Node {
+            parent: None,
+            uses: WARM,
+            prompt: number(self.sent.len()),
+            end,
+            before: Counted::default(),
+            until,
+        });
+        self.path = vec![warm];
+        Some(warm)
+    }
+
+    /// The node that ends at a place in this prompt: a longer one is split.
+    fn ending(&mut self, line: &Line, end: Position, prompt: u32) -> Option<NodeId> {
+        if end == Position::default() {
+            return None;
+        }
         let at = self.path.partition_point(|id| self.node(*id).end < end);
-        let id = if known.prompt as usize + 1 == self.sent.len() {
+        let id = if prompt as usize + 1 == self.sent.len() {
             *self.path.get(at)?
         } else {
-            let last = self.sent.get(known.prompt as usize)?.last;
+            let last = self.sent.get(prompt as usize)?.last;
             let mut longer = self.ancestors(last);
             longer
                 .by_ref()
@@ -133,14 +179,18 @@ impl IdealCache {
         }
         let start = node
             .parent
-            .map_or(0, |parent| self.node(parent).end as usize);
-        let own = line.counted(known.blocks).wrapping_sub(line.counted(start));
+            .map_or(0, |parent| self.node(parent).end.blocks());
+        let own = line.counted(end.blocks()).wrapping_sub(line.counted(start));
         let counted = node.before.wrapping_add(own);
         let scale = self.sent[node.prompt as usize].scale;
+        let whole = match end.blocks {
+            0 => Tokens::ZERO,
+            _ => scale.prompt(counted.into()),
+        };
         let front = self.add(Node {
             uses: 0,
             end,
-            until: scale.prompt(counted.into()),
+            until: whole + end.part,
             ..node
         });
         let behind = &mut self.nodes[place(id)];
@@ -162,7 +212,7 @@ impl IdealCache {
             for entry in [edit.entries.start, edit.entries.end] {
                 let blocks = line.first_block(entry);
                 if blocks <= line.unbroken() {
-                    self.ending(line, Known { blocks, prompt });
+                    self.ending(line, Position::of((blocks, Tokens::ZERO)), prompt);
                 }
             }
         }
@@ -171,27 +221,28 @@ impl IdealCache {
     /// The prompt is sent. The caller calls [`Line::sent`] afterwards.
     pub fn send(&mut self, line: &Line, now: SentAt) {
         let (known, prefix) = self.live_prefix(line, line.len(), now);
+        let length = Position::of((line.len(), Tokens::ZERO));
         let mut last = prefix.last;
-        let length = last.map(|last| {
+        let kept = last.map(|last| {
             let end = self.node(last).end;
             self.path.partition_point(|id| self.node(*id).end <= end)
         });
-        match length {
-            Some(length) if length.checked_sub(1).map(|at| self.path[at]) == last => {
-                self.path.truncate(length);
+        match kept {
+            Some(kept) if kept.checked_sub(1).map(|at| self.path[at]) == last => {
+                self.path.truncate(kept);
             }
             Some(_) | None => {
                 self.path = self.ancestors(last).collect();
                 self.path.reverse();
             }
         }
-        if known < line.len() {
+        if known < length {
             let new = self.add(Node {
                 parent: last,
                 uses: 0,
                 prompt: number(self.sent.len()),
-                end: number(line.len()),
-                before: line.counted(known),
+                end: length,
+                before: line.counted(known.blocks()),
                 until: line.until(line.len()),
             });
             self.path.push(new);
@@ -257,7 +308,7 @@ impl IdealCache {
             }
         }
         // The longest prefix that each prompt writes.
-        let mut written = vec![(0, Tokens::ZERO); self.sent.len()];
+        let mut written = vec![(Position::default(), Tokens::ZERO); self.sent.len()];
         for node in self.nodes.iter().filter(|node| self.is_written(node)) {
             let longest = &mut written[node.prompt as usize];
             if node.end > longest.0 {

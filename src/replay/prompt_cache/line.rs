@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::SentAt;
 use super::piece::{Counted, Piece, Pieces, Run};
 use super::sent::{BlockId, Chain, Sent};
+use super::{CacheEvent, SentAt};
 use crate::bill::Scale;
 use crate::context::{CacheEffect, EditList, Moved, visit};
 use crate::model::price::Senders;
@@ -107,6 +107,8 @@ pub struct Line {
     /// Of blocks that no prompt held yet.
     unsent: Counted,
     pub(super) last_sent: Option<SentAt>,
+    /// What happened to the provider's cache before the next prompt.
+    pub(super) event: Option<CacheEvent>,
     /// How counted sizes become billed ones.
     scale: Scale,
     sent: Sent,
@@ -142,6 +144,7 @@ impl Line {
             unbroken: 0,
             unsent: Counted::default(),
             last_sent: None,
+            event: None,
             scale: Scale::COUNTED,
             sent: Sent::default(),
         };
@@ -171,6 +174,34 @@ impl Line {
     /// Sizes its prompts so from now on. Where there is a head, it belongs to the first block.
     pub fn size_by(&mut self, scale: Scale) {
         self.scale = scale;
+    }
+
+    /// This happened to the provider's cache before the next prompt is sent.
+    pub fn meet(&mut self, event: Option<CacheEvent>) {
+        self.event = event;
+    }
+
+    /// Tokens of the next prompt that can be read, where a prefix of `live` tokens is found.
+    pub(super) fn readable(&self, live: Tokens, is_alive: bool) -> Tokens {
+        match self.event {
+            Some(CacheEvent::Warm(tokens)) if !is_alive => tokens.min(self.until(self.len())),
+            Some(CacheEvent::Missed(most)) => live.min(most),
+            Some(CacheEvent::Warm(_)) | None => live,
+        }
+    }
+
+    /// The blocks that are wholly within so many tokens, and how many tokens of the next one are.
+    pub(super) fn within(&self, tokens: Tokens) -> (usize, Tokens) {
+        let (mut blocks, mut end) = (0, self.len() + 1);
+        while end - blocks > 1 {
+            let middle = usize::midpoint(blocks, end);
+            if self.until(middle) <= tokens {
+                blocks = middle;
+            } else {
+                end = middle;
+            }
+        }
+        (blocks, tokens - self.until(blocks))
     }
 
     /// Sizes its prompts so now.
@@ -445,6 +476,9 @@ impl Line {
 
     /// The prompt was sent as it is.
     pub fn sent(&mut self, now: SentAt) {
+        if let Some(CacheEvent::Missed(_)) = self.event.take() {
+            self.sent.forget();
+        }
         // Of a branch that the prompt went along, only what it did not reach is left.
         let mut blocks = self.unbroken + 1;
         while blocks <= self.len() && self.sent.enter(self.sums(blocks).chain) {

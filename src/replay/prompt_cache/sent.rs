@@ -169,6 +169,11 @@ impl Sent {
         self.left.insert(chain, known);
     }
 
+    /// No branch is cached any more.
+    pub(super) fn forget(&mut self) {
+        self.left = HashMap::default();
+    }
+
     /// The line goes along the branches of which the first block makes this hash: what is left of them
     /// begins one block later. Returns whether there are any.
     pub(super) fn enter(&mut self, chain: Chain) -> bool {

@@ -267,7 +267,7 @@ fn a_prefix_dies_when_nobody_uses_it() {
     assert_eq!(served("anthropic-5m", 300_000).split, split(2_100, 0));
     let late = served("anthropic-5m", 300_001);
     assert_eq!(late.split, split(0, 2_100));
-    assert!(late.is_expired && late.broken == Tokens(2_100));
+    assert!(late.loss == Some(Loss::Expired) && late.broken == Tokens(2_100));
     assert_eq!(served("anthropic-1h", 300_001).split, split(2_100, 0));
     assert_eq!(served("none", 0), CacheOutcome::default());
 }

@@ -237,9 +237,7 @@ fn trust(compared: &Comparisons) -> String {
     } else {
         " Nothing in them depends on chance."
     };
-    let repriced = compared.repriced().into_iter();
-    let repairs = compared.repairs().into_iter().map(str::to_owned);
-    let more = repriced.chain(repairs);
+    let more = compared.notes().into_iter();
     let more = more.map(|words| format!(" {}.", capital(&words)));
     format!("{about}{chance}{}", more.collect::<String>())
 }

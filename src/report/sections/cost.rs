@@ -37,6 +37,7 @@ pub(super) fn as_billed(material: &Material<'_>) -> Section {
         .without(&unbilled)
         .hide_unmeasured()
         .with_notes(billed(material))
+        .with_notes(simulated(material))
         .with_notes(prices(material))
 }
 
@@ -90,6 +91,11 @@ pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
     });
     let schemes: Vec<String> = schemes.collect();
     (!schemes.is_empty()).then(|| format!("prompt cache: {}", schemes.join("; ")))
+}
+
+/// How far simulated costs are from the bill.
+pub(crate) fn simulated(material: &Material<'_>) -> Option<String> {
+    material.simulated_cost().map(|cost| cost.words())
 }
 
 /// The id of a scheme's column: columns are named by what is fixed.
@@ -272,10 +278,11 @@ pub(super) fn basis(material: &Material<'_>) -> Option<String> {
 }
 
 /// The cache reads that the provider reports, next to those of the scheme of the session's own
-/// provider.
+/// provider: of full history, and of the recorded context behind its first compaction.
 pub(super) fn observed(material: &Material<'_>) -> Section {
     let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let rows = material.references().filter_map(|cell| {
+    let cells = material.cells.iter().filter(|cell| cell.repeat == 0);
+    let rows = cells.filter_map(|cell| {
         let observed = cell.observed_cache.as_ref()?;
         let record = cell.prompt_cache.first()?;
         let bill = &observed.billed;
@@ -283,14 +290,18 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
         let split = observed.simulated.get(&record.scheme);
         let split = split.copied().unwrap_or_default();
         let simulated = observed.share(split.cache_read);
-        let [cost, cost_billed] = [&split, bill].map(|usage| Tokens(record.rates.cost(usage)));
         let error = simulated.zip(billed).map(|(ours, theirs)| ours - theirs);
-        let of_scheme = errors.entry(&record.scheme).or_default();
-        of_scheme.extend(error.map(f64::abs));
+        let mut name = cell.session.clone();
+        if cell.arm == Arm::Reference {
+            let of_scheme = errors.entry(&record.scheme).or_default();
+            of_scheme.extend(error.map(f64::abs));
+        } else {
+            name.push_str(", compacted");
+        }
         let mut cells = vec![Cell::text(&*record.scheme), Cell::count(observed.calls)];
-        let shares = [billed, simulated, error, cost.share_of(cost_billed)];
+        let shares = [billed, simulated, error, cell.simulated_cost()];
         cells.extend(shares.map(Cell::share));
-        Some(super::row(&cell.session, Role::Other, cells))
+        Some(super::row(&name, Role::Other, cells))
     });
     let section = Section::new("observed_cache", rows);
     let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {

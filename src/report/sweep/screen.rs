@@ -35,12 +35,7 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
             many(sweep.left_out.len(), "session is", "sessions are")
         ));
     }
-    trust.extend(
-        sweep
-            .repairs
-            .as_deref()
-            .map(|said| format!("{}.", capital(said))),
-    );
+    trust.extend(sweep.notes().map(|said| format!("{}.", capital(&said))));
     let grid = grid(sweep, width);
     if grid.is_none() {
         let knobs = sweep

@@ -179,6 +179,7 @@ fn versus(names: &[&str], gated: bool) -> Comparisons {
             gated: gated.then(|| gate(&comparison, [&baseline, &candidate], &Rules::default(), 1)),
             comparison,
             repairs: Vec::new(),
+            simulated_cost: Vec::new(),
         }
     });
     Comparisons::new(versed.collect(), Vec::new(), None)
