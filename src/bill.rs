@@ -9,8 +9,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::record::words::SessionSizes;
-pub use crate::record::words::{Drop, Factor, Fit, HeldOut, HiddenThinking, Prediction, Sizes};
+pub use crate::record::words::{
+    Drop, Factor, Fit, HeldOut, HiddenThinking, Prediction, SessionSizes, Sizes,
+};
 use crate::session::{CompactedTo, Recorded, Session};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
