@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::context::CacheEffect;
 pub use crate::record::words::{
     Drop, Factor, Fit, HeldOut, HiddenThinking, Prediction, SessionSizes, Sizes,
 };
@@ -107,8 +108,17 @@ pub(crate) struct TextSizes {
     hidden: BTreeMap<usize, Tokens>,
     /// By recorded compaction: what the product wrote in it.
     written: BTreeMap<usize, Factor>,
-    /// By message that a user typed: hidden parts that leave the prompt when it comes, by message, ascending.
-    left_out: BTreeMap<usize, Vec<(usize, Tokens)>>,
+    /// By message that a user typed: what leaves the prompt when it comes.
+    left_out: BTreeMap<usize, LeftOut>,
+}
+
+/// Hidden parts that the provider leaves out from now on.
+#[derive(Debug, Clone)]
+pub struct LeftOut {
+    /// By message, ascending.
+    pub parts: Vec<(usize, Tokens)>,
+    /// Whether the bill reads the cache beyond them all the same.
+    pub cache: CacheEffect,
 }
 
 impl TextSizes {
@@ -200,16 +210,16 @@ impl Bill {
         self.texts.size(message, counted)
     }
 
-    /// The hidden parts of messages that leave the prompt when this message comes, by message, ascending.
-    pub fn left_out(&self, message: usize) -> &[(usize, Tokens)] {
-        self.texts.left_out.get(&message).map_or(&[], |parts| parts)
+    /// What leaves the prompt when this message comes.
+    pub fn left_out(&self, message: usize) -> Option<&LeftOut> {
+        self.texts.left_out.get(&message)
     }
 
     /// All that leaves the prompt so before this message.
     pub fn left_out_before(&self, message: usize) -> Tokens {
         let events = self.texts.left_out.range(..message);
         events
-            .flat_map(|(_, parts)| parts)
+            .flat_map(|(_, left_out)| &left_out.parts)
             .map(|(_, tokens)| *tokens)
             .sum()
     }

@@ -393,12 +393,11 @@ impl<'a> Cell<'a> {
 
     fn add(&mut self, entry: Entry) {
         let message = entry.origin.message();
-        let left_out = message.map_or(&[][..], |message| self.prepared.bill.left_out(message));
-        let (shrunk, by) = self.context.leave_out(left_out);
-        if !shrunk.is_empty() {
+        if let Some(left_out) = message.and_then(|message| self.prepared.bill.left_out(message)) {
+            let (shrunk, by) = self.context.leave_out(&left_out.parts);
             self.last_messages = self.last_messages - by;
             let observers = self.observers.iter_mut();
-            observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk));
+            observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk, left_out.cache));
         }
         self.appended += entry.size();
         self.reasoning.add(&entry);

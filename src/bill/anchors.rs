@@ -5,8 +5,10 @@ use std::ops::Range;
 use super::follow::{Anchor, Rates, Step, anchors, drops};
 use super::held_out::{self, Predicted};
 use super::points::{Point, Points, bill, hides_thinking, signed, tokens};
-use super::{Bill, Factor, Fit, HeldOut, HiddenThinking, Scale, SessionSizes, Sizes, TextSizes};
-use crate::context;
+use super::{
+    Bill, Factor, Fit, HeldOut, HiddenThinking, LeftOut, Scale, SessionSizes, Sizes, TextSizes,
+};
+use crate::context::{self, CacheEffect};
 use crate::session::{CompactedTo, ContentBlock, Recorded, Role, Session, Tag};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, median};
@@ -72,10 +74,18 @@ impl<'a> Walk<'a> {
         self.texts.factors.resize(messages.end, factor);
     }
 
-    fn hides(&mut self, message: usize, billed: i64) {
+    fn hides(&mut self, message: usize, billed: i64) -> Tokens {
         let hidden = self.kept(billed);
         if hidden > Tokens::ZERO {
             *self.texts.hidden.entry(message).or_default() += hidden;
+        }
+        hidden
+    }
+
+    /// It hides thinking, which may leave the prompt.
+    fn thinks(&mut self, message: usize, billed: i64) {
+        let hidden = self.hides(message, billed);
+        if hidden > Tokens::ZERO {
             self.pool.push((message, hidden));
         }
     }
@@ -203,7 +213,7 @@ impl<'a> Walk<'a> {
                 .expected(pending.clone(), factor, self.rates.thinking);
             let hidden = expected - bill(factor, added.text) - added.images;
             if let Some(answer) = self.answer(pending) {
-                self.hides(answer, hidden);
+                self.thinks(answer, hidden);
             }
             let old = tokens(one.billed + expected);
             return self.recount(tokens(two.billed).0, old.0);
@@ -216,12 +226,12 @@ impl<'a> Walk<'a> {
             let more = rest.min(bill(factor, added.text));
             let hidden = self.answer(pending.clone()).filter(|_| rest > more);
             match hidden {
-                Some(answer) => self.hides(answer, rest - more),
+                Some(answer) => _ = self.hides(answer, rest - more),
                 None => self.head += rest - more,
             }
             return self.sizes(pending, bill(factor, added.text) + more);
         }
-        let missing = self.left_out(&pending, expected - grown);
+        let missing = self.left_out(&pending, two, expected - grown);
         let text = bill(factor, added.text);
         // What is there may be a half less than expected, and not nothing.
         if missing <= expected / 2 {
@@ -281,7 +291,7 @@ impl<'a> Walk<'a> {
             } else {
                 thought.min(rest)
             };
-            self.hides(at, thought);
+            self.thinks(at, thought);
             rest -= thought;
         }
         rest
@@ -289,7 +299,7 @@ impl<'a> Walk<'a> {
 
     /// When a user types, hidden parts of the turns before may leave the prompt, the newest first. Returns what they
     /// do not explain.
-    fn left_out(&mut self, pending: &Range<usize>, missing: i64) -> i64 {
+    fn left_out(&mut self, pending: &Range<usize>, point: &Point, missing: i64) -> i64 {
         let Some(typed) = self.points.typed(pending.clone()) else {
             return missing;
         };
@@ -306,8 +316,16 @@ impl<'a> Walk<'a> {
             }
         }
         left.sort_unstable();
-        if !left.is_empty() {
-            self.texts.left_out.insert(typed, left);
+        if let Some((first, _)) = left.first() {
+            let in_front = self.points.billed(*first);
+            let cache = if in_front.is_some_and(|billed| point.read > billed) {
+                CacheEffect::Keeps
+            } else {
+                CacheEffect::Breaks
+            };
+            self.texts
+                .left_out
+                .insert(typed, LeftOut { parts: left, cache });
         }
         signed(self.ratio.share(rest))
     }
@@ -350,7 +368,7 @@ pub(super) fn walk<'a>(
         .texts
         .left_out
         .values()
-        .flatten()
+        .flat_map(|left_out| &left_out.parts)
         .map(|(_, part)| *part);
     if walk.rates.thinking == HiddenThinking::Kept && left.sum::<Tokens>().0 * 2 > all.0 {
         walk.rates.thinking = HiddenThinking::KeptForTurn;
@@ -468,7 +486,7 @@ impl Bill {
         for Anchor { point, .. } in anchors.iter().take_while(|it| it.point.segment == 0) {
             for message in at..point.message {
                 size += self.size(message, points.sizes[message].get());
-                for (_, left) in self.left_out(message) {
+                for (_, left) in self.left_out(message).iter().flat_map(|it| &it.parts) {
                     size = size - Size::hidden(*left);
                 }
             }

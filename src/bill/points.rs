@@ -23,6 +23,8 @@ pub(super) struct Point {
     pub(super) message: usize,
     /// What was billed for its prompt.
     pub(super) billed: i64,
+    /// What of it was read from the cache.
+    pub(super) read: i64,
     pub(super) model: usize,
     /// How many recorded compactions are in front of it.
     pub(super) segment: usize,
@@ -141,10 +143,12 @@ impl Points {
                 points.by_call.push(model);
                 absurd += u64::from(usage.is_none() && message.details.usage.is_some());
                 let billed = usage.map_or(0, |usage| signed(usage.prompt()));
+                let read = usage.map_or(0, |usage| signed(usage.cache_read));
                 points.all.extend((billed > 0).then_some(Point {
                     call,
                     message: at,
                     billed,
+                    read,
                     model,
                     segment,
                 }));
@@ -215,6 +219,14 @@ impl Points {
         let thought = self.added(start..messages.end);
         let hidden = (thought.written - bill(factor, thought.shown)).max(0);
         bill(factor, added.text) + added.images + hidden
+    }
+
+    /// What was billed for the prompt in front of this response.
+    pub(super) fn billed(&self, message: usize) -> Option<i64> {
+        let at = self
+            .all
+            .binary_search_by_key(&message, |point| point.message);
+        at.ok().map(|at| self.all[at].billed)
     }
 
     /// The largest prompt that was billed.

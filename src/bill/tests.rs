@@ -221,7 +221,8 @@ proptest! {
         let mut left: BTreeMap<usize, Tokens> = BTreeMap::new();
         for (call, until) in sized.calls().iter().enumerate() {
             let from = call.checked_sub(1).map_or(0, |last| sized.calls()[last]);
-            for (at, tokens) in (from..*until).flat_map(|at| bill.left_out(at)) {
+            let left_out = (from..*until).filter_map(|at| bill.left_out(at));
+            for (at, tokens) in left_out.flat_map(|left_out| &left_out.parts) {
                 *left.entry(*at).or_default() += *tokens;
             }
             let sized = |is_there: &dyn Fn(usize) -> bool| {

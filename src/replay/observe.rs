@@ -22,7 +22,7 @@ use self::unsupported::{SaidNames, UnsupportedEntities};
 use self::validity::Validity;
 use super::Replayed;
 use crate::bill::Scale;
-use crate::context::{Applied, Context, Entry};
+use crate::context::{Applied, CacheEffect, Context, Entry};
 use crate::model::{Request, Response};
 use crate::patterns::PatternsError;
 use crate::probe::grade::Rules;
@@ -86,7 +86,7 @@ pub trait Observer: Debug + Send {
 
     /// The provider leaves hidden thinking of these entries out from now on; `context` has them as
     /// they are sent.
-    fn thinking_left_out(&mut self, _context: &Context, _entries: &[usize]) {}
+    fn thinking_left_out(&mut self, _context: &Context, _entries: &[usize], _cache: CacheEffect) {}
 
     /// A prompt was sent and answered.
     fn called(&mut self, _view: &CallView<'_>) {}

@@ -369,11 +369,11 @@ impl Observer for PromptCaches {
         self.edit(&edits.collect::<Vec<_>>(), &applied.stage);
     }
 
-    fn thinking_left_out(&mut self, context: &Context, entries: &[usize]) {
+    fn thinking_left_out(&mut self, context: &Context, entries: &[usize], cache: CacheEffect) {
         let edits = entries.iter().map(|at| EditedEntries {
             entries: *at..at + 1,
             with: vec![self.plan.pieces(&context.entries()[*at])],
-            cache: CacheEffect::Breaks,
+            cache,
         });
         self.edit(&edits.collect::<Vec<_>>(), &Arc::from(THINKING));
     }
