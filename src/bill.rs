@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::context::CacheEffect;
 pub use crate::record::words::{
     Drop, Factor, Fit, HeldOut, HiddenThinking, Prediction, SessionSizes, Sizes,
 };
@@ -117,8 +116,8 @@ pub(crate) struct TextSizes {
 pub struct LeftOut {
     /// By message, ascending.
     pub parts: Vec<(usize, Tokens)>,
-    /// Whether the bill reads the cache beyond them all the same.
-    pub cache: CacheEffect,
+    /// The next bill reads the cache beyond them all the same.
+    pub is_cache_kept: bool,
 }
 
 impl TextSizes {

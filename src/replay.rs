@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bill::Scale;
-use crate::context::{Applied, Context, Entry};
+use crate::context::{Applied, CacheEffect, Context, Entry};
 use crate::model::Model;
 use crate::model::offline::Offline;
 use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent};
@@ -396,8 +396,13 @@ impl<'a> Cell<'a> {
         if let Some(left_out) = message.and_then(|message| self.prepared.bill.left_out(message)) {
             let (shrunk, by) = self.context.leave_out(&left_out.parts);
             self.last_messages = self.last_messages - by;
+            let cache = if left_out.is_cache_kept {
+                CacheEffect::Keeps
+            } else {
+                CacheEffect::Breaks
+            };
             let observers = self.observers.iter_mut();
-            observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk, left_out.cache));
+            observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk, cache));
         }
         self.appended += entry.size();
         self.reasoning.add(&entry);

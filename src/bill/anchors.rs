@@ -4,11 +4,10 @@ use std::ops::Range;
 
 use super::follow::{Anchor, Rates, Step, anchors, drops};
 use super::held_out::{self, Predicted};
-use super::points::{Point, Points, bill, hides_thinking, signed, tokens};
+use super::points::{Point, Points, bill, counted, hides_thinking, signed, tokens};
 use super::{
     Bill, Factor, Fit, HeldOut, HiddenThinking, LeftOut, Scale, SessionSizes, Sizes, TextSizes,
 };
-use crate::context::{self, CacheEffect};
 use crate::session::{CompactedTo, ContentBlock, Recorded, Role, Session, Tag};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, median};
@@ -107,14 +106,12 @@ impl<'a> Walk<'a> {
         let pending = since..point.message;
         let added = self.points.added(pending.clone());
         self.sizes(pending.clone(), bill(factor, added.text));
-        match point.segment.checked_sub(1) {
-            Some(event) => self.compacted(event, point, is_first),
-            None => {
-                let texts = bill(factor, added.text) + added.images;
-                self.head = point.billed - self.fixed(factor) - texts;
-                self.check_head(pending, point);
-            }
+        if let Some(event) = point.segment.checked_sub(1) {
+            return self.compacted(event, point, is_first);
         }
+        let texts = bill(factor, added.text) + added.images;
+        self.head = point.billed - self.fixed(factor) - texts;
+        self.check_head(pending, point);
     }
 
     /// History that is not there is in front of the first bill, or there is less than none.
@@ -154,13 +151,14 @@ impl<'a> Walk<'a> {
         };
         let mut written = Size::default();
         let mut is_summary = false;
-        let mut ranges = vec![recorded.at.min(point.message)..point.message];
+        let since = recorded.at.min(point.message)..point.message;
+        let mut ranges = Vec::new();
         for piece in pieces {
             match piece {
                 Recorded::Kept(range) => ranges.push(range.clone()),
                 Recorded::Written(message) => {
                     is_summary |= message.has_tag(Tag::CompactSummary);
-                    written += context::measure(message, self.counts);
+                    written += counted(message, self.counts);
                 }
                 Recorded::Edited { .. } => {}
             }
@@ -171,7 +169,7 @@ impl<'a> Walk<'a> {
         }
         let factor = self.rates.factor(point.model);
         let (mut counted, mut kept) = (0, Tokens::ZERO);
-        for range in ranges {
+        for range in ranges.into_iter().chain([since]) {
             let range = range.start..range.end.min(point.message);
             counted += self
                 .points
@@ -318,14 +316,11 @@ impl<'a> Walk<'a> {
         left.sort_unstable();
         if let Some((first, _)) = left.first() {
             let in_front = self.points.billed(*first);
-            let cache = if in_front.is_some_and(|billed| point.read > billed) {
-                CacheEffect::Keeps
-            } else {
-                CacheEffect::Breaks
+            let left_out = LeftOut {
+                is_cache_kept: in_front.is_some_and(|billed| point.read > billed),
+                parts: left,
             };
-            self.texts
-                .left_out
-                .insert(typed, LeftOut { parts: left, cache });
+            self.texts.left_out.insert(typed, left_out);
         }
         signed(self.ratio.share(rest))
     }
@@ -347,17 +342,16 @@ pub(super) fn walk<'a>(
     let mut walk = Walk::new(session, counts, points, rates);
     let mut last: Option<Point> = None;
     for Anchor { point, .. } in anchors {
-        match last.filter(|last| last.segment == point.segment) {
-            Some(last) => walk.go_on(&last, point),
-            None => {
-                if let Some(last) = last {
-                    let [new, old] = [point, &last].map(|it| walk.rates.factor(it.model).0);
-                    walk.recount(new, old);
-                }
-                walk.begin(last.map_or(0, |last| last.message), point, last.is_none());
-                if last.is_none() {
-                    walk.first_head = walk.head;
-                }
+        if let Some(last) = last.filter(|last| last.segment == point.segment) {
+            walk.go_on(&last, point);
+        } else {
+            if let Some(last) = last {
+                let [new, old] = [point, &last].map(|it| walk.rates.factor(it.model).0);
+                walk.recount(new, old);
+            }
+            walk.begin(last.map_or(0, |last| last.message), point, last.is_none());
+            if last.is_none() {
+                walk.first_head = walk.head;
             }
         }
         each(&walk, point);

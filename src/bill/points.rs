@@ -91,6 +91,11 @@ pub(super) fn bill(factor: Factor, counted: i64) -> i64 {
     signed(factor.bill(tokens(counted)))
 }
 
+/// The size of a message, as counted.
+pub(super) fn counted(message: &Message, counts: &CountedTexts) -> Size {
+    message.blocks().map(|block| counts.block(&block)).sum()
+}
+
 /// Whether the message holds thinking whose words are not recorded, but for a signature.
 pub(super) fn hides_thinking(message: &Message, format: &str) -> bool {
     let may_show = SUMMARISE_THINKING.contains(&format);
@@ -153,7 +158,7 @@ impl Points {
                     segment,
                 }));
             }
-            let size: Size = message.blocks().map(|block| counts.block(&block)).sum();
+            let size = counted(message, counts);
             let output = usage.map_or(Tokens::ZERO, |usage| usage.output);
             if output > Tokens::ZERO && message.role() == Role::Assistant {
                 shown += size.tokens;

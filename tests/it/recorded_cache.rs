@@ -26,7 +26,8 @@ fn full(prepared: &PreparedSession) -> CellRecord {
 }
 
 fn under(prepared: &PreparedSession, strategy: &str) -> CellRecord {
-    run(prepared, strategy, 1_000_000, &models(Scripted::new())).record
+    // An odd bill may be a hundred times as large as its prompt.
+    run(prepared, strategy, 100_000_000, &models(Scripted::new())).record
 }
 
 /// A recording of prompts whose size is the count behind a head, with these bills: by call, from the size.
