@@ -107,6 +107,7 @@ impl<'a> Walk<'a> {
         let added = self.points.added(pending.clone());
         self.sizes(pending.clone(), bill(factor, added.text));
         if let Some(event) = point.segment.checked_sub(1) {
+            self.pool.clear();
             return self.compacted(event, point, is_first);
         }
         let texts = bill(factor, added.text) + added.images;
