@@ -71,7 +71,8 @@ impl Scale {
     #[must_use]
     pub fn billed(self, size: Size, billed: Tokens) -> Self {
         let text = self.text(size);
-        let less = |factor: Factor| match Factor::within(billed, text) {
+        // What the factor scales is rounded, up to half a token more.
+        let less = |factor: Factor| match Factor::within(billed - Tokens(1), text) {
             Some(less) if text > billed => Factor(less.share(Tokens(factor.0)).0),
             _ => factor,
         };
