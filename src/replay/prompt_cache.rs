@@ -38,6 +38,8 @@ pub enum CacheEvent {
     Warm(Tokens),
     /// All but so many tokens of what was cached were gone.
     Missed(Tokens),
+    /// What was cached was there, though its time was over.
+    Alive,
 }
 
 /// Why cached tokens are not read, where no edit is to blame.
@@ -115,7 +117,7 @@ impl PromptCache {
         }
         let breakpoints = self.breakpoints(line, edge);
         let found = self.find(line, line, line.len(), &breakpoints, now);
-        let is_alive = |last| is_live(&self.scheme, last, now);
+        let is_alive = |last| line.is_live(&self.scheme, last, now);
         let is_alive = line.last_sent.is_some_and(is_alive);
         let live = self.scheme.rounded(line.until(found));
         let read = line.readable(line.until(found), is_alive);
@@ -198,7 +200,7 @@ impl PromptCache {
                 let look_back = self.scheme.look_back.unwrap_or(usize::MAX);
                 let is_kept = |at: &usize| {
                     let used = self.entries.get(&line.chain(*at));
-                    used.is_some_and(|used| is_live(&self.scheme, *used, now))
+                    used.is_some_and(|used| line.is_live(&self.scheme, *used, now))
                 };
                 let near = |at: &usize| {
                     let last = request.position(*at);
@@ -213,7 +215,7 @@ impl PromptCache {
                     .unwrap_or(0)
             }
             Reuse::LongestPrefix => {
-                let is_live = |used: SentAt| is_live(&self.scheme, used, now);
+                let is_live = |used: SentAt| line.is_live(&self.scheme, used, now);
                 line.longest_known(limit, &is_live)
                     .map_or(0, |known| known.blocks)
             }

@@ -12,7 +12,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use super::piece::Counted;
-use super::{EditedEntries, Line, SentAt, Split, is_live};
+use super::{EditedEntries, Line, SentAt, Split};
 use crate::bill::Scale;
 use crate::context::CacheEffect;
 use crate::model::price::CacheScheme;
@@ -125,7 +125,7 @@ impl IdealCache {
 
     /// Where the live prefix ends, and what it is.
     fn live_prefix(&mut self, line: &Line, limit: usize, now: SentAt) -> (Position, Prefix) {
-        let is_live = |used: SentAt| is_live(&self.scheme, used, now);
+        let is_live = |used: SentAt| line.is_live(&self.scheme, used, now);
         let known = line.longest_known(limit, &is_live);
         let live = line.until(known.map_or(0, |known| known.blocks));
         let tokens = line.readable(live, known.is_some());

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::piece::{Counted, Piece, Pieces, Run};
 use super::sent::{BlockId, Chain, Sent};
-use super::{CacheEvent, SentAt};
+use super::{CacheEvent, SentAt, is_live};
 use crate::bill::Scale;
 use crate::context::{CacheEffect, EditList, Moved, visit};
-use crate::model::price::Senders;
+use crate::model::price::{CacheScheme, Senders};
 use crate::tokens::Size;
 use crate::units::Tokens;
 
@@ -181,12 +181,17 @@ impl Line {
         self.event = event;
     }
 
+    /// Whether what was last used then can be read at the next prompt.
+    pub(super) fn is_live(&self, scheme: &CacheScheme, used: SentAt, now: SentAt) -> bool {
+        self.event == Some(CacheEvent::Alive) || is_live(scheme, used, now)
+    }
+
     /// Tokens of the next prompt that can be read, where a prefix of `live` tokens is found.
     pub(super) fn readable(&self, live: Tokens, is_alive: bool) -> Tokens {
         match self.event {
             Some(CacheEvent::Warm(tokens)) if !is_alive => tokens.min(self.until(self.len())),
             Some(CacheEvent::Missed(most)) => live.min(most),
-            Some(CacheEvent::Warm(_)) | None => live,
+            Some(CacheEvent::Warm(_) | CacheEvent::Alive) | None => live,
         }
     }
 

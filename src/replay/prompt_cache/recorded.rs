@@ -29,7 +29,8 @@ impl RecordedCache {
     ///
     /// A call misses if it read less than half of what that cache reads; of an automatic cache, which chooses
     /// the prefix itself, less than nine tenths. After a change of the recorded context that is no miss: the
-    /// context that was read is another one. Where that cache is empty, the head may be warm. The first call
+    /// context that was read is another one. Where that cache is empty, the head may be warm; all of it is alive
+    /// where nine tenths of what could be were read. The first call
     /// of a session that goes on from an earlier one, or whose head is unknown, reads whatever was billed as read.
     pub fn of(
         session: &Session,
@@ -61,7 +62,13 @@ impl RecordedCache {
             let most = read.min(usage.cache_read);
             let readable = readable.get(call).copied().unwrap_or_default();
             let is_missed = u128::from(read.0) * 100 < u128::from(readable.0) * least;
-            if readable == Tokens::ZERO {
+            let before = call
+                .checked_sub(1)
+                .map(|last| replayed.prompt_tokens[last].min(*prompt));
+            let is_alive = before.is_some_and(|both| read.0 * 10 >= both.0.saturating_mul(9));
+            if readable == Tokens::ZERO && is_alive && !is_changed {
+                events.insert(call, CacheEvent::Alive);
+            } else if readable == Tokens::ZERO {
                 let begins_later = session.loaded() > 0 || head.is_none();
                 let warm = match call {
                     0 if begins_later => most,
