@@ -284,7 +284,7 @@ fn an_answer_that_is_a_summary_is_no_call() {
 1 model[] shell c1 {} = 100/0/0/0/5
 2 user[] ->c1 "c1!"
 3 model[] "Mended." = 40/0/0/0/5
-compaction before 3: - 100: (user[compact_summary] "Summary: A worn gear.")
+compaction before 3: auto 100: (user[compact_summary] "Summary: A worn gear.")
 skipped: answer that is a summary: 1
 skipped: bill that was written twice: 1
 skipped: event_msg/token_count: 1
@@ -319,10 +319,13 @@ fn a_compaction_is_a_persons_in_a_task_of_its_own_and_automatic_where_the_model_
         (&[&started, &user, &c1, &o1, alone], Some("auto")),
         (&[&started, alone, &complete], Some("manual")),
         (&[&started, &model, bill, named, &complete], Some("manual")),
-        // It cannot be known: what follows is missing, the answer may be the summary, or there are no tasks.
+        // Without tasks what stands around it tells.
+        (&[&user, &c1, &o1, alone, &model], Some("auto")),
+        (&[&user, &model, alone, &user, &model], Some("manual")),
+        // It cannot be known: what follows is missing, or the answer may be the summary.
         (&[&started, alone, &started, &user, &c1, &complete], None),
         (&[&started, &model, alone, &complete], None),
-        (&[&user, &c1, &o1, alone, &model], None),
+        (&[&user, &model, alone, &model], None),
     ] {
         let payloads = [&[SAID, &*c1, &*o1], task].concat();
         let sessions = read("codex", lines(&payloads).as_bytes()).expect("a good file");
