@@ -103,6 +103,9 @@ pub enum ImportError {
     /// A recording without a single message.
     #[error("`{}` holds no conversation", .0.display())]
     NoConversation(PathBuf),
+    /// A database without a conversation in the tables that are read, and with these rows in others.
+    #[error("`{}` holds no conversation in a table that is read, but rows in others: {}", .0.display(), .1)]
+    UnreadTables(PathBuf, String),
     /// A file that looks like this format, and holds no answer of a model.
     #[error("`{}` looks like {}, and holds no answer of a model", .0.display(), .1)]
     NoAnswer(PathBuf, &'static str),
@@ -128,6 +131,7 @@ impl ImportError {
             Self::NotJson(_)
                 | Self::Empty(_)
                 | Self::NoConversation(_)
+                | Self::UnreadTables(..)
                 | Self::NoMessages(..)
                 | Self::NoAnswer(..)
                 | Self::NotUnderstood(..)
@@ -158,6 +162,9 @@ impl ImportError {
             }
             Self::Empty(_) | Self::NoConversation(_) | Self::NoMessages(..) => {
                 "leave the file out; the product wrote nothing worth replaying"
+            }
+            Self::UnreadTables(..) => {
+                "it may be of a newer version than this build: have the product export the session"
             }
             Self::NoAnswer(..) | Self::NotUnderstood(..) => {
                 "it may be of another product, or of a newer version: `proctor import --format NAME` \
