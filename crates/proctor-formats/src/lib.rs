@@ -56,6 +56,7 @@ mod iflow;
 mod inspect;
 mod kept_context;
 mod kimi_cli;
+mod kimi_code;
 mod langchain;
 mod langfuse;
 mod langsmith;
@@ -116,6 +117,7 @@ pub static IMPORTERS: &[Importer] = &[
     claude_ai::IMPORTER,
     factory_droid::IMPORTER,
     amp::IMPORTER,
+    kimi_code::IMPORTER,
     kimi_cli::IMPORTER,
     swe_agent::IMPORTER,
     mini_swe_agent::IMPORTER,

@@ -16,6 +16,7 @@ use crate::shared;
 const FOLDERS: &[(&str, &str)] = &[
     ("cline", "cline/task"),
     ("kimi-cli", "kimi-cli/session"),
+    ("kimi-code", "kimi-code/session"),
     ("opencode", "opencode/first"),
     ("opencode", "opencode/storage"),
     ("openhands", "openhands/conversation"),

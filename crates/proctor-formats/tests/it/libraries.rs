@@ -152,6 +152,39 @@ skipped: part of an interrupted step: 1
 }
 
 #[test]
+fn a_journal_of_kimi_code_is_read_with_its_compaction_and_its_sub_agents() {
+    let main = r#"0 user[typed_user meta] "Which bed is dry?", "<system-reminder>Water is off.</system-reminder>"
+1 model[] thinking "Feel both.", "I look.", shell b1 {"command": "feel beds"}, agent b2 {"prompt": "Look at the well."} = 300/60/0/500/40
+2 user[] ->b1 "one wet\ntwo dry"+"2 lines", ->!b2 "No well."
+3 model[] "Bed two." = 100/0/0/900/4
+4 user[typed_user] "Water it."
+5 model[] "Watered." = 90/0/0/0/3
+compaction before 5: auto 1004: (user[typed_user] "Which bed is dry?"), (user[typed_user] "Water it."), (user[compact_summary] "Earlier work:\nBed two is dry.")
+skipped: config.update: 1
+skipped: full_compaction.begin: 1
+skipped: full_compaction.complete: 1
+skipped: llm.request: 4
+skipped: llm.tools_snapshot: 1
+skipped: metadata: 1
+skipped: turn.ended: 1
+skipped: turn.prompt: 1
+skipped: usage.record: 3
+warning: abandoned branch: a record the user went back from is left out: 4
+"#;
+    let sessions = check("kimi-code/wire.jsonl", "kimi-code", &[main]);
+    assert_eq!(sessions[0].system(), Some(&"You keep a garden.".into()));
+    assert_eq!(
+        (sessions[0].tools().len(), sessions[0].model()),
+        (1, Some("k3"))
+    );
+    let side = r#"0 user[typed_user sidechain] "Look at the well."
+1 model[sidechain] "No well." = 20/0/0/0/2
+skipped: metadata: 1
+"#;
+    check("kimi-code/session", "kimi-code", &[main, side]);
+}
+
+#[test]
 fn a_session_of_droid_is_read_with_the_summary_of_its_compaction() {
     check(
         "factory-droid/session.jsonl",
@@ -638,6 +671,7 @@ proptest! {
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("grok-build", "grok-build/chat_history.jsonl"),
             ("kimi-cli", "kimi-cli/wire.jsonl"),
+            ("kimi-code", "kimi-code/wire.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
             ("amp", "amp/thread.json"),
             ("codex-exec", "codex-exec/run.jsonl"),
