@@ -27,6 +27,9 @@ pub enum ImportError {
     /// No importer recognises the file.
     #[error("cannot tell the format of `{}`", .0.display())]
     UnknownFormat(PathBuf),
+    /// A recording of a product that is not read.
+    #[error("`{}` is a recording of {}, which is not read", .0.display(), .1)]
+    UnreadProduct(PathBuf, &'static str),
     /// Every format that can be read is JSON.
     #[error("`{}` is not JSON", .0.display())]
     NotJson(PathBuf),
@@ -136,6 +139,7 @@ impl ImportError {
                 | Self::NoAnswer(..)
                 | Self::NotUnderstood(..)
                 | Self::UnknownFormat(_)
+                | Self::UnreadProduct(..)
                 | Self::Database(_)
                 | Self::NoDatabase(_)
         )
@@ -173,6 +177,9 @@ impl ImportError {
             Self::UnknownFormat(_) => {
                 "`proctor import --format NAME` reads it as that; \
                  `proctor import --help` lists the formats"
+            }
+            Self::UnreadProduct(..) => {
+                "leave the file out, or convert it: see docs/session-format.md"
             }
             Self::NotJson(_) => {
                 "session files are JSON or JSONL; unpack archives first, but for `.eval` logs"

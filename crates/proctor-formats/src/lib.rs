@@ -27,6 +27,7 @@ mod bodies;
 mod chatgpt;
 mod claude_ai;
 mod claude_code;
+mod claude_code_web;
 mod cline;
 mod codex;
 mod codex_exec;
@@ -106,6 +107,7 @@ pub static IMPORTERS: &[Importer] = &[
     convomem::IMPORTER,
     qwen_code::IMPORTER,
     claude_code::IMPORTER,
+    claude_code_web::IMPORTER,
     codex::IMPORTER,
     codex_exec::IMPORTER,
     pi::IMPORTER,
@@ -413,6 +415,32 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
     Ok((head, again.chain(BufReader::new(file))))
 }
 
+/// Products whose recordings are known by these values and not read, with a source of each shape.
+const UNREAD: &[(&str, &[&str])] = &[
+    // The transcripts below `~/.gemini/antigravity*/brain/`.
+    ("Antigravity", &["/step_index", "/source", "/type"]),
+    // `ui_messages.json` of Cline, Roo Code and Kilo Code; the file of the requests is read.
+    (
+        "what Cline, Roo Code or Kilo Code shows",
+        &["/ts", "/type", "/say"],
+    ),
+    // Conversations of Kiro's and Amazon Q's command lines.
+    (
+        "Kiro",
+        &[
+            "/conversation_id",
+            "/history/0/user",
+            "/history/0/assistant",
+        ],
+    ),
+];
+
+/// The product that wrote a file of this beginning, if it is one of those that are not read.
+fn unread_product(head: &Head) -> Option<&'static str> {
+    let has = |(_, marks): &&(&str, &[&str])| marks.iter().all(|at| head.item_has(at));
+    UNREAD.iter().find(has).map(|(product, _)| *product)
+}
+
 /// Describes a file that no importer reads, as far as its first bytes show.
 fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     let path = path.to_owned();
@@ -422,7 +450,10 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {
-        ImportError::UnknownFormat(path)
+        match unread_product(&Head::of(head)) {
+            Some(product) => ImportError::UnreadProduct(path, product),
+            None => ImportError::UnknownFormat(path),
+        }
     } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())
     } else {

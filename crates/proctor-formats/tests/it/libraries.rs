@@ -185,6 +185,65 @@ skipped: metadata: 1
 }
 
 #[test]
+fn a_session_of_claude_code_in_the_cloud_is_one_of_claude_code() {
+    let sessions = check(
+        "claude-code-web/session.json",
+        "claude-code",
+        &[r#"0 user[typed_user] "Which bell is cracked?"
+1 model[] shell t1 {"command": "ring"} = 5/9/0/40/7
+2 user[] ->t1 "clonk"
+3 model[] "The small one."
+skipped: key `id`: 1
+skipped: key `title`: 1
+"#],
+    );
+    assert!(sessions[0].id().starts_with("session-"));
+}
+
+#[test]
+fn a_thread_of_amp_without_a_version_is_billed_by_its_ledger() {
+    check(
+        "amp/ledger.json",
+        "amp",
+        &[r#"0 user[typed_user] "Which kiln is warm?"
+1 model[] shell toolu_k3 {"cmd": "cat one"} = 12/0/0/0/8
+2 user[] ->toolu_k3 "1240"
+3 model[] "One."
+skipped: key `id`: 1
+warning: a usage cannot be read: 1
+"#],
+    );
+}
+
+#[test]
+fn a_product_that_is_not_read_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    for (text, product) in [
+        (
+            r#"{"step_index":0,"source":"USER","type":"user","created_at":"2026","content":"a"}
+{"step_index":1,"source":"MODEL","type":"assistant","created_at":"2026","content":"b"}"#,
+            "Antigravity",
+        ),
+        (
+            r#"[{"ts":1,"type":"say","say":"text","text":"a"}]"#,
+            "what Cline, Roo Code or Kilo Code shows",
+        ),
+        (
+            r#"{"conversation_id":"a","history":[{"user":{},"assistant":{}}]}"#,
+            "Kiro",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = import::load(&path).unwrap_err().to_string();
+        assert!(
+            error.ends_with(&format!("is a recording of {product}, which is not read")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_session_of_droid_is_read_with_the_summary_of_its_compaction() {
     check(
         "factory-droid/session.jsonl",
