@@ -152,7 +152,11 @@ pub struct Importer {
     detect: fn(&Head) -> bool,
     read: Reader,
     folder: Option<FolderFormat>,
+    joined: Option<Joined>,
 }
+
+/// The text of a file together with those beside it that belong to it; none if it stands alone.
+type Joined = fn(&Path) -> Result<Option<String>, ImportError>;
 
 /// Reads all sessions of one file: the main conversation first, then its side chains.
 #[derive(Debug, Clone, Copy)]
@@ -185,6 +189,7 @@ impl Importer {
             detect,
             read: Reader::Text(read),
             folder: None,
+            joined: None,
         }
     }
 
@@ -204,6 +209,14 @@ impl Importer {
     const fn with_folders(self, folder: FolderFormat) -> Self {
         Self {
             folder: Some(folder),
+            ..self
+        }
+    }
+
+    /// The format, of which other files belong to some.
+    const fn with_joined(self, joined: Joined) -> Self {
+        Self {
+            joined: Some(joined),
             ..self
         }
     }
@@ -372,7 +385,11 @@ fn load_any(
     if let Some(read) = folder.and_then(|folder| importer.import_folder(&folder)) {
         return Ok((read?, importer.format));
     }
-    let recordings = importer.import_with_truth(path, &mut input)?;
+    let joined = importer.joined.map_or(Ok(None), |join| join(path))?;
+    let recordings = match joined {
+        Some(text) => importer.import_with_truth(path, &mut text.as_bytes())?,
+        None => importer.import_with_truth(path, &mut input)?,
+    };
     Ok((recordings, importer.format))
 }
 
