@@ -1,4 +1,4 @@
-//! OpenCode 2 keeps one row a message (`session_message`), of which the type says who spoke.
+//! opencode 2 keeps one row a message (`session_message`), of which the type says who spoke.
 //!
 //! - An `assistant` row is one call, with its tokens, and its tools with their results.
 //! - A `compaction` row that was completed stands for all before it: the model reads its summary and,
