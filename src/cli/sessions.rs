@@ -31,6 +31,7 @@ const PLACES: &[&str] = &[
     ".grok/sessions",
     ".iflow/projects",
     ".kimi/sessions",
+    ".kimi-code/sessions",
     ".local/share/amp/threads",
     ".local/share/goose/sessions",
     ".local/share/opencode",

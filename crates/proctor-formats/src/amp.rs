@@ -7,6 +7,7 @@
 //! - A message of the role `info` is the product's own: the model reads it as the user's. One that
 //!   holds a `summary` stands for all before it.
 //! - A message that names a call as its parent is a sub-agent's.
+//! - The bill of a call stands in its message, or in the thread's `usageLedger`.
 //! - Usage counts the cached tokens apart. What the editor showed (`userState`) and the files that
 //!   were mentioned are a part of the prompt, and their words are not recorded: they are counted.
 //!
@@ -23,6 +24,7 @@ fn detect(head: &Head) -> bool {
     let mut marks = ["/created", "/nextMessageId", "/messages/0/messageId"].iter();
     let id = head.text_at("/id");
     id.is_some_and(|id| id.starts_with("T-")) && marks.any(|at| head.has(at))
+        || head.has("/usageLedger/events") && head.has("/messages")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -34,6 +36,12 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             agents[0].unknown("value that is no thread");
             continue;
         };
+        let mut ledger = BTreeMap::new();
+        for raw in thread.inner("usageLedger").items("events") {
+            let event = Object::read(raw).unwrap_or_default();
+            let message: Option<u64> = event.get("toMessageId").and_then(number);
+            ledger.extend(message.map(|message| (message, event)));
+        }
         for raw in thread.items("messages") {
             let Some(mut said) = Object::read(raw) else {
                 keep_unread("malformed", raw, &mut agents[0]);
@@ -46,20 +54,34 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
                     agents.len() - 1
                 })
             });
-            message(said, raw, &mut agents[agent]);
+            message(said, raw, &mut ledger, &mut agents[agent]);
         }
         thread.count_left("key", &mut agents[0]);
     }
     with_side_chains(agents, source, file)
 }
 
-fn message(mut said: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
+/// The value, if it is a number.
+fn number(raw: &RawValue) -> Option<u64> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn message(
+    mut said: Object<'_>,
+    raw: &RawValue,
+    ledger: &mut BTreeMap<u64, Object<'_>>,
+    assembler: &mut Assembler,
+) {
     let role = said.take_text("role");
     match role.as_deref() {
         Some("assistant") => {
             let blocks = said.take_blocks("content", Speaker::Assistant, assembler);
             let billed = said.take("usage");
-            let mut about = billed.and_then(Object::read).unwrap_or_default();
+            let listed = said.get("messageId").and_then(number);
+            let listed = listed.and_then(|message| ledger.remove(&message));
+            let about = billed.and_then(Object::read).or(listed);
+            let mut about = about.unwrap_or_default();
+            let billed = billed.or_else(|| about.take("tokens"));
             let window = about.take_as("maxInputTokens").map(Tokens);
             assembler.header.context_window = window.or(assembler.header.context_window);
             let time = about.take_time("timestamp", assembler);

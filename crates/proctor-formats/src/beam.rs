@@ -2,7 +2,7 @@
 //!
 //! The shape is that of `mohammadtavakoli78/BEAM` (commit 5a64c99): a row of the data set holds the
 //! `chat` and its `probing_questions`, as JSON or as a text of Python. In the repository the two are
-//! files of their own, which have to be put together first: `{"chat": ..., "probing_questions": ...}`.
+//! files of their own (`chat.json`, `probing_questions.json` beside it or in a folder of that name).
 //!
 //! Instructions and preferences that an answer should follow are no questions with an answer, and are
 //! left out, as is a question whose evidence has an id that several turns have.
@@ -17,7 +17,41 @@ const DATE: &str = "%B-%d-%Y";
 /// Abilities that a rubric tests, and no answer.
 const RUBRICS: &str = "instruction_following preference_following";
 
-pub(super) const IMPORTER: Importer = Importer::of_file("beam", detect, import);
+pub(super) const IMPORTER: Importer = Importer::of_file("beam", detect, import).with_joined(joined);
+
+/// The questions of the chat in a file.
+const QUESTIONS: &[&str] = &[
+    "probing_questions.json",
+    "probing_questions/probing_questions.json",
+];
+
+/// A chat in a file of its own, with its questions if they are there.
+fn joined(path: &Path) -> Result<Option<String>, ImportError> {
+    if path.file_name().is_none_or(|name| name != "chat.json") {
+        return Ok(None);
+    }
+    let mut files = SessionFiles::new();
+    let chat = files.read(path)?;
+    if !is_batch(&chat.head()) {
+        return Ok(None);
+    }
+    let mut found = QUESTIONS.iter().map(|name| path.with_file_name(name));
+    let found = found.find(|path| path.is_file());
+    let questions = found.map(|path| files.read(&path)).transpose()?;
+    let mut ignored = Source::default();
+    let questions = questions
+        .as_ref()
+        .map_or("null", |it| it.plain(&mut ignored));
+    let chat = chat.plain(&mut ignored);
+    Ok(Some(format!(
+        r#"{{"chat":{chat},"probing_questions":{questions}}}"#
+    )))
+}
+
+/// Whether the file begins with a batch of turns.
+fn is_batch(head: &Head) -> bool {
+    head.item_has("/batch_number") && head.item_has("/turns/0/0/role")
+}
 
 fn detect(head: &Head) -> bool {
     let has = |at: &str| head.item_has(at);
@@ -30,6 +64,7 @@ fn detect(head: &Head) -> bool {
     has("/chat") && has("/probing_questions")
         || turns.any(is_turn)
         || has("/conversation_id") && has("/conversation_seed")
+        || is_batch(head)
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {

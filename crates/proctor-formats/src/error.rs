@@ -27,6 +27,9 @@ pub enum ImportError {
     /// No importer recognises the file.
     #[error("cannot tell the format of `{}`", .0.display())]
     UnknownFormat(PathBuf),
+    /// A recording of a product that is not read.
+    #[error("`{}` is a recording of {}, which is not read", .0.display(), .1)]
+    UnreadProduct(PathBuf, &'static str),
     /// Every format that can be read is JSON.
     #[error("`{}` is not JSON", .0.display())]
     NotJson(PathBuf),
@@ -103,6 +106,9 @@ pub enum ImportError {
     /// A recording without a single message.
     #[error("`{}` holds no conversation", .0.display())]
     NoConversation(PathBuf),
+    /// A database without a conversation in the tables that are read, and with these rows in others.
+    #[error("`{}` holds no conversation in a table that is read, but rows in others: {}", .0.display(), .1)]
+    UnreadTables(PathBuf, String),
     /// A file that looks like this format, and holds no answer of a model.
     #[error("`{}` looks like {}, and holds no answer of a model", .0.display(), .1)]
     NoAnswer(PathBuf, &'static str),
@@ -128,10 +134,12 @@ impl ImportError {
             Self::NotJson(_)
                 | Self::Empty(_)
                 | Self::NoConversation(_)
+                | Self::UnreadTables(..)
                 | Self::NoMessages(..)
                 | Self::NoAnswer(..)
                 | Self::NotUnderstood(..)
                 | Self::UnknownFormat(_)
+                | Self::UnreadProduct(..)
                 | Self::Database(_)
                 | Self::NoDatabase(_)
         )
@@ -159,6 +167,9 @@ impl ImportError {
             Self::Empty(_) | Self::NoConversation(_) | Self::NoMessages(..) => {
                 "leave the file out; the product wrote nothing worth replaying"
             }
+            Self::UnreadTables(..) => {
+                "it may be of a newer version than this build: have the product export the session"
+            }
             Self::NoAnswer(..) | Self::NotUnderstood(..) => {
                 "it may be of another product, or of a newer version: `proctor import --format NAME` \
                  reads it as that all the same"
@@ -166,6 +177,9 @@ impl ImportError {
             Self::UnknownFormat(_) => {
                 "`proctor import --format NAME` reads it as that; \
                  `proctor import --help` lists the formats"
+            }
+            Self::UnreadProduct(..) => {
+                "leave the file out, or convert it: see docs/session-format.md"
             }
             Self::NotJson(_) => {
                 "session files are JSON or JSONL; unpack archives first, but for `.eval` logs"

@@ -17,7 +17,9 @@ pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import
 
 fn detect(head: &Head) -> bool {
     let is = |record: &Value, words: &str| {
-        let mut others = ["message", "role", "uuid"].iter();
+        // Antigravity's lines are of the same types, and have a time and a place each.
+        let others = "message role uuid step_index created_at timestamp";
+        let mut others = others.split(' ');
         let kind = record["type"].as_str();
         kind.is_some_and(|kind| is_one_of(words, kind))
             && others.all(|key| record.get(key).is_none())

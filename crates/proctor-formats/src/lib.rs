@@ -27,6 +27,7 @@ mod bodies;
 mod chatgpt;
 mod claude_ai;
 mod claude_code;
+mod claude_code_web;
 mod cline;
 mod codex;
 mod codex_exec;
@@ -56,6 +57,7 @@ mod iflow;
 mod inspect;
 mod kept_context;
 mod kimi_cli;
+mod kimi_code;
 mod langchain;
 mod langfuse;
 mod langsmith;
@@ -105,6 +107,7 @@ pub static IMPORTERS: &[Importer] = &[
     convomem::IMPORTER,
     qwen_code::IMPORTER,
     claude_code::IMPORTER,
+    claude_code_web::IMPORTER,
     codex::IMPORTER,
     codex_exec::IMPORTER,
     pi::IMPORTER,
@@ -116,6 +119,7 @@ pub static IMPORTERS: &[Importer] = &[
     claude_ai::IMPORTER,
     factory_droid::IMPORTER,
     amp::IMPORTER,
+    kimi_code::IMPORTER,
     kimi_cli::IMPORTER,
     swe_agent::IMPORTER,
     mini_swe_agent::IMPORTER,
@@ -148,7 +152,11 @@ pub struct Importer {
     detect: fn(&Head) -> bool,
     read: Reader,
     folder: Option<FolderFormat>,
+    joined: Option<Joined>,
 }
+
+/// The text of a file together with those beside it that belong to it; none if it stands alone.
+type Joined = fn(&Path) -> Result<Option<String>, ImportError>;
 
 /// Reads all sessions of one file: the main conversation first, then its side chains.
 #[derive(Debug, Clone, Copy)]
@@ -181,6 +189,7 @@ impl Importer {
             detect,
             read: Reader::Text(read),
             folder: None,
+            joined: None,
         }
     }
 
@@ -200,6 +209,14 @@ impl Importer {
     const fn with_folders(self, folder: FolderFormat) -> Self {
         Self {
             folder: Some(folder),
+            ..self
+        }
+    }
+
+    /// The format, of which other files belong to some.
+    const fn with_joined(self, joined: Joined) -> Self {
+        Self {
+            joined: Some(joined),
             ..self
         }
     }
@@ -368,7 +385,11 @@ fn load_any(
     if let Some(read) = folder.and_then(|folder| importer.import_folder(&folder)) {
         return Ok((read?, importer.format));
     }
-    let recordings = importer.import_with_truth(path, &mut input)?;
+    let joined = importer.joined.map_or(Ok(None), |join| join(path))?;
+    let recordings = match joined {
+        Some(text) => importer.import_with_truth(path, &mut text.as_bytes())?,
+        None => importer.import_with_truth(path, &mut input)?,
+    };
     Ok((recordings, importer.format))
 }
 
@@ -411,6 +432,32 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
     Ok((head, again.chain(BufReader::new(file))))
 }
 
+/// Products whose recordings are known by these values and not read, with a source of each shape.
+const UNREAD: &[(&str, &[&str])] = &[
+    // The transcripts below `~/.gemini/antigravity*/brain/`.
+    ("Antigravity", &["/step_index", "/source", "/type"]),
+    // `ui_messages.json` of Cline, Roo Code and Kilo Code; the file of the requests is read.
+    (
+        "what Cline, Roo Code or Kilo Code shows",
+        &["/ts", "/type", "/say"],
+    ),
+    // Conversations of Kiro's and Amazon Q's command lines.
+    (
+        "Kiro",
+        &[
+            "/conversation_id",
+            "/history/0/user",
+            "/history/0/assistant",
+        ],
+    ),
+];
+
+/// The product that wrote a file of this beginning, if it is one of those that are not read.
+fn unread_product(head: &Head) -> Option<&'static str> {
+    let has = |(_, marks): &&(&str, &[&str])| marks.iter().all(|at| head.item_has(at));
+    UNREAD.iter().find(has).map(|(product, _)| *product)
+}
+
 /// Describes a file that no importer reads, as far as its first bytes show.
 fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     let path = path.to_owned();
@@ -420,7 +467,10 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {
-        ImportError::UnknownFormat(path)
+        match unread_product(&Head::of(head)) {
+            Some(product) => ImportError::UnreadProduct(path, product),
+            None => ImportError::UnknownFormat(path),
+        }
     } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())
     } else {

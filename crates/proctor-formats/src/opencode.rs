@@ -17,6 +17,8 @@ use parts::{CompactionRequest, Part, Step};
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
 mod parts;
+#[cfg(feature = "sqlite")]
+mod rows;
 mod storage;
 
 /// The text that the model reads instead of a result that was cleared.
@@ -207,6 +209,7 @@ impl Reading {
         parts: &[&RawValue],
     ) {
         let model = info.take_text("modelID");
+        let model = model.or_else(|| info.inner("model").take_text("id"));
         let name = self.own(id);
         let (mut step, mut number) = (Step::default(), 0);
         let mut done = |reading: &mut Self, step: Step, usage: Option<Usage>| {

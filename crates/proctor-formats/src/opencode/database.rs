@@ -1,4 +1,5 @@
-//! opencode's database: the same messages and parts as in an export, one row each.
+//! opencode's database: the same messages and parts as in an export, one row each; or the rows of
+//! version 2 (see `rows`).
 
 use sha2::{Digest, Sha256};
 
@@ -33,7 +34,13 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>,
                  ORDER BY m.time_created, m.id, p.id";
     let mut hasher = Sha256::new();
     let mut messages: Vec<StoredMessage> = Vec::new();
-    for [id, info, part] in database.rows(query, &[&*one.id])? {
+    let has_messages = database.has(&["message", "part"]);
+    let stored = if has_messages {
+        database.rows(query, &[&*one.id])?
+    } else {
+        Vec::new()
+    };
+    for [id, info, part] in stored {
         let Some(id) = id else { continue };
         hasher.update(part.as_deref().unwrap_or_default());
         match messages.last_mut() {
@@ -47,5 +54,25 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>,
         }
     }
     reading.stored(&messages, NOT_JSON);
+    let query = "SELECT id, type, data FROM session_message WHERE session_id = ?1 ORDER BY seq, id";
+    let has_rows = database.has(&["session_message"]);
+    for [id, kind, data] in if has_rows {
+        database.rows(query, &[&*one.id])?
+    } else {
+        Vec::new()
+    } {
+        let (kind, data) = (kind.unwrap_or_default(), data.unwrap_or_default());
+        hasher.update(data.as_bytes());
+        if !messages.is_empty() {
+            reading
+                .assembler
+                .skip("row of `session_message` beside messages");
+            continue;
+        }
+        match serde_json::from_str(&data) {
+            Ok(raw) => reading.row(id, &kind, raw),
+            Err(_) => reading.assembler.unknown(NOT_JSON),
+        }
+    }
     reading.finish(session_id(&one.id, hasher), database.path())
 }

@@ -28,7 +28,7 @@ pub(super) struct CompactionRequest {
     pub(super) tail: Option<Arc<str>>,
 }
 
-/// A tool part: the call, and its result once there is one.
+/// A tool part: the call, and its result once there is one. Version 2 has other names for the same.
 pub(super) struct Tool {
     /// The provider's name for the call.
     pub(super) id: Option<Arc<str>>,
@@ -150,15 +150,16 @@ fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part
 }
 
 fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
-    let name = part.take_text("tool")?;
+    let name = part.first_text(&["tool", "name"])?;
     let mut state = part.take_object("state")?;
     let status = state.take_text("status");
-    let mut times = state.take_object("time").unwrap_or_default();
+    let times = state.take_object("time");
+    let mut times = times.unwrap_or_else(|| part.inner("time"));
     let key = match status.as_deref() {
         Some("completed") => Some("output"),
         Some("error") => Some("error"),
         // It was interrupted.
-        Some("pending" | "running") => None,
+        Some("pending" | "running" | "streaming") => None,
         other => {
             let what = format!("state of a tool {}", other.unwrap_or_default());
             assembler.unknown(&what);
@@ -166,8 +167,10 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
         }
     };
     let result = key.map(|key| {
-        let text = state.take_text(key).map(ContentBlock::Text);
-        let mut content: Vec<ContentBlock> = text.into_iter().collect();
+        let mut content = state.take_blocks("content", Speaker::Tool, assembler);
+        let text = state.take_text(key);
+        let text = text.or_else(|| state.inner(key).take_text("message"));
+        content.extend(text.map(ContentBlock::Text));
         if key == "output" {
             for raw in state.items("attachments") {
                 let file = Object::read(raw).map(|it| file(it, raw, assembler));
@@ -178,14 +181,18 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
         }
         (content, key == "error")
     });
+    let mut time = |key, key2| {
+        let time = times.take_time(key, assembler);
+        time.or_else(|| times.take_time(key2, assembler))
+    };
     Some(Tool {
-        id: part.take_text("callID"),
+        id: part.first_text(&["callID", "id"]),
         name,
         input: input(state.take("input")),
         result,
-        started: times.take_time("start", assembler),
-        ended: times.take_time("end", assembler),
-        cleared: times.take_time("compacted", assembler),
+        started: time("start", "ran"),
+        ended: time("end", "completed"),
+        cleared: time("compacted", "pruned"),
     })
 }
 

@@ -18,7 +18,9 @@ use proctor_sessions::{Session, Tag};
 pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     let database = Database::open(path)?;
     let has_messages = database.has(&["sessions", "messages"]);
-    let (format, list, read): (_, List, Read) = if database.has(&["session", "message", "part"]) {
+    let is_opencode = database.has(&["session", "message", "part"])
+        || database.has(&["session", "session_message"]);
+    let (format, list, read): (_, List, Read) = if is_opencode {
         use opencode::database::{list, read};
         ("opencode", list, read)
     } else if has_messages && database.column("messages", "parts")? == "parts" {
@@ -35,11 +37,41 @@ pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     for session in &mut sessions {
         format.clone_into(&mut session.parts_mut().source.format);
     }
-    if sessions.is_empty() {
-        return Err(ImportError::NoConversation(path.to_owned()));
-    }
+    let unread = database.unread();
+    let Some(first) = sessions.first_mut() else {
+        let path = path.to_owned();
+        if unread.is_empty() {
+            return Err(ImportError::NoConversation(path));
+        }
+        let tables = unread
+            .iter()
+            .map(|(table, rows)| format!("`{table}` × {rows}"));
+        return Err(ImportError::UnreadTables(
+            path,
+            tables.collect::<Vec<_>>().join(", "),
+        ));
+    };
+    let skipped = &mut first.parts_mut().source.skipped;
+    let named = |(table, rows)| {
+        (
+            format!("row of the table `{table}`, which is not read"),
+            rows,
+        )
+    };
+    skipped.extend(unread.into_iter().map(named));
     Ok(sessions)
 }
+
+/// The tables that are read, of any product.
+const READ: &[&str] = &[
+    "session",
+    "sessions",
+    "message",
+    "messages",
+    "part",
+    "session_message",
+    "usage_ledger",
+];
 
 /// Lists the sessions of a product's database.
 type List = fn(&Database) -> Result<Vec<Listed>, ImportError>;
@@ -147,6 +179,27 @@ impl Database {
         let names = self.rows("SELECT name FROM pragma_table_info(?1)", &[table])?;
         let is_there = names.iter().any(|[name]| name.as_deref() == Some(column));
         Ok(if is_there { column } else { "NULL" })
+    }
+
+    /// The tables that nothing reads and whose rows hold JSON, with the number of their rows.
+    fn unread(&self) -> Vec<(Arc<str>, u64)> {
+        let others = self.tables.iter().filter(|it| !READ.contains(&&***it));
+        let rows = others.filter_map(|table| {
+            let name = table.replace('"', "\"\"");
+            let row = self.rows::<32>(&format!("SELECT * FROM \"{name}\" LIMIT 1"), &[]);
+            let row = row.ok()?.into_iter().next()?;
+            let is_json = |it: &Arc<str>| it.starts_with('{') && it.contains('"');
+            if !row.iter().flatten().any(is_json) {
+                return None;
+            }
+            let [[count]]: [[_; 1]; 1] = self
+                .rows(&format!("SELECT COUNT(*) FROM \"{name}\""), &[])
+                .ok()?
+                .try_into()
+                .ok()?;
+            Some((table.clone(), count?.parse().ok()?))
+        });
+        rows.collect()
     }
 
     /// The query's answer: the columns of each row.

@@ -100,6 +100,49 @@ fn opencodes_sessions_are_read_with_those_that_tools_started() {
 }
 
 #[test]
+fn rows_of_opencode_2_are_read_and_those_of_unknown_tables_are_named() {
+    let tables = format!(
+        "{OPENCODE} CREATE TABLE session_message (id TEXT, session_id TEXT, type TEXT, seq INTEGER, data TEXT);"
+    );
+    let rows = r#"
+        INSERT INTO session VALUES ('ses_A', NULL, 1), ('ses_B', NULL, 2);
+        INSERT INTO message VALUES ('o1', 'ses_B', 1, '{"role":"user"}');
+        INSERT INTO part VALUES ('o2', 'o1', 'ses_B', 1, '{"type":"text","text":"Old."}');
+        INSERT INTO session_message VALUES
+            ('m1', 'ses_A', 'user', 1, '{"text":"Count the hinges.","files":[{"mime":"text/x","uri":"file:///a"},7]}'),
+            ('m0', 'ses_A', 'model-switched', 0, '{"model":{"id":"m"}}'),
+            ('m2', 'ses_A', 'assistant', 2, '{"model":{"id":"m"},"content":[{"type":"reasoning","text":"Hm."},{"type":"tool","id":"k1","name":"bash","state":{"status":"completed","input":{"command":"ls"},"content":[{"type":"text","text":"a b"}]},"time":{"ran":1767258001000,"pruned":1767258009000}},{"type":"tool","id":"k2","name":"bash","state":{"status":"error","input":{},"error":{"type":"x","message":"no hinge"}}}],"tokens":{"input":7,"output":2,"cache":{"read":5,"write":0}}}'),
+            ('m3', 'ses_A', 'shell', 3, '{"command":"pwd","output":{"output":"/w"}}'),
+            ('m4', 'ses_A', 'compaction', 4, '{"status":"failed","reason":"auto"}'),
+            ('m5', 'ses_A', 'compaction', 5, '{"status":"completed","reason":"auto","summary":"Two.","recent":"[User]: Count."}'),
+            ('m6', 'ses_A', 'assistant', 6, '{"content":[{"type":"text","text":"Two."}]}'),
+            ('m7', 'ses_A', 'mystery', 7, '{"text":"what is this"}'),
+            ('m8', 'ses_A', 'user', 8, 'null'),
+            ('m9', 'ses_A', 'assistant', 9, '{"content":7,"model":[],"tokens":"x","time":{"created":{}}}'),
+            ('n0', 'ses_A', 'assistant', 10, '{'),
+            ('n1', 'ses_B', 'user', 1, '{"text":"Old."}');"#;
+    check(
+        &format!("{tables}{rows}"),
+        Ok(&[
+            "ses_a 2 3",
+            r#"Count the hinges.|{"mime":"text/x","uri":"file:///a"}|7"#,
+            r#"Hm.|bash {"command":"ls"}|bash {} 12+2"#,
+            "a b|no hinge|The following shell command was executed by the user:\n\nCommand:\npwd\n\nOutput:\n/w",
+            "Two.",
+            r#"{"text":"what is this"}|null"#,
+            "ses_b 0 0",
+            "Old.",
+        ]),
+    );
+    let event = r#"CREATE TABLE "ev""ent" (id, data); CREATE TABLE todo (a); INSERT INTO todo VALUES ('b');
+        INSERT INTO "ev""ent" VALUES (1, '{"text":"Hello."}'), (2, '{}');"#;
+    check(
+        &format!("{tables}{event}"),
+        Err("holds no conversation in a table that is read, but rows in others: `ev\"ent` × 2"),
+    );
+}
+
+#[test]
 fn crushs_sessions_are_read_from_their_parts() {
     let rows = r#"
         INSERT INTO sessions VALUES ('s1', NULL, 'Oars', 1767258000, 'm6'), ('m2$$c1', 's1', 'Sub', 1767258002, NULL),

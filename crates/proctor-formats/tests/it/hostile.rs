@@ -387,6 +387,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("anthropic", "*/.messages"),
     ("chatgpt", "*"),
     ("claude-ai", "*"),
+    ("claude-code-web", "*"),
+    ("claude-code-web", "*/.loglines"),
     ("cline", "*"),
     ("cline", "*/.messages"),
     ("convomem", "*"),

@@ -152,6 +152,98 @@ skipped: part of an interrupted step: 1
 }
 
 #[test]
+fn a_journal_of_kimi_code_is_read_with_its_compaction_and_its_sub_agents() {
+    let main = r#"0 user[typed_user meta] "Which bed is dry?", "<system-reminder>Water is off.</system-reminder>"
+1 model[] thinking "Feel both.", "I look.", shell b1 {"command": "feel beds"}, agent b2 {"prompt": "Look at the well."} = 300/60/0/500/40
+2 user[] ->b1 "one wet\ntwo dry"+"2 lines", ->!b2 "No well."
+3 model[] "Bed two." = 100/0/0/900/4
+4 user[typed_user] "Water it."
+5 model[] "Watered." = 90/0/0/0/3
+compaction before 5: auto 1004: (user[typed_user] "Which bed is dry?"), (user[typed_user] "Water it."), (user[compact_summary] "Earlier work:\nBed two is dry.")
+skipped: config.update: 1
+skipped: full_compaction.begin: 1
+skipped: full_compaction.complete: 1
+skipped: llm.request: 4
+skipped: llm.tools_snapshot: 1
+skipped: metadata: 1
+skipped: turn.ended: 1
+skipped: turn.prompt: 1
+skipped: usage.record: 3
+warning: abandoned branch: a record the user went back from is left out: 4
+"#;
+    let sessions = check("kimi-code/wire.jsonl", "kimi-code", &[main]);
+    assert_eq!(sessions[0].system(), Some(&"You keep a garden.".into()));
+    assert_eq!(
+        (sessions[0].tools().len(), sessions[0].model()),
+        (1, Some("k3"))
+    );
+    let side = r#"0 user[typed_user sidechain] "Look at the well."
+1 model[sidechain] "No well." = 20/0/0/0/2
+skipped: metadata: 1
+"#;
+    check("kimi-code/session", "kimi-code", &[main, side]);
+}
+
+#[test]
+fn a_session_of_claude_code_in_the_cloud_is_one_of_claude_code() {
+    let sessions = check(
+        "claude-code-web/session.json",
+        "claude-code",
+        &[r#"0 user[typed_user] "Which bell is cracked?"
+1 model[] shell t1 {"command": "ring"} = 5/9/0/40/7
+2 user[] ->t1 "clonk"
+3 model[] "The small one."
+skipped: key `id`: 1
+skipped: key `title`: 1
+"#],
+    );
+    assert!(sessions[0].id().starts_with("session-"));
+}
+
+#[test]
+fn a_thread_of_amp_without_a_version_is_billed_by_its_ledger() {
+    check(
+        "amp/ledger.json",
+        "amp",
+        &[r#"0 user[typed_user] "Which kiln is warm?"
+1 model[] shell toolu_k3 {"cmd": "cat one"} = 12/0/0/0/8
+2 user[] ->toolu_k3 "1240"
+3 model[] "One."
+skipped: key `id`: 1
+warning: a usage cannot be read: 1
+"#],
+    );
+}
+
+#[test]
+fn a_product_that_is_not_read_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    for (text, product) in [
+        (
+            r#"{"step_index":0,"source":"USER","type":"user","created_at":"2026","content":"a"}
+{"step_index":1,"source":"MODEL","type":"assistant","created_at":"2026","content":"b"}"#,
+            "Antigravity",
+        ),
+        (
+            r#"[{"ts":1,"type":"say","say":"text","text":"a"}]"#,
+            "what Cline, Roo Code or Kilo Code shows",
+        ),
+        (
+            r#"{"conversation_id":"a","history":[{"user":{},"assistant":{}}]}"#,
+            "Kiro",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = import::load(&path).unwrap_err().to_string();
+        assert!(
+            error.ends_with(&format!("is a recording of {product}, which is not read")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_session_of_droid_is_read_with_the_summary_of_its_compaction() {
     check(
         "factory-droid/session.jsonl",
@@ -638,6 +730,7 @@ proptest! {
             ("kimi-cli", "kimi-cli/context.jsonl"),
             ("grok-build", "grok-build/chat_history.jsonl"),
             ("kimi-cli", "kimi-cli/wire.jsonl"),
+            ("kimi-code", "kimi-code/wire.jsonl"),
             ("factory-droid", "factory-droid/session.jsonl"),
             ("amp", "amp/thread.json"),
             ("codex-exec", "codex-exec/run.jsonl"),

@@ -512,6 +512,19 @@ skipped: key `conversation_seed`: 1
 }
 
 #[test]
+fn beams_own_two_files_are_one_recording() {
+    check(
+        "beam",
+        "chats/chat.json",
+        r#"0 user[typed_user meta] "Date: March-15-2024", "My kite is called Swift."
+1 model[] "A good name."
+"#,
+    );
+    let expected = r#"information_extraction-1 Recall { key: "kite called", value: "Swift" } [0]"#;
+    assert_eq!(known("beam/chats/chat.json"), [expected]);
+}
+
+#[test]
 fn convomem_asks_about_messages_by_their_words() {
     let outline = r#"0 user[typed_user] "The harbour fee rose to 42 crowns a night."
 1 model[] "I note it."

@@ -1,0 +1,40 @@
+//! Sessions of Claude Code in the cloud (claude.ai/code), as its API gives them: an object with
+//! `loglines`, which are the lines of a session file of Claude Code, and are read as such.
+//!
+//! Source: simonw/claude-code-transcripts, `src/claude_code_transcripts/__init__.py`; November 2026.
+
+use super::claude_code;
+use super::prelude::*;
+
+const LINES: &str = "loglines";
+
+pub(super) const IMPORTER: Importer = Importer::new("claude-code-web", detect, import);
+
+fn detect(head: &Head) -> bool {
+    let lines = head.at("/loglines").and_then(Value::as_array);
+    let is_line = |line: &Value| line["type"].is_string() && line.get("message").is_some();
+    lines.is_some_and(|lines| lines.iter().take(50).any(is_line))
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut sessions = Vec::new();
+    for value in file.values(source)? {
+        let raw: &RawValue = value.parse()?;
+        let mut object = Object::read(raw).unwrap_or_default();
+        let lines = object.take(LINES).filter(|it| items(it).is_some());
+        let Some(lines) = lines else {
+            source.not_understood("value that is no session");
+            continue;
+        };
+        for (key, _) in object.into_entries() {
+            source.skip(&format!("key `{key}`"));
+        }
+        let mut lines = lines.get().as_bytes();
+        match claude_code::IMPORTER.import(&file.path, &mut lines) {
+            Ok(read) => sessions.extend(read),
+            Err(ImportError::NoConversation(_)) => source.skip("session without messages"),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sessions)
+}

@@ -1,0 +1,363 @@
+//! Kimi Code keeps a session in a folder (`~/.kimi-code/sessions/*/*/`), with a journal of each agent
+//! in it (`agents/main/wire.jsonl`): a `metadata` record with the version of the protocol (1.4 and
+//! 1.5 are known), then a record an event.
+//!
+//! Rules of this format, beside those every importer shares:
+//! - `context.append_message` is a message of the context; its `origin` says whether a person wrote
+//!   it. `turn.prompt` says the same again. The parts of a call are loop events with its `stepUuid`.
+//! - The model reads the `note` of a result behind its output.
+//! - A compaction leaves the newest messages that a person wrote, by their number, and then the
+//!   summary. One of an older shape, without that number, also left what came last; its messages
+//!   are not counted as they are here, so that they are left out with a warning.
+//! - `context.undo` takes back turns: what was said in them is left out.
+//! - `usage.record` repeats the bill of a step, unless the step has none. That of a compaction is
+//!   no call's.
+//!
+//! Source: MoonshotAI/kimi-code, `packages/agent-core-v2/src/agent/contextMemory/` (`contextEvents.ts` at
+//! 61e9f67606, `loopEventFold.ts` at 026c6ee3ea, `compactionHandoff.ts` at 07c4d3541b); November 2026.
+
+use super::openai_chat::parts::arguments_in;
+use super::prelude::*;
+use super::product::with_side_chains;
+
+/// The first parts of the types of records that say nothing to the model.
+const BOOKKEEPING: &str = "agent cron file_history forked full_compaction goal interaction \
+     interruptionReminder mcp metadata permission plan plan_mode plugin profile prompt runtime \
+     staleGuard swarm_mode task token_counting tools tower_mode turn";
+
+/// The journals of a session's folder.
+const AGENTS: &str = "agents";
+const MAIN: &str = "main";
+const JOURNAL: &str = "wire.jsonl";
+
+pub(super) const IMPORTER: Importer =
+    Importer::new("kimi-code", detect, import).with_folders(FolderFormat {
+        detect: |folder| main(folder).is_some(),
+        of_file: |_| None,
+        read: import_folder,
+    });
+
+fn main(folder: &Folder) -> Option<Folder> {
+    let main = folder.folder(AGENTS)?.folder(MAIN)?;
+    main.has(JOURNAL).then_some(main)
+}
+
+fn detect(head: &Head) -> bool {
+    let kinds = head.values.iter().take(50);
+    let mut kinds = kinds.filter_map(|it| it.get("type")?.as_str());
+    head.text.starts_with('{')
+        && head.text_at("/type") == Some("metadata")
+        && head.text_at("/protocol_version").is_some()
+        && kinds.any(|it| it.contains('.'))
+}
+
+fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    let mut agent = Agent::default();
+    let records = records(file, source)?;
+    let is_side = |(record, _): &(Object<'_>, _)| {
+        let agent = record.text("agentId");
+        agent.is_some_and(|it| &*it != MAIN)
+    };
+    if !records.is_empty() && records.iter().all(is_side) {
+        agent.assembler = Assembler::new([Tag::Sidechain]);
+    }
+    agent.read(records);
+    agent.assembler.session(file.id.clone(), &file.path)
+}
+
+fn import_folder(
+    folder: &Folder,
+    files: &mut SessionFiles,
+    source: &mut Source,
+) -> Result<Vec<Session>, ImportError> {
+    let Some(agents) = folder.folder(AGENTS) else {
+        return Ok(Vec::new());
+    };
+    let others = agents.names().iter().filter(|name| *name != MAIN);
+    let others = others.filter_map(|name| agents.folder(name));
+    let journals = main(folder).into_iter().chain(others);
+    let (mut texts, mut chains) = (Vec::new(), Vec::new());
+    for journal in journals.filter(|it| it.has(JOURNAL)) {
+        texts.push(files.read(&journal.child(JOURNAL))?);
+    }
+    for (at, text) in texts.iter().enumerate() {
+        let tags = (at > 0).then_some(Tag::Sidechain);
+        let mut agent = Agent {
+            assembler: Assembler::new(tags.as_slice()),
+            ..Agent::default()
+        };
+        match records(text, source) {
+            Ok(records) => agent.read(records),
+            // A journal that was just begun.
+            Err(ImportError::Empty(_)) if at > 0 => continue,
+            Err(error) => return Err(error),
+        }
+        chains.push(agent.assembler);
+    }
+    let Some(mut text) = texts.into_iter().next() else {
+        return Ok(Vec::new());
+    };
+    text.id = files.session_id(folder);
+    with_side_chains(chains, source, &text)
+}
+
+/// A record as it is read, and as it is written.
+type Record<'a> = (Object<'a>, &'a RawValue);
+
+/// The records of a journal, without those that were taken back.
+fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'a>>, ImportError> {
+    let mut kept: Vec<Record<'a>> = Vec::new();
+    for (mut record, raw) in file.records(source)? {
+        if record.text("type").as_deref() != Some("context.undo") {
+            kept.push((record, raw));
+            continue;
+        }
+        let turns: usize = record.take_as("count").unwrap_or_default();
+        let mut places = kept.iter().enumerate().rev().take_while(|(_, (it, _))| {
+            let kind = it.text("type");
+            !matches!(
+                kind.as_deref(),
+                Some("context.apply_compaction" | "context.clear")
+            )
+        });
+        let is_turn = |(_, (record, _)): &(usize, &Record<'_>)| {
+            let message = record.get("message").and_then(Object::read);
+            message.is_some_and(|it| it.text("role").as_deref() == Some("user") && is_typed(&it))
+        };
+        let first = turns
+            .checked_sub(1)
+            .and_then(|before| places.by_ref().filter(is_turn).nth(before));
+        let Some((first, _)) = first else {
+            source.warn("a turn was taken back that is not in the file");
+            continue;
+        };
+        for _ in kept.drain(first..) {
+            source.warn("abandoned branch: a record the user went back from is left out");
+        }
+    }
+    Ok(kept)
+}
+
+/// Whether a person wrote the message of the user's.
+fn is_typed(message: &Object<'_>) -> bool {
+    let origin = message
+        .get("origin")
+        .and_then(Object::read)
+        .unwrap_or_default();
+    let is_command = origin.text("trigger").as_deref() == Some("user-slash");
+    let kind = origin.text("kind");
+    is_command || matches!(kind.as_deref(), None | Some("user"))
+}
+
+/// One agent, growing record by record.
+#[derive(Default)]
+struct Agent {
+    assembler: Assembler,
+    /// What a person wrote, and is in the context.
+    typed: Vec<Vec<ContentBlock>>,
+    /// The model that was asked last, and whether that was for a summary.
+    model: Option<Arc<str>>,
+    is_summary: bool,
+    /// The last step, and who began the compaction.
+    step: Option<Arc<str>>,
+    trigger: Option<Arc<str>>,
+}
+
+impl Agent {
+    fn read(&mut self, records: Vec<Record<'_>>) {
+        for (record, raw) in records {
+            self.record(record, raw);
+        }
+    }
+
+    fn record(&mut self, mut record: Object<'_>, raw: &RawValue) {
+        let kind = record.take_type();
+        let time = record.take_time("time", &mut self.assembler);
+        match &*kind {
+            "context.append_message" => match record.take_object("message") {
+                Some(message) => self.message(message, raw, time),
+                None => self.assembler.hear_unknown("record", &kind, raw, time),
+            },
+            "context.append_loop_event" => self.event(record.inner("event"), raw, time),
+            "context.apply_compaction" => self.compaction(record),
+            "context.clear" => {
+                self.typed.clear();
+                let after = CompactedTo::Replaced(Vec::new());
+                self.assembler.compacts(Some("clear".into()), None, after);
+            }
+            "micro_compaction.apply" => {
+                let what = "a compaction says nothing of what it cleared";
+                self.assembler.warn(what);
+            }
+            "llm.request" => {
+                self.model = record.take_text("model").or(self.model.take());
+                self.is_summary = record.take_text("kind").as_deref() == Some("compaction");
+                self.assembler.skip(&kind);
+            }
+            "llm.tools_snapshot" => {
+                self.assembler.header.tools.clear();
+                record.header(&mut self.assembler);
+                self.assembler.skip(&kind);
+            }
+            "usage.record" => {
+                let is_call = record.take_text("usageScope").as_deref() == Some("turn");
+                if is_call && !self.is_summary {
+                    self.bill("usage", record);
+                }
+                self.assembler.skip(&kind);
+            }
+            "config.update" | "profile.bind" | "context.update_token_count" => {
+                let system = record.take_text("systemPrompt");
+                let header = &mut self.assembler.header;
+                header.system = system.or(header.system.take());
+                self.assembler.skip(&kind);
+            }
+            "full_compaction.begin" => {
+                self.trigger = record.first_text(&["trigger", "source"]);
+                self.assembler.skip(&kind);
+            }
+            other => match other.split_once('.').map_or(other, |(first, _)| first) {
+                first if is_one_of(BOOKKEEPING, first) => self.assembler.skip(other),
+                _ => self.assembler.hear_unknown("record", other, raw, time),
+            },
+        }
+    }
+
+    /// A message of the context that no step wrote.
+    fn message(&mut self, mut message: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
+        let (role, is_typed) = (message.take_text("role"), is_typed(&message));
+        match role.as_deref() {
+            Some("user" | "system") => {
+                let said = message.take_blocks("content", Speaker::User, &mut self.assembler);
+                let is_typed = is_typed && role.as_deref() == Some("user");
+                if is_typed {
+                    self.typed.push(said.clone());
+                }
+                let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
+                self.assembler.hear(None, said, time, [tag]);
+            }
+            Some("assistant") => {
+                let mut said =
+                    message.take_blocks("content", Speaker::Assistant, &mut self.assembler);
+                for raw in message.items("toolCalls") {
+                    let call = Object::read(raw).unwrap_or_default();
+                    said.push(self.call(call, "id", "arguments", raw));
+                }
+                self.assembler
+                    .assistant(None, AssistantRecord::of(said, time));
+            }
+            Some("tool") if message.has("toolCallId") => {
+                let id = message.take_text("toolCallId").unwrap_or_default();
+                self.result(id, message, "content", time);
+            }
+            _ => keep_unread("of unknown role", raw, &mut self.assembler),
+        }
+    }
+
+    /// What happened in a step.
+    fn event(&mut self, mut event: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
+        let kind = event.take_type();
+        let part = event.get("part");
+        match (&*kind, part) {
+            ("step.begin", _) => self.step = event.take_text("uuid"),
+            ("step.end", _) => {
+                self.step = event.take_text("uuid").or(self.step.take());
+                self.bill("usage", event);
+            }
+            ("content.part", Some(part)) => {
+                let block = content::part(part, Speaker::Assistant, &mut self.assembler.source);
+                self.say(event, block, time);
+            }
+            ("tool.call", _) => {
+                let call = Object::read(raw).unwrap_or_default().inner("event");
+                let block = self.call(call, "toolCallId", "args", raw);
+                self.say(event, block, time);
+            }
+            ("tool.result", _) if event.has("toolCallId") => {
+                let id = event.take_text("toolCallId").unwrap_or_default();
+                self.result(id, event.inner("result"), "output", time);
+            }
+            _ => self.assembler.hear_unknown("event", &kind, raw, time),
+        }
+    }
+
+    /// Adds a block to its step.
+    fn say(&mut self, mut event: Object<'_>, block: ContentBlock, time: Option<Timestamp>) {
+        let is_blank = |it: &ContentBlock| it.as_text().is_some_and(|text| text.trim().is_empty());
+        if is_blank(&block) {
+            return self.assembler.skip("empty text");
+        }
+        let step = event.take_text("stepUuid").or_else(|| self.step.clone());
+        let part = AssistantRecord::of(vec![block], time).by(step, self.model.clone(), None);
+        self.assembler.assistant(None, part);
+    }
+
+    /// Adds the bill of the last step.
+    fn bill(&mut self, key: &str, mut record: Object<'_>) {
+        let billed = record.take_usage(key, CachedTokens::Apart, &mut self.assembler);
+        if let Some(usage) = billed.and_then(unless_zero) {
+            let part = AssistantRecord::default().by(self.step.clone(), None, Some(usage));
+            self.assembler.assistant(None, part);
+        }
+    }
+
+    fn call(
+        &mut self,
+        mut call: Object<'_>,
+        id: &str,
+        arguments: &str,
+        raw: &RawValue,
+    ) -> ContentBlock {
+        let mut function = call.inner("function");
+        let name = call
+            .take_text("name")
+            .or_else(|| function.take_text("name"));
+        let given = call.take(arguments).or_else(|| function.take(arguments));
+        let Some((id, name)) = call.take_text(id).zip(name) else {
+            return content::unknown("tool call", raw, &mut self.assembler.source);
+        };
+        let text: Option<Arc<str>> = given.and_then(|it| serde_json::from_str(it.get()).ok());
+        let given = text.map_or_else(|| input(given), |it| arguments_in(&it, &mut self.assembler));
+        ContentBlock::tool_use(id, name, given)
+    }
+
+    /// The result of a tool as the model reads it.
+    fn result(&mut self, id: Arc<str>, mut result: Object<'_>, key: &str, time: Option<Timestamp>) {
+        let mut told = result.take_blocks(key, Speaker::Tool, &mut self.assembler);
+        told.extend(result.take_words("note").map(ContentBlock::Text));
+        let is_error = result.take_flag("isError");
+        self.assembler.hear_result(id, told, is_error, time);
+    }
+
+    fn compaction(&mut self, mut record: Object<'_>) {
+        let summary = record.first_text(&["contextSummary", "summary"]);
+        let summary = summary.or_else(|| {
+            let said =
+                record
+                    .inner("summary")
+                    .take_blocks("content", Speaker::User, &mut self.assembler);
+            (!said.is_empty()).then(|| joined_texts(&said).into())
+        });
+        let kept: Option<usize> = record.take_as("keptUserMessageCount");
+        let first: usize = record
+            .take_as("keptHeadUserMessageCount")
+            .unwrap_or_default();
+        if kept.is_none() {
+            let what = "a compaction left the newest messages, which are not told apart";
+            self.assembler.warn(what);
+        }
+        let (typed, kept) = (std::mem::take(&mut self.typed), kept.unwrap_or_default());
+        // Of many the first and the last stay.
+        let last = typed.len().saturating_sub(kept.saturating_sub(first));
+        let stays = |at: &usize| *at < first || *at >= last;
+        let typed = typed.into_iter().enumerate().filter(|(at, _)| stays(at));
+        self.typed = typed.map(|(_, said)| said).collect();
+        let said = self.typed.iter().filter(|it| !it.is_empty()).cloned();
+        let pieces = said.map(|it| Recorded::written(Role::User, it, &[Tag::TypedUser]));
+        let after = summary.map_or(CompactedTo::Missing, |summary| {
+            CompactedTo::Replaced(pieces.chain([Recorded::summary(summary)]).collect())
+        });
+        let size = record.take_as("tokensBefore").map(Tokens);
+        self.assembler.compacts(self.trigger.take(), size, after);
+    }
+}
