@@ -81,11 +81,18 @@ impl SessionStore {
         let Some(count) = scenario.sample else {
             return;
         };
-        let main = self.sessions.iter().filter(|it| it.cluster.is_none());
+        // Of a main session that is not there, the first that names it stands for all.
+        let ids: BTreeSet<&str> = self.sessions.iter().map(LoadedSession::id).collect();
+        let mut absent = BTreeSet::new();
+        let is_unit = |loaded: &&LoadedSession| {
+            let root = loaded.cluster.as_deref();
+            root.is_none_or(|root| !ids.contains(root) && absent.insert(root.to_owned()))
+        };
+        let main = self.sessions.iter().filter(is_unit);
         let units = main.map(|loaded| Unit {
             kind: loaded.session.kind.clone(),
             calls: loaded.session.calls().len(),
-            id: loaded.id().to_owned(),
+            id: loaded.cluster.as_deref().unwrap_or(loaded.id()).to_owned(),
         });
         let taken = sample(units.collect(), count, scenario.seed);
         self.retain(
@@ -290,7 +297,8 @@ fn batch_length(sources: &[(usize, &SessionSource)]) -> usize {
 struct PlacedSession {
     read: ReadSession,
     source: Arc<TextSource>,
-    cluster: Option<String>,
+    /// The session that it belongs to, by its id or its product's name.
+    main: Option<String>,
 }
 
 /// The sessions of a scenario while they are read.
@@ -331,13 +339,12 @@ impl Reading<'_> {
             }
         }
         let entries = placed.par_iter().map(|one| {
-            let mut entry = entry_of(
+            let entry = entry_of(
                 &one.read.texts,
                 &one.read.probes,
                 self.scenario,
                 self.prices,
             );
-            entry.cluster.clone_from(&one.cluster);
             let is_small = is_small(&one.read.texts, &entry, self.scenario);
             (entry, is_small)
         });
@@ -345,7 +352,7 @@ impl Reading<'_> {
         for (one, (entry, is_small)) in placed.into_iter().zip(entries) {
             let selection = &self.scenario.selection;
             let mut loaded = LoadedSession::new(one.read, &one.source, &entry.hash);
-            loaded.cluster = one.cluster;
+            loaded.session.main = one.main;
             loaded.planted = probes::planted(&loaded.session, &loaded.probes, selection);
             if let Some(part) = self.part {
                 part.place(&mut loaded);
@@ -401,7 +408,7 @@ impl Reading<'_> {
         let texts = TextSource::new(source, &self.scenario.counter, is_kept);
         // To know a session again later, all of it is hashed: the only one is not.
         let is_only = self.scenario.sessions.len() == 1 && sessions.len() == 1;
-        let mut main: Option<String> = None;
+        let mut last: Option<String> = None;
         let mut planned = planned_source(source);
         for mut read in sessions {
             planned.sessions.push(read.texts.session.id().to_owned());
@@ -415,21 +422,22 @@ impl Reading<'_> {
             if !self.ids.insert(id.clone()) {
                 return Err(PlanError::SessionTwice(id));
             }
-            let is_side_chain = session.is_side_chain();
+            let named = session.source().main.clone();
+            let is_side_chain = named.is_some() || session.is_side_chain();
             if !self.scenario.side_chains && is_side_chain {
                 self.side_chains += 1;
                 continue;
             }
-            // A file may hold several main sessions; a side chain follows its own.
-            let cluster = main.clone().filter(|_| is_side_chain);
-            if cluster.is_none() {
-                main = Some(id.clone());
+            // A file may hold several main sessions; a side chain that names none follows its own.
+            let main = named.or_else(|| last.clone().filter(|_| is_side_chain));
+            if !is_side_chain {
+                last = Some(id.clone());
             }
             if self.part.is_none_or(|part| part.own.contains_key(&*id)) {
                 placed.push(PlacedSession {
                     read,
                     source: texts.clone(),
-                    cluster,
+                    main,
                 });
             }
         }
@@ -452,13 +460,12 @@ impl Reading<'_> {
             part.complete(&mut all)?;
             return Ok(all);
         }
-        // `proctor import` writes each into a file of its own, which names its main session.
-        for (loaded, entry) in all.sessions.iter_mut().zip(&mut all.entries) {
-            if loaded.cluster.is_none() {
-                let main = loaded.session.main.clone();
-                loaded.cluster = main.filter(|main| self.ids.contains(main));
-                entry.cluster.clone_from(&loaded.cluster);
-            }
+        let links = all.sessions.iter();
+        let links = links.map(|loaded| (loaded.id(), loaded.session.main.as_deref()));
+        let roots = roots(&links.collect::<Vec<_>>(), &self.ids);
+        for ((loaded, entry), root) in all.sessions.iter_mut().zip(&mut all.entries).zip(roots) {
+            loaded.cluster.clone_from(&root);
+            entry.cluster = root;
         }
         self.facts.all_placed()?;
         all.leave_out_small(scenario);
@@ -481,6 +488,38 @@ impl Reading<'_> {
             PlanError::AllLeftOut(reasons.join("; "))
         })
     }
+}
+
+/// The main session of each session that has one, by the ids and the main sessions that they name: the last on the
+/// way up. One that is not there is the main session of those that name it, and in a circle the named one is.
+fn roots(links: &[(&str, Option<&str>)], ids: &BTreeSet<String>) -> Vec<Option<String>> {
+    let mains = links.iter().filter_map(|(id, main)| Some((*id, (*main)?)));
+    let mains: BTreeMap<&str, &str> = mains.collect();
+    let mut known: BTreeMap<&str, &str> = ids.iter().map(|id| (&**id, &**id)).collect();
+    for id in ids.iter().filter(|_| !mains.is_empty()) {
+        // An id is a name and digits of the content; products write a time before the name.
+        let name = id.rsplit_once('-').map_or(&**id, |(name, _)| name);
+        let ends = name.match_indices('-').map(|(at, _)| &name[at + 1..]);
+        for name in std::iter::once(name).chain(ends) {
+            known.entry(name).or_insert(id);
+        }
+    }
+    let above = |id: &str| {
+        let main = mains.get(id)?;
+        Some(*known.get(main).unwrap_or(main))
+    };
+    let root = |(id, _): &(&str, Option<&str>)| {
+        let named = above(id)?;
+        let (mut root, mut passed) = (named, BTreeSet::from([*id]));
+        while let Some(next) = above(root) {
+            if !passed.insert(root) {
+                return Some(named.to_owned());
+            }
+            root = next;
+        }
+        Some(root.to_owned())
+    };
+    links.iter().map(root).collect()
 }
 
 fn planned_source(source: &SessionSource) -> PlannedSource {
@@ -535,5 +574,36 @@ pub(super) fn entry_of(
         cache: prices::scheme(scenario, prices, session),
         unknown: session.source().unknown.clone(),
         warnings: session.source().warnings.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_belongs_to_the_last_main_session_on_the_way_up() {
+        let check = |links: &[(&str, Option<&str>)], expected: &[Option<&str>]| {
+            let ids = links.iter().map(|(id, _)| (*id).to_owned()).collect();
+            let found = roots(links, &ids);
+            let found: Vec<Option<&str>> = found.iter().map(Option::as_deref).collect();
+            assert_eq!(found, expected, "{links:?}");
+        };
+        let main = ("rollout-9-00-a-b-012345", None);
+        let root = Some(main.0);
+        check(
+            &[main, ("x-012345", Some("a-b")), ("y-0", Some("x"))],
+            &[None, root, root],
+        );
+        check(&[main, ("x-0", Some(main.0))], &[None, root]);
+        check(
+            &[main, ("x-0", Some("b-a")), ("y-0", Some("x-0"))],
+            &[None, Some("b-a"), Some("b-a")],
+        );
+        check(
+            &[("a-0", Some("b")), ("b-0", Some("a"))],
+            &[Some("b-0"), Some("a-0")],
+        );
+        check(&[("a-0", Some("a"))], &[Some("a-0")]);
     }
 }

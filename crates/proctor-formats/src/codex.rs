@@ -23,9 +23,11 @@
 //! - A rollout does not name what triggered a compaction. A person's `/compact` is a task of its own;
 //!   Codex compacts by itself in a task in which the model also works. Versions that write no tasks
 //!   leave it open.
+//! - A sub-agent's rollout and a fork name the thread they came from.
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
+use super::file::session_name;
 use super::openai_responses::items::{Item, item};
 use super::prelude::*;
 
@@ -133,6 +135,8 @@ struct Rollout {
     /// The first step of the task under way, in versions that write tasks.
     task: Option<usize>,
     assembler: Assembler,
+    /// Whether the rollout said which one it is.
+    is_named: bool,
     model: Option<Arc<str>>,
     window: Option<Tokens>,
     /// Calls so far, and whether the model may still add to the last one.
@@ -204,6 +208,13 @@ impl Rollout {
         *version = version.take().or(own.as_deref().map(str::to_owned));
         let system = &mut self.assembler.header.system;
         *system = system.take().or(text);
+        if !std::mem::replace(&mut self.is_named, true) {
+            let mut source = meta.inner("source");
+            let mut agent = source.inner("subagent").inner("thread_spawn");
+            let parent = meta.first_text(&["parent_thread_id", "forked_from_id"]);
+            let parent = parent.or_else(|| agent.take_text("parent_thread_id"));
+            self.assembler.source.main = parent.map(|name| session_name(&name));
+        }
     }
 
     fn event(&mut self, payload: &RawValue) {

@@ -463,7 +463,12 @@ fn without_place(error: &serde_json::Error) -> String {
 pub(super) fn session_id(name: &str, hasher: Sha256) -> String {
     let hash = hasher.finalize();
     let [a, b, c] = [hash[0], hash[1], hash[2]];
-    format!("{}-{a:02x}{b:02x}{c:02x}", to_valid_id(name, 60))
+    format!("{}-{a:02x}{b:02x}{c:02x}", session_name(name))
+}
+
+/// A session's name in its id, whole if it is a time and a UUID.
+pub(super) fn session_name(name: &str) -> String {
+    to_valid_id(name, 64)
 }
 
 /// The bytes without a byte-order mark.

@@ -464,6 +464,27 @@ fn shared_rollouts_are_read_whole() {
     }
 }
 
+#[test]
+fn sub_agents_and_forks_name_their_main_session() {
+    let said = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Two."}]}}"#;
+    for (meta, main) in [
+        (r#""parent_thread_id":"P","forked_from_id":"Q""#, Some("p")),
+        (r#""forked_from_id":"P""#, Some("p")),
+        (
+            r#""source":{"subagent":{"thread_spawn":{"parent_thread_id":"P"}}}"#,
+            Some("p"),
+        ),
+        (r#""source":"cli""#, None),
+    ] {
+        // A fork holds its parent's after its own.
+        let other = r#"{"type":"session_meta","payload":{"id":"P","forked_from_id":"O"}}"#;
+        let own = format!(r#"{{"type":"session_meta","payload":{{"id":"C",{meta}}}}}"#);
+        let bytes = format!("{own}\n{other}\n{said}\n");
+        let sessions = read("codex", bytes.as_bytes()).expect("a good file");
+        assert_eq!(sessions[0].source().main.as_deref(), main, "{meta}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
