@@ -215,7 +215,7 @@ impl Importer {
     }
 
     /// Reads all sessions of one file. `path` names the file in errors and gives the session ids
-    /// their stem; it is never opened.
+    /// their stem; it is never opened. Codex's rollouts are looked for beside it where one goes on from another.
     pub fn import(&self, path: &Path, input: &mut dyn Read) -> Result<Vec<Session>, ImportError> {
         self.import_with_truth(path, input).map(sessions)
     }
