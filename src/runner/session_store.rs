@@ -26,6 +26,8 @@ use crate::session::{Session, ToolSchema, native};
 use crate::tokens::counter;
 use crate::units::{ContentHash, Tokens};
 
+mod roots;
+
 /// Why recordings in folders are left out that other programs have damaged, or do not let be read.
 const UNREADABLE: &str = "their files cannot be read (`--strict` makes that an error)";
 
@@ -264,6 +266,7 @@ pub(super) fn load_all(
         written: written_ids(scenario),
         all: SessionStore::default(),
         side_chains: 0,
+        repeated: 0,
         both: Vec::new(),
         kept: 0,
     };
@@ -314,6 +317,8 @@ struct Reading<'a> {
     written: BTreeSet<String>,
     all: SessionStore,
     side_chains: usize,
+    /// Sessions of which nothing is left without what they repeat.
+    repeated: usize,
     /// Recordings whose sessions were written beside them.
     both: Vec<PathBuf>,
     /// Bytes of texts that are kept.
@@ -418,6 +423,10 @@ impl Reading<'_> {
             }
             let session = &read.texts.session;
             self.facts.put_in_place(session, &mut read.probes)?;
+            if read.repeated.is_some() && session.calls().is_empty() {
+                self.repeated += 1;
+                continue;
+            }
             let id = session.id().to_owned();
             if !self.ids.insert(id.clone()) {
                 return Err(PlanError::SessionTwice(id));
@@ -456,13 +465,15 @@ impl Reading<'_> {
         }
         let why = "they are side chains (`side_chains`)".to_owned();
         all.leave_out(self.side_chains, why);
+        let why = "all their calls stand in other sessions of the run".to_owned();
+        all.leave_out(self.repeated, why);
         if let Some(part) = self.part {
             part.complete(&mut all)?;
             return Ok(all);
         }
         let links = all.sessions.iter();
         let links = links.map(|loaded| (loaded.id(), loaded.session.main.as_deref()));
-        let roots = roots(&links.collect::<Vec<_>>(), &self.ids);
+        let roots = roots::roots(&links.collect::<Vec<_>>(), &self.ids);
         for ((loaded, entry), root) in all.sessions.iter_mut().zip(&mut all.entries).zip(roots) {
             loaded.cluster.clone_from(&root);
             entry.cluster = root;
@@ -488,38 +499,6 @@ impl Reading<'_> {
             PlanError::AllLeftOut(reasons.join("; "))
         })
     }
-}
-
-/// The main session of each session that has one, by the ids and the main sessions that they name: the last on the
-/// way up. One that is not there is the main session of those that name it, and in a circle the named one is.
-fn roots(links: &[(&str, Option<&str>)], ids: &BTreeSet<String>) -> Vec<Option<String>> {
-    let mains = links.iter().filter_map(|(id, main)| Some((*id, (*main)?)));
-    let mains: BTreeMap<&str, &str> = mains.collect();
-    let mut known: BTreeMap<&str, &str> = ids.iter().map(|id| (&**id, &**id)).collect();
-    for id in ids.iter().filter(|_| !mains.is_empty()) {
-        // An id is a name and digits of the content; products write a time before the name.
-        let name = id.rsplit_once('-').map_or(&**id, |(name, _)| name);
-        let ends = name.match_indices('-').map(|(at, _)| &name[at + 1..]);
-        for name in std::iter::once(name).chain(ends) {
-            known.entry(name).or_insert(id);
-        }
-    }
-    let above = |id: &str| {
-        let main = mains.get(id)?;
-        Some(*known.get(main).unwrap_or(main))
-    };
-    let root = |(id, _): &(&str, Option<&str>)| {
-        let named = above(id)?;
-        let (mut root, mut passed) = (named, BTreeSet::from([*id]));
-        while let Some(next) = above(root) {
-            if !passed.insert(root) {
-                return Some(named.to_owned());
-            }
-            root = next;
-        }
-        Some(root.to_owned())
-    };
-    links.iter().map(root).collect()
 }
 
 fn planned_source(source: &SessionSource) -> PlannedSource {
@@ -574,36 +553,5 @@ pub(super) fn entry_of(
         cache: prices::scheme(scenario, prices, session),
         unknown: session.source().unknown.clone(),
         warnings: session.source().warnings.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_belongs_to_the_last_main_session_on_the_way_up() {
-        let check = |links: &[(&str, Option<&str>)], expected: &[Option<&str>]| {
-            let ids = links.iter().map(|(id, _)| (*id).to_owned()).collect();
-            let found = roots(links, &ids);
-            let found: Vec<Option<&str>> = found.iter().map(Option::as_deref).collect();
-            assert_eq!(found, expected, "{links:?}");
-        };
-        let main = ("rollout-9-00-a-b-012345", None);
-        let root = Some(main.0);
-        check(
-            &[main, ("x-012345", Some("a-b")), ("y-0", Some("x"))],
-            &[None, root, root],
-        );
-        check(&[main, ("x-0", Some(main.0))], &[None, root]);
-        check(
-            &[main, ("x-0", Some("b-a")), ("y-0", Some("x-0"))],
-            &[None, Some("b-a"), Some("b-a")],
-        );
-        check(
-            &[("a-0", Some("b")), ("b-0", Some("a"))],
-            &[Some("b-0"), Some("a-0")],
-        );
-        check(&[("a-0", Some("a"))], &[Some("a-0")]);
     }
 }
