@@ -26,6 +26,8 @@ use crate::session::{Session, ToolSchema, native};
 use crate::tokens::counter;
 use crate::units::{ContentHash, Tokens};
 
+mod roots;
+
 /// Why recordings in folders are left out that other programs have damaged, or do not let be read.
 const UNREADABLE: &str = "their files cannot be read (`--strict` makes that an error)";
 
@@ -81,11 +83,18 @@ impl SessionStore {
         let Some(count) = scenario.sample else {
             return;
         };
-        let main = self.sessions.iter().filter(|it| it.cluster.is_none());
+        // Of a main session that is not there, the first that names it stands for all.
+        let ids: BTreeSet<&str> = self.sessions.iter().map(LoadedSession::id).collect();
+        let mut absent = BTreeSet::new();
+        let is_unit = |loaded: &&LoadedSession| {
+            let root = loaded.cluster.as_deref();
+            root.is_none_or(|root| !ids.contains(root) && absent.insert(root.to_owned()))
+        };
+        let main = self.sessions.iter().filter(is_unit);
         let units = main.map(|loaded| Unit {
             kind: loaded.session.kind.clone(),
             calls: loaded.session.calls().len(),
-            id: loaded.id().to_owned(),
+            id: loaded.cluster.as_deref().unwrap_or(loaded.id()).to_owned(),
         });
         let taken = sample(units.collect(), count, scenario.seed);
         self.retain(
@@ -257,6 +266,7 @@ pub(super) fn load_all(
         written: written_ids(scenario),
         all: SessionStore::default(),
         side_chains: 0,
+        repeated: 0,
         both: Vec::new(),
         kept: 0,
     };
@@ -290,7 +300,8 @@ fn batch_length(sources: &[(usize, &SessionSource)]) -> usize {
 struct PlacedSession {
     read: ReadSession,
     source: Arc<TextSource>,
-    cluster: Option<String>,
+    /// The session that it belongs to, by its id or its product's name.
+    main: Option<String>,
 }
 
 /// The sessions of a scenario while they are read.
@@ -306,6 +317,8 @@ struct Reading<'a> {
     written: BTreeSet<String>,
     all: SessionStore,
     side_chains: usize,
+    /// Sessions of which nothing is left without what they repeat.
+    repeated: usize,
     /// Recordings whose sessions were written beside them.
     both: Vec<PathBuf>,
     /// Bytes of texts that are kept.
@@ -331,13 +344,12 @@ impl Reading<'_> {
             }
         }
         let entries = placed.par_iter().map(|one| {
-            let mut entry = entry_of(
+            let entry = entry_of(
                 &one.read.texts,
                 &one.read.probes,
                 self.scenario,
                 self.prices,
             );
-            entry.cluster.clone_from(&one.cluster);
             let is_small = is_small(&one.read.texts, &entry, self.scenario);
             (entry, is_small)
         });
@@ -345,7 +357,7 @@ impl Reading<'_> {
         for (one, (entry, is_small)) in placed.into_iter().zip(entries) {
             let selection = &self.scenario.selection;
             let mut loaded = LoadedSession::new(one.read, &one.source, &entry.hash);
-            loaded.cluster = one.cluster;
+            loaded.session.main = one.main;
             loaded.planted = probes::planted(&loaded.session, &loaded.probes, selection);
             if let Some(part) = self.part {
                 part.place(&mut loaded);
@@ -401,7 +413,7 @@ impl Reading<'_> {
         let texts = TextSource::new(source, &self.scenario.counter, is_kept);
         // To know a session again later, all of it is hashed: the only one is not.
         let is_only = self.scenario.sessions.len() == 1 && sessions.len() == 1;
-        let mut main: Option<String> = None;
+        let mut last: Option<String> = None;
         let mut planned = planned_source(source);
         for mut read in sessions {
             planned.sessions.push(read.texts.session.id().to_owned());
@@ -411,25 +423,30 @@ impl Reading<'_> {
             }
             let session = &read.texts.session;
             self.facts.put_in_place(session, &mut read.probes)?;
+            if read.repeated.is_some() && session.calls().is_empty() {
+                self.repeated += 1;
+                continue;
+            }
             let id = session.id().to_owned();
             if !self.ids.insert(id.clone()) {
                 return Err(PlanError::SessionTwice(id));
             }
-            let is_side_chain = session.is_side_chain();
+            let named = session.source().main.clone();
+            let is_side_chain = named.is_some() || session.is_side_chain();
             if !self.scenario.side_chains && is_side_chain {
                 self.side_chains += 1;
                 continue;
             }
-            // A file may hold several main sessions; a side chain follows its own.
-            let cluster = main.clone().filter(|_| is_side_chain);
-            if cluster.is_none() {
-                main = Some(id.clone());
+            // A file may hold several main sessions; a side chain that names none follows its own.
+            let main = named.or_else(|| last.clone().filter(|_| is_side_chain));
+            if !is_side_chain {
+                last = Some(id.clone());
             }
             if self.part.is_none_or(|part| part.own.contains_key(&*id)) {
                 placed.push(PlacedSession {
                     read,
                     source: texts.clone(),
-                    cluster,
+                    main,
                 });
             }
         }
@@ -448,17 +465,18 @@ impl Reading<'_> {
         }
         let why = "they are side chains (`side_chains`)".to_owned();
         all.leave_out(self.side_chains, why);
+        let why = "all their calls stand in other sessions of the run".to_owned();
+        all.leave_out(self.repeated, why);
         if let Some(part) = self.part {
             part.complete(&mut all)?;
             return Ok(all);
         }
-        // `proctor import` writes each into a file of its own, which names its main session.
-        for (loaded, entry) in all.sessions.iter_mut().zip(&mut all.entries) {
-            if loaded.cluster.is_none() {
-                let main = loaded.session.main.clone();
-                loaded.cluster = main.filter(|main| self.ids.contains(main));
-                entry.cluster.clone_from(&loaded.cluster);
-            }
+        let links = all.sessions.iter();
+        let links = links.map(|loaded| (loaded.id(), loaded.session.main.as_deref()));
+        let roots = roots::roots(&links.collect::<Vec<_>>(), &self.ids);
+        for ((loaded, entry), root) in all.sessions.iter_mut().zip(&mut all.entries).zip(roots) {
+            loaded.cluster.clone_from(&root);
+            entry.cluster = root;
         }
         self.facts.all_placed()?;
         all.leave_out_small(scenario);

@@ -70,6 +70,22 @@ fn side_chains_belong_to_their_main_session_and_can_be_left_out() {
 }
 
 #[test]
+fn a_file_that_is_given_twice_leaves_no_empty_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for name in ["a.jsonl", "b.jsonl"] {
+        fs::copy(fixture("claude-code/side-chains.jsonl"), folder.join(name)).unwrap();
+    }
+    let (main, first, second) = ("a-d94208", "a-d94208-side-1", "a-d94208-side-2");
+    check(
+        folder,
+        &["a.jsonl", "b.jsonl"],
+        &json!([[main, null], [first, main], [second, main]]),
+        "left out: 3 sessions: all their calls stand in other sessions of the run",
+    );
+}
+
+#[test]
 fn a_recording_beside_the_sessions_that_were_written_from_it_is_passed_over() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

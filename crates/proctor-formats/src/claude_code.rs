@@ -34,6 +34,7 @@
 use std::collections::btree_map;
 
 use super::counted::time;
+use super::file::session_name;
 use super::prelude::*;
 use super::product::with_side_chains;
 use super::usage_check;
@@ -465,6 +466,7 @@ impl Recording {
         file: &SourceText,
         source: &mut Source,
     ) -> Result<Vec<Session>, ImportError> {
+        let own = self.entries.iter().find_map(|entry| entry.session.clone());
         let mut chains = vec![Chain::default()];
         chains.resize_with(self.side_chains + 1, Chain::side);
         for entry in std::mem::take(&mut self.entries) {
@@ -474,8 +476,15 @@ impl Recording {
         }
         let chains = chains.into_iter().map(Chain::end);
         let mut sessions = with_side_chains(chains, source, file)?;
+        // Newer versions write sub-agents into files of their own, with the name of the main session.
+        let is_apart = sessions
+            .iter()
+            .all(|session| session.source().main.is_some());
+        let main = own.filter(|_| is_apart).map(|name| session_name(&name));
         for session in &mut sessions {
-            session.parts_mut().source.version = self.version.as_deref().map(str::to_owned);
+            let source = &mut session.parts_mut().source;
+            source.version = self.version.as_deref().map(str::to_owned);
+            source.main = main.clone().or(source.main.take());
             usage_check::warn(session);
         }
         Ok(sessions)

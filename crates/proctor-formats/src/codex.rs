@@ -23,12 +23,16 @@
 //! - A rollout does not name what triggered a compaction. A person's `/compact` is a task of its own;
 //!   Codex compacts by itself in a task in which the model also works. Versions that write no tasks
 //!   leave it open.
+//! - A sub-agent's rollout and a fork name the thread they came from. Newer ones copy nothing of it: see `base`.
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
+use super::file::session_name;
 use super::openai_responses::items::{Item, item};
 use super::prelude::*;
+use base::{HistoryBase, PassedRollouts};
 
+mod base;
 mod kept_context;
 
 #[derive(Deserialize)]
@@ -66,12 +70,15 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
         return whole_file(file, source);
     }
     let mut rollout = Rollout::default();
-    for raw in file.raw_lines(source)? {
-        if let Some(record) = lenient::record(raw, source) {
-            rollout.read(record, raw);
+    rollout.lines(file, &mut PassedRollouts::default(), source)?;
+    let mut sessions = rollout.finish(file)?;
+    let is_cut = source.warnings.contains_key(NO_BASE);
+    for session in sessions.iter_mut().filter(|_| is_cut) {
+        if let Some(first) = session.parts_mut().messages.first_mut() {
+            Arc::make_mut(first).tags.set(Tag::Orphan, true);
         }
     }
-    rollout.finish(file)
+    Ok(sessions)
 }
 
 /// Whether a file is a rollout of the versions before there were lines: one object.
@@ -98,6 +105,9 @@ fn whole_file(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Im
     }
     rollout.finish(file)
 }
+
+/// How a rollout is counted whose beginning is not at hand.
+const NO_BASE: &str = "begins in the middle: its `history_base` is not beside it, or not whole";
 
 /// Types of records that have a payload.
 const WRAPPED: &str = "session_meta response_item event_msg turn_context compacted world_state \
@@ -154,6 +164,10 @@ struct Rollout {
     task: Option<usize>,
     has_tasks: bool,
     assembler: Assembler,
+    /// The rollout that the last record says comes before it.
+    base: Option<HistoryBase>,
+    /// Whether the rollout said which one it is.
+    is_named: bool,
     model: Option<Arc<str>>,
     window: Option<Tokens>,
     /// Calls so far, and whether the model may still add to the last one.
@@ -174,6 +188,29 @@ struct Rollout {
 }
 
 impl Rollout {
+    /// Reads a rollout, behind its first record the one that it goes on from.
+    fn lines(
+        &mut self,
+        file: &SourceText,
+        passed: &mut PassedRollouts,
+        source: &mut Source,
+    ) -> Result<(), ImportError> {
+        for (at, raw) in file.raw_lines(source)?.into_iter().enumerate() {
+            if let Some(record) = lenient::record(raw, source) {
+                self.read(record, raw);
+            }
+            // A rollout that holds its parent's records holds its first one too.
+            let Some(base) = self.base.take().filter(|_| at == 0) else {
+                continue;
+            };
+            match passed.text(&file.path, &base) {
+                Some(text) => self.lines(&text, passed, source)?,
+                None => source.warn(NO_BASE),
+            }
+        }
+        Ok(())
+    }
+
     fn read(&mut self, record: Record<'_>, raw: &RawValue) {
         let time = self.assembler.time(record.timestamp.as_deref());
         match (record.r#type.as_deref(), record.payload) {
@@ -227,6 +264,14 @@ impl Rollout {
         *version = version.take().or(own.as_deref().map(str::to_owned));
         let system = &mut self.assembler.header.system;
         *system = system.take().or(text);
+        self.base = meta.take_as("history_base");
+        if !std::mem::replace(&mut self.is_named, true) {
+            let mut source = meta.inner("source");
+            let mut agent = source.inner("subagent").inner("thread_spawn");
+            let parent = meta.first_text(&["parent_thread_id", "forked_from_id"]);
+            let parent = parent.or_else(|| agent.take_text("parent_thread_id"));
+            self.assembler.source.main = parent.map(|name| session_name(&name));
+        }
     }
 
     fn event(&mut self, payload: &RawValue) {

@@ -45,6 +45,9 @@ pub enum ImportError {
     /// The database is cut, locked or damaged.
     #[error("`{}` cannot be read as an SQLite database: {}", .0.display(), .1)]
     DamagedDatabase(PathBuf, String),
+    /// The file is compressed, and what is in it is no recording.
+    #[error("`{}` is compressed, and what is in it is no recording that can be read", .0.display())]
+    Compressed(PathBuf),
     /// A line is not JSON.
     #[error("`{}`: line {line}, column {column}: {problem}", path.display())]
     Json {
@@ -76,7 +79,7 @@ pub enum ImportError {
     #[error("`{}`: {}: a text is longer than {} bytes", .0.display(), .1, .2)]
     LongText(PathBuf, String, usize),
     /// The file has more bytes than the limit.
-    #[error("`{}` is larger than {} bytes", .0.display(), .1)]
+    #[error("`{}` holds more than {} bytes", .0.display(), .1)]
     TooLarge(PathBuf, u64),
     /// Arrays and objects are nested deeper than any message needs: line and limit.
     #[error("`{}`: line {}: JSON nested deeper than {} levels", .0.display(), .1, .2)]
@@ -140,6 +143,7 @@ impl ImportError {
                 | Self::NotUnderstood(..)
                 | Self::UnknownFormat(_)
                 | Self::UnreadProduct(..)
+                | Self::Compressed(_)
                 | Self::Database(_)
                 | Self::NoDatabase(_)
         )
@@ -184,6 +188,7 @@ impl ImportError {
             Self::NotJson(_) => {
                 "session files are JSON or JSONL; unpack archives first, but for `.eval` logs"
             }
+            Self::Compressed(_) => "unpack it: databases and folders are read unpacked alone",
             Self::Database(_) => {
                 "install it with the feature: `cargo install proctor-bench --features sqlite`; \
                  or have the product export the session"

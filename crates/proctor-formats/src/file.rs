@@ -6,7 +6,6 @@
 //! [`SourceFile::text`] mends these flaws and counts them. A few lines that are no JSON are left out, and so are
 //! lines that are nested too deep. The rest is refused with its place in the file.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +17,7 @@ use sha2::{Digest, Sha256};
 
 use super::ImportError;
 use super::assemble::add_counts;
+use super::compressed;
 use super::head::Head;
 use super::limited_read::limited;
 use left_out::LeftOut;
@@ -66,7 +66,7 @@ impl SourceFile {
         if !metadata.is_file() {
             return Err(ImportError::NoFile(path.to_owned()));
         }
-        let mut file = File::open(path).map_err(io)?;
+        let mut file = compressed::open(path).map_err(io)?;
         if metadata.len() > limit {
             return Err(ImportError::TooLarge(path.to_owned(), limit));
         }
@@ -77,8 +77,7 @@ impl SourceFile {
     pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self, ImportError> {
         let mut bytes = limited(path, input, limit, MAX_TEXT)?;
         let length = bytes.len() as u64;
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let id = session_id(&stem, Sha256::new().chain_update(&bytes));
+        let id = session_id(&compressed::stem(path), Sha256::new().chain_update(&bytes));
         bytes.drain(..bytes.len() - strip_bom(&bytes).len());
         Ok(Self {
             path: path.to_owned(),
@@ -463,7 +462,12 @@ fn without_place(error: &serde_json::Error) -> String {
 pub(super) fn session_id(name: &str, hasher: Sha256) -> String {
     let hash = hasher.finalize();
     let [a, b, c] = [hash[0], hash[1], hash[2]];
-    format!("{}-{a:02x}{b:02x}{c:02x}", to_valid_id(name, 60))
+    format!("{}-{a:02x}{b:02x}{c:02x}", session_name(name))
+}
+
+/// A session's name in its id, whole if it is a time and a UUID.
+pub(super) fn session_name(name: &str) -> String {
+    to_valid_id(name, 64)
 }
 
 /// The bytes without a byte-order mark.

@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 use super::counted::time;
 use super::{
-    Folder, HEAD, ImportError, importer_of_file, importer_of_folder, open, sqlite, unknown_format,
+    Folder, HEAD, ImportError, compressed, importer_of_file, importer_of_folder, open, sqlite,
+    unknown_format,
 };
 use proctor_sessions::units::Timestamp;
 
@@ -21,7 +22,7 @@ pub struct FileInfo {
     pub bytes: u64,
     /// The first time in the first 64 KiB.
     pub first: Option<Timestamp>,
-    /// The last time in the last 64 KiB.
+    /// The last time in the last 64 KiB; of a compressed file, in its beginning.
     pub last: Option<Timestamp>,
 }
 
@@ -73,7 +74,7 @@ pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
     let format = format_of_head(path, &head)?;
     let mut tail = Vec::new();
     let most = HEAD as u64;
-    if bytes > most {
+    if bytes > most && !compressed::is_compressed(path) {
         file.seek(SeekFrom::Start(bytes - most)).map_err(io)?;
         file.take(most).read_to_end(&mut tail).map_err(io)?;
     }

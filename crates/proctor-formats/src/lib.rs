@@ -7,8 +7,7 @@
 //! traces, `assemble` makes messages out of records, and [`tool_names`] classifies tools by their names.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
 use file::{MAX_FILE, SourceFile, SourceText};
@@ -32,6 +31,7 @@ mod cline;
 mod codex;
 mod codex_exec;
 mod common;
+mod compressed;
 mod conversations;
 mod counted;
 mod convomem;
@@ -232,7 +232,7 @@ impl Importer {
     }
 
     /// Reads all sessions of one file. `path` names the file in errors and gives the session ids
-    /// their stem; it is never opened.
+    /// their stem; it is never opened. Codex's rollouts are looked for beside it where one goes on from another.
     pub fn import(&self, path: &Path, input: &mut dyn Read) -> Result<Vec<Session>, ImportError> {
         self.import_with_truth(path, input).map(sessions)
     }
@@ -421,15 +421,18 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
     if !metadata.is_file() {
         return Err(ImportError::NoFile(path.to_owned()));
     }
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = compressed::open(path).map_err(failed)?;
     let mut head = Vec::new();
     let read = (&mut file).take(READ as u64).read_to_end(&mut head);
     read.map_err(failed)?;
     if file::strip_bom(&head).trim_ascii().is_empty() && head.len() < READ {
         return Err(ImportError::Empty(path.to_owned()));
     }
+    if sqlite::is_database(&head) && compressed::is_compressed(path) {
+        return Err(ImportError::Compressed(path.to_owned()));
+    }
     let again = io::Cursor::new(head.clone());
-    Ok((head, again.chain(BufReader::new(file))))
+    Ok((head, again.chain(file)))
 }
 
 /// Products whose recordings are known by these values and not read, with a source of each shape.
@@ -462,7 +465,9 @@ fn unread_product(head: &Head) -> Option<&'static str> {
 fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     let path = path.to_owned();
     let start = file::strip_bom(head).trim_ascii_start();
-    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+    if compressed::is_compressed(&path) {
+        ImportError::Compressed(path)
+    } else if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         ImportError::Utf16(path)
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)

@@ -98,7 +98,7 @@ mod tests {
             &b"\n".repeat(long * 2),
             long,
             small,
-            Some("`a` is larger than 8388608 bytes"),
+            Some("`a` holds more than 8388608 bytes"),
         );
     }
 }

@@ -19,7 +19,8 @@ pub struct Source {
     /// The product's version: the newest one that the recording names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Of a sub-agent's conversation that shared a file with its main one, the id of that one.
+    /// Of a sub-agent's conversation, or a fork, the id of its main session. Where that is in a file of its own,
+    /// the name that the product gave it, with which its id begins or ends but for the digits of its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main: Option<String>,
     /// Records that do not belong to the conversation (progress, titles, snapshots), by type.

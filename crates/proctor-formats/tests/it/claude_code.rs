@@ -430,3 +430,14 @@ skipped: system/status: 1
         assert_eq!(got, [&main.replace(", kept 1..3", ""), side], "{name}");
     }
 }
+
+#[test]
+fn a_sub_agent_in_a_file_of_its_own_names_the_main_session() {
+    let lines = [
+        r#"{"type":"user","uuid":"a","parentUuid":null,"isSidechain":true,"agentId":"x","sessionId":"S-06","message":{"role":"user","content":"go"}}"#,
+        r#"{"type":"assistant","uuid":"b","parentUuid":"a","isSidechain":true,"agentId":"x","sessionId":"S-06","message":{"id":"m","role":"assistant","content":"done"}}"#,
+    ];
+    let sessions = read("claude-code", lines.join("\n").as_bytes()).expect("a good file");
+    let mains = sessions.iter().map(|it| it.source().main.as_deref());
+    assert_eq!(mains.collect::<Vec<_>>(), [Some("s-06")]);
+}

@@ -467,6 +467,92 @@ fn shared_rollouts_are_read_whole() {
     }
 }
 
+#[test]
+fn sub_agents_and_forks_name_their_main_session() {
+    let said = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Two."}]}}"#;
+    for (meta, main) in [
+        (r#""parent_thread_id":"P","forked_from_id":"Q""#, Some("p")),
+        (r#""forked_from_id":"P""#, Some("p")),
+        (
+            r#""source":{"subagent":{"thread_spawn":{"parent_thread_id":"P"}}}"#,
+            Some("p"),
+        ),
+        (r#""source":"cli""#, None),
+    ] {
+        // A fork holds its parent's after its own.
+        let other = r#"{"type":"session_meta","payload":{"id":"P","forked_from_id":"O"}}"#;
+        let own = format!(r#"{{"type":"session_meta","payload":{{"id":"C",{meta}}}}}"#);
+        let bytes = format!("{own}\n{other}\n{said}\n");
+        let sessions = read("codex", bytes.as_bytes()).expect("a good file");
+        assert_eq!(sessions[0].source().main.as_deref(), main, "{meta}");
+    }
+}
+
+#[test]
+fn a_rollout_goes_on_from_the_one_that_it_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = |role: &str, text: &str| {
+        let kind = if role == "user" { "input" } else { "output" };
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"{kind}_text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let rollout = |day: &str, id: &str, base: Option<(&str, usize)>, texts: [&str; 2]| {
+        let base = base.map(|(id, end)| {
+            format!(r#","history_base":{{"thread_id":"{id}","end_byte_offset":{end}}}"#)
+        });
+        let meta = format!(
+            r#"{{"type":"session_meta","payload":{{"id":"{id}"{}}}}}"#,
+            base.unwrap_or_default()
+        );
+        let text = format!(
+            "{meta}\n{}\n{}\n",
+            said("user", texts[0]),
+            said("assistant", texts[1])
+        );
+        let path = folder
+            .path()
+            .join(format!("2026/10/{day}/rollout-{id}.jsonl"));
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
+        std::fs::write(&path, &text).expect("writable");
+        (path, text.len())
+    };
+    let check = |path: &std::path::Path, expected: &[&str], is_cut: bool| {
+        let sessions = import::load(path).expect("a good file");
+        let messages = sessions[0].messages().iter();
+        let texts: Vec<&str> = messages
+            .flat_map(|it| it.content())
+            .filter_map(|it| it.as_text())
+            .map(|it| &**it)
+            .collect();
+        assert_eq!(texts, expected);
+        assert_eq!(sessions[0].message(0).has_tag(Tag::Orphan), is_cut);
+        assert_eq!(
+            outline(&sessions[0]).contains("begins in the middle"),
+            is_cut
+        );
+        round_trip(&sessions[0]);
+    };
+    let (_, end) = rollout("01", "a", None, ["one", "two"]);
+    let (_, next) = rollout("02", "b", Some(("a", end)), ["three", "four"]);
+    let (path, _) = rollout("03", "c", Some(("b", next)), ["five", "six"]);
+    check(
+        &path,
+        &["one", "two", "three", "four", "five", "six"],
+        false,
+    );
+    let (path, _) = rollout("03", "d", Some(("b", next + 1)), ["five", "six"]);
+    check(&path, &["five", "six"], true);
+    for absent in ["x", "../01/rollout-a", "e", ""] {
+        let (path, _) = rollout("03", "e", Some((absent, 10)), ["five", "six"]);
+        check(&path, &["five", "six"], true);
+    }
+    // What is behind the place that it goes on from is another branch's.
+    let line = said("assistant", "two").len() + 1;
+    let (path, _) = rollout("03", "f", Some(("a", end - line)), ["five", "six"]);
+    check(&path, &["one", "five", "six"], false);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 

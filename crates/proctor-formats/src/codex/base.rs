@@ -1,0 +1,65 @@
+//! The beginning of a rollout that another rollout holds: newer forks, reverts and sub-agents copy nothing, and name
+//! a thread and how many bytes of its rollout they go on from.
+
+use super::super::prelude::*;
+use crate::compressed;
+use crate::file::MAX_FILE;
+
+/// How a rollout names what comes before it.
+#[derive(Deserialize)]
+pub(super) struct HistoryBase {
+    thread_id: String,
+    end_byte_offset: usize,
+}
+
+/// How deep rollouts lie in their folder: year, month and day.
+const DEPTH: usize = 3;
+
+/// The rollouts that were read for one session.
+#[derive(Default)]
+pub(super) struct PassedRollouts(BTreeSet<PathBuf>);
+
+impl PassedRollouts {
+    /// The text that a base names, if all of it is in a rollout beside this one that was not read yet.
+    pub(super) fn text(&mut self, from: &Path, base: &HistoryBase) -> Option<SourceText> {
+        self.0.insert(from.to_owned());
+        let is_date =
+            |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        let folder = from.ancestors().skip(1).take(DEPTH + 1);
+        let folder = folder
+            .into_iter()
+            .find(|it| !it.file_name().is_some_and(is_date))?;
+        let path = rollout(
+            &Folder::open(folder).ok()?,
+            &format!("-{}", base.thread_id),
+            DEPTH,
+        )?;
+        if !self.0.insert(path.clone()) {
+            return None;
+        }
+        let mut file = SourceFile::open(&path, MAX_FILE).ok()?;
+        if file.bytes.len() < base.end_byte_offset {
+            return None;
+        }
+        file.bytes.truncate(base.end_byte_offset);
+        Some(file.text())
+    }
+}
+
+/// The rollout in a folder whose name ends so. The end comes from a file: it is compared, and makes no path.
+fn rollout(folder: &Folder, end: &str, depth: usize) -> Option<PathBuf> {
+    let is_it = |name: &&String| {
+        let path = Path::new(name.as_str());
+        name.starts_with("rollout-")
+            && compressed::stem(path)
+                .trim_end_matches(".jsonl")
+                .ends_with(end)
+    };
+    if let Some(name) = folder.names().iter().find(is_it) {
+        return Some(folder.child(name));
+    }
+    let folders = folder.names().iter().filter(|_| depth > 0);
+    folders
+        .filter_map(|name| folder.folder(name))
+        .find_map(|inner| rollout(&inner, end, depth - 1))
+}

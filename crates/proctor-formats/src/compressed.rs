@@ -1,0 +1,173 @@
+//! Files that were compressed: products and people put old recordings away as `.jsonl.zst` and `.jsonl.gz`.
+//!
+//! A compressed file is known by its first bytes. What it unpacks to is read like any file, with the same limits.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use ruzstd::decoding::errors::FrameDecoderError::ReadFrameHeaderError;
+use ruzstd::decoding::errors::ReadFrameHeaderError::SkipFrame;
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
+/// Opens a file; of a compressed one, what it unpacks to.
+pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    let mut file = BufReader::new(File::open(path)?);
+    let start = file.fill_buf()?;
+    Ok(if start.starts_with(ZSTD) {
+        Box::new(Unpacked(Frames {
+            file,
+            decoder: FrameDecoder::new(),
+        }))
+    } else if start.starts_with(GZIP) {
+        Box::new(Unpacked(MultiGzDecoder::new(file)))
+    } else {
+        Box::new(file)
+    })
+}
+
+/// Whether a file is compressed.
+pub(super) fn is_compressed(path: &Path) -> bool {
+    let file = File::open(path).map(BufReader::new);
+    file.is_ok_and(|mut file| {
+        let start = file.fill_buf().unwrap_or_default();
+        start.starts_with(ZSTD) || start.starts_with(GZIP)
+    })
+}
+
+/// The name of a file without its ending, and without that of the compression.
+pub(super) fn stem(path: &Path) -> String {
+    let ending = path.extension();
+    let is_compressed = ending.is_some_and(|ending| ending == "zst" || ending == "gz");
+    let name = path.file_stem().unwrap_or_default();
+    let name = if is_compressed {
+        Path::new(name).file_stem()
+    } else {
+        Some(name)
+    };
+    name.unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Says of every error that the file is compressed.
+struct Unpacked<R>(R);
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(into);
+        read.map_err(|error| {
+            io::Error::other(format!("it is compressed, and cut or damaged: {error}"))
+        })
+    }
+}
+
+/// The frames of a file of Zstandard, one behind the other.
+struct Frames<R> {
+    file: R,
+    decoder: FrameDecoder,
+}
+
+impl<R: BufRead> Read for Frames<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let Self { file, decoder } = self;
+        loop {
+            let read = decoder.read(into)?;
+            if read > 0 || into.is_empty() {
+                return Ok(read);
+            }
+            if !decoder.is_finished() {
+                let one = BlockDecodingStrategy::UptoBlocks(1);
+                decoder
+                    .decode_blocks(&mut *file, one)
+                    .map_err(io::Error::other)?;
+            } else if file.fill_buf()?.is_empty() {
+                return Ok(0);
+            } else {
+                match decoder.init(&mut *file) {
+                    Err(ReadFrameHeaderError(SkipFrame { length, .. })) => {
+                        io::copy(&mut (&mut *file).take(length.into()), &mut io::sink())?;
+                    }
+                    begun => begun.map_err(io::Error::other)?,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+
+    use super::*;
+    use crate::ImportError;
+    use crate::file::SourceFile;
+
+    const SAID: &[u8] = include_bytes!("../tests/fixtures/codex/rollout.jsonl");
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        compress_to_vec(bytes, CompressionLevel::Fastest)
+    }
+
+    fn load(path: &Path) -> Vec<Vec<u8>> {
+        let sessions = crate::load(path).unwrap();
+        let written = sessions.iter().map(|session| {
+            let mut out = Vec::new();
+            crate::native::write(session, &mut out).unwrap();
+            out
+        });
+        written.collect()
+    }
+
+    #[test]
+    fn a_compressed_file_is_what_it_unpacks_to_or_is_named_as_compressed() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        let plain = load(&write("a.jsonl", SAID));
+        let (first, rest) = SAID.split_at(500);
+        let skipped = [
+            &[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..],
+            &zstd(rest),
+        ]
+        .concat();
+        for (pack, name) in [
+            (zstd as fn(&[u8]) -> Vec<u8>, "a.jsonl.zst"),
+            (gzip, "a.jsonl.gz"),
+        ] {
+            let packed = pack(SAID);
+            assert_eq!(load(&write(name, &packed)), plain);
+            let two = [pack(first), pack(rest)].concat();
+            assert_eq!(load(&write(name, &two)), plain);
+            for cut in [5, 20, packed.len() / 2, packed.len() - 5] {
+                let error = crate::load(&write(name, &packed[..cut])).unwrap_err();
+                let error = format!("{error}: {:?}", std::error::Error::source(&error));
+                assert!(error.contains("it is compressed"), "{error}");
+            }
+            for other in [&b"notes"[..], b"{\"a\":1}", b"SQLite format 3\0 and more"] {
+                let error = crate::load(&write(name, &pack(other))).unwrap_err();
+                assert!(matches!(error, ImportError::Compressed(_)), "{error}");
+            }
+            let bomb = write(name, &pack(&b"\n".repeat(4 << 20)));
+            let error = SourceFile::open(&bomb, 1 << 20).unwrap_err().to_string();
+            assert!(error.contains("holds more than 1048576 bytes"), "{error}");
+        }
+        let two = [zstd(first), skipped].concat();
+        assert_eq!(load(&write("a.jsonl.zst", &two)), plain);
+    }
+}
