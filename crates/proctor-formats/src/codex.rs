@@ -31,9 +31,13 @@ use super::file::session_name;
 use super::openai_responses::items::{Item, item};
 use super::prelude::*;
 use base::{HistoryBase, PassedRollouts};
+use steps::{
+    as_codex_counts, bills_after_items, bills_first, by_response, is_answer, reasons, tell_triggers,
+};
 
 mod base;
 mod kept_context;
+mod steps;
 
 #[derive(Deserialize)]
 struct Record<'a> {
@@ -130,24 +134,6 @@ enum Step {
 
 /// The bill of a call, and how many tokens of its output are reasoning.
 type CallBill = (Usage, Tokens);
-
-/// Until this minor version of Codex 0 a bill is written before the items of its response, as far as the file shows
-/// it: in public rollouts of 0.42 to 0.64 (2,577 of 2,581 bills), and behind them from 0.72 on.
-const BILLS_AFTER_ITEMS: u64 = 72;
-
-/// Codex's own count of reasoning (`codex-rs/core`, `estimate_reasoning_length`, then four bytes a token) over the
-/// tokens that are billed for it, in percent, by the beginning of the model's name: measured on public rollouts, of
-/// 5.5 and 5.6 by the sizes at which they compacted.
-const REASONING_PERCENT: [(&str, u64); 8] = [
-    ("gpt-5-codex", 74),
-    ("gpt-5.1", 98),
-    ("gpt-5.2", 115),
-    ("gpt-5.3", 128),
-    ("gpt-5.4", 119),
-    ("gpt-5.5", 122),
-    ("gpt-5.6", 145),
-    ("gpt-5", 80),
-];
 
 /// How a task ends: by its own record, or where the next one begins, or the file is over.
 #[derive(Clone, Copy)]
@@ -396,7 +382,8 @@ impl Rollout {
         if !self.has_tasks {
             tell_triggers(&mut self.steps);
         }
-        if self.bills_first() {
+        let version = self.assembler.source.version.as_deref();
+        if bills_first(&self.steps, version) {
             self.steps = bills_after_items(std::mem::take(&mut self.steps));
         }
         for step in std::mem::take(&mut self.steps) {
@@ -437,7 +424,7 @@ impl Rollout {
         let reasoning = if counted > Tokens::ZERO {
             counted
         } else {
-            self.as_codex_counts(reasoning)
+            as_codex_counts(reasoning, self.model.as_deref())
         };
         self.last_prompt = Some(usage.prompt());
         if self.calls == 0 || self.is_billed {
@@ -460,33 +447,6 @@ impl Rollout {
     ) -> AssistantRecord {
         let call = format!("call-{}", self.calls).into();
         AssistantRecord::of(blocks, time).by(Some(call), self.model.clone(), usage)
-    }
-
-    /// Whether this file has each bill before the items of its response.
-    fn bills_first(&self) -> bool {
-        let is_bill = |step: &Step| matches!(step, Step::Bill(Some((usage, _)), _) if usage.total() > Tokens::ZERO);
-        let is_model = |step: &Step| matches!(step, Step::Item(Item::Model(_), _));
-        let first = self
-            .steps
-            .iter()
-            .find(|step| is_bill(step) || is_model(step));
-        let version = self.assembler.source.version.as_deref().unwrap_or_default();
-        let minor = version
-            .strip_prefix("0.")
-            .and_then(|rest| rest.split('.').next());
-        let minor = minor.and_then(|minor| minor.parse::<u64>().ok());
-        first.is_some_and(is_bill) && minor.is_some_and(|minor| minor < BILLS_AFTER_ITEMS)
-    }
-
-    /// What Codex counts for so many billed tokens of reasoning whose content is not in the file.
-    fn as_codex_counts(&self, billed: Tokens) -> Tokens {
-        let model = self.model.as_deref().unwrap_or_default();
-        let known = REASONING_PERCENT
-            .iter()
-            .find(|(name, _)| model.starts_with(name));
-        known.map_or(billed, |(_, percent)| {
-            Tokens(billed.0.saturating_mul(*percent) / 100)
-        })
     }
 
     fn item(&mut self, raw: &RawValue, time: Option<Timestamp>) {
@@ -571,97 +531,6 @@ impl Rollout {
         self.assembler
             .compacts(trigger.map(Arc::from), before, after);
     }
-}
-
-/// What Codex counts for an item of reasoning: three quarters of its encrypted content, without 650 bytes, at four
-/// bytes a token.
-fn reasons(raw: &RawValue) -> Option<Step> {
-    if !raw.get().contains("\"encrypted_content\"") {
-        return None;
-    }
-    let mut item = Object::read(raw)?;
-    let content = item.take_text("encrypted_content")?;
-    // What a publisher has put in its place is far shorter.
-    let tokens = (content.len() / 4 * 3).saturating_sub(650) / 4;
-    (&*item.take_type() == "reasoning" && tokens > 0)
-        .then_some(Step::Reasons(Tokens(tokens as u64)))
-}
-
-/// Gives compactions a trigger where the file has no tasks: behind a tool's answer the product compacted, and
-/// between an answer of the model and what a user types a person did.
-fn tell_triggers(steps: &mut [Step]) {
-    fn said(step: &Step) -> Option<&Item> {
-        match step {
-            Step::Item(Item::Nothing, _) => None,
-            Step::Item(item, _) => Some(item),
-            _ => None,
-        }
-    }
-    for at in 0..steps.len() {
-        let (before, after) = steps.split_at_mut(at);
-        let Some((Step::Compacted(trigger @ None, _), after)) = after.split_first_mut() else {
-            continue;
-        };
-        let before = before.iter().rev().find_map(said);
-        *trigger = match (before, after.iter().find_map(said)) {
-            (Some(before), _) if is_answer(before) => Some("auto"),
-            (Some(Item::Model(_)), Some(Item::Other(next)))
-                if kept_context::tag_of(next) == Some(Tag::TypedUser) =>
-            {
-                Some("manual")
-            }
-            _ => None,
-        };
-    }
-}
-
-/// Puts each bill behind the items of its response, in front of which it was written.
-fn bills_after_items(steps: Vec<Step>) -> Vec<Step> {
-    let mut placed = Vec::with_capacity(steps.len());
-    let mut bill = None;
-    for step in steps {
-        let is_its_own = match &step {
-            Step::Item(Item::Model(_) | Item::Nothing, _) | Step::Reasons(_) => true,
-            Step::Item(item, _) => is_answer(item),
-            Step::Bill(..) | Step::Turn(_) | Step::Compacted(..) => false,
-        };
-        if !is_its_own {
-            placed.extend(bill.take());
-        }
-        match step {
-            Step::Bill(..) => bill = Some(step),
-            _ => placed.push(step),
-        }
-    }
-    placed.extend(bill);
-    placed
-}
-
-/// Whether a tool answers.
-fn is_answer(item: &Item) -> bool {
-    matches!(item, Item::Other(blocks) if blocks.iter().any(ContentBlock::is_result))
-}
-
-/// Puts the calls of each response before their results. Words and thoughts after a result begin
-/// another response.
-fn by_response(queue: Vec<(Item, Option<Timestamp>)>) -> Vec<(Item, Option<Timestamp>)> {
-    let mut placed = Vec::with_capacity(queue.len());
-    let mut answers = Vec::new();
-    for (item, time) in queue {
-        match &item {
-            Item::Model(blocks) if !blocks.iter().all(ContentBlock::is_use) => {
-                placed.append(&mut answers);
-            }
-            _ if is_answer(&item) => {
-                answers.push((item, time));
-                continue;
-            }
-            _ => {}
-        }
-        placed.push((item, time));
-    }
-    placed.append(&mut answers);
-    placed
 }
 
 /// The whole window, of which Codex writes 95 %, rounded down.
