@@ -148,7 +148,8 @@ struct Rollout {
     steps: Vec<Step>,
     /// The first step of the task under way, in versions that write tasks.
     task: Option<usize>,
-    has_tasks: bool,
+    /// How many tasks the file begins: none in versions before there were any.
+    tasks: usize,
     assembler: Assembler,
     /// The rollout that the last record says comes before it.
     base: Option<HistoryBase>,
@@ -272,7 +273,7 @@ impl Rollout {
             "task_started" => {
                 self.end_task(TaskEnd::Open);
                 self.task = Some(self.steps.len());
-                self.has_tasks = true;
+                self.tasks += 1;
                 self.saw_window(event.take_as("model_context_window"));
             }
             "task_complete" => self.end_task(TaskEnd::Complete),
@@ -379,7 +380,7 @@ impl Rollout {
     /// Places all steps, and ends the session.
     fn finish(mut self, file: &SourceText) -> Result<Vec<Session>, ImportError> {
         self.end_task(TaskEnd::Open);
-        if !self.has_tasks {
+        if self.tasks == 0 {
             tell_triggers(&mut self.steps);
         }
         let version = self.assembler.source.version.as_deref();
