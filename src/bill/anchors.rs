@@ -12,8 +12,8 @@ use crate::session::{CompactedTo, ContentBlock, Recorded, Role, Session, Tag};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, median};
 
-/// What is taken for the head where it is unknown and history may be missing: full sessions of Claude Code have 12,000
-/// to 42,000 tokens, of Codex 5,000 to 19,000.
+/// The head of a session that begins in the middle, an assumption: measured ones are 12,000 to 42,000 tokens for Claude
+/// Code, and 1,000 to 19,000 for Codex.
 const USUAL_HEAD: i64 = 20_000;
 
 /// A head above this is missing history, not system prompt and tools: measured heads reach 42,000

@@ -1,8 +1,10 @@
 //! The billed calls of a session, and what came between them.
 
 use std::collections::BTreeMap;
-use std::ops::{Range, Sub};
+use std::ops::Range;
 use std::sync::Arc;
+
+use derive_more::Sub;
 
 use super::{Factor, HiddenThinking};
 use crate::session::{ContentBlock, Message, Role, Session, Tag, ToolSchema};
@@ -30,8 +32,8 @@ pub(super) struct Point {
     pub(super) segment: usize,
 }
 
-/// What messages add to a prompt.
-#[derive(Debug, Clone, Copy, Default)]
+/// The part of a prompt that some messages make up.
+#[derive(Debug, Clone, Copy, Default, Sub)]
 pub(super) struct Added {
     /// Tokens of text, as counted.
     pub(super) text: i64,
@@ -42,19 +44,6 @@ pub(super) struct Added {
     pub(super) shown: i64,
     /// Messages that a user typed.
     pub(super) typed: i64,
-}
-
-impl Sub for Added {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self {
-            text: self.text - other.text,
-            images: self.images - other.images,
-            written: self.written - other.written,
-            shown: self.shown - other.shown,
-            typed: self.typed - other.typed,
-        }
-    }
 }
 
 /// The billed calls of a session.

@@ -47,7 +47,7 @@ const PLACES: &[&str] = &[
 /// Arguments of `proctor sessions`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Grok Build, Copilot CLI, Copilot Chat in VS Code, Cursor, Droid, Amp, iFlow, \
+    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Kimi Code, Grok Build, Copilot CLI, Copilot Chat in VS Code, Cursor, Droid, Amp, iFlow, \
                   goose, opencode, OpenHands, pi, Cline and Roo keep their sessions. Reads them, and \
                   changes nothing."
 )]

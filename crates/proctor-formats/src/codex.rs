@@ -166,7 +166,7 @@ struct Rollout {
     /// The counters of the last bill that was read, in either shape.
     last_usage: Option<CallBill>,
     last_prompt: Option<Tokens>,
-    /// What Codex counts for the reasoning since the last bill, where the file holds it.
+    /// Codex's own token count of the reasoning since the last bill; zero if the file lacks its content.
     reasoned: Tokens,
     /// The model's texts and the tools' answers since the last bill.
     queue: Vec<(Item, Option<Timestamp>)>,

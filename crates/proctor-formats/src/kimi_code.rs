@@ -153,7 +153,7 @@ fn is_typed(message: &Object<'_>) -> bool {
 #[derive(Default)]
 struct Agent {
     assembler: Assembler,
-    /// What a person wrote, and is in the context.
+    /// The user's messages that are still in the context.
     typed: Vec<Vec<ContentBlock>>,
     /// The model that was asked last, and whether that was for a summary.
     model: Option<Arc<str>>,

@@ -1,4 +1,4 @@
-//! What the order of a rollout's records says: whose a bill is, and what triggered a compaction.
+//! Reads the order of a rollout's records: which call a bill belongs to, what triggered a compaction.
 
 use super::super::openai_responses::items::Item;
 use super::super::prelude::*;
@@ -35,7 +35,7 @@ pub(super) fn bills_first(steps: &[Step], version: Option<&str>) -> bool {
     first.is_some_and(is_bill) && minor.is_some_and(|minor| minor < BILLS_AFTER_ITEMS)
 }
 
-/// What Codex counts for so many billed tokens of reasoning whose content is not in the file.
+/// Estimates Codex's own token count of reasoning from the billed tokens, for files without its content.
 pub(super) fn as_codex_counts(billed: Tokens, model: Option<&str>) -> Tokens {
     let model = model.unwrap_or_default();
     let known = REASONING_PERCENT
@@ -46,15 +46,15 @@ pub(super) fn as_codex_counts(billed: Tokens, model: Option<&str>) -> Tokens {
     })
 }
 
-/// What Codex counts for an item of reasoning: three quarters of its encrypted content, without 650 bytes, at four
-/// bytes a token.
+/// Codex's own token count of a reasoning item: three quarters of the encrypted length, less 650 bytes, divided
+/// by four.
 pub(super) fn reasons(raw: &RawValue) -> Option<Step> {
     if !raw.get().contains("\"encrypted_content\"") {
         return None;
     }
     let mut item = Object::read(raw)?;
     let content = item.take_text("encrypted_content")?;
-    // What a publisher has put in its place is far shorter.
+    // A redaction mark is far shorter than any encrypted content.
     let tokens = (content.len() / 4 * 3).saturating_sub(650) / 4;
     (&*item.take_type() == "reasoning" && tokens > 0)
         .then_some(Step::Reasons(Tokens(tokens as u64)))
