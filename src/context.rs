@@ -318,6 +318,19 @@ impl Context {
         last.map_or(0, |at| at + 1)
     }
 
+    /// A context of these entries that takes the place of `earlier`: positions in that one mean nothing here.
+    pub(crate) fn begun_anew(entries: Vec<Entry>, earlier: &Self) -> Self {
+        let mut context = Self::with_capacity(entries.len());
+        entries.into_iter().for_each(|entry| context.append(entry));
+        context.replacements = earlier.replacements + 1;
+        context
+    }
+
+    /// Positions in `other`, which has the same entries, mean the same here.
+    pub(crate) fn follow_positions_of(&mut self, other: &Self) {
+        self.replacements = other.replacements;
+    }
+
     /// Adds an entry at the end.
     pub fn append(&mut self, entry: Entry) {
         self.size += entry.size();

@@ -19,6 +19,7 @@ pub(crate) mod bm25;
 pub mod control;
 pub mod cut;
 pub mod external;
+mod history;
 mod pending_edits;
 mod position_notes;
 pub(crate) mod files;

@@ -1,5 +1,7 @@
 //! The model's context window, and how much of it a prompt may fill.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,9 +53,52 @@ impl Window {
         self.tokens - self.max_output.min(Self::LARGEST_RESERVED_OUTPUT)
     }
 
+    /// The tokens of one of its parts.
+    pub fn part(&self, part: WindowPart) -> Tokens {
+        match part {
+            WindowPart::Window => self.tokens,
+            WindowPart::Input => self.tokens - self.max_output,
+            WindowPart::Effective => self.effective(),
+        }
+    }
+
     /// Whether the provider refuses a prompt of this size.
     pub fn overflows(&self, prompt: Tokens) -> bool {
         prompt + self.overflow_reserve > self.tokens
+    }
+}
+
+/// A part of a window that shares and reserves are measured against.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowPart {
+    /// The model's limit.
+    Window,
+    /// The limit less all that the model may write in one response.
+    Input,
+    /// [`Window::effective`].
+    #[default]
+    Effective,
+}
+
+impl WindowPart {
+    /// The word that settings use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Window => "window",
+            Self::Input => "input",
+            Self::Effective => "effective",
+        }
+    }
+}
+
+impl fmt::Display for WindowPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Window => "the whole window",
+            Self::Input => "the window less the output",
+            Self::Effective => "the effective window",
+        })
     }
 }
 

@@ -177,7 +177,7 @@ impl WarningLines {
 
 /// The stages of a strategy, each with the smallest prompt at which it fires.
 fn stages(name: &str, window: Window, system: Tokens) -> anyhow::Result<Vec<StageLine>> {
-    let common = Trigger::of(Condition::WindowFraction(0.8));
+    let common = Trigger::of(Condition::window_fraction(0.8));
     let place = Place::Flag(format!("--preset {name}").into());
     let spec = StrategySpec::parse(name, &common, &place)?;
     let tables = spec.table().get("stage").and_then(Setting::as_list);
@@ -209,22 +209,14 @@ fn stages(name: &str, window: Window, system: Tokens) -> anyhow::Result<Vec<Stag
 /// The smallest size at which a condition holds, if it asks for one. Of several that must all hold
 /// it is the largest; of several of which one will do, the smallest.
 fn first_size(condition: &Condition, window: Window) -> Option<Tokens> {
-    let effective = window.effective();
     let each = |all: &[Condition]| -> Vec<Tokens> {
         let sizes = all.iter().filter_map(|inner| first_size(inner, window));
         sizes.collect()
     };
     match condition {
-        Condition::TokensOver(limit) => Some(*limit + Tokens(1)),
-        Condition::WindowFraction(fraction) => {
-            let below = effective.fraction(*fraction);
-            let is_whole = below.0 as f64 >= effective.0 as f64 * fraction;
-            Some(below + Tokens(u64::from(!is_whole)))
-        }
-        Condition::ReserveTokens(reserve) => Some(effective - *reserve),
         Condition::All(all) => each(all).into_iter().max(),
         Condition::Any(any) => each(any).into_iter().min(),
-        _ => None,
+        one => one.line(window, window.effective()),
     }
 }
 
@@ -312,10 +304,10 @@ Stages of learn-claude-code-s06
         let window = Window::new(Tokens(1_001));
         let of = |condition| first_size(&condition, window).map(|line| line.0);
         let over = Condition::TokensOver(Tokens(500));
-        let reserve = Condition::ReserveTokens(Tokens(1));
+        let reserve = Condition::ReserveTokens(Tokens(1).into());
         assert_eq!(of(over.clone()), Some(501));
-        assert_eq!(of(Condition::WindowFraction(0.5)), Some(501));
-        assert_eq!(of(Condition::WindowFraction(1.0)), Some(1_001));
+        assert_eq!(of(Condition::window_fraction(0.5)), Some(501));
+        assert_eq!(of(Condition::window_fraction(1.0)), Some(1_001));
         assert_eq!(of(reserve.clone()), Some(1_000));
         assert_eq!(of(Condition::Overflow), None);
         let both = vec![Condition::Marker, over, reserve];

@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 fn named(name: &str) -> anyhow::Result<StrategySpec> {
-    let trigger = Trigger::of(Condition::WindowFraction(0.8));
+    let trigger = Trigger::of(Condition::window_fraction(0.8));
     let place = Place::Flag("strategies show".into());
     Ok(StrategySpec::parse(name, &trigger, &place)?)
 }

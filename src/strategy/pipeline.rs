@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::external::LoadedFiles;
 use super::guard::{Breaker, Guards, OnInflation, PostCheck};
+use super::history::History;
 use super::situation::Situation;
 use super::trigger::{Condition, Fired, Trigger};
 use super::{Compaction, Stage, StageError, StageFailure, Strategy, StrategyError};
@@ -26,6 +27,8 @@ pub struct Pipeline {
     retries: Retries,
     /// Recoveries since a person last typed something.
     in_turn: u32,
+    /// What its stages see at each call, if that is not what they left before.
+    history: Option<History>,
 }
 
 /// How often a refused prompt is recovered.
@@ -182,7 +185,16 @@ impl Pipeline {
             slots,
             retries,
             in_turn: 0,
+            history: None,
         }
+    }
+
+    /// The same strategy, whose stages see the whole history before each call: what they made of it for the call
+    /// before is forgotten. After a refusal they go on with what was sent.
+    #[must_use]
+    pub fn seeing_all(mut self) -> Self {
+        self.history = Some(History::default());
+        self
     }
 
     /// The stages' names and circuit breakers, in order.
@@ -203,6 +215,9 @@ impl Strategy for Pipeline {
         let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
         if context.entries().iter().any(is_typed) {
             self.in_turn = 0;
+        }
+        if let (Some(history), [entry]) = (&mut self.history, context.entries()) {
+            history.append(entry);
         }
         let mut state = Compaction::unchanged(context);
         for Slot { notes, stage } in &mut self.slots {
@@ -230,8 +245,14 @@ impl Strategy for Pipeline {
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        let state = Compaction::unchanged(context);
-        run(&mut self.slots, Moment::BeforeCall, state, Vec::new(), cx)
+        let slots = &mut self.slots;
+        let Some(history) = &mut self.history else {
+            let state = Compaction::unchanged(context);
+            return run(slots, Moment::BeforeCall, state, Vec::new(), cx);
+        };
+        let state = Compaction::unchanged(history.whole(&context));
+        let left = run(slots, Moment::BeforeCall, state, Vec::new(), cx);
+        left.map(move |left| history.as_sent(left, context, cx))
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
@@ -243,6 +264,9 @@ impl Strategy for Pipeline {
             return Step::Done(Compaction::unchanged(context));
         }
         self.in_turn += 1;
+        if let Some(history) = &mut self.history {
+            history.forgets();
+        }
         let state = Compaction::unchanged(context);
         run(&mut self.slots, Moment::Overflow, state, Vec::new(), cx)
     }

@@ -421,7 +421,11 @@ impl StrategySpec {
     /// Makes the strategy: one value per cell.
     pub fn build(&self) -> Result<Pipeline, SettingError> {
         let (slots, retries) = self.slots()?;
-        Ok(Pipeline::new(slots, retries))
+        let pipeline = Pipeline::new(slots, retries);
+        Ok(match self.sees_all()? {
+            true => pipeline.seeing_all(),
+            false => pipeline,
+        })
     }
 }
 

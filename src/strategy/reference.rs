@@ -23,7 +23,7 @@ const TUNE: &str = include_str!("reference/tune.md");
 pub fn reference() -> Result<String, SettingError> {
     let mut out = HEAD.to_owned();
     out.push_str("\n## Presets\n\n| preset | what it does | stages, in order | breaks by design | source |\n|---|---|---|---|---|\n");
-    let trigger = Trigger::of(Condition::WindowFraction(0.8));
+    let trigger = Trigger::of(Condition::window_fraction(0.8));
     for (name, _) in PRESETS {
         let spec = StrategySpec::named(name, &trigger, &Place::BuiltIn)?;
         let _ = writeln!(
@@ -41,13 +41,14 @@ pub fn reference() -> Result<String, SettingError> {
     }
     out.push_str("\n## When a stage fires\n\n| `when` | takes | it fires |\n|---|---|---|\n");
     for key in KEYS.in_words("condition") {
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {} |",
-            key.name,
-            key.takes,
-            cell(key.doc)
-        );
+        let _ = writeln!(out, "| `{}` | {} | {} |", key.name, key.takes, cell(key.doc));
+    }
+    out.push_str("\nBeside the condition, for the whole of it:\n\n");
+    out.push_str(&keys("when"));
+    out.push_str("\n## What every stage takes\n\n");
+    out.push_str("| key | |\n|---|---|\n");
+    for key in KEYS.in_words("stage") {
+        let _ = writeln!(out, "| `{}` | {} |", key.name, cell(key.doc));
     }
     out.push_str(OWN_PROMPT);
     out.push_str(TUNE);
@@ -67,11 +68,17 @@ pub fn page(kind: &StageKind) -> String {
     if !breaks.is_empty() {
         let _ = write!(out, "\nBreaks by design: {}.\n", laws(&breaks));
     }
-    let knobs = kind.knobs();
-    if !knobs.is_empty() {
-        out.push_str("\n| knob | takes | default | |\n|---|---|---|---|\n");
+    if !kind.knobs().is_empty() {
+        out.push('\n');
+        out.push_str(&keys(kind.name));
     }
-    for knob in knobs {
+    out
+}
+
+/// A table of the keys of a section.
+fn keys(section: &str) -> String {
+    let mut out = "| knob | takes | default | |\n|---|---|---|---|\n".to_owned();
+    for knob in KEYS.in_words(section) {
         let [takes, default, doc] = [&knob.takes, &knob.default, knob.doc].map(cell);
         let _ = writeln!(out, "| `{}` | {takes} | `{default}` | {doc} |", knob.name);
     }

@@ -94,6 +94,12 @@ impl StageKind {
         names.filter_map(Law::named).collect()
     }
 
+    /// Whether it keeps nothing between calls but what it read of the context, so that it may see the whole history
+    /// at each.
+    pub fn is_stateless(&self) -> bool {
+        KEYS.table(self.name).get("is_stateless").is_some()
+    }
+
     /// Everything that can be set on it.
     pub fn knobs(&self) -> Vec<Key<'static>> {
         KEYS.in_words(self.name)

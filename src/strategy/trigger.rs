@@ -8,6 +8,7 @@ use crate::context::{self, Applied, Context};
 use crate::settings::{Reader, Setting, SettingError, Value};
 use crate::tokens::{COUNTERS, Size};
 use crate::units::Tokens;
+use crate::window::WindowPart;
 
 pub mod condition;
 
@@ -131,9 +132,14 @@ impl Trigger {
     }
 
     /// Reads a `when`: a word (`"always"`, `"overflow"`, `"typed"`, `"marker"`, `"manual"`) or a table with one condition and,
-    /// optionally, `counter`, `scope`, `window` and `min_rounds_between`.
+    /// optionally, `counter`, `scope`, `window`, `of` and `min_rounds_between`.
     pub fn read(path: &str, setting: &Setting) -> Result<Self, SettingError> {
-        let mut trigger = Self::of(read_condition(path, setting, Depth::Outermost)?);
+        let mut trigger = Self::of(read_condition(
+            path,
+            setting,
+            Depth::Outermost,
+            WindowPart::default(),
+        )?);
         if let Value::Table(table) = &setting.value {
             let mut reader = Reader::new(table, path);
             trigger.counter = match reader.choice("counter", &measures())? {
@@ -366,6 +372,18 @@ mod tests {
                 "when = { reserve_tokens = 9, counter = 'usage_and_reasoning', window = 'product' }",
                 "at the effective window − 9 tokens (usage_and_reasoning) (the recorded product's window)",
             ),
+            (
+                "when = { any = [{ window_fraction = 0.85 }, { reserve_tokens = 0, of = 'input' }], of = 'window' }",
+                "at 85 % of the whole window or at the window less the output",
+            ),
+            (
+                "when = { reserve_fraction = 0.1, of = 'input' }",
+                "at the window less the output − 10 % of the whole",
+            ),
+            (
+                "when = { reserve_tokens = 9, of = 'usable' }",
+                "`t.toml`: line 1: `when.of` must be one of `window`, `input`, `effective`, not `\"usable\"`",
+            ),
         ] {
             assert_eq!(read(text), shown);
         }
@@ -454,7 +472,7 @@ mod tests {
         use std::sync::Arc;
 
         let mut cx = situation(Arc::new(CountedTexts::new(counter("o200k").unwrap())));
-        let mut trigger = Trigger::of(Condition::ReserveTokens(Tokens(0)));
+        let mut trigger = Trigger::of(Condition::ReserveTokens(Tokens(0).into()));
         let holds =
             |trigger: &Trigger, cx: &Situation| trigger.holds(&Context::default(), cx, None, &[]);
         for (window, product, expected) in [

@@ -146,7 +146,7 @@ pub(crate) fn models(summariser: Scripted) -> Models {
 
 /// A strategy by name, overrides in brackets; controls fire at four fifths of the window.
 pub(crate) fn strategy(name: &str) -> StrategySpec {
-    let trigger = Trigger::of(Condition::WindowFraction(0.8));
+    let trigger = Trigger::of(Condition::window_fraction(0.8));
     StrategySpec::parse(name, &trigger, &Place::BuiltIn).unwrap_or_else(|error| panic!("{error}"))
 }
 

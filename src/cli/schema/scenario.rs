@@ -76,14 +76,16 @@ fn words(others: &[&'static str]) -> Value {
 }
 
 fn condition() -> Value {
+    let mut nested = KEYS.object("condition")["properties"].take();
+    nested["of"] = KEYS.object("when")["properties"]["of"].take();
     json!({ "oneOf": [
         words(&[]),
         {
             "type": "object",
             "additionalProperties": false,
             "minProperties": 1,
-            "maxProperties": 1,
-            "properties": KEYS.object("condition")["properties"].take(),
+            "maxProperties": 2,
+            "properties": nested,
         },
     ] })
 }

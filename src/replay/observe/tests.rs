@@ -113,7 +113,7 @@ fn check(strategy: &str) {
         entities,
         seen: seen.clone(),
     };
-    let trigger = Trigger::of(Condition::WindowFraction(0.8));
+    let trigger = Trigger::of(Condition::window_fraction(0.8));
     let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap();
     let window = Window::new(crate::units::Tokens(prepared.largest_prompt().0 * 6 / 10));
     let offline = Arc::new(Offline::new(counts));
@@ -270,7 +270,7 @@ fn work(strategy: &str, window: u64, count: usize, sizes: BTreeMap<usize, Tokens
         judge: None,
         times: crate::replay::Repetitions::default(),
     };
-    let trigger = Trigger::of(Condition::WindowFraction(0.8));
+    let trigger = Trigger::of(Condition::window_fraction(0.8));
     let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap();
     let spec = spec.with_sizes(sizes);
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(window)));

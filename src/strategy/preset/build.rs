@@ -105,6 +105,47 @@ impl StrategySpec {
         self.slot(&table, guards, Some(&self.sizes))
     }
 
+    /// Whether its stages see the whole history at each call.
+    ///
+    /// # Errors
+    ///
+    /// What a stage that keeps something writes is forgotten by one that does not: all see the whole, or none.
+    pub(super) fn sees_all(&self) -> Result<bool, SettingError> {
+        let mut kept = None;
+        let mut full: Option<&Setting> = None;
+        for stage in self.stages_set() {
+            let history = stage.get("history");
+            match history.filter(|_| stage.text("history") == Some("full")) {
+                None => kept = kept.or_else(|| name_of(stage)),
+                Some(setting) => full = Some(setting),
+            }
+            let kind = stage.text("kind").and_then(stage::kind);
+            let cannot = match (history, kind) {
+                (Some(_), Some(kind)) if !kind.is_stateless() => "keeps something between calls",
+                (Some(_), _) if stage.get("prepare_at").is_some() => "prepares what it does later",
+                _ => continue,
+            };
+            if let Some(setting) = full {
+                let name = name_of(stage).unwrap_or_default();
+                let problem =
+                    format!("`{name}` {cannot}, and cannot see the whole history at each");
+                let kinds = STAGES.iter().filter(|kind| kind.is_stateless());
+                let kinds: Vec<&str> = kinds.map(|kind| kind.name).collect();
+                let hint = format!("of these kinds it can: `{}`", kinds.join("`, `"));
+                return Err(SettingError::new(&setting.place, problem).with_hint(hint));
+            }
+        }
+        match (full, kept) {
+            (Some(full), Some(kept)) => {
+                let problem =
+                    format!("`history = \"full\"` beside `{kept}`, which keeps what it did");
+                let hint = "set it on every stage of the strategy, or on none";
+                Err(SettingError::new(&full.place, problem).with_hint(hint))
+            }
+            (full, _) => Ok(full.is_some()),
+        }
+    }
+
     /// Whether stages wait only for what was asked before them.
     fn check_order(&self, slots: &[Slot], tables: &[&Table]) -> Result<(), SettingError> {
         let overflow = self.table.get(OVERFLOW).map(|_| OVERFLOW);
@@ -206,7 +247,7 @@ impl StrategySpec {
                 table.set(key, setting.clone());
             }
         }
-        for key in ["name", "enabled", "when", "prepare_at"] {
+        for key in ["name", "enabled", "when", "prepare_at", "history"] {
             table.remove(key);
         }
         let mut slot = self.slot(&table, guards, None)?;

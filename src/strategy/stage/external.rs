@@ -1,7 +1,6 @@
 //! Lets a program outside Proctor decide.
 
 use std::borrow::Cow;
-use std::collections::btree_map::Entry::{Occupied, Vacant};
 use std::time::Duration;
 
 use super::prelude::*;
@@ -15,6 +14,7 @@ use crate::strategy::external::{
     Contents, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
     message_line, raw,
 };
+use crate::strategy::history::{History as SeenHistory, standing};
 
 /// A program that asks a model so often for one answer does not end.
 const MOST_ASKS: usize = 100;
@@ -37,8 +37,7 @@ struct External {
     process: Option<Process>,
     sent: Contents,
     /// The session's messages as they came in, for a program that wants the whole history.
-    history: BTreeMap<usize, Entry>,
-    has_looked: bool,
+    history: SeenHistory,
     /// Whether no answer is due, and none was wrong: the next cell may have the process.
     is_at_rest: bool,
     /// What the process had used when it was taken.
@@ -64,8 +63,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
         programs: knobs.programs.clone(),
         process: None,
         sent: Contents::default(),
-        history: BTreeMap::new(),
-        has_looked: false,
+        history: SeenHistory::default(),
         is_at_rest: true,
         cpu_before: Duration::ZERO,
         asks: 0,
@@ -82,7 +80,7 @@ impl Stage for External {
     }
 
     fn take_note_of(&mut self, entry: &Entry) {
-        self.remember(std::slice::from_ref(entry), false);
+        self.history.append(entry);
     }
 
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
@@ -139,8 +137,7 @@ impl External {
         cx: &'a Situation,
     ) -> PlannedPatch<'a> {
         let entries = context.entries();
-        let has_looked = std::mem::replace(&mut self.has_looked, true);
-        self.remember(entries, !has_looked);
+        self.history.remember(entries);
         let (history, wording) = match self.wants(moment, cx) {
             Err(error) => return Step::Done(Err(error)),
             Ok(None) => return Step::Done(Ok(Patch::default())),
@@ -148,7 +145,7 @@ impl External {
         };
         let base: Cow<'_, [Entry]> = match history {
             History::Kept => Cow::Borrowed(entries),
-            History::Full => self.history.values().cloned().collect(),
+            History::Full => Cow::Owned(self.history.entries(entries)),
         };
         let by_changes = wording == Wording::Changes;
         let fixed = cx.scale.prompt(cx.fixed);
@@ -221,22 +218,6 @@ impl External {
         let is_wanted =
             hello.moments.contains(&moment) && !(is_of_kept && hello.history == History::Full);
         Ok(is_wanted.then_some((hello.history, hello.context)))
-    }
-
-    /// Keeps the messages that came since it last looked: they stand at the end. The first time it looks at all of them,
-    /// for those that a resumed session was loaded with were never appended.
-    fn remember(&mut self, entries: &[Entry], is_first: bool) {
-        let of_session = entries
-            .iter()
-            .rev()
-            .filter_map(|entry| Some((entry.origin.message()?, entry)));
-        for (at, entry) in of_session {
-            match self.history.entry(at) {
-                Vacant(place) => _ = place.insert(entry.clone()),
-                Occupied(_) if is_first => {}
-                Occupied(_) => break,
-            }
-        }
     }
 
     /// Sends a line that wants an answer.
@@ -379,8 +360,7 @@ fn patch(
     if target.is_empty() {
         return Err("a context of no messages cannot be sent".to_owned());
     }
-    let target = target.into_iter().map(|entry| standing(entry, entries));
-    let edits = edits_to(entries, target.collect());
+    let edits = edits_to(entries, standing(&target, entries));
     Ok(Patch::new(reason.unwrap_or_default(), edits))
 }
 
@@ -402,14 +382,4 @@ fn spliced<'e>(
     }
     target.extend_from_slice(&base[next..]);
     Ok(target)
-}
-
-/// The entry of the context that is this one already: a program that keeps no state writes the same at every call.
-fn standing(entry: Entry, entries: &[Entry]) -> Entry {
-    if matches!(entry.origin, Origin::Verbatim(_)) {
-        return entry;
-    }
-    let is_it =
-        |it: &&Entry| it.origin == entry.origin && it.message.content() == entry.message.content();
-    entries.iter().find(is_it).cloned().unwrap_or(entry)
 }

@@ -13,17 +13,17 @@ use crate::tokens::{CharsPer4, CountedTexts};
 use crate::window::Window;
 
 /// Something the user typed.
-pub(super) fn typed(text: &str) -> Message {
+pub(crate) fn typed(text: &str) -> Message {
     Message::text(Role::User, text).with_tags([Tag::TypedUser])
 }
 
 /// Something the model said.
-pub(super) fn said(text: &str) -> Message {
+pub(crate) fn said(text: &str) -> Message {
     Message::text(Role::Assistant, text)
 }
 
 /// The model asks for tools: id, name, arguments as JSON.
-pub(super) fn asks(uses: &[(&str, &str, &str)]) -> Message {
+pub(crate) fn asks(uses: &[(&str, &str, &str)]) -> Message {
     let block = |(id, name, input): &(&str, &str, &str)| {
         ContentBlock::ToolUse(Box::new(ToolUse {
             id: (*id).into(),
@@ -36,7 +36,7 @@ pub(super) fn asks(uses: &[(&str, &str, &str)]) -> Message {
 }
 
 /// The tools answer: id, text.
-pub(super) fn answers(results: &[(&str, &str)]) -> Message {
+pub(crate) fn answers(results: &[(&str, &str)]) -> Message {
     let block = |(id, text): &(&str, &str)| {
         ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id: (*id).into(),

@@ -11,7 +11,7 @@ use crate::strategy::knob::KEYS;
 use crate::strategy::percent;
 use crate::strategy::situation::Situation;
 use crate::units::Tokens;
-use crate::window::Window;
+use crate::window::{Window, WindowPart};
 
 /// When a stage fires.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,11 +21,13 @@ pub enum Condition {
     Always,
     /// The measured size is above this many tokens.
     TokensOver(Tokens),
-    /// The measured size is at least this share of the effective window.
-    WindowFraction(f64),
-    /// The measured size is at least the effective window less this many tokens. A strategy is not run in a
-    /// window that is no larger.
-    ReserveTokens(Tokens),
+    /// The measured size is at least this share of the window.
+    WindowFraction(Amount<f64>),
+    /// The measured size is at least the window less this many tokens. A strategy is not run in a window that is no
+    /// larger.
+    ReserveTokens(Amount<Tokens>),
+    /// The measured size is at least a part of the window less this share of the whole.
+    ReserveFraction(Amount<f64>),
     /// The provider refused the prompt as too long.
     Overflow,
     /// The last response called the tool of this name.
@@ -66,6 +68,23 @@ pub enum Condition {
     Any(Vec<Condition>),
 }
 
+/// An amount, and the part of the window that it is measured against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "T")]
+pub struct Amount<T> {
+    amount: T,
+    of: WindowPart,
+}
+
+impl<T> From<T> for Amount<T> {
+    fn from(amount: T) -> Self {
+        Self {
+            amount,
+            of: WindowPart::default(),
+        }
+    }
+}
+
 /// The state that conditions are compared with.
 pub(super) struct Present<'a> {
     pub(super) size: Tokens,
@@ -99,9 +118,13 @@ impl Condition {
         } = *present;
         match self {
             Self::Always => cx.overflow.is_none(),
-            Self::TokensOver(limit) => size > *limit,
-            Self::WindowFraction(fraction) => size.0 as f64 >= effective.0 as f64 * fraction,
-            Self::ReserveTokens(reserve) => size >= effective - *reserve,
+            Self::TokensOver(_)
+            | Self::WindowFraction(_)
+            | Self::ReserveTokens(_)
+            | Self::ReserveFraction(_) => {
+                let line = self.line(cx.window, effective);
+                line.is_some_and(|line| size >= line)
+            }
             Self::Overflow => cx.overflow.is_some(),
             Self::Tool(name) => cx.tool_requests.iter().any(|tool| &**tool == name),
             Self::MessagesOver(limit) => present.messages > *limit,
@@ -123,6 +146,42 @@ impl Condition {
                 (cx.overflow.is_none() || inner.answers_overflow()) && inner.holds(present)
             }),
         }
+    }
+
+    /// The smallest size at which it holds, where it alone waits for a size: in this window, of which so much is
+    /// effective.
+    pub fn line(&self, window: Window, effective: Tokens) -> Option<Tokens> {
+        let whole = |of| match of {
+            WindowPart::Effective => effective,
+            other => window.part(other),
+        };
+        match self {
+            Self::TokensOver(limit) => Some(*limit + Tokens(1)),
+            Self::WindowFraction(share) => {
+                let line = whole(share.of).0 as f64 * share.amount;
+                Some(Tokens(line.ceil() as u64))
+            }
+            Self::ReserveTokens(reserve) => Some(whole(reserve.of) - reserve.amount),
+            Self::ReserveFraction(reserve) => {
+                Some(whole(reserve.of) - window.tokens.fraction(reserve.amount))
+            }
+            _ => None,
+        }
+    }
+
+    /// At this share of the effective window.
+    pub fn window_fraction(share: f64) -> Self {
+        Self::WindowFraction(share.into())
+    }
+
+    /// The same, measured against this part of the window where it says no other.
+    fn measured_against(mut self, part: WindowPart) -> Self {
+        match &mut self {
+            Self::WindowFraction(share) | Self::ReserveFraction(share) => share.of = part,
+            Self::ReserveTokens(reserve) => reserve.of = part,
+            _ => {}
+        }
+        self
     }
 
     /// The conditions that it combines; itself if it combines none.
@@ -150,20 +209,23 @@ impl Condition {
 
     /// Whether one of the sizes in it is exceeded.
     pub(super) fn is_over(&self, present: &Present<'_>) -> bool {
-        let is_size = |one: &Self| {
-            matches!(
-                one,
-                Self::TokensOver(_) | Self::WindowFraction(_) | Self::ReserveTokens(_)
-            )
-        };
-        let mut simple = self.simple().into_iter();
-        simple.any(|one| is_size(one) && one.holds(present))
+        let mut lines = self.simple().into_iter();
+        lines.any(|one| {
+            let line = one.line(present.cx.window, present.window);
+            line.is_some_and(|line| present.size >= line)
+        })
     }
 
-    /// The reserve in it that is no smaller than the effective window, so that it would hold before every call.
+    /// The reserve in it that is no smaller than its part of the window, so that it would hold before every call.
     pub(crate) fn too_large_reserve(&self, window: Window) -> Option<Tokens> {
         match self {
-            Self::ReserveTokens(reserve) => (*reserve >= window.effective()).then_some(*reserve),
+            Self::ReserveTokens(Amount { amount, of }) => {
+                (*amount >= window.part(*of)).then_some(*amount)
+            }
+            Self::ReserveFraction(Amount { amount, of }) => {
+                let reserve = window.tokens.fraction(*amount);
+                (reserve >= window.part(*of)).then_some(reserve)
+            }
             Self::Any(inner) => inner.iter().find_map(|one| one.too_large_reserve(window)),
             Self::All(inner) => {
                 let reserve = inner.iter().find_map(|one| one.too_large_reserve(window))?;
@@ -230,6 +292,9 @@ fn of_json(setting: &Setting, json: Json) -> Result<Condition, SettingError> {
 /// The keys of a trigger as a whole; a condition within `all` or `any` cannot have its own.
 const OF_THE_WHOLE: [&str; 4] = ["counter", "scope", "window", "min_rounds_between"];
 
+/// The words of `of`.
+const PARTS: [WindowPart; 3] = [WindowPart::Window, WindowPart::Input, WindowPart::Effective];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     Outermost,
@@ -240,6 +305,7 @@ pub(super) fn read_condition(
     path: &str,
     setting: &Setting,
     depth: Depth,
+    part: WindowPart,
 ) -> Result<Condition, SettingError> {
     let wrong = |problem: String| SettingError::new(&setting.place, format!("`{path}` {problem}"));
     let listed = || format!("`{}`", words().join("`, `"));
@@ -256,12 +322,15 @@ pub(super) fn read_condition(
     };
     let mut reader = Reader::new(table, path);
     KEYS.check(&mut reader, "condition")?;
+    let own = reader.choice("of", &PARTS.map(WindowPart::word))?;
+    let own = PARTS.into_iter().find(|part| Some(part.word()) == own);
+    let part = own.unwrap_or(part);
     let mut conditions = Vec::new();
     for (name, setting) in table.entries() {
         let nested = || match setting.as_list() {
             Some(items) if !items.is_empty() => {
                 let path = format!("{path}.{name}");
-                let read = |item| read_condition(&path, item, Depth::Nested);
+                let read = |item| read_condition(&path, item, Depth::Nested, part);
                 items.iter().map(read).collect()
             }
             _ => Err(wrong(format!(
@@ -292,7 +361,7 @@ pub(super) fn read_condition(
     }
     reader.finish()?;
     match conditions.pop() {
-        Some(condition) if conditions.is_empty() => Ok(condition),
+        Some(condition) if conditions.is_empty() => Ok(condition.measured_against(part)),
         Some(_) => Err(wrong(
             "names several conditions: combine them with `all` or `any`".into(),
         )),
@@ -314,10 +383,16 @@ impl fmt::Display for Condition {
         match self {
             Self::Always => f.write_str("before every call"),
             Self::TokensOver(limit) => write!(f, "over {limit} tokens"),
-            Self::WindowFraction(fraction) => {
-                write!(f, "at {} of the effective window", percent(*fraction))
+            Self::WindowFraction(Amount { amount, of }) => {
+                write!(f, "at {} of {of}", percent(*amount))
             }
-            Self::ReserveTokens(reserve) => write!(f, "at the effective window − {reserve} tokens"),
+            Self::ReserveTokens(Amount { amount, of }) => match *amount {
+                Tokens::ZERO => write!(f, "at {of}"),
+                amount => write!(f, "at {of} − {amount} tokens"),
+            },
+            Self::ReserveFraction(Amount { amount, of }) => {
+                write!(f, "at {of} − {} of the whole", percent(*amount))
+            }
             Self::Overflow => f.write_str("on overflow"),
             Self::Tool(name) => write!(f, "when the model calls `{name}`"),
             Self::MessagesOver(limit) => write!(f, "over {limit} messages"),
@@ -379,8 +454,9 @@ mod tests {
             (Condition::MessagesOver(50), 50, over),
             (Condition::ResultsOver(50), 50, over),
             (Condition::IdleOverMinutes(60), 3_600_000, over),
-            (Condition::WindowFraction(0.9), 900, at),
-            (Condition::ReserveTokens(Tokens(130)), 870, at),
+            (Condition::window_fraction(0.9), 900, at),
+            (Condition::ReserveTokens(Tokens(130).into()), 870, at),
+            (Condition::ReserveFraction(0.25.into()), 750, at),
             (Condition::RoundsEvery(7), 7, at),
             (Condition::TurnsEvery(7), 7, at),
             (Condition::ImagesOver(20), 20, over),
