@@ -41,7 +41,13 @@ pub fn reference() -> Result<String, SettingError> {
     }
     out.push_str("\n## When a stage fires\n\n| `when` | takes | it fires |\n|---|---|---|\n");
     for key in KEYS.in_words("condition") {
-        let _ = writeln!(out, "| `{}` | {} | {} |", key.name, key.takes, cell(key.doc));
+        let _ = writeln!(
+            out,
+            "| `{}` | {} | {} |",
+            key.name,
+            key.takes,
+            cell(key.doc)
+        );
     }
     out.push_str("\nBeside the condition, for the whole of it:\n\n");
     out.push_str(&keys("when"));

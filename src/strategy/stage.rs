@@ -16,6 +16,7 @@ mod clear_thinking;
 mod collapse_groups;
 mod dedupe_reads;
 mod digest;
+mod drop_calls;
 mod drop_middle;
 mod drop_oldest;
 mod external;
@@ -51,6 +52,7 @@ pub static STAGES: &[StageKind] = &[
     StageKind::of::<clear_results::ClearResults>("clear_results"),
     StageKind::of::<clear_inputs::ClearInputs>("clear_inputs"),
     StageKind::of::<clear_thinking::ClearThinking>("clear_thinking"),
+    StageKind::of::<drop_calls::DropCalls>("drop_calls"),
     StageKind::of::<drop_oldest::DropOldest>("drop_oldest"),
     StageKind::new("select", select::build),
     StageKind::new("summarize", summarize::build),

@@ -11,6 +11,7 @@ use crate::units::Tokens;
 use crate::window::WindowPart;
 
 pub mod condition;
+mod langchain;
 
 pub use condition::Condition;
 use condition::{Depth, Present, read_condition};
@@ -63,13 +64,15 @@ pub enum Measure {
     /// [`Usage`](Self::Usage), plus the reasoning tokens of all turns before the last message that a
     /// person typed: Codex's `get_total_token_usage` (`codex-rs/core/src/context_manager/history.rs`).
     UsageAndReasoning,
+    /// LangChain's `count_tokens_approximately`, of the messages. Every message is looked at before each call.
+    LangChain,
     /// A counter that encodes. Where the scenario counts otherwise, every message is looked at before each
     /// call; each text is encoded once.
     Encoding(&'static str),
 }
 
 /// The measures that are not counters of texts, by the words that settings use.
-const MEASURES: [(&str, Measure); 8] = [
+const MEASURES: [(&str, Measure); 9] = [
     ("scenario", Measure::Scenario),
     ("chars/4", Measure::CharsPer4),
     ("chars/3", Measure::CharsPer3),
@@ -78,6 +81,7 @@ const MEASURES: [(&str, Measure); 8] = [
     ("usage", Measure::Usage),
     ("last_usage", Measure::LastUsage),
     ("usage_and_reasoning", Measure::UsageAndReasoning),
+    ("langchain", Measure::LangChain),
 ];
 
 /// The window that shares and reserves of a trigger are measured against.
@@ -103,7 +107,14 @@ pub enum Scope {
 /// The words for [`Measure`]: the scenario's counter, the bill, and every counter by name.
 pub fn measures() -> Vec<&'static str> {
     let counters = COUNTERS.iter().map(|(name, _)| *name);
-    let measures = ["scenario", "usage", "last_usage", "usage_and_reasoning"].into_iter();
+    let measures = [
+        "scenario",
+        "usage",
+        "last_usage",
+        "usage_and_reasoning",
+        "langchain",
+    ]
+    .into_iter();
     measures.chain(counters).collect()
 }
 
@@ -264,6 +275,13 @@ impl Measure {
             // 4/3 × (chars / 4 + 2,000 × images), over one denominator.
             Self::Padded => {
                 Tokens((texts.chars + 8_000 * context.attachments().count()).div_ceil(3))
+            }
+            Self::LangChain => {
+                let fixed = match scope {
+                    Scope::Prompt => Tokens(cx.fixed.chars.div_ceil(4)),
+                    Scope::Messages => Tokens::ZERO,
+                };
+                fixed + Tokens(langchain::tokens(context.entries()))
             }
             Self::UsageAndReasoning => {
                 return Self::Usage.of(scope, context, cx) + cx.past_reasoning;

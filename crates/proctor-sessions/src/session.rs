@@ -167,12 +167,13 @@ impl Message {
     }
 
     /// A message of these blocks in the place of this one: by the same speaker at the same time, with its
-    /// tags and of its call.
+    /// tags, of its call, and billed as it was.
     #[must_use]
     pub fn with_content(&self, content: Vec<ContentBlock>) -> Self {
         let mut message = Self::new(self.role, content).with_tags(self.tags.iter());
         message.details.timestamp = self.details.timestamp;
         message.details.api_call.clone_from(&self.details.api_call);
+        message.details.factor = self.details.factor;
         message
     }
 

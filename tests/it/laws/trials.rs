@@ -214,6 +214,7 @@ pub(super) fn at_work(kind: &str) -> (&'static str, &'static str) {
         "snip" => ("marks = ['tool', 'tag', 'read_then_edited']", ""),
         "drop_middle" => ("max_messages = 12", ""),
         "clear_results" => ("keep_last = 4\nmin_chars = 40", ""),
+        "drop_calls" => ("keep_last_messages = 4", ""),
         "drop_oldest" => ("fit_fraction = 0.5", ""),
         "clear_inputs" => ("max_chars = 40\nkeep_chars = 10", ""),
         "select" => ("budget_tokens = 2_000", ""),
