@@ -228,10 +228,16 @@ fn the_pages_on_sources_and_figures_quote_what_commands_print() {
     let folder = tempfile::tempdir().unwrap();
     for (name, target) in [
         ("scenarios", "scenarios"),
+        ("scripts", "scripts"),
+        ("demonstrations", "scenarios/recorded"),
+        (
+            "gpt-4o-airline.json",
+            "scenarios/recorded/add-weeks.session.jsonl",
+        ),
     ] {
         std::os::unix::fs::symlink(root.join(target), folder.path().join(name)).unwrap();
     }
-    for (name, at_least) in [("seeds.md", 60)] {
+    for (name, at_least) in [("seeds.md", 60), ("published.md", 12)] {
         let text = std::fs::read_to_string(page(name)).unwrap();
         for command in commands(&text) {
             printed(name, &command, folder.path());
