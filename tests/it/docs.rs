@@ -1,7 +1,8 @@
 //! The guides say what the program does: their commands run, and what is generated is current.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use proctor::strategy::stage::STAGES;
 
@@ -33,6 +34,36 @@ fn commands(text: &str) -> Vec<String> {
     commands
 }
 
+/// Runs a command of a page in a folder.
+fn shell(command: &str, folder: &Path) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_proctor"));
+    let path = std::env::var("PATH").unwrap();
+    Command::new("sh")
+        .args(["-c", command])
+        .current_dir(folder)
+        .env(
+            "PATH",
+            format!("{}:{path}", program.parent().unwrap().display()),
+        )
+        .env_remove("PROCTOR_WINDOW")
+        .env_remove("PROCTOR_COUNTER")
+        .env_remove("PROCTOR_SEED")
+        .output()
+        .unwrap()
+}
+
+/// What a command of a page prints; it must succeed.
+#[track_caller]
+fn printed(name: &str, command: &str, folder: &Path) -> String {
+    let output = shell(command, folder);
+    assert!(
+        output.status.success(),
+        "{name}: `{command}`:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Runs all commands of a page in one folder, in order; each must succeed.
 #[track_caller]
 fn run_all(name: &str, at_least: usize) {
@@ -40,25 +71,9 @@ fn run_all(name: &str, at_least: usize) {
     let commands = commands(&text);
     assert!(commands.len() >= at_least, "{name}: {commands:?}");
     let folder = tempfile::tempdir().unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_proctor"));
-    let path = std::env::var("PATH").unwrap();
-    let path = format!("{}:{path}", program.parent().unwrap().display());
     for command in commands {
-        let shown = command.replace("cargo run --release -- ", "proctor ");
-        let output = Command::new("sh")
-            .args(["-c", &shown])
-            .current_dir(folder.path())
-            .env("PATH", &path)
-            .env_remove("PROCTOR_WINDOW")
-            .env_remove("PROCTOR_COUNTER")
-            .env_remove("PROCTOR_SEED")
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{name}: `{command}`:\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let command = command.replace("cargo run --release -- ", "proctor ");
+        printed(name, &command, folder.path());
     }
 }
 
@@ -116,6 +131,128 @@ fn links_between_the_guides_lead_somewhere() {
                 "{}: {target}",
                 path.display()
             );
+        }
+    }
+}
+
+/// The texts in backticks.
+fn code(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// The command that a cell of a table, or an item of a list, begins its code with.
+fn command_of(cell: &str) -> Option<&str> {
+    code(cell)
+        .next()
+        .filter(|code| code.starts_with("proctor ") || code.starts_with("cargo test "))
+}
+
+/// The commands of a page's tables and lists, each with what the next cell quotes of their output. A row whose
+/// command is left out goes on with that of the row above it.
+fn quoted(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut rows: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        if let Some(at) = cells.iter().position(|cell| command_of(cell).is_some()) {
+            let quotes = cells.get(at + 1).copied().unwrap_or_default();
+            rows.extend(command_of(cells[at]).map(|command| (command, code(quotes).collect())));
+        } else if let (["", _, "", quotes, ""], Some((above, _))) = (&cells[..], rows.last()) {
+            rows.push((above, code(quotes).collect()));
+        }
+    }
+    rows
+}
+
+/// The first of these that an output does not hold: as the beginning of a line, or as whole words of the lines that
+/// the quote before it begins.
+fn missing<'a>(output: &str, quotes: &[&'a str]) -> Option<&'a str> {
+    let lines = output.lines().map(str::split_whitespace);
+    let lines: Vec<String> = lines
+        .map(|words| words.collect::<Vec<_>>().join(" "))
+        .collect();
+    let mut found: Vec<&String> = lines.iter().collect();
+    for quote in quotes {
+        let begun: Vec<&String> = lines
+            .iter()
+            .filter(|line| line.starts_with(quote))
+            .collect();
+        let holds = |line: &&String| {
+            let line = format!(" {line} ").replace(',', " ");
+            line.contains(&format!(" {quote} ").replace(',', " "))
+        };
+        if !begun.is_empty() {
+            found = begun;
+        } else if !found.iter().any(holds) {
+            return Some(quote);
+        }
+    }
+    None
+}
+
+/// What a command of a table prints, or `None` if it is a test. A scenario is quoted from its table, which other
+/// tests make. Other runs are tried on one session.
+fn output_of(name: &str, command: &str, folder: &Path) -> Option<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if let Some(test) = command.strip_prefix("cargo test --lib ") {
+        assert!(has_test(&root.join("src"), test), "{name}: no test {test}");
+        return None;
+    }
+    let Some(arguments) = command.strip_prefix("proctor run ") else {
+        return Some(printed(name, command, folder));
+    };
+    let scenario = arguments.strip_prefix("scenarios/").unwrap_or_default();
+    let table = root.join("scenarios/expected").join(scenario);
+    let table = std::fs::read_to_string(table.with_extension("txt"));
+    Some(table.unwrap_or_else(|_| {
+        let sampled = format!("proctor run --sample 1 --offline {arguments}");
+        printed(name, &sampled, folder)
+    }))
+}
+
+/// Whether a file in a folder has a test of this name.
+fn has_test(folder: &Path, name: &str) -> bool {
+    std::fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return has_test(&path, name);
+        }
+        std::fs::read_to_string(&path).is_ok_and(|text| text.contains(&format!("fn {name}()")))
+    })
+}
+
+/// Where a page names recordings that are not here, ours take their place. Every third command of which nothing is
+/// quoted is tried.
+#[test]
+fn the_pages_on_sources_and_figures_quote_what_commands_print() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    for (name, target) in [
+        ("scenarios", "scenarios"),
+        ("scripts", "scripts"),
+        ("demonstrations", "scenarios/recorded"),
+        (
+            "gpt-4o-airline.json",
+            "scenarios/recorded/add-weeks.session.jsonl",
+        ),
+    ] {
+        std::os::unix::fs::symlink(root.join(target), folder.path().join(name)).unwrap();
+    }
+    for (name, at_least) in [("seeds.md", 60), ("published.md", 12)] {
+        let text = std::fs::read_to_string(page(name)).unwrap();
+        for command in commands(&text) {
+            printed(name, &command, folder.path());
+        }
+        let rows = quoted(&text);
+        assert!(rows.len() >= at_least, "{name}: {rows:?}");
+        let (held, tried): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|(_, quotes)| !quotes.is_empty());
+        let mut outputs = BTreeMap::new();
+        for (command, quotes) in held.into_iter().chain(sampled(tried)) {
+            let output = outputs
+                .entry(command)
+                .or_insert_with(|| output_of(name, command, folder.path()));
+            let missing = output.as_ref().and_then(|output| missing(output, &quotes));
+            assert_eq!(missing, None, "{name}: `{command}` does not print this");
         }
     }
 }

@@ -345,6 +345,49 @@ fn what_is_put_aside_before_it_is_cleared_can_be_read_again() {
 }
 
 #[test]
+fn a_summary_comes_last_before_a_call_or_too_often_or_too_late() {
+    let rows = run("loop-position");
+    let [behind, in_front, between, refused] = &rows[..] else {
+        panic!("four strategies")
+    };
+    let unreached = |row: &Row| row.sum(|cell| cell.completion.planned - cell.completion.reached);
+    let gone = |row: &Row| row.sum(|cell| cell.context_pressure.unseen_gone);
+    assert_eq!((behind.overflows(), unreached(behind)), (0, 0));
+    assert!(in_front.attempts() > 2 * behind.attempts() && gone(in_front) > 2 * gone(behind));
+    assert!(in_front.savings() < behind.savings());
+    assert!(between.overflows() > 0 && unreached(between) > 0);
+    assert!(refused.attempts() < behind.attempts());
+    assert_eq!(
+        (refused.overflows(), unreached(refused)),
+        (refused.attempts(), 0)
+    );
+}
+
+#[test]
+fn a_fork_inherits_what_the_compaction_of_its_parent_left() {
+    let rows = run_with("fork", |rows| format!("\n{}", costs(rows)));
+    let [all, newest, typed, summary, task] = &rows[..] else {
+        panic!("five strategies")
+    };
+    assert_eq!((all.attempts(), task.attempts()), (0, 0));
+    // Once, where the fork begins.
+    for row in [newest, typed, summary, task] {
+        assert_eq!(row.patches.values().sum::<usize>(), row.cells.len());
+    }
+    assert!(task.survival() < summary.survival() && summary.survival() < newest.survival());
+    assert!(newest.survival() < typed.survival() && 1.5 * typed.survival() < all.survival());
+    assert!(task.support() < summary.support() && summary.support() + 10.0 < newest.support());
+    for scheme in SCHEMES {
+        let [all, newest, summary, task] =
+            [all, newest, summary, task].map(|row| row.cost_savings(scheme));
+        assert!(
+            all < newest && newest < summary && summary < task,
+            "{scheme}"
+        );
+    }
+}
+
+#[test]
 fn each_result_kept_costs_tokens_and_supports_the_agent() {
     let rows = run("keep-count");
     for pair in rows.windows(2) {
