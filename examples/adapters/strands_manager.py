@@ -7,6 +7,7 @@ Run       proctor run sessions/ --strategy-cmd 'python3 strands_manager.py windo
 window
   --window-size    messages that stay (40)
   --keep-results   a refused prompt does not shorten tool results
+  --per-turn       it is applied before each call, not when an invocation of the agent is over
 summarizing
   --summary-ratio  part of the messages that is summarised, the oldest (0.3)
   --preserve       messages at the end that stay (10)
@@ -16,8 +17,8 @@ summarizing
 both
   --pin-first      messages at the beginning that stay (0)
 
-Before each call of the agent the window's `apply_management` is called, as with `per_turn=True`, and over the threshold
-the other's `reduce_context`, as with `proactive_compression`; a refused prompt calls `reduce_context` with the error.
+When an invocation is over, so in front of what the user typed next, the window's `apply_management` is called, as the agent does it
+(`per_turn=False`). Over the threshold the other's `reduce_context`, as with `proactive_compression`; a refused prompt calls `reduce_context` with the error.
 Each call builds on the last. Messages go in as Strands has them. Lost on the way: images are a line of text.
 """
 
@@ -35,6 +36,7 @@ options = argparse.ArgumentParser(allow_abbrev=False)
 options.add_argument("manager", choices=["window", "summarizing"])
 options.add_argument("--window-size", type=int, default=40)
 options.add_argument("--keep-results", action="store_true")
+options.add_argument("--per-turn", action="store_true")
 options.add_argument("--summary-ratio", type=float, default=0.3)
 options.add_argument("--preserve", type=int, default=10)
 options.add_argument("--threshold", type=float, default=0.7)
@@ -105,6 +107,17 @@ def from_strands(message):
     return {"role": message["role"], "content": blocks}
 
 
+def invocation(messages):
+    """Where the invocation of the agent begins that is about to call the model first: behind an answer that calls no tool.
+    `None` within an invocation."""
+    last = max((place for place, message in enumerate(messages) if message["role"] == "assistant"), default=None)
+    if last is None:
+        return 0
+    content = messages[last]["content"]
+    calls = not isinstance(content, str) and any(block["type"] == "tool_use" for block in content)
+    return None if calls else last + 1
+
+
 @strategy(name="strands_manager")
 def compact(messages, budget, ask):
     before = [to_strands(message) for message in messages]
@@ -120,8 +133,14 @@ def compact(messages, budget, ask):
             manager.reduce_context(agent, ContextWindowOverflowException("refused"))
         except ContextWindowOverflowException as error:  # Nothing more can go: the agent would end here.
             budget.reason = str(error)
-    elif options.manager == "window":
+    elif options.manager == "window" and options.per_turn:
         manager.apply_management(agent)
+    elif options.manager == "window":
+        begin = invocation(messages)
+        if begin is not None:
+            said, agent.messages[begin:] = agent.messages[begin:], []
+            manager.apply_management(agent)
+            agent.messages += said
     elif budget.used >= options.threshold * budget.window:
         manager.reduce_context(agent)
     new = []

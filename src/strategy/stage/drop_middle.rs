@@ -15,7 +15,16 @@ struct DropMiddle {
     max_messages: usize,
     keep_first: usize,
     cut: Cut,
+    snap: Snap,
     placeholder: String,
+}
+
+/// Which way a cut in front of the last messages moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Snap {
+    Back,
+    Forward,
 }
 
 impl Stage for DropMiddle {
@@ -26,7 +35,7 @@ impl Stage for DropMiddle {
         }
         let tail = entries.len() - (self.max_messages - self.keep_first);
         let middle =
-            self.cut.snap_forward(entries, self.keep_first)..self.cut.snap_back(entries, tail);
+            self.cut.snap_forward(entries, self.keep_first)..self.last_begin(entries, tail);
         let dropped = entries.get(middle.clone()).unwrap_or_default();
         // Nothing, or the placeholder of the last time.
         if dropped.is_empty() || matches!(dropped, [only] if is_placeholder(only)) {
@@ -39,8 +48,26 @@ impl Stage for DropMiddle {
             .replace("{n}", &dropped.len().to_string())
             .replace("{total}", &total.to_string());
         let reason = format!("{} messages from the middle dropped", dropped.len());
-        let with = vec![Entry::written(origin, text, Tag::Meta, &cx.counts)];
+        let with = match &*text {
+            "" => Vec::new(),
+            _ => vec![Entry::written(origin, text, Tag::Meta, &cx.counts)],
+        };
         Step::Done(Ok(Patch::replacing(reason, middle, with)))
+    }
+}
+
+impl DropMiddle {
+    /// Where the last messages begin, if no more than those from `tail` on may stay.
+    fn last_begin(&self, entries: &[Entry], tail: usize) -> usize {
+        match (self.snap, self.cut) {
+            (Snap::Back, cut) => cut.snap_back(entries, tail),
+            (Snap::Forward, Cut::Turn) => {
+                let newest = entries.len() - 1;
+                let turn = (tail..newest).find(|at| Cut::Turn.allows(entries, *at));
+                turn.unwrap_or_else(|| Cut::Round.snap_forward(entries, tail))
+            }
+            (Snap::Forward, cut) => cut.snap_forward(entries, tail),
+        }
     }
 }
 

@@ -43,6 +43,8 @@ pub enum Condition {
     TurnsEvery(u64),
     /// The user has typed something since the model last answered.
     Typed,
+    /// The last response called no tool: one invocation of the agent is over, and another begins.
+    TurnOver,
     /// The context holds more images than this.
     ImagesOver(u64),
     /// The window of the agent's model is larger than this.
@@ -132,6 +134,7 @@ impl Condition {
             Self::RoundsEvery(calls) => present.calls >= *calls,
             Self::TurnsEvery(turns) => present.turns >= *turns,
             Self::Typed => cx.has_typed,
+            Self::TurnOver => cx.call > 0 && cx.tool_requests.is_empty(),
             Self::ImagesOver(limit) => present.images > *limit,
             Self::WindowOver(limit) => cx.window.tokens > *limit,
             Self::WindowUnder(limit) => cx.window.tokens < *limit,
@@ -400,6 +403,7 @@ impl fmt::Display for Condition {
             Self::RoundsEvery(calls) => write!(f, "every {calls} calls"),
             Self::TurnsEvery(turns) => write!(f, "every {turns} turns of the user"),
             Self::Typed => f.write_str("when the user has typed"),
+            Self::TurnOver => f.write_str("when a turn is over"),
             Self::ImagesOver(limit) => write!(f, "over {limit} images"),
             Self::WindowOver(limit) => write!(f, "in windows over {limit} tokens"),
             Self::WindowUnder(limit) => write!(f, "in windows under {limit} tokens"),
