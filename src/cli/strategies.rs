@@ -5,12 +5,15 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Exit, print, prose, show, stop, template};
-use crate::settings::Place;
+use crate::settings::{Place, Reader, Table};
 use crate::strategy::control::CONTROLS;
 use crate::strategy::law::Law;
 use crate::strategy::preset::{PRESETS, StrategySpec};
 use crate::strategy::stage::{STAGES, StageKind};
 use crate::strategy::trigger::{Condition, Trigger};
+
+/// What people look for that has no preset, with the preset that is nearest. Changed by hand.
+const NEAREST: &str = include_str!("../../presets/nearest.toml");
 
 /// Arguments of `proctor strategies`.
 #[derive(Debug, clap::Args)]
@@ -29,7 +32,8 @@ enum Command {
         /// The strategy's name
         name: String,
     },
-    /// List the strategies that have all of these words in name, product, description, source or stages
+    /// List the strategies that have all of these words in name, product, description, source or stages, and what is
+    /// nearest where a name has none
     Find {
         /// Words, in any case
         #[arg(required = true)]
@@ -84,6 +88,9 @@ fn list(words: &[String], as_json: bool) -> anyhow::Result<Exit> {
         let entry = json!({ "name": name, "kind": "control", "product": "", "description": about });
         strategies.push((String::new(), format!("control {name}\n{about}"), entry));
     }
+    if !words.is_empty() {
+        strategies.extend(nearest()?);
+    }
     let products: Vec<String> = strategies
         .iter()
         .map(|(product, ..)| product.clone())
@@ -107,6 +114,20 @@ fn list(words: &[String], as_json: bool) -> anyhow::Result<Exit> {
         json!({ "strategies": strategies }),
         include_str!("text/strategies.txt"),
     )
+}
+
+/// Names that have no preset, each with the nearest one and the reason: found by name alone.
+fn nearest() -> anyhow::Result<Vec<(String, String, Value)>> {
+    let table = Table::parse("presets/nearest.toml", NEAREST)?;
+    let entries = Reader::new(&table, "").tables("nearest")?.into_iter();
+    let entries = entries.map(|entry| {
+        let [name, preset, why] = ["name", "preset", "why"].map(|key| entry.text(key).unwrap_or_default());
+        let product = "No preset of its own";
+        let description = format!("nearest is `{preset}`: {why}");
+        let shown = json!({ "name": name, "kind": "nearest", "product": product, "nearest": preset, "description": description });
+        (product.to_owned(), name.to_owned(), shown)
+    });
+    Ok(entries.collect())
 }
 
 /// Shows a strategy as TOML that can be a file of one's own; its stages and knobs are comments.
@@ -152,4 +173,25 @@ fn facts_of(kind: &StageKind) -> Value {
         "breaks": breaks,
         "knobs": kind.knobs(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_preset_names_one_that_is_there_and_is_no_preset_itself() {
+        for (_, name, entry) in nearest().unwrap() {
+            let preset = entry["nearest"].as_str().unwrap();
+            assert!(
+                PRESETS.iter().any(|(known, _)| *known == preset),
+                "{name}: {preset}"
+            );
+            let said = entry["description"].as_str().unwrap();
+            assert!(
+                said.len() > format!("nearest is `{preset}`: ").len(),
+                "{name}"
+            );
+        }
+    }
 }

@@ -719,6 +719,28 @@ fn every_strategy_is_listed_and_shows_its_knobs() {
 }
 
 #[test]
+fn a_name_without_a_preset_is_found_with_the_nearest_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for (words, found) in [
+        (&["inspect"][..], "inspect-edit"),
+        (&["microsoft"], "agent-framework"),
+        (&["autogen"], "autogen-buffered"),
+        (&["crewai"], "crewai "),
+        (&["zed"], "zed "),
+        (&["llama-index"], "nearest is `langchain-trim`"),
+        (&["Agents", "SDK"], "nearest is `openai-compact`"),
+    ] {
+        let said = stdout(&run(
+            folder.path(),
+            &[&["strategies", "find"], words].concat(),
+        ));
+        assert!(said.contains(found), "{words:?}:\n{said}");
+    }
+    let listed = stdout(&run(folder.path(), &["strategies"]));
+    assert!(!listed.contains("nearest is"), "{listed}");
+}
+
+#[test]
 fn shared_claude_code_recordings_run_through_the_program() {
     let Some(recordings) = shared::folder("sessions/claude-code") else {
         return;

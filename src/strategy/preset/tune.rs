@@ -420,7 +420,7 @@ mod tests {
             ),
             (
                 "strands-window",
-                &["drop_middle.max_messages 10 20 40 50 100"],
+                &["drop_middle.max_messages 10 20 41 50 100"],
             ),
             (
                 "tail@20000",

@@ -277,8 +277,9 @@ impl Strategy for Twice {
             let mut seen = self.seen.lock().unwrap();
             seen.broken.insert(Law::IdempotentAtRest);
             first.applied.extend(again.applied);
-            first.context = again.context;
         }
+        // Stages keep places in the context that they saw last.
+        first.context = again.context;
         Step::Done(first)
     }
 
