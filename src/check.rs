@@ -432,6 +432,10 @@ impl Caller for SameAnswer {
 }
 
 impl Strategy for Twice {
+    fn on_load(&mut self, loaded: &[Entry]) {
+        self.inner.on_load(loaded);
+    }
+
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         self.inner.on_append(context, cx)
     }

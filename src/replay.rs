@@ -285,6 +285,9 @@ impl<'a> Cell<'a> {
     fn run(&mut self, mut arranged: StrategyInWindow<'_>) -> Result<(), End> {
         let prepared = self.prepared;
         let mut next = self.load();
+        if let Some((strategy, _)) = &mut arranged {
+            strategy.on_load(self.context.entries());
+        }
         let mut last_usage = None;
         for (call, &before) in prepared.session.calls().iter().enumerate() {
             self.scale = prepared.bill.scale(call);

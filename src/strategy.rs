@@ -64,6 +64,11 @@ pub trait Stage: Debug + Send {
     /// or not it may still fire.
     fn take_note_of(&mut self, _: &Entry) {}
 
+    /// Takes note of the messages that a resumed session was loaded with, before anything else.
+    fn on_load(&mut self, loaded: &[Entry]) {
+        loaded.iter().for_each(|entry| self.take_note_of(entry));
+    }
+
     /// Plans the changes in an entry that is about to be appended, where it has index 0. Called after
     /// [`Self::take_note_of`]; not at all while the circuit breaker is open or if the stage's only
     /// trigger is `overflow`.
@@ -112,6 +117,10 @@ pub type PlannedPatch<'a> = Step<'a, Result<Patch, StageError>>;
 
 /// The part between an agent and its model: one value per cell.
 pub trait Strategy: Debug + Send {
+    /// Takes note of messages that come into the context without [`on_append`](Self::on_append): those that a resumed
+    /// session was loaded with, before anything else, and those of a call at which it is not asked.
+    fn on_load(&mut self, _: &[Entry]) {}
+
     /// Takes in a message that is about to be appended, alone in a context, and may change it.
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction;
 

@@ -247,6 +247,7 @@ impl State {
                 self.add(facts, messages, at);
                 new.start = at + 1;
             }
+            self.strategy.on_load(self.context.entries());
             self.typed = typed(&messages[..new.start]);
             if new.start > 0 {
                 self.last_answer = messages[new.start - 1].details.timestamp;
@@ -353,6 +354,9 @@ impl State {
     ) -> Result<(), Skip> {
         if !is_asked {
             self.add(facts, messages, at);
+            let newest = self.context.entries().last();
+            self.strategy
+                .on_load(newest.map_or(&[], std::slice::from_ref));
             return Ok(());
         }
         let mut single = Context::default();

@@ -12,31 +12,15 @@ use crate::context::{Applied, Context, Entry, Origin};
 #[derive(Debug, Default)]
 pub(crate) struct History {
     entries: BTreeMap<usize, Entry>,
-    has_looked: bool,
     /// Whether the context is no longer all of it.
     is_edited: bool,
 }
 
 impl History {
-    /// Keeps a message that is about to be appended.
+    /// Keeps a message that is about to be appended, or was loaded.
     pub(crate) fn append(&mut self, entry: &Entry) {
         if let Some(at) = entry.origin.message() {
             self.entries.entry(at).or_insert_with(|| entry.clone());
-        }
-    }
-
-    /// Keeps the messages of a context that came since it last looked: they stand at the end. The first time it looks
-    /// at all of them, for those that a resumed session was loaded with were never appended.
-    pub(crate) fn remember(&mut self, entries: &[Entry]) {
-        let has_looked = std::mem::replace(&mut self.has_looked, true);
-        for entry in entries.iter().rev() {
-            let Some(at) = entry.origin.message() else {
-                continue;
-            };
-            if has_looked && self.entries.contains_key(&at) {
-                break;
-            }
-            self.append(entry);
         }
     }
 
@@ -60,8 +44,7 @@ impl History {
 
     /// What stages make of the whole history. They are given the context to work on, and
     /// [`as_sent`](Self::as_sent) takes back what they left.
-    pub(crate) fn whole(&mut self, context: &Context) -> Context {
-        self.remember(context.entries());
+    pub(crate) fn whole(&self, context: &Context) -> Context {
         if !self.is_edited {
             return context.clone();
         }

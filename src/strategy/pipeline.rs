@@ -211,6 +211,15 @@ impl Pipeline {
 }
 
 impl Strategy for Pipeline {
+    fn on_load(&mut self, loaded: &[Entry]) {
+        if let Some(history) = &mut self.history {
+            loaded.iter().for_each(|entry| history.append(entry));
+        }
+        for slot in &mut self.slots {
+            slot.stage.on_load(loaded);
+        }
+    }
+
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
         if context.entries().iter().any(is_typed) {

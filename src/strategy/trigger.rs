@@ -547,7 +547,7 @@ mod tests {
             ),
             (
                 "when = 'markr'",
-                "`t.toml`: line 1: `when` must be `always`, `overflow`, `typed`, `marker`, `manual` or a table, not \
+                "`t.toml`: line 1: `when` must be `always`, `overflow`, `typed`, `turn_over`, `marker`, `manual` or a table, not \
                  `markr`, did you mean `marker`?",
             ),
         ] {

@@ -137,7 +137,6 @@ impl External {
         cx: &'a Situation,
     ) -> PlannedPatch<'a> {
         let entries = context.entries();
-        self.history.remember(entries);
         let (history, wording) = match self.wants(moment, cx) {
             Err(error) => return Step::Done(Err(error)),
             Ok(None) => return Step::Done(Ok(Patch::default())),

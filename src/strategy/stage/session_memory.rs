@@ -93,6 +93,9 @@ impl Stage for SessionMemory {
         )))
     }
 
+    /// What the earlier session had is not what came since.
+    fn on_load(&mut self, _: &[Entry]) {}
+
     fn take_note_of(&mut self, entry: &Entry) {
         self.appended += entry.size().tokens;
     }

@@ -83,9 +83,6 @@ impl Stage for Summarize {
     }
 
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
-        // The messages that a resumed session was loaded with were never appended.
-        self.place.take_note_of_loaded(context.entries());
-        self.overlap.take_note_of_loaded(context.entries());
         let stage = &*self;
         let Some(selected) = stage.select.of(&stage.tail, context, cx) else {
             return Step::Done(Ok(Patch::default()));

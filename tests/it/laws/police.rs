@@ -254,6 +254,10 @@ impl Seen {
 }
 
 impl Strategy for Twice {
+    fn on_load(&mut self, loaded: &[Entry]) {
+        self.inner.on_load(loaded);
+    }
+
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         let before = context.size().tokens;
         let appended = self.inner.on_append(context, cx);

@@ -26,20 +26,6 @@ impl Overlap {
         }
     }
 
-    /// The same for messages that were there before the first call.
-    pub(super) fn take_note_of_loaded(&mut self, entries: &[Entry]) {
-        let first = self.said.first().and_then(|entry| entry.origin.message());
-        let is_loaded = |entry: &&Entry| {
-            let said_at = entry.origin.message();
-            said_at.is_some_and(|at| first.is_none_or(|first| at < first))
-        };
-        if first != Some(0) && self.is_wanted() {
-            let loaded = entries.iter().filter(is_loaded).cloned();
-            let said = std::mem::take(&mut self.said);
-            self.said = loaded.chain(said).collect();
-        }
-    }
-
     /// The entries with those turns in front of the first that stands as it was said; of `standing` none, which are
     /// in front of them anyway.
     pub(super) fn in_front_of(&self, covered: &[Entry], standing: &[Entry]) -> Vec<Entry> {

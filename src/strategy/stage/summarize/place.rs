@@ -40,15 +40,6 @@ impl Placement {
         self.requests = Some([first.unwrap_or_else(|| text.clone()), text.clone()]);
     }
 
-    /// The same for messages that were there before the first call.
-    pub(super) fn take_note_of_loaded(&mut self, entries: &[Entry]) {
-        if self.requests.is_none() {
-            for entry in entries {
-                self.take_note_of(entry);
-            }
-        }
-    }
-
     /// The message behind the summary, in front of what stays.
     fn continuation(&self, kept: &[Entry]) -> Option<String> {
         let text = &self.continue_with;
