@@ -24,10 +24,15 @@ use super::sqlite::reading::{Database, Listed};
 pub(super) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
     let parent = database.column("sessions", "parent_session_id")?;
     let query = format!("SELECT id, {parent}, NULL FROM sessions ORDER BY created_at, rowid");
-    database.listed(&query, |id, parent, model| Listed {
-        id,
-        is_child: parent.is_some_and(|it| !it.is_empty()),
-        model,
+    database.listed(&query, |id, parent, model| {
+        let main = parent.filter(|parent| !parent.is_empty());
+        let is_child = main.is_some();
+        Listed {
+            id,
+            is_child,
+            main,
+            model,
+        }
     })
 }
 

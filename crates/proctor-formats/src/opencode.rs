@@ -11,6 +11,7 @@
 //! - Old results are cleared without a message: each says when (`time.compacted`), and is still
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
+use super::file::session_name;
 use super::prelude::*;
 use parts::{CompactionRequest, Part, Step};
 
@@ -63,9 +64,8 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             source.not_understood("value that is no session");
             continue;
         };
-        let is_child = Object::read(info).is_some_and(|mut it| it.take("parentID").is_some());
-        let mut reading = Reading::new(is_child);
-
+        let parent = Object::read(info).and_then(|mut info| info.take_text("parentID"));
+        let mut reading = Reading::new(parent.as_deref());
         for raw in messages {
             let mut message = Object::read(raw).unwrap_or_default();
             match message.take("info") {
@@ -108,11 +108,13 @@ struct Reading {
 }
 
 impl Reading {
-    /// A session; one that a tool started is a side chain.
-    fn new(is_child: bool) -> Self {
-        let tags = is_child.then_some(Tag::Sidechain);
+    /// A session; one that a tool of another started is a side chain of that.
+    fn new(parent: Option<&str>) -> Self {
+        let tags = parent.is_some().then_some(Tag::Sidechain);
+        let mut assembler = Assembler::new(tags.as_slice());
+        assembler.source.main = parent.map(session_name);
         Self {
-            assembler: Assembler::new(tags.as_slice()),
+            assembler,
             ..Self::default()
         }
     }

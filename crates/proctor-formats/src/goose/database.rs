@@ -41,6 +41,7 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
         Listed {
             id,
             is_child: kind.as_deref() == Some("sub_agent"),
+            main: None,
             model: config["model_name"].as_str().map(Arc::from),
         }
     })

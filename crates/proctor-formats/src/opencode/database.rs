@@ -19,6 +19,7 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
     database.listed(&query, |id, parent, model| Listed {
         id,
         is_child: parent.is_some(),
+        main: parent,
         model,
     })
 }

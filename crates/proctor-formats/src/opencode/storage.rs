@@ -183,7 +183,7 @@ fn session(
         None => None,
     };
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
-    let is_child = info.is_some_and(|it| it.get("parentID").is_some_and(Value::is_string));
+    let parent = info.as_ref().and_then(|info| info["parentID"].as_str());
     let mut messages = Vec::new();
     for name in json_files(&folder) {
         let Some(info) = one_value(&folder.child(name), files, &mut source)? else {
@@ -199,7 +199,7 @@ fn session(
         let id = id_of_message.into();
         messages.push(upgraded(StoredMessage { id, info, parts }));
     }
-    let mut reading = Reading::new(is_child);
+    let mut reading = Reading::new(parent);
     add_counts(&mut reading.assembler.source, source);
     reading.stored(&messages, "file that is not JSON");
     reading.finish(files.named(id), folder.path())

@@ -10,7 +10,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
 use crate::assemble::Assembler;
-use crate::file::{MAX_FILE, MAX_TEXT};
+use crate::file::{MAX_FILE, MAX_TEXT, session_name};
 use crate::{ImportError, crush, goose, opencode};
 use proctor_sessions::{Session, Tag};
 
@@ -85,6 +85,8 @@ pub(crate) struct Listed {
     pub(crate) id: Arc<str>,
     /// Whether a tool started it.
     pub(crate) is_child: bool,
+    /// The session that started it, where that is listed.
+    pub(crate) main: Option<Arc<str>>,
     /// The model it was given, where that is listed.
     pub(crate) model: Option<Arc<str>>,
 }
@@ -166,6 +168,7 @@ impl Database {
     pub(crate) fn assembler(&self, one: &Listed) -> Assembler {
         let mut assembler = Assembler::new(one.is_child.then_some(Tag::Sidechain).as_slice());
         assembler.header.model.clone_from(&one.model);
+        assembler.source.main = one.main.as_deref().map(session_name);
         if self.has_log {
             let what =
                 "what the product has not yet moved from its log into the database is left out";
