@@ -134,7 +134,7 @@ impl ContextEdits {
 
 /// Takes the compaction blocks out of a message that the model is about to add, and keeps the
 /// last one as an event. Returns whether one was there.
-fn summed_up(
+pub(super) fn summed_up(
     blocks: &mut Vec<ContentBlock>,
     usage: Option<&RawValue>,
     assembler: &mut Assembler,

@@ -193,6 +193,7 @@ impl Log<'_> {
                     is_answered,
                     follows,
                     cache_key,
+                    compaction: None,
                 });
             }
         }

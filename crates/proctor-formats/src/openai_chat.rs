@@ -12,6 +12,7 @@
 //!   the cache.
 //! - The older `function_call` names no id: calls and results are paired by order.
 
+use super::anthropic::summed_up;
 use super::api_detection::api_of;
 use super::conversations::{self, Conversation, Shape};
 use super::openai_responses::{self, items};
@@ -335,6 +336,7 @@ impl Reading<'_> {
         }
         blocks.extend(uses);
         let own = object.take("usage").or(call.usage);
+        let is_compacted = summed_up(&mut blocks, own, self.assembler);
         let usage =
             own.and_then(|raw| usage(raw, CachedTokens::Within, &mut self.assembler.source));
         let own_time = object.take_time("timestamp", self.assembler);
@@ -345,6 +347,8 @@ impl Reading<'_> {
             .tagged(is_demo.then_some(Tag::Synthetic));
         object.take("role");
         object.count_left("message key", self.assembler);
-        self.assembler.assistant(None, record);
+        if !(is_compacted && record.blocks.is_empty()) {
+            self.assembler.assistant(None, record);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! requests of a log. Calls that name no conversation are joined by what they say.
 
 use super::prelude::*;
+pub(super) use super::requests::ToldCompaction;
 use super::requests::{Join, Logged};
 pub(super) use chat::is_part;
 pub(super) use exchange::{Exchange, parsed};
@@ -46,7 +47,8 @@ pub(super) fn sessions<T>(
     let mut known: BTreeMap<Option<Arc<str>>, usize> = BTreeMap::new();
     for call in calls {
         let mut assembler = Assembler::default();
-        let exchange = read(call.record, &mut assembler.source);
+        let mut exchange = read(call.record, &mut assembler.source);
+        let compaction = exchange.compaction.take();
         exchange.read(&mut assembler);
         if assembler.is_empty() {
             source.skip("call without messages");
@@ -66,6 +68,7 @@ pub(super) fn sessions<T>(
                 is_answered: true,
                 follows: None,
                 cache_key: call.conversation,
+                compaction,
             });
         }
     }

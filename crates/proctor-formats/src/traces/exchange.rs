@@ -10,6 +10,7 @@ use serde_json::{Map, json};
 use super::super::openai_chat::{self, Dialect};
 use super::super::openai_responses;
 use super::super::prelude::*;
+use super::super::requests::ToldCompaction;
 use super::super::{conversations::Conversation, langchain};
 use super::chat::{self, first};
 
@@ -28,6 +29,8 @@ pub(in super::super) struct Exchange {
     pub(in super::super) answers: Vec<Value>,
     /// Whether several answers were asked for.
     pub(in super::super) several: bool,
+    /// The compaction before it, where the trace says that there was one.
+    pub(in super::super) compaction: Option<ToldCompaction>,
 }
 
 /// Keys under which an input or an output holds its messages.
