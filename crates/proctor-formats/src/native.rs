@@ -21,6 +21,10 @@
 //! # Ok::<(), proctor_formats::ImportError>(())
 //! ```
 
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+
+use super::compressed;
 use super::file::SourceFile;
 use super::head::Head;
 use super::{ImportError, Importer, Recording, checked};
@@ -66,4 +70,21 @@ fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
 /// A JSON Schema (draft 2020-12) of one line of a session file.
 pub fn schema() -> serde_json::Value {
     serde_json::from_str(include_str!("native/session.schema.json")).unwrap_or_default()
+}
+
+/// The name of a session's file without `.session.jsonl`, compressed or not; none if it is named otherwise.
+pub fn stem(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_string_lossy();
+    let plain = [".zst", ".gz"].iter().find_map(|it| name.strip_suffix(it));
+    let stem = plain.unwrap_or(&name).strip_suffix(".session.jsonl")?;
+    Some(stem.to_owned())
+}
+
+/// The id of the session in a file, by its first line alone.
+pub fn id_in(path: &Path) -> Option<String> {
+    let mut first = String::new();
+    let file = compressed::open(path).ok()?;
+    BufReader::new(file).read_line(&mut first).ok()?;
+    let header: serde_json::Value = serde_json::from_str(&first).ok()?;
+    Some(header.get("id")?.as_str()?.to_owned())
 }

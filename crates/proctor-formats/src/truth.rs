@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::ImportError;
+use super::{ImportError, native};
 use proctor_sessions::Session;
 use proctor_sessions::ground_truth::GroundTruth;
 
@@ -71,10 +71,10 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
     Ok(())
 }
 
-/// `NAME.truth.json`, where the path is `NAME.session.jsonl`; else the name is the session's id.
+/// `NAME.truth.json`, where the path is `NAME.session.jsonl`, compressed or not; else the name is the session's id.
 fn truth_path(path: &Path, id: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.strip_suffix(".session.jsonl").unwrap_or(id);
+    let stem = native::stem(path);
+    let stem = stem.as_deref().unwrap_or(id);
     path.with_file_name(format!("{stem}.truth.json"))
 }
 
