@@ -36,6 +36,8 @@ fn detect(head: &Head) -> bool {
     let at = |key: &str| head.at(&format!("{inside}/{key}"));
     let has = |key: &str| at(key).is_some();
     let is_chat = has("responderUsername") || has("sessionId") && has("creationDate");
+    // Other programs keep the requests alone.
+    let is_chat = is_chat || has("requests/0/message") && has("requests/0/response");
     is_chat && at("requests").is_some_and(Value::is_array)
 }
 

@@ -27,9 +27,9 @@ pub enum ImportError {
     /// No importer recognises the file.
     #[error("cannot tell the format of `{}`", .0.display())]
     UnknownFormat(PathBuf),
-    /// A recording of a product that is not read.
+    /// A recording of a product that is not read, and what to do instead.
     #[error("`{}` is a recording of {}, which is not read", .0.display(), .1)]
-    UnreadProduct(PathBuf, &'static str),
+    UnreadProduct(PathBuf, &'static str, &'static str),
     /// Every format that can be read is JSON.
     #[error("`{}` is not JSON", .0.display())]
     NotJson(PathBuf),
@@ -182,9 +182,7 @@ impl ImportError {
                 "`proctor import --format NAME` reads it as that; \
                  `proctor import --help` lists the formats"
             }
-            Self::UnreadProduct(..) => {
-                "leave the file out, or convert it: see docs/session-format.md"
-            }
+            Self::UnreadProduct(_, _, hint) => hint,
             Self::NotJson(_) => {
                 "session files are JSON or JSONL; unpack archives first, but for `.eval` logs"
             }

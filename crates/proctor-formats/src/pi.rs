@@ -10,19 +10,26 @@
 //! - Where the person went is an entry too (`leaf`), for the file may end there.
 //! - A command that the user ran is shown to the model as a message of the user's.
 //! - Usage counts the cached tokens apart.
+//!
+//! `omp` (oh-my-pi) writes the same with a title in front and more bookkeeping: can1357/oh-my-pi,
+//! `packages/coding-agent/src/session/`; November 2026.
 
 use super::prelude::*;
 use proctor_sessions::units::ContentHash;
 
-/// Entries that do not belong to the conversation.
+/// Entries that do not belong to the conversation; oh-my-pi has more of them.
 const BOOKKEEPING: &str = "session model_change thinking_level_change label session_info \
-     active_tools_change leaf custom";
+     active_tools_change leaf custom title title_change session_init mode_change \
+     service_tier_change ttsr_injection mcp_tool_selection credential_pin";
 
 pub(super) const IMPORTER: Importer = Importer::new("pi", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has_text = |at: &str| head.text_at(at).is_some();
-    head.text_at("/type") == Some("session") && has_text("/id") && has_text("/cwd")
+    // oh-my-pi writes the title in front.
+    let begins = head.values.iter().take(2);
+    let header = begins.skip_while(|it| it["type"] == "title").next();
+    header
+        .is_some_and(|it| it["type"] == "session" && it["id"].is_string() && it["cwd"].is_string())
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
@@ -58,6 +65,7 @@ struct Entry<'a> {
     parent_id: Option<Arc<str>>,
     timestamp: Option<Arc<str>>,
     model_id: Option<Arc<str>>,
+    system_prompt: Option<Arc<str>>,
     message: Option<&'a RawValue>,
     content: Option<&'a RawValue>,
     summary: Option<Arc<str>>,
@@ -90,9 +98,10 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
     // The person may have gone back to the beginning: then the last entry has no parent either.
     let is_last = |entry: &Entry<'_>| entry.id.is_some() && !entry.is("session");
     let last = entries.iter().rposition(is_last)?;
-    // The first entry is the header, whose name is the session's.
+    // The header's name is the session's.
+    let header = entries.iter().position(|entry| entry.is("session"));
     let names = entries.iter().enumerate();
-    let names = names.map(|(at, entry)| entry.id.as_deref().filter(|_| at > 0));
+    let names = names.map(|(at, entry)| entry.id.as_deref().filter(|_| Some(at) > header));
     let mut kept = branch_of(names, Some(last), |at| {
         let entry = &entries[at];
         // Where the person went, if it is the last thing that was done.
@@ -102,7 +111,7 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
             named => Parent::Named(named),
         }
     });
-    kept.insert(0);
+    kept.extend(header);
     Some(kept)
 }
 
@@ -157,6 +166,8 @@ impl Reading {
             }
             (known, _) if is_one_of(BOOKKEEPING, known) => {
                 self.assembler.skip(known);
+                let system = &mut self.assembler.header.system;
+                *system = system.take().or(entry.system_prompt);
                 self.model = entry.model_id.or(self.model.take());
             }
             (other, _) => {
@@ -180,8 +191,10 @@ impl Reading {
         let mut blocks = |speaker| content::blocks(said.content, speaker, &mut assembler.source);
         let (blocks, tag) = match said.role.as_deref() {
             Some("user") => (blocks(Speaker::User), Some(Tag::TypedUser)),
-            // An extension adds these.
-            Some("custom" | "hookMessage") => (blocks(Speaker::User), Some(Tag::Meta)),
+            // An extension adds these, or the product.
+            Some("custom" | "hookMessage" | "developer") => {
+                (blocks(Speaker::User), Some(Tag::Meta))
+            }
             Some("assistant") => {
                 let blocks = blocks(Speaker::Assistant);
                 let (billed, source) = (said.usage, &mut assembler.source);
