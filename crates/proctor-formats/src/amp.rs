@@ -27,7 +27,7 @@ fn detect(head: &Head) -> bool {
         || head.has("/usageLedger/events") && head.has("/messages")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agents = vec![Assembler::default()];
     let mut names: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for value in file.values(source)? {

@@ -23,7 +23,7 @@ fn detect(head: &Head) -> bool {
     api_of(head) == Some(Api::Messages)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, read)
 }
 

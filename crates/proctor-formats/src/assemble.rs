@@ -8,16 +8,10 @@
 //! - keeps tool results that answer nothing, and tags their message;
 //! - drops what was recorded twice, and counts it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
-
-use super::{ImportError, checked, missing_prompt};
-use proctor_sessions::units::{ApiCallId, Timestamp, Tokens, Usage};
-use proctor_sessions::{
-    CompactedTo, ContentBlock, Details, Message, MessageDetails, Recorded, RecordedCompaction,
-    Role, Session, SessionParts, Source, Tag, ToolSchema, count,
-};
+use super::prelude::*;
+use super::{checked, missing_prompt};
+use proctor_sessions::units::ApiCallId;
+use proctor_sessions::{Details, MessageDetails, SessionParts, ToolSchema};
 
 /// How orphans are counted.
 pub(super) const ORPHANS: &str = "a tool result answers no earlier tool use";
@@ -295,11 +289,7 @@ impl Assembler {
     }
 
     /// The session, or none if nothing was said.
-    pub(super) fn finish(
-        mut self,
-        id: String,
-        path: &Path,
-    ) -> Result<Option<Session>, ImportError> {
+    pub(super) fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>> {
         if self.flush() == 0 {
             return Ok(None);
         }

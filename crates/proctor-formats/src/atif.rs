@@ -15,7 +15,7 @@ fn detect(head: &Head) -> bool {
     version.is_some_and(|it| it.starts_with("ATIF"))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for value in file.values(source)? {
         let Some(run) = Object::read(value.parse()?) else {

@@ -26,7 +26,7 @@ const QUESTIONS: &[&str] = &[
 ];
 
 /// A chat in a file of its own, with its questions if they are there.
-fn joined(path: &Path) -> Result<Option<String>, ImportError> {
+fn joined(path: &Path) -> Result<Option<String>> {
     if path.file_name().is_none_or(|name| name != "chat.json") {
         return Ok(None);
     }
@@ -67,7 +67,7 @@ fn detect(head: &Head) -> bool {
         || is_batch(head)
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     recordings(file, "a row is an object with `chat`", |row| {
         conversation(row).into_iter().collect()
     })

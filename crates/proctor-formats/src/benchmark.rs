@@ -41,7 +41,7 @@ pub(super) fn recordings(
     file: SourceFile,
     what: &str,
     chats: fn(Object<'_>) -> Vec<Chat>,
-) -> Result<Vec<Recording>, ImportError> {
+) -> Result<Vec<Recording>> {
     let (file, mut source) = (&file.text(), Source::default());
     let values = file.values(&mut source)?;
     let mut recordings: Vec<Recording> = Vec::new();
@@ -108,7 +108,7 @@ impl Chat {
     }
 
     /// The session with the facts that its questions ask for; none if nothing was said.
-    fn recording(mut self, file: &SourceText) -> Result<Option<Recording>, ImportError> {
+    fn recording(mut self, file: &SourceText) -> Result<Option<Recording>> {
         self.assembler.flush();
         let count = self.questions.len();
         let mut asked = Vec::new();

@@ -27,7 +27,7 @@ fn detect(head: &Head) -> bool {
     first.is_some_and(|node| keys.any(|key| node.get(key).is_some()))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::exported(file, source, |mut conversation| {
         let mapping = conversation.take_object("mapping")?;
         let mut reading = Reading::default();

@@ -25,7 +25,7 @@ fn detect(head: &Head) -> bool {
     head.first_item().is_some_and(is_conversation)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::exported(file, source, |mut conversation| {
         let messages = conversation.take_list("chat_messages")?;
         let mut reading = Reading::default();

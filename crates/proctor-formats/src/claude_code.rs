@@ -75,7 +75,7 @@ fn detect(head: &Head) -> bool {
         && (records.iter().take(50).any(is_record) || keys.all(|key| head.has(key)))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut recording = Recording::default();
     for raw in raw_records(file, source)? {
         if let Some(record) = lenient::record(raw, source) {
@@ -93,10 +93,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 }
 
 /// The records: one a line, or the items of a list.
-fn raw_records<'t>(
-    file: &'t SourceText,
-    source: &mut Source,
-) -> Result<Vec<&'t RawValue>, ImportError> {
+fn raw_records<'t>(file: &'t SourceText, source: &mut Source) -> Result<Vec<&'t RawValue>> {
     if !file.head().text.starts_with('[') {
         return file.raw_lines(source);
     }
@@ -461,11 +458,7 @@ impl Recording {
     }
 
     /// Puts the conversations together, in the order of the file.
-    fn sessions(
-        mut self,
-        file: &SourceText,
-        source: &mut Source,
-    ) -> Result<Vec<Session>, ImportError> {
+    fn sessions(mut self, file: &SourceText, source: &mut Source) -> Imported {
         let own = self.entries.iter().find_map(|entry| entry.session.clone());
         let mut chains = vec![Chain::default()];
         chains.resize_with(self.side_chains + 1, Chain::side);

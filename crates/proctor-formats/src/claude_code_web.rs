@@ -16,7 +16,7 @@ fn detect(head: &Head) -> bool {
     lines.is_some_and(|lines| lines.iter().take(50).any(is_line))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;

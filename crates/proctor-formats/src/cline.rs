@@ -61,7 +61,7 @@ fn detect(head: &Head) -> bool {
     keys.all(|key| head.has(key)) || is_own(0) || is_own(1)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     task(file, source, None, &Shown::default())
 }
 
@@ -77,11 +77,7 @@ fn folder_of(path: &Path) -> Option<Folder> {
     Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
 }
 
-fn import_folder(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let Some(name) = conversation(folder) else {
         return Err(ImportError::Directory(folder.path().to_owned()));
     };
@@ -120,7 +116,7 @@ fn task(
     source: &mut Source,
     folder: Option<&std::ffi::OsStr>,
     shown: &Shown,
-) -> Result<Vec<Session>, ImportError> {
+) -> Imported {
     let mut assembler = Assembler::default();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;

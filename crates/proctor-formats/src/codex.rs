@@ -69,7 +69,7 @@ fn is_rollout(record: &Value) -> bool {
     is_bare && record.get("messages").is_none() && !has("type") && !has("payload")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     if is_whole_file(&file.head()) {
         return whole_file(file, source);
     }
@@ -94,7 +94,7 @@ fn is_whole_file(head: &Head) -> bool {
 }
 
 /// Reads a rollout that is one object: `session`, and `items`.
-fn whole_file(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn whole_file(file: &SourceText, source: &mut Source) -> Imported {
     let mut rollout = Rollout::default();
     for value in file.values(source)? {
         let mut whole = Object::read(value.parse()?).unwrap_or_default();
@@ -181,7 +181,7 @@ impl Rollout {
         file: &SourceText,
         passed: &mut PassedRollouts,
         source: &mut Source,
-    ) -> Result<(), ImportError> {
+    ) -> Result<()> {
         for (at, raw) in file.raw_lines(source)?.into_iter().enumerate() {
             if let Some(record) = lenient::record(raw, source) {
                 self.read(record, raw);
@@ -378,7 +378,7 @@ impl Rollout {
     }
 
     /// Places all steps, and ends the session.
-    fn finish(mut self, file: &SourceText) -> Result<Vec<Session>, ImportError> {
+    fn finish(mut self, file: &SourceText) -> Imported {
         self.end_task(TaskEnd::Open);
         if self.tasks == 0 {
             tell_triggers(&mut self.steps);

@@ -31,7 +31,7 @@ fn detect(head: &Head) -> bool {
     head.values.iter().take(20).any(is_event)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut threads = vec![Thread::default()];
     let mut id: Option<Arc<str>> = None;
     for raw in file.raw_lines(source)? {

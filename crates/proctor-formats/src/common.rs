@@ -1,23 +1,11 @@
 //! Helpers for the records of most products: blocks, times, compactions, and the sessions of a
 //! file.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::ImportError;
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
-use super::conversations::{name, unknown_record};
+use super::conversations::name;
 use super::kept_context::{self, Edits};
-use proctor_sessions::units::{ApiCallId, Timestamp, Tokens, Usage};
-use proctor_sessions::wire::content::{self, input};
-use proctor_sessions::wire::object::Object;
-use proctor_sessions::{
-    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Session, Source,
-    Tag, ToolSchema, count,
-};
+use super::prelude::*;
+use proctor_sessions::ToolSchema;
+use proctor_sessions::units::ApiCallId;
 
 /// The texts among the blocks, one a line.
 pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
@@ -212,17 +200,13 @@ impl Assembler {
     }
 
     /// The one session of a file.
-    pub(super) fn session(self, id: String, path: &Path) -> Result<Vec<Session>, ImportError> {
+    pub(super) fn session(self, id: String, path: &Path) -> Imported {
         Ok(Vec::from_iter(self.finish(id, path)?))
     }
 }
 
 /// The sessions, if there are any; the first one carries the facts of the file as a whole.
-pub(super) fn some(
-    mut sessions: Vec<Session>,
-    file: Source,
-    path: &Path,
-) -> Result<Vec<Session>, ImportError> {
+pub(super) fn some(mut sessions: Vec<Session>, file: Source, path: &Path) -> Imported {
     let Some(first) = sessions.first_mut() else {
         return Err(ImportError::NoConversation(path.to_owned()));
     };
@@ -231,12 +215,7 @@ pub(super) fn some(
 }
 
 /// The sessions of a file, named by its id unless they have names of their own.
-pub(super) fn all(
-    sessions: Vec<Session>,
-    file: Source,
-    id: &str,
-    path: &Path,
-) -> Result<Vec<Session>, ImportError> {
+pub(super) fn all(sessions: Vec<Session>, file: Source, id: &str, path: &Path) -> Imported {
     let mut sessions = some(sessions, file, path)?;
     if sessions.iter().all(|it| it.id() == id) {
         name(&mut sessions, id);

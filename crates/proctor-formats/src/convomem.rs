@@ -24,7 +24,7 @@ fn detect(head: &Head) -> bool {
     })
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let what = "a file holds `evidence_items`, or test cases with `conversations`";
     recordings(file, what, chats)
 }

@@ -41,7 +41,7 @@ fn detect(head: &Head) -> bool {
     is_chat && at("requests").is_some_and(Value::is_array)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut conversations = Vec::new();
     for chat in changes::chats(file, source)? {
         let text = chat.to_string();

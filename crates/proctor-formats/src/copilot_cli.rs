@@ -41,7 +41,7 @@ fn detect(head: &Head) -> bool {
     is_event && head.has("/data") || is_first(head)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     if is_first(&file.head()) {
         return conversations::sessions(FIRST, file, source, |mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");

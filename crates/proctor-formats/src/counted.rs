@@ -1,17 +1,6 @@
 //! Values of a record that are read with what cannot be read of them counted.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::assemble::Assembler;
-use super::common::value;
-use super::usage::{CachedTokens, usage};
-use proctor_sessions::ContentBlock;
-use proctor_sessions::units::{Timestamp, Tokens, Usage};
-use proctor_sessions::wire::content::{self, Speaker};
-use proctor_sessions::wire::object::Object;
+use super::prelude::*;
 
 /// Takes out of an [`Object`] what the conversation counts where it cannot be read.
 pub(super) trait Counted {

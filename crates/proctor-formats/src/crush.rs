@@ -21,7 +21,7 @@ use super::prelude::*;
 use super::sqlite::reading::{Database, Listed};
 
 /// All sessions, oldest first.
-pub(super) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
+pub(super) fn list(database: &Database) -> Result<Vec<Listed>> {
     let parent = database.column("sessions", "parent_session_id")?;
     let query = format!("SELECT id, {parent}, NULL FROM sessions ORDER BY created_at, rowid");
     database.listed(&query, |id, parent, model| {
@@ -37,7 +37,7 @@ pub(super) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
 }
 
 /// One session, message by message.
-pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
+pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>> {
     let mut assembler = database.assembler(one);
     let named = database.column("sessions", "summary_message_id")?;
     let query = format!("SELECT {named} FROM sessions WHERE id = ?1");

@@ -36,7 +36,7 @@ fn detect(head: &Head) -> bool {
     head.values.iter().take(5).any(is_record) || text::detect(head)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
     if text::detect(&file.head()) {
         text::read(file.plain(source), &mut reading);

@@ -3,7 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use proctor_sessions::SessionError;
+use proctor_sessions::{Session, SessionError};
+
+/// What is read, or why it is not.
+pub(crate) type Result<T, E = ImportError> = std::result::Result<T, E>;
+
+/// The sessions of a file or folder, or why they are not read.
+pub(crate) type Imported = Result<Vec<Session>>;
 
 /// Why a file is not read. Every variant names the file; most name the line.
 #[derive(Debug, thiserror::Error)]

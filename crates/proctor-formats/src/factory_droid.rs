@@ -19,7 +19,7 @@ fn detect(head: &Head) -> bool {
     head.text_at("/type") == Some("session_start") && head.text.starts_with('{')
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut assembler = Assembler::default();
     for (record, raw) in file.records(source)? {
         read(record, raw, &mut assembler);

@@ -6,25 +6,18 @@
 //! [`SourceFile::text`] mends these flaws and counts them. A few lines that are no JSON are left out, and so are
 //! lines that are nested too deep. The rest is refused with its place in the file.
 
+use super::prelude::*;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::ImportError;
-use super::assemble::add_counts;
 use super::compressed;
-use super::head::Head;
 use super::limited_read::limited;
 use left_out::LeftOut;
-use proctor_sessions::Source;
 use proctor_sessions::units::to_valid_id;
 use proctor_sessions::wire::json_bytes::{mend_surrogates, nesting};
-use proctor_sessions::wire::object::Object;
 
 mod left_out;
 
@@ -59,7 +52,7 @@ pub(crate) struct SourceFile {
 
 impl SourceFile {
     /// Reads the file at `path`, which may hold `limit` bytes. A larger one is not read at all.
-    pub(super) fn open(path: &Path, limit: u64) -> Result<Self, ImportError> {
+    pub(super) fn open(path: &Path, limit: u64) -> Result<Self> {
         let io = |source| ImportError::Io(path.to_owned(), source);
         let metadata = path.metadata().map_err(io)?;
         // To open a pipe would wait for somebody who writes to it.
@@ -74,7 +67,7 @@ impl SourceFile {
     }
 
     /// Reads all of `input`, which may hold `limit` bytes.
-    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self, ImportError> {
+    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self> {
         let mut bytes = limited(path, input, limit, MAX_TEXT)?;
         let length = bytes.len() as u64;
         let id = session_id(&compressed::stem(path), Sha256::new().chain_update(&bytes));
@@ -110,7 +103,7 @@ impl SourceFile {
     }
 
     /// The text of a file that Proctor wrote: every flaw is an error.
-    pub(crate) fn strict_text(self) -> Result<SourceText, ImportError> {
+    pub(crate) fn strict_text(self) -> Result<SourceText> {
         let skipped = usize::try_from(self.length).unwrap_or(usize::MAX) - self.bytes.len();
         let text = String::from_utf8(self.bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -172,7 +165,7 @@ impl SourceText {
     }
 
     /// The lines of a recording, each one JSON value.
-    pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>, ImportError> {
+    pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>> {
         let mut lines = self.lines(source);
         let mut values = Vec::new();
         while let Some(line) = lines.next()? {
@@ -182,10 +175,7 @@ impl SourceText {
     }
 
     /// The objects among the lines of a recording, as they are read and as they are written.
-    pub(super) fn records(
-        &self,
-        source: &mut Source,
-    ) -> Result<Vec<(Object<'_>, &RawValue)>, ImportError> {
+    pub(super) fn records(&self, source: &mut Source) -> Result<Vec<(Object<'_>, &RawValue)>> {
         let lines = self.raw_lines(source)?.into_iter();
         let records = lines.filter_map(|raw| {
             let record = Object::read(raw);
@@ -206,7 +196,7 @@ impl SourceText {
     /// The JSON values of the file, and what was mended. A last value that was cut is left out, and so
     /// is one in the middle that cannot be read, where whole values stand on the lines behind it. One that is
     /// nested too deep is left out where there are others.
-    pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>, ImportError> {
+    pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>> {
         if self.text.trim_ascii().is_empty() {
             return Err(ImportError::Empty(self.path.clone()));
         }
@@ -282,7 +272,7 @@ impl SourceText {
         Head::of(self.text.as_bytes())
     }
 
-    fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>, ImportError> {
+    fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>> {
         let wrapping = if self.is_strict { NATIVE_WRAPPING } else { 0 };
         if nesting(text.as_bytes()) > MAX_NESTING + wrapping {
             return Err(ImportError::Nesting(
@@ -311,7 +301,7 @@ pub(crate) struct Lines<'t, 's> {
 
 impl<'t> Lines<'t, '_> {
     /// The next line. One that cannot be read is left out, and counted.
-    pub(crate) fn next(&mut self) -> Result<Option<Line<'t>>, ImportError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Line<'t>>> {
         let file = self.file;
         loop {
             let joined = std::mem::take(&mut self.joined);
@@ -359,7 +349,7 @@ impl<'t> Lines<'t, '_> {
     }
 
     /// The next line that is not blank, as it is.
-    fn next_line(&mut self) -> Result<Option<&'t str>, ImportError> {
+    fn next_line(&mut self) -> Result<Option<&'t str>> {
         let file = self.file;
         while let Some(rest) = self.rest {
             let (line, rest) = match rest.split_once('\n') {
@@ -399,12 +389,12 @@ impl<'t> Lines<'t, '_> {
 
 impl<'t> Line<'t> {
     /// Parses the line.
-    pub(crate) fn parse<T: Deserialize<'t>>(&self) -> Result<T, ImportError> {
+    pub(crate) fn parse<T: Deserialize<'t>>(&self) -> Result<T> {
         self.parse_part(self.text)
     }
 
     /// Parses a part of the line; errors name the place in the whole line.
-    pub(crate) fn parse_part<T: Deserialize<'t>>(&self, part: &'t str) -> Result<T, ImportError> {
+    pub(crate) fn parse_part<T: Deserialize<'t>>(&self, part: &'t str) -> Result<T> {
         serde_json::from_str(part).map_err(|error| {
             let before = part
                 .as_ptr()
@@ -488,7 +478,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(shown: Result<Vec<String>, ImportError>, expected: Result<&[&str], &str>) {
+    fn check(shown: Result<Vec<String>>, expected: Result<&[&str], &str>) {
         match (shown, expected) {
             (Ok(shown), Ok(expected)) => assert_eq!(shown, expected),
             (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),

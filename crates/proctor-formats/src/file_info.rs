@@ -1,17 +1,11 @@
 //! The format and size of a recording and when it was written, from the two ends of its file.
 
+use super::prelude::*;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
-
-use serde_json::value::RawValue;
 
 use super::counted::time;
-use super::{
-    Folder, HEAD, ImportError, compressed, importer_of_file, importer_of_folder, open, sqlite,
-    unknown_format,
-};
-use proctor_sessions::units::Timestamp;
+use super::{HEAD, compressed, importer_of_file, importer_of_folder, open, sqlite, unknown_format};
 
 /// A recording that was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,13 +36,13 @@ pub fn format_of(path: &Path) -> Result<&'static str, ImportError> {
     format_of_head(path, &head)
 }
 
-fn format_of_folder(path: &Path, folder: &Folder) -> Result<&'static str, ImportError> {
+fn format_of_folder(path: &Path, folder: &Folder) -> Result<&'static str> {
     let importer = importer_of_folder(folder);
     let importer = importer.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
     Ok(importer.format())
 }
 
-fn format_of_head(path: &Path, head: &[u8]) -> Result<&'static str, ImportError> {
+fn format_of_head(path: &Path, head: &[u8]) -> Result<&'static str> {
     if sqlite::is_database(head) {
         return Ok("sqlite");
     }

@@ -50,7 +50,7 @@ const PARTS: [&str; 5] = [
     "fileData",
 ];
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, read)
 }
 

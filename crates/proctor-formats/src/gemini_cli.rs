@@ -31,7 +31,7 @@ fn detect(head: &Head) -> bool {
     keys.all(|key| head.has(key)) || head.first().is_some_and(checkpoint::is_checkpoint)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut chat = Chat::default();
 

@@ -28,7 +28,7 @@ fn detect(head: &Head) -> bool {
         || has("/description") && has("/message_count") && has("/total_tokens")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
 
     for (at, value) in file.values(source)?.into_iter().enumerate() {

@@ -33,7 +33,7 @@ fn detect(head: &Head) -> bool {
 /// The types of lines.
 const KNOWN: &str = "system user assistant reasoning tool_result";
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut assembler = Assembler::default();
     let mut system: Vec<ContentBlock> = Vec::new();
     let mut thoughts: Vec<ContentBlock> = Vec::new();

@@ -23,7 +23,7 @@ fn detect(head: &Head) -> bool {
             .is_some_and(|kind| !kind.is_empty())
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
     for (record, raw) in file.records(source)? {
         reading.record(record, raw);

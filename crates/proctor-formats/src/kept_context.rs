@@ -1,14 +1,8 @@
 //! The context after a compaction: messages that stayed, blocks that were replaced, and messages
 //! that the product wrote.
 
-use std::collections::BTreeMap;
+use super::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
-
-use super::assemble::Assembler;
-use proctor_sessions::{
-    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag,
-};
 
 /// Texts that replace blocks, by message and block.
 pub(super) type Edits = BTreeMap<usize, BTreeMap<usize, Arc<str>>>;

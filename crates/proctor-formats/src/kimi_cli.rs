@@ -37,7 +37,7 @@ fn detect(head: &Head) -> bool {
     head.text.starts_with('{') && (is_context || wire::detect(head))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     if wire::detect(&file.head()) {
         return wire::sessions(file, None, source);
     }
@@ -58,11 +58,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     })
 }
 
-fn import_folder(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let context = files.read(&folder.child(CONTEXT))?;
     // The file begins with the system prompt, and what is odd behind it is of no account here.
     let first = context.lines(&mut Source::default()).next();

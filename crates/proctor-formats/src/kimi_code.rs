@@ -51,7 +51,7 @@ fn detect(head: &Head) -> bool {
         && kinds.any(|it| it.contains('.'))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agent = Agent::default();
     let records = records(file, source)?;
     let is_side = |(record, _): &(Object<'_>, _)| {
@@ -65,11 +65,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     agent.assembler.session(file.id.clone(), &file.path)
 }
 
-fn import_folder(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let Some(agents) = folder.folder(AGENTS) else {
         return Ok(Vec::new());
     };
@@ -105,7 +101,7 @@ fn import_folder(
 type Record<'a> = (Object<'a>, &'a RawValue);
 
 /// The records of a journal, without those that were taken back.
-fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'a>>, ImportError> {
+fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'a>>> {
     let mut kept: Vec<Record<'a>> = Vec::new();
     for (mut record, raw) in file.records(source)? {
         if record.text("type").as_deref() != Some("context.undo") {

@@ -29,7 +29,7 @@ fn detect(head: &Head) -> bool {
     is_message(first) || firsts.any(|at| first.pointer(&at).is_some_and(is_message))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut sessions = Vec::new();
     for messages in conversations(&values)? {
@@ -64,7 +64,7 @@ pub(super) fn is_message(value: &Value) -> bool {
 const KINDS: &str = "human ai AIMessageChunk tool system function chat";
 
 /// The lists of messages in a file.
-fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, ImportError> {
+fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
     let mut found = Vec::new();
     let mut loose = Vec::new();
     for value in values {

@@ -42,7 +42,7 @@ fn is_observation(value: &Value) -> bool {
     has(&["traceId", "trace_id"]) && (is_one_of(TYPES, kind) || has(&marks))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();
     let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
     for value in file.values(source)? {

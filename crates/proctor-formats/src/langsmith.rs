@@ -25,7 +25,7 @@ fn detect(head: &Head) -> bool {
     [first, inner].into_iter().flatten().any(is_run)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();
     let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
     for value in file.values(source)? {

@@ -92,6 +92,7 @@ mod usage;
 mod usage_check;
 
 pub use error::ImportError;
+use error::{Imported, Result};
 pub use folders::{Folder, SessionFiles};
 pub use forks::{ForkIndex, SharedPrefix};
 pub use proctor_sessions::tool_names;
@@ -156,15 +157,15 @@ pub struct Importer {
 }
 
 /// The text of a file together with those beside it that belong to it; none if it stands alone.
-type Joined = fn(&Path) -> Result<Option<String>, ImportError>;
+type Joined = fn(&Path) -> Result<Option<String>>;
 
 /// Reads all sessions of one file: the main conversation first, then its side chains.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
     /// Of the file's text. What the file says as a whole is counted in the source.
-    Text(fn(&SourceText, &mut Source) -> Result<Vec<Session>, ImportError>),
+    Text(fn(&SourceText, &mut Source) -> Imported),
     /// Of the file as it is, with the questions that it asks about its sessions.
-    File(fn(SourceFile) -> Result<Vec<Recording>, ImportError>),
+    File(fn(SourceFile) -> Result<Vec<Recording>>),
 }
 
 /// How a product keeps a session in the files of a folder.
@@ -174,7 +175,7 @@ struct FolderFormat {
     detect: fn(&Folder) -> bool,
     /// The folder of a session of which this file holds the conversation.
     of_file: fn(&Path) -> Option<Folder>,
-    read: fn(&Folder, &mut SessionFiles, &mut Source) -> Result<Vec<Session>, ImportError>,
+    read: fn(&Folder, &mut SessionFiles, &mut Source) -> Imported,
 }
 
 impl Importer {
@@ -182,7 +183,7 @@ impl Importer {
     const fn new(
         format: &'static str,
         detect: fn(&Head) -> bool,
-        read: fn(&SourceText, &mut Source) -> Result<Vec<Session>, ImportError>,
+        read: fn(&SourceText, &mut Source) -> Imported,
     ) -> Self {
         Self {
             format,
@@ -197,7 +198,7 @@ impl Importer {
     pub(crate) const fn of_file(
         format: &'static str,
         detect: fn(&Head) -> bool,
-        read: fn(SourceFile) -> Result<Vec<Recording>, ImportError>,
+        read: fn(SourceFile) -> Result<Vec<Recording>>,
     ) -> Self {
         Self {
             read: Reader::File(read),
@@ -256,7 +257,7 @@ impl Importer {
     }
 
     /// Reads all sessions of a folder.
-    fn import_folder(&self, folder: &Folder) -> Option<Result<Vec<Recording>, ImportError>> {
+    fn import_folder(&self, folder: &Folder) -> Option<Result<Vec<Recording>>> {
         let mut source = Source::default();
         let read = (self.folder.as_ref()?.read)(folder, &mut SessionFiles::new(), &mut source);
         let read = read.and_then(|sessions| common::some(sessions, source, folder.path()));
@@ -326,11 +327,7 @@ pub fn load_with_truth(
 }
 
 /// Refuses what was taken for a format, and says next to nothing in it.
-fn is_understood(
-    path: &Path,
-    format: &'static str,
-    recordings: &[Recording],
-) -> Result<(), ImportError> {
+fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) -> Result<()> {
     let sessions = recordings.iter().map(|it| &it.session);
     let (mut answers, mut unknown) = (0, BTreeMap::<&str, u64>::new());
     let (mut read, mut kept) = (0, 0);
@@ -362,7 +359,7 @@ fn is_understood(
 fn load_any(
     path: &Path,
     importer: Option<&'static Importer>,
-) -> Result<(Vec<Recording>, &'static str), ImportError> {
+) -> Result<(Vec<Recording>, &'static str)> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
         let importer = importer.or_else(|| importer_of_folder(&folder));
@@ -394,7 +391,7 @@ fn load_any(
 }
 
 /// The session of these parts.
-pub(crate) fn checked(parts: SessionParts, path: &Path) -> Result<Session, ImportError> {
+pub(crate) fn checked(parts: SessionParts, path: &Path) -> Result<Session> {
     Session::new(parts).map_err(|source| ImportError::Session(path.to_owned(), source))
 }
 
@@ -407,7 +404,7 @@ fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
 }
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
-fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
+fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => ImportError::NotFound(path.to_owned()),
         io::ErrorKind::IsADirectory => ImportError::Directory(path.to_owned()),
@@ -522,7 +519,7 @@ mod tests {
         head.first().is_some_and(|it| it.get("diary").is_some())
     }
 
-    fn import(text: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    fn import(text: &SourceText, source: &mut Source) -> Imported {
         let mut lines = text.lines(source);
         let mut assembler = Assembler::default();
         while let Some(line) = lines.next()? {

@@ -20,7 +20,7 @@ fn detect(head: &Head) -> bool {
     has("/qa/0/question") && has("/qa/0/evidence") || has("/conversation/speaker_a")
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     recordings(
         file,
         "a sample is an object with `conversation`",

@@ -14,7 +14,7 @@ fn detect(head: &Head) -> bool {
     keys.all(|key| head.item_has(key))
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let what = "an instance is an object with `haystack_sessions`";
     recordings(file, what, |row| instance(row).into_iter().collect())
 }

@@ -21,14 +21,12 @@
 //! # Ok::<(), proctor_formats::ImportError>(())
 //! ```
 
+use super::prelude::*;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 
 use super::compressed;
-use super::file::SourceFile;
-use super::head::Head;
-use super::{ImportError, Importer, Recording, checked};
-use proctor_sessions::{SessionParts, Source};
+use super::{Recording, checked};
+use proctor_sessions::SessionParts;
 
 mod lines;
 
@@ -50,7 +48,7 @@ fn detect(head: &Head) -> bool {
     first.is_some_and(|it| it.get("format").is_some_and(|it| it == FORMAT))
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let file = file.strict_text()?;
     let mut source = Source::default();
     let mut lines = file.lines(&mut source);

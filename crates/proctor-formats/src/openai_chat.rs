@@ -32,7 +32,7 @@ fn detect(head: &Head) -> bool {
     api_of(head) == Some(Api::ChatCompletions)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         read(conversation, Dialect::Api, assembler);
     })

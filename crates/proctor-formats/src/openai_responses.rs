@@ -30,7 +30,7 @@ fn detect(head: &Head) -> bool {
     api_of(head) == Some(Api::Responses)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         let mut reading = Reading::new(assembler);
         reading.conversation(conversation);

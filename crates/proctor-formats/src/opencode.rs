@@ -44,7 +44,7 @@ fn detect(head: &Head) -> bool {
         || head.first().is_some_and(storage::is_session)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut sessions = Vec::new();
     for (at, value) in values.iter().enumerate() {
@@ -338,7 +338,7 @@ impl Reading {
             .replaces_results("prune", self.last_size, results);
     }
 
-    fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {
+    fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>> {
         let cleared = std::mem::take(&mut self.cleared);
         self.clear(cleared);
         self.assembler.finish(id, path)

@@ -66,7 +66,7 @@ fn detect(head: &Head) -> bool {
     }
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let rows = rows(&values, source)?;
     let mut sessions = Vec::new();
@@ -95,11 +95,7 @@ fn detect_folder(folder: &Folder) -> bool {
         || folder.names().iter().any(is_event)
 }
 
-fn import_folder(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
     let state = folder.child(STATE);
     if folder.has(STATE) {
@@ -162,7 +158,7 @@ type Row<'a> = (Vec<&'a RawValue>, Object<'a>);
 
 /// The sessions of a file: rows with a `history`, lists of events, or one event per line. A value
 /// that is none of these is counted, unless it is all there is.
-fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>, ImportError> {
+fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>> {
     let mut rows = Vec::new();
     let mut loose = Vec::new();
     let mut problem = None;
@@ -186,7 +182,7 @@ fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>, Impo
 }
 
 /// A row, or none if the value is an event.
-fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>, ImportError> {
+fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>> {
     if value.text.starts_with('[') {
         return Ok(Some((value.parse()?, Object::default())));
     }

@@ -44,7 +44,7 @@ fn detect(head: &Head) -> bool {
     head.values.iter().take(20).any(is_export) || head.first_item().is_some_and(is_export)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let (mut calls, mut logs) = (Vec::new(), Vec::new());
     let mut named: BTreeSet<Arc<str>> = BTreeSet::new();
     // Spans that call no model, and say that a conversation was compacted.

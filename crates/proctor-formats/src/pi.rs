@@ -32,7 +32,7 @@ fn detect(head: &Head) -> bool {
         .is_some_and(|it| it["type"] == "session" && it["id"].is_string() && it["cwd"].is_string())
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for raw in file.raw_lines(source)? {

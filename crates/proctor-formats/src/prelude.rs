@@ -6,6 +6,7 @@ pub(super) use super::common::{
 };
 pub(super) use super::conversations::{LATE_SYSTEM, keep_unread, system_text, unknown_record};
 pub(super) use super::counted::Counted as _;
+pub(super) use super::error::{Imported, Result};
 pub(super) use super::file::{Line, SourceFile, SourceText};
 pub(super) use super::head::Head;
 pub(super) use super::lenient;

@@ -33,7 +33,7 @@ fn detect(head: &Head) -> bool {
     head.text.starts_with('{') && head.values.iter().take(50).any(is_record)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut chat = Chat::default();
     let records = file.records(source)?;
     let branch = branch(&records);

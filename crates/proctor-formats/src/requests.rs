@@ -7,16 +7,14 @@
 //! are what the compaction left, and the requests for the summary belong to it. Every other request
 //! begins a session: a sub-agent's, another run's.
 
-use std::collections::{BTreeSet, VecDeque};
-use std::path::Path;
-use std::sync::Arc;
+use super::prelude::*;
+use std::collections::VecDeque;
 
 use super::assemble::ORPHANS;
-use super::{ImportError, checked};
+use super::checked;
 use agent::Agent;
 use known::Known;
 use proctor_sessions::wire::Look;
-use proctor_sessions::{Message, Role, Session, Tag};
 use said::{holds_answer, is_summary, summary_in, tag_acknowledgements, text};
 use thread::Thread;
 
@@ -190,7 +188,7 @@ impl Join {
     }
 
     /// The sessions of the log.
-    pub(super) fn finish(mut self, path: &Path) -> Result<Vec<Session>, ImportError> {
+    pub(super) fn finish(mut self, path: &Path) -> Imported {
         let session = |session: Session| checked(session.into_parts(), path);
         if self.answered < 2 {
             let sessions = self.held.into_iter().map(|mut one| {

@@ -43,7 +43,7 @@ fn detect(head: &Head) -> bool {
     is_run("") || is_run("/attempts/0") || is_begun
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let steps = RefCell::new(Vec::new());
     let sessions = conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let run = conversation.around.take("trajectory");
@@ -59,11 +59,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 }
 
 /// The sessions with the compactions that the views of their steps show.
-fn with_views(
-    path: &Path,
-    mut sessions: Vec<Session>,
-    steps: Vec<Option<Steps>>,
-) -> Result<Vec<Session>, ImportError> {
+fn with_views(path: &Path, mut sessions: Vec<Session>, steps: Vec<Option<Steps>>) -> Imported {
     if steps.len() != sessions.len() {
         return Ok(sessions);
     }

@@ -19,7 +19,7 @@ fn detect(head: &Head) -> bool {
         || has("/task_id") && (has("/ticks") || has("/messages") && has("/start_time"))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for value in file.values(source)? {
         let mut results = Object::read(value.parse()?)

@@ -17,7 +17,7 @@ fn detect(head: &Head) -> bool {
     has("/task_id") && (has("/traj") || has("/reward") && has("/info"))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         openai_chat::read(conversation, Dialect::Api, assembler);
     })

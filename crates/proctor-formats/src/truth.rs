@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::{ImportError, native};
+use super::error::{ImportError, Result};
+use super::native;
 use proctor_sessions::Session;
 use proctor_sessions::ground_truth::GroundTruth;
 
@@ -48,7 +49,7 @@ const MAX_TRUTH: u64 = 1 << 28;
 
 /// Adds the ground truth that a file beside the recording holds, if there is one. It takes the place of the
 /// recording's own.
-pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<(), ImportError> {
+pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()> {
     let path = truth_path(path, recording.session.id());
     if !path.is_file() {
         return Ok(());

@@ -31,7 +31,7 @@ pub(super) fn begins(text: &str) -> bool {
 }
 
 /// Reads the contents of a checkpoint.
-pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), ImportError> {
+pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<()> {
     let contents: Vec<&RawValue> = match Object::read(value.parse()?) {
         Some(mut object) => {
             let list = object.take_list("history");

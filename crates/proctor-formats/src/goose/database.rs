@@ -1,21 +1,13 @@
 //! goose's database: sessions, their messages, and what each call was billed.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
+use super::super::prelude::*;
 use serde::Serialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::super::ImportError;
-use super::super::assemble::Assembler;
 use super::super::file::session_id;
 use super::super::sqlite::reading::{Database, Listed};
-use super::super::usage::{CachedTokens, usage_in};
 use super::Reading;
-use proctor_sessions::Session;
-use proctor_sessions::units::Usage;
 
 /// A message with the keys that it has in a log.
 #[derive(Serialize)]
@@ -28,7 +20,7 @@ struct Row {
 }
 
 /// All sessions in the order in which they were begun.
-pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
+pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
     let [kind, config] =
         ["session_type", "model_config_json"].map(|column| database.column("sessions", column));
     let query = format!(
@@ -48,7 +40,7 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
 }
 
 /// One session, message by message.
-pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
+pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>> {
     let mut reading = Reading {
         assembler: database.assembler(one),
         ..Reading::default()
@@ -95,7 +87,7 @@ fn bills(
     session: &str,
     rows: &[Row],
     assembler: &mut Assembler,
-) -> Result<BTreeMap<usize, Usage>, ImportError> {
+) -> Result<BTreeMap<usize, Usage>> {
     let mut bills = BTreeMap::new();
     if !database.has(&["usage_ledger"]) {
         return Ok(bills);

@@ -40,7 +40,7 @@ impl<'a> Sample<'a> {
         assembler: Assembler,
         sessions: &mut Vec<Session>,
         line: &Line<'_>,
-    ) -> Result<bool, ImportError> {
+    ) -> Result<bool> {
         // The oldest logs have events and attachments in a transcript.
         let mut transcript = object.inner("transcript");
         let attachments = object.take_object("attachments");

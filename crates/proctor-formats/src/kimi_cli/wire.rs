@@ -36,7 +36,7 @@ pub(super) fn sessions(
     file: &SourceText,
     system: Option<Arc<str>>,
     source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+) -> Imported {
     let mut agents = vec![Agent::default()];
     agents[0].assembler.header.system = system;
     let mut names: BTreeMap<Arc<str>, usize> = BTreeMap::new();

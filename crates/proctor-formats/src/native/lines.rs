@@ -1,23 +1,18 @@
 //! The lines of a session file: what each holds, read and written.
 
+use super::super::prelude::*;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::Arc;
 
 use serde::de::{Error as _, Unexpected};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde::{Deserializer, Serialize, Serializer};
 
 use super::{FORMAT, VERSION};
-use crate::ImportError;
-use crate::file::Line;
 use proctor_sessions::tool_names::class_of;
-use proctor_sessions::units::{ApiCallId, Timestamp, Tokens, Usage};
+use proctor_sessions::units::ApiCallId;
 use proctor_sessions::{
-    CompactedTo, ContentBlock, Details, Image, JsonText, Message, MessageDetails, Opaque, Recorded,
-    RecordedCompaction, ResumePoint, Role, Session, SessionParts, Source, Tag, Thinking, ToolClass,
+    Details, Image, MessageDetails, Opaque, ResumePoint, SessionParts, Thinking, ToolClass,
     ToolResult, ToolSchema, ToolUse,
 };
 
@@ -356,7 +351,7 @@ fn embed(json: &JsonText) -> (Option<&RawValue>, Option<Arc<str>>) {
 }
 
 /// Reads the first line.
-pub(super) fn header(line: &Line<'_>) -> Result<SessionParts, ImportError> {
+pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
     let start: Version<'_> = line.parse()?;
     if start.format != FORMAT {
         return Err(line.error(format!(
@@ -377,7 +372,7 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts, ImportError> {
     Ok(SessionParts {
         id: header.id,
         system: header.system,
-        tools: tools.collect::<Result<_, ImportError>>()?,
+        tools: tools.collect::<Result<_>>()?,
         model: header.model,
         context_window: header.context_window,
         // Written by hand, most likely.
@@ -391,7 +386,7 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts, ImportError> {
 }
 
 /// Reads any other line.
-pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), ImportError> {
+pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<()> {
     let mut entry: Entry<'_> = line.parse()?;
     let Some(compaction) = entry.compaction.take() else {
         let message = entry.message().map_err(|problem| line.error(problem))?;

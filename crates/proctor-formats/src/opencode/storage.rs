@@ -140,11 +140,7 @@ fn one(folder: &Folder) -> Option<(Tree, &str)> {
 }
 
 /// All sessions, oldest first; those that a tool started are side chains.
-pub(super) fn read(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    _: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+pub(super) fn read(folder: &Folder, files: &mut SessionFiles, _: &mut Source) -> Imported {
     let (trees, only) = match one(folder) {
         Some((tree, session)) => (vec![tree], Some(session)),
         None => (trees(folder), None),
@@ -169,11 +165,7 @@ pub(super) fn read(
     Ok(sessions)
 }
 
-fn session(
-    tree: &Tree,
-    id: &str,
-    files: &mut SessionFiles,
-) -> Result<Option<Session>, ImportError> {
+fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Session>> {
     let Some(folder) = tree.message.folder(id) else {
         return Ok(None);
     };
@@ -217,7 +209,7 @@ fn one_value(
     path: &Path,
     files: &mut SessionFiles,
     source: &mut Source,
-) -> Result<Option<Arc<str>>, ImportError> {
+) -> Result<Option<Arc<str>>> {
     let read = files.read(path).and_then(|documents| {
         let value = documents.values(source)?.into_iter().next();
         let value: Option<&RawValue> = value.map(|it| it.parse()).transpose()?;

@@ -1,16 +1,12 @@
 //! A session that grows request by request.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-
-use super::super::assemble::add_counts;
 use super::super::kept_context;
+use super::super::prelude::*;
 use super::agent::Agent;
 use super::said::{holds_answer, is_summary, summary_in, written};
 use super::{FOR_SUMMARY, Logged, ToldCompaction};
-use proctor_sessions::units::{ApiCallId, ContentHash, Tokens};
+use proctor_sessions::units::{ApiCallId, ContentHash};
 use proctor_sessions::wire::Look;
-use proctor_sessions::{CompactedTo, Message, Recorded, RecordedCompaction, Role, Session, Tag};
 
 /// A session that grows request by request.
 pub(super) struct Thread {

@@ -1,21 +1,17 @@
 //! Opens a database, and reads rows of any content.
 
+use super::super::prelude::*;
 use std::cell::Cell;
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
-use crate::assemble::Assembler;
 use crate::file::{MAX_FILE, MAX_TEXT, session_name};
-use crate::{ImportError, crush, goose, opencode};
-use proctor_sessions::{Session, Tag};
+use crate::{crush, goose, opencode};
 
 /// Reads all sessions of the database at `path`.
-pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
+pub(super) fn load(path: &Path) -> Imported {
     let database = Database::open(path)?;
     let has_messages = database.has(&["sessions", "messages"]);
     let is_opencode = database.has(&["session", "message", "part"])
@@ -74,10 +70,10 @@ const READ: &[&str] = &[
 ];
 
 /// Lists the sessions of a product's database.
-type List = fn(&Database) -> Result<Vec<Listed>, ImportError>;
+type List = fn(&Database) -> Result<Vec<Listed>>;
 
 /// Reads one of them.
-type Read = fn(&Database, &Listed) -> Result<Option<Session>, ImportError>;
+type Read = fn(&Database, &Listed) -> Result<Option<Session>>;
 
 /// A session as a database lists it.
 pub(crate) struct Listed {
@@ -103,7 +99,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    fn open(path: &Path) -> Result<Self, ImportError> {
+    fn open(path: &Path) -> Result<Self> {
         let failed = |error| damaged(path, &error);
         let mut log_path = path.as_os_str().to_owned();
         log_path.push("-wal");
@@ -158,7 +154,7 @@ impl Database {
         &self,
         query: &str,
         listed: impl Fn(Arc<str>, Option<Arc<str>>, Option<Arc<str>>) -> Listed,
-    ) -> Result<Vec<Listed>, ImportError> {
+    ) -> Result<Vec<Listed>> {
         let rows = self.rows(query, &[])?.into_iter();
         let sessions = rows.filter_map(|[id, two, three]| Some(listed(id?, two, three)));
         Ok(sessions.collect())
@@ -178,7 +174,7 @@ impl Database {
     }
 
     /// The name of a column, or `NULL` where the table has none: columns came with versions.
-    pub(crate) fn column<'a>(&self, table: &str, column: &'a str) -> Result<&'a str, ImportError> {
+    pub(crate) fn column<'a>(&self, table: &str, column: &'a str) -> Result<&'a str> {
         let names = self.rows("SELECT name FROM pragma_table_info(?1)", &[table])?;
         let is_there = names.iter().any(|[name]| name.as_deref() == Some(column));
         Ok(if is_there { column } else { "NULL" })
@@ -210,7 +206,7 @@ impl Database {
         &self,
         query: &str,
         parameters: &[&str],
-    ) -> Result<Vec<[Option<Arc<str>>; N]>, ImportError> {
+    ) -> Result<Vec<[Option<Arc<str>>; N]>> {
         let failed = |error| damaged(&self.path, &error);
         let mut statement = self.connection.prepare(query).map_err(failed)?;
         let parameters = rusqlite::params_from_iter(parameters);
