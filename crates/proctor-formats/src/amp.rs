@@ -21,10 +21,7 @@ use super::product::with_side_chains;
 pub(super) const IMPORTER: Importer = Importer::new("amp", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mut marks = ["/created", "/nextMessageId", "/messages/0/messageId"].iter();
-    let id = head.text_at("/id");
-    id.is_some_and(|id| id.starts_with("T-")) && marks.any(|at| head.has(at))
-        || head.has("/usageLedger/events") && head.has("/messages")
+    head.is("id^T- created,nextMessageId,messages/0/messageId | usageLedger/events messages")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -11,8 +11,7 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("atif", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let version = head.text_at("/schema_version");
-    version.is_some_and(|it| it.starts_with("ATIF"))
+    head.is("schema_version^ATIF")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

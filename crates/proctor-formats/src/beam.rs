@@ -50,21 +50,16 @@ fn joined(path: &Path) -> Result<Option<String>> {
 
 /// Whether the file begins with a batch of turns.
 fn is_batch(head: &Head) -> bool {
-    head.item_has("/batch_number") && head.item_has("/turns/0/0/role")
+    head.item_is("batch_number turns/0/0/role")
 }
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.item_has(at);
-    let first = head.first_item();
-    let turns = ["/chat/0/0", "/chat/0/turns/0/0"];
-    let mut turns = turns.iter().filter_map(|at| first?.pointer(at));
-    let is_turn = |turn: &Value| {
-        turn.get("role").is_some() && (turn["time_anchor"].is_string() || turn["id"].is_number())
-    };
-    has("/chat") && has("/probing_questions")
-        || turns.any(is_turn)
-        || has("/conversation_id") && has("/conversation_seed")
-        || is_batch(head)
+    head.item_is(
+        "chat probing_questions | conversation_id conversation_seed | \
+         chat/0/0/role chat/0/0/time_anchor:s | chat/0/0/role chat/0/0/id:n | \
+         chat/0/turns/0/0/role chat/0/turns/0/0/time_anchor:s | \
+         chat/0/turns/0/0/role chat/0/turns/0/0/id:n",
+    ) || is_batch(head)
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {

@@ -21,8 +21,7 @@ pub(super) const IMPORTER: Importer = Importer::new("claude-ai", detect, import)
 const ROOT: &str = "00000000-0000";
 
 fn detect(head: &Head) -> bool {
-    let is_conversation = |it: &Value| it["chat_messages"].is_array();
-    head.first_item().is_some_and(is_conversation)
+    head.item_is("chat_messages:l")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -65,14 +65,13 @@ pub(super) const IMPORTER: Importer = Importer::new("claude-code", detect, impor
 
 fn detect(head: &Head) -> bool {
     // All else may stand behind a message of megabytes.
-    let mut keys = ["/parentUuid", "/isSidechain"].iter();
     let records = match head.first() {
         Some(Value::Array(items)) => items,
         _ => &head.values,
     };
     // A page about the format holds such lines too.
     head.text.starts_with(['{', '['])
-        && (records.iter().take(50).any(is_record) || keys.all(|key| head.has(key)))
+        && (records.iter().take(50).any(is_record) || head.is("parentUuid isSidechain"))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -53,12 +53,10 @@ fn detect(head: &Head) -> bool {
         let marks = ["\"ts\":", "\"isSummary\":", "<environment_details>"];
         return ["\"role\"", "\"content\""].iter().all(has) && marks.iter().any(has);
     }
-    let is_own = |at: usize| {
-        let has = |key| head.has(&format!("/messages/{at}/{key}"));
-        has("ts") && (has("metrics") || has("modelInfo"))
-    };
-    let mut keys = ["/updated_at", "/agent", "/sessionId"].iter();
-    keys.all(|key| head.has(key)) || is_own(0) || is_own(1)
+    head.is(
+        "updated_at agent sessionId | messages/0/ts messages/0/metrics,messages/0/modelInfo | \
+         messages/1/ts messages/1/metrics,messages/1/modelInfo",
+    )
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

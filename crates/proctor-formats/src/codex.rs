@@ -87,10 +87,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 
 /// Whether a file is a rollout of the versions before there were lines: one object.
 fn is_whole_file(head: &Head) -> bool {
-    let is_object = |at: &str| head.at(at).is_some_and(Value::is_object);
-    is_object("/session")
-        && is_object("/items/0")
-        && (head.has("/items/0/type") || head.has("/items/0/role"))
+    head.is("session:o items/0:o items/0/type,items/0/role")
 }
 
 /// Reads a rollout that is one object: `session`, and `items`.

@@ -17,11 +17,11 @@ const REFUSAL: &str = "There is no information in prior conversations";
 pub(super) const IMPORTER: Importer = Importer::of_file("convomem", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mut places = ["/evidence_items/0", "/evidenceItems/0", ""].iter();
-    places.any(|at| {
-        let mut keys = ["question", "message_evidences"].iter();
-        keys.all(|key| head.item_has(&format!("{at}/{key}")))
-    })
+    head.item_is(
+        "question message_evidences | \
+         evidence_items/0/question evidence_items/0/message_evidences | \
+         evidenceItems/0/question evidenceItems/0/message_evidences",
+    )
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {

@@ -31,14 +31,12 @@ const REQUEST: &str = "requestId responseId agent isCanceled";
 pub(super) const IMPORTER: Importer = Importer::new("copilot-chat", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let is_log = head.at("/kind").and_then(Value::as_u64) == Some(0);
-    let inside = if is_log { "/v" } else { "" };
-    let at = |key: &str| head.at(&format!("{inside}/{key}"));
-    let has = |key: &str| at(key).is_some();
-    let is_chat = has("responderUsername") || has("sessionId") && has("creationDate");
     // Other programs keep the requests alone.
-    let is_chat = is_chat || has("requests/0/message") && has("requests/0/response");
-    is_chat && at("requests").is_some_and(Value::is_array)
+    const CHAT: &str = "requests:l responderUsername | requests:l sessionId creationDate | \
+         requests:l requests/0/message requests/0/response";
+    let is_log = head.at("/kind").and_then(Value::as_u64) == Some(0);
+    let chat = if is_log { head.at("/v") } else { head.first() };
+    chat.is_some_and(|chat| is_shaped(chat, CHAT))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -24,7 +24,7 @@ const FIRST: Shape = Shape::of_messages("chatMessages");
 
 /// Whether a file that begins so is of the first versions.
 fn is_first(head: &Head) -> bool {
-    head.has("/sessionId") && head.has("/chatMessages")
+    head.is("sessionId chatMessages")
 }
 
 /// Kinds of events that do not belong to the conversation, by the first word of their name.
@@ -35,10 +35,10 @@ const BOOKKEEPING: &str = "session hook permission subagent skill command comman
 pub(super) const IMPORTER: Importer = Importer::new("copilot-cli", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let events = ["session", "user", "assistant", "tool", "hook", "system"];
-    let named = head.text_at("/type").and_then(|kind| kind.split_once('.'));
-    let is_event = named.is_some_and(|(kind, _)| events.contains(&kind));
-    is_event && head.has("/data") || is_first(head)
+    head.is(
+        "data type^session. | data type^user. | data type^assistant. | data type^tool. | \
+         data type^hook. | data type^system.",
+    ) || is_first(head)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -27,13 +27,10 @@ const INJECTED: [&str; 3] = [
 pub(super) const IMPORTER: Importer = Importer::new("cursor", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let is_record = |record: &Value| {
-        let role = record.get("role").and_then(Value::as_str);
-        matches!(role, Some("user" | "assistant"))
-            && record.pointer("/message/content").is_some()
-            && record.get("type").is_none()
-    };
-    head.values.iter().take(5).any(is_record) || text::detect(head)
+    head.any(
+        5,
+        "role=user message/content !type | role=assistant message/content !type",
+    ) || text::detect(head)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -27,8 +27,8 @@ const SETUP: &str = "This is the Gemini CLI.";
 pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mut keys = ["/sessionId", "/projectHash", "/startTime"].iter();
-    keys.all(|key| head.has(key)) || head.first().is_some_and(checkpoint::is_checkpoint)
+    head.is("sessionId projectHash startTime")
+        || head.first().is_some_and(checkpoint::is_checkpoint)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

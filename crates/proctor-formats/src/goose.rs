@@ -21,11 +21,10 @@ pub(super) mod database;
 pub(super) const IMPORTER: Importer = Importer::new("goose", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |key: &str| head.has(key);
-    let mut marks = ["/message_count", "/extension_data", "/conversation"].iter();
-    has("/role") && has("/created") && has("/content")
-        || has("/working_dir") && marks.any(|key| has(key))
-        || has("/description") && has("/message_count") && has("/total_tokens")
+    head.is(
+        "role created content | working_dir message_count,extension_data,conversation | \
+         description message_count total_tokens",
+    )
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -16,13 +16,11 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import);
 
 fn detect(head: &Head) -> bool {
+    // Antigravity's lines are of the same types, and have a time and a place each.
+    const OTHERS: &str = "message,role,uuid,step_index,created_at,timestamp";
     let is = |record: &Value, words: &str| {
-        // Antigravity's lines are of the same types, and have a time and a place each.
-        let others = "message role uuid step_index created_at timestamp";
-        let mut others = others.split(' ');
         let kind = record["type"].as_str();
-        kind.is_some_and(|kind| is_one_of(words, kind))
-            && others.all(|key| record.get(key).is_none())
+        kind.is_some_and(|kind| is_one_of(words, kind)) && !is_shaped(record, OTHERS)
     };
     let mut records = head.values.iter();
     head.first().is_some_and(|first| is(first, "system user"))

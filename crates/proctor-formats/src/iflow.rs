@@ -15,12 +15,7 @@ pub(super) const IMPORTER: Importer = Importer::new("iflow", detect, import);
 
 fn detect(head: &Head) -> bool {
     // Claude Code's ids are nothing but hexadecimal digits and dashes.
-    let is_own = |id: &str| id.starts_with("session-");
-    head.text_at("/sessionId").is_some_and(is_own)
-        && head.text_at("/uuid").is_some()
-        && head
-            .text_at("/userType")
-            .is_some_and(|kind| !kind.is_empty())
+    head.is("sessionId^session- uuid:s userType:w")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

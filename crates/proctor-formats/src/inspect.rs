@@ -31,8 +31,7 @@ fn detect(head: &Head) -> bool {
         let names = ["_journal/", "header.json", "samples/", "summaries.json"];
         return names.iter().any(|name| head.text.contains(name));
     }
-    let has_all = |keys: [&str; 3]| keys.iter().all(|key| head.has(key));
-    has_all(["/version", "/status", "/eval"]) || has_all(["/epoch", "/messages", "/target"])
+    head.is("version status eval | epoch messages target")
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {

@@ -31,10 +31,7 @@ pub(super) const IMPORTER: Importer =
     });
 
 fn detect(head: &Head) -> bool {
-    let role = |value: &Value| value.get("role")?.as_str().map(str::to_owned);
-    let mut roles = head.values.iter().take(20).filter_map(role);
-    let is_context = roles.any(|role| role.starts_with('_'));
-    head.text.starts_with('{') && (is_context || wire::detect(head))
+    head.text.starts_with('{') && (head.any(20, "role^_") || wire::detect(head))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -46,8 +46,7 @@ fn detect(head: &Head) -> bool {
     let kinds = head.values.iter().take(50);
     let mut kinds = kinds.filter_map(|it| it.get("type")?.as_str());
     head.text.starts_with('{')
-        && head.text_at("/type") == Some("metadata")
-        && head.text_at("/protocol_version").is_some()
+        && head.is("type=metadata protocol_version:s")
         && kinds.any(|it| it.contains('.'))
 }
 

@@ -31,15 +31,11 @@ fn detect(head: &Head) -> bool {
 }
 
 fn is_observation(value: &Value) -> bool {
-    let has = |keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
     let kind = value["type"].as_str().unwrap_or_default();
-    let marks = [
-        "usageDetails",
-        "usage_details",
-        "parentObservationId",
-        "parent_observation_id",
-    ];
-    has(&["traceId", "trace_id"]) && (is_one_of(TYPES, kind) || has(&marks))
+    is_shaped(
+        value,
+        "traceId,trace_id usageDetails,usage_details,parentObservationId,parent_observation_id",
+    ) || is_shaped(value, "traceId,trace_id") && is_one_of(TYPES, kind)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

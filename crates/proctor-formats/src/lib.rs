@@ -432,58 +432,37 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     Ok((head, again.chain(file)))
 }
 
-/// A product whose recordings are known by these values and not read, and what to do instead.
-struct Unread {
-    product: &'static str,
-    marks: &'static [&'static str],
-    hint: &'static str,
-}
-
 const CONVERT: &str = "leave the file out, or convert it: see docs/session-format.md";
 
-/// The products that are not read, with a source of each shape.
-const UNREAD: &[Unread] = &[
+/// Products whose recordings are known by their shape and not read, and what to do instead; with a source of each.
+const UNREAD: &[(&str, &str, &str)] = &[
     // The transcripts below `~/.gemini/antigravity*/brain/`.
-    Unread {
-        product: "Antigravity",
-        marks: &["/step_index", "/source", "/type"],
-        hint: CONVERT,
-    },
-    Unread {
-        product: "what Cline, Roo Code or Kilo Code shows",
-        marks: &["/ts", "/type", "/say"],
-        hint: "name `api_conversation_history.json` beside it: it holds the requests",
-    },
+    ("Antigravity", "step_index source type", CONVERT),
+    (
+        "what Cline, Roo Code or Kilo Code shows",
+        "ts type say",
+        "name `api_conversation_history.json` beside it: it holds the requests",
+    ),
     // Conversations of Kiro's and Amazon Q's command lines.
-    Unread {
-        product: "Kiro",
-        marks: &[
-            "/conversation_id",
-            "/history/0/user",
-            "/history/0/assistant",
-        ],
-        hint: CONVERT,
-    },
+    (
+        "Kiro",
+        "conversation_id history/0/user history/0/assistant",
+        CONVERT,
+    ),
     // `conversation.json` below `~/.posit/assistant/workspaces/`: kenn-io/agentsview, pull request 1018.
-    Unread {
-        product: "Posit Assistant",
-        marks: &["/root/id", "/messages/0/lmMessageIds"],
-        hint: "it holds no words: those are in `lm-messages.jsonl` beside it, which is not read either; \
-               leave the folder out, or convert it: see docs/session-format.md",
-    },
+    (
+        "Posit Assistant",
+        "root/id messages/0/lmMessageIds",
+        "it holds no words: those are in `lm-messages.jsonl` beside it, which is not read either; \
+         leave the folder out, or convert it: see docs/session-format.md",
+    ),
     // `sessions/*.json` below `~/.copaw/workspaces/`: agentscope-ai/QwenPaw, `agents/context/agent_context.py`.
-    Unread {
-        product: "QwenPaw",
-        marks: &["/agent/memory"],
-        hint: "it holds what is left of the context; name the days in the folder `dialog` beside `sessions`",
-    },
+    (
+        "QwenPaw",
+        "agent/memory",
+        "it holds what is left of the context; name the days in the folder `dialog` beside `sessions`",
+    ),
 ];
-
-/// The product that wrote a file of this beginning, if it is one of those that are not read.
-fn unread_product(head: &Head) -> Option<&'static Unread> {
-    let has = |unread: &&Unread| unread.marks.iter().all(|at| head.item_has(at));
-    UNREAD.iter().find(has)
-}
 
 /// Describes a file that no importer reads, as far as its first bytes show.
 fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
@@ -496,8 +475,9 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {
-        match unread_product(&Head::of(head)) {
-            Some(unread) => ImportError::UnreadProduct(path, unread.product, unread.hint),
+        let head = Head::of(head);
+        match UNREAD.iter().find(|(_, shape, _)| head.item_is(shape)) {
+            Some((product, _, hint)) => ImportError::UnreadProduct(path, product, hint),
             None => ImportError::UnknownFormat(path),
         }
     } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {

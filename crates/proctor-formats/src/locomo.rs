@@ -16,8 +16,7 @@ const DATE: &str = "%I:%M %p on %d %B, %Y";
 pub(super) const IMPORTER: Importer = Importer::of_file("locomo", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.item_has(at);
-    has("/qa/0/question") && has("/qa/0/evidence") || has("/conversation/speaker_a")
+    head.item_is("qa/0/question qa/0/evidence | conversation/speaker_a")
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {

@@ -10,8 +10,7 @@ const DATE: &str = "%Y/%m/%d (%a) %H:%M";
 pub(super) const IMPORTER: Importer = Importer::of_file("longmemeval", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mut keys = ["/question_id", "/question_type", "/haystack_sessions"].iter();
-    keys.all(|key| head.item_has(key))
+    head.item_is("question_id question_type haystack_sessions")
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {

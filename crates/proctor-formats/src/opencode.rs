@@ -39,8 +39,7 @@ const FOLDERS: FolderFormat = FolderFormat {
 };
 
 fn detect(head: &Head) -> bool {
-    head.has("/info/directory") && head.has("/info/title")
-        || head.has("/messages/0/parts") && head.has("/messages/0/info/role")
+    head.is("info/directory info/title | messages/0/parts messages/0/info/role")
         || head.first().is_some_and(storage::is_session)
 }
 

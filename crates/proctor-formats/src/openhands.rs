@@ -45,25 +45,18 @@ const FOLDERS: FolderFormat = FolderFormat {
 
 fn detect(head: &Head) -> bool {
     let is_event = |value: &Value| {
-        let text = |key: &str| value.get(key).is_some_and(Value::is_string);
-        (text("action") || text("observation")) && value.get("role").is_none()
-            || text("kind") && text("source")
+        is_shaped(
+            value,
+            "action:s !role | observation:s !role | kind:s source:s",
+        )
     };
-    match head.first() {
-        Some(Value::Array(events)) => events.first().is_some_and(is_event),
-        Some(row @ Value::Object(_)) => {
-            let has = |key: &str| row.get(key).is_some();
-            let first = row.get("history").and_then(|history| match history.get(0) {
-                Some(Value::Array(pair)) => pair.first(),
-                event => event,
-            });
-            // Of a row whose history begins later, the evaluation is seen.
-            first.is_some_and(is_event)
-                || is_event(row)
-                || has("instance_id") && has("test_result") && !has("messages")
-        }
-        _ => false,
+    if let Some(Value::Array(events)) = head.first() {
+        return events.first().is_some_and(is_event);
     }
+    // The oldest rows pair events. Of a row whose history begins later, the evaluation is seen.
+    let history = ["/history/0/0", "/history/0", ""];
+    let mut events = history.iter().filter_map(|at| head.at(at));
+    events.any(is_event) || head.is("instance_id test_result !messages")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -40,8 +40,8 @@ const CALLS: &str = "chat generate_content text_completion";
 const DETAILS: &str = "gen_ai.client.inference.operation.details";
 
 fn detect(head: &Head) -> bool {
-    let is_export = |it: &Value| it[SPANS[0]].is_array() || it[LOGS[0]].is_array();
-    head.values.iter().take(20).any(is_export) || head.first_item().is_some_and(is_export)
+    const EXPORT: &str = "resourceSpans:l | resourceLogs:l";
+    head.any(20, EXPORT) || head.item_is(EXPORT)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -26,10 +26,14 @@ pub(super) const IMPORTER: Importer = Importer::new("pi", detect, import);
 
 fn detect(head: &Head) -> bool {
     // oh-my-pi writes the title in front.
-    let begins = head.values.iter().take(2);
-    let header = begins.skip_while(|it| it["type"] == "title").next();
-    header
-        .is_some_and(|it| it["type"] == "session" && it["id"].is_string() && it["cwd"].is_string())
+    let mut begins = head
+        .values
+        .iter()
+        .take(2)
+        .skip_while(|it| it["type"] == "title");
+    begins
+        .next()
+        .is_some_and(|it| is_shaped(it, "type=session id:s cwd:s"))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -8,7 +8,7 @@ pub(super) use super::conversations::{LATE_SYSTEM, keep_unread, system_text, unk
 pub(super) use super::counted::Counted as _;
 pub(super) use super::error::{Imported, Result};
 pub(super) use super::file::{Line, SourceFile, SourceText};
-pub(super) use super::head::Head;
+pub(super) use super::head::{Head, is_shaped};
 pub(super) use super::lenient;
 pub(super) use super::product::{Parent, branch_of, climb, is_one_of, speaker, speaker_of};
 pub(super) use super::usage::{

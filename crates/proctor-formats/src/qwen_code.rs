@@ -24,13 +24,9 @@ const INJECTED: [&str; 3] = [
 pub(super) const IMPORTER: Importer = Importer::new("qwen-code", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let is_record = |record: &Value| {
-        let mut keys = ["uuid", "parentUuid", "sessionId"].iter();
-        let parts = record.pointer("/message/parts");
-        keys.all(|key| record.get(key).is_some())
-            && (parts.is_some_and(Value::is_array) || record["systemPayload"].is_object())
-    };
-    head.text.starts_with('{') && head.values.iter().take(50).any(is_record)
+    const RECORD: &str = "uuid parentUuid sessionId message/parts:l | \
+         uuid parentUuid sessionId systemPayload:o";
+    head.text.starts_with('{') && head.any(50, RECORD)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

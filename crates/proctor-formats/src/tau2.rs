@@ -13,10 +13,9 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("tau2", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.has(at);
-    has("/simulations")
-        || has("/info/environment_info") && has("/tasks")
-        || has("/task_id") && (has("/ticks") || has("/messages") && has("/start_time"))
+    head.is(
+        "simulations | info/environment_info tasks | task_id ticks | task_id messages start_time",
+    )
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -12,9 +12,8 @@ const SHAPE: Shape = Shape::of_messages("traj");
 pub(super) const IMPORTER: Importer = Importer::new("tau-bench", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.item_has(at);
     // A long `info` may come before the messages.
-    has("/task_id") && (has("/traj") || has("/reward") && has("/info"))
+    head.item_is("task_id traj | task_id reward info")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -25,11 +25,7 @@ const BOOKKEEPING: &str = "TurnEnd StepBegin CompactionBegin HookTriggered HookR
      ApprovalRequestResolved ToolCallRequest QuestionRequest PlanDisplay";
 
 pub(super) fn detect(head: &Head) -> bool {
-    let mut values = head.values.iter().take(20);
-    values.any(|it| {
-        let message = it.get("message").filter(|_| it.get("timestamp").is_some());
-        message.is_some_and(|it| it["type"].is_string() && it["payload"].is_object())
-    })
+    head.any(20, "timestamp message/type:s message/payload:o")
 }
 
 pub(super) fn sessions(

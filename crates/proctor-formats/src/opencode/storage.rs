@@ -82,11 +82,10 @@ impl Tree {
 
 /// Whether a value is what a session says of itself in a file of its own.
 pub(super) fn is_session(value: &Value) -> bool {
-    let is_text = |key| value.get(key).is_some_and(Value::is_string);
-    let id = value.get("id").and_then(Value::as_str);
-    id.is_some_and(|id| id.starts_with(SESSION))
-        && is_text("title")
-        && (is_text("version") || is_text("directory"))
+    is_shaped(
+        value,
+        "id^ses_ title:s version:s | id^ses_ title:s directory:s",
+    )
 }
 
 /// The folder with the messages of the session that the file at `path` is about.
