@@ -83,7 +83,7 @@ fn message(
 /// A message of the model's: of a request, or a whole response.
 fn assistant(
     mut object: Object<'_>,
-    time: Option<Timestamp>,
+    time: When,
     asked: &ContextEdits,
     billed: Option<&RawValue>,
     assembler: &mut Assembler,
@@ -135,7 +135,7 @@ impl ContextEdits {
 /// Takes the compaction blocks out of a message that the model is about to add, and keeps the
 /// last one as an event. Returns whether one was there.
 pub(super) fn summed_up(
-    blocks: &mut Vec<ContentBlock>,
+    blocks: &mut Blocks,
     usage: Option<&RawValue>,
     assembler: &mut Assembler,
 ) -> bool {

@@ -24,7 +24,7 @@ pub(super) struct AssistantRecord {
     /// The model, unless the product wrote the record itself.
     pub(super) model: Option<Arc<str>>,
     /// Its blocks of the message.
-    pub(super) blocks: Vec<ContentBlock>,
+    pub(super) blocks: Blocks,
     /// The usage that the provider reports with this record; the largest of each counter is kept.
     pub(super) usage: Option<Usage>,
     /// Tokens of its output that are reasoning.
@@ -33,7 +33,7 @@ pub(super) struct AssistantRecord {
     /// usage replaces an earlier one.
     pub(super) other_iterations: BTreeMap<String, u64>,
     /// When it was received.
-    pub(super) timestamp: Option<Timestamp>,
+    pub(super) timestamp: When,
     /// Added to the message's.
     pub(super) tags: Vec<Tag>,
 }
@@ -42,9 +42,9 @@ pub(super) struct AssistantRecord {
 #[derive(Debug, Default)]
 pub(super) struct UserRecord {
     /// Its blocks of the message.
-    pub(super) blocks: Vec<ContentBlock>,
+    pub(super) blocks: Blocks,
     /// When it was sent.
-    pub(super) timestamp: Option<Timestamp>,
+    pub(super) timestamp: When,
     /// Added to the message's.
     pub(super) tags: Vec<Tag>,
 }
@@ -55,11 +55,11 @@ struct Draft {
     call: Option<ApiCallId>,
     model: Option<Arc<str>>,
     assistant: bool,
-    blocks: Vec<ContentBlock>,
+    blocks: Blocks,
     usage: Option<Usage>,
     reasoning: Tokens,
     other_iterations: BTreeMap<String, u64>,
-    timestamp: Option<Timestamp>,
+    timestamp: When,
     tags: BTreeSet<Tag>,
     /// The blocks that the product wrote; the others may have any author.
     injected: BTreeSet<usize>,
@@ -73,7 +73,7 @@ pub(super) struct Assembler {
     /// Tool uses by message, so that a call of a million of them is still read in no time.
     uses: BTreeSet<(usize, Arc<str>)>,
     models: BTreeMap<Arc<str>, u64>,
-    results: Vec<ContentBlock>,
+    results: Blocks,
     pending: Draft,
     pending_records: Vec<Arc<str>>,
     placed: BTreeMap<Arc<str>, usize>,

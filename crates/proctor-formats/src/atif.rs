@@ -79,7 +79,7 @@ fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembl
 }
 
 /// A step of the agent's, and what came of it.
-fn agent(at: usize, mut step: Object<'_>, time: Option<Timestamp>, assembler: &mut Assembler) {
+fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler) {
     let thought = step.take_words("reasoning_content");
     let thought = thought.map(|it| ContentBlock::thinking(it, None));
     let mut blocks = Vec::from_iter(thought);

@@ -32,7 +32,7 @@ pub(super) struct Chat {
     pub(super) questions: Vec<Question>,
     /// How many questions cannot be asked.
     pub(super) left_out: usize,
-    time: Option<Timestamp>,
+    time: When,
 }
 
 /// The conversations of a file as `chats` reads each value, with their ground truth; `what` describes

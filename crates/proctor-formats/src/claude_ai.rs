@@ -110,14 +110,8 @@ impl Reading {
     }
 
     /// A turn of the assistant's: calls, and what the tools answered between them.
-    fn turn(
-        &mut self,
-        name: &str,
-        parts: Vec<&RawValue>,
-        text: Option<Arc<str>>,
-        time: Option<Timestamp>,
-    ) {
-        let mut said: Vec<ContentBlock> = text.map(ContentBlock::Text).into_iter().collect();
+    fn turn(&mut self, name: &str, parts: Vec<&RawValue>, text: Option<Arc<str>>, time: When) {
+        let mut said: Blocks = text.map(ContentBlock::Text).into_iter().collect();
         let mut calls = 0;
         for raw in parts {
             let mut part = Object::read(raw).unwrap_or_default();
@@ -140,13 +134,7 @@ impl Reading {
     }
 
     /// Ends a call of the model's, if it said anything.
-    fn call(
-        &mut self,
-        name: &str,
-        place: usize,
-        said: &mut Vec<ContentBlock>,
-        time: Option<Timestamp>,
-    ) {
+    fn call(&mut self, name: &str, place: usize, said: &mut Blocks, time: When) {
         if !said.is_empty() {
             let id = (!name.is_empty()).then(|| format!("{name}.{place}").into());
             let record = AssistantRecord::of(std::mem::take(said), time);
@@ -176,7 +164,7 @@ impl Reading {
     }
 
     /// The texts of attached files.
-    fn attachments(&mut self, message: &mut Object<'_>) -> Vec<ContentBlock> {
+    fn attachments(&mut self, message: &mut Object<'_>) -> Blocks {
         let mut texts = Vec::new();
         for raw in message.items("attachments") {
             let mut file = Object::read(raw).unwrap_or_default();

@@ -239,7 +239,7 @@ impl Recording {
         &mut self,
         kind: &str,
         raw: &RawValue,
-        timestamp: Option<Timestamp>,
+        timestamp: When,
     ) -> Option<ConversationRecord> {
         let kept = unknown_record("record", kind, raw, &mut self.source)?;
         Some(ConversationRecord::User(UserRecord {
@@ -348,7 +348,7 @@ impl Recording {
         &mut self,
         record: &Record<'a>,
         speaker: Speaker,
-    ) -> Option<(ApiMessage<'a>, Vec<ContentBlock>)> {
+    ) -> Option<(ApiMessage<'a>, Blocks)> {
         let message: ApiMessage<'_> = lenient::object(record.message?.get(), &mut self.source)?;
         let blocks = content::blocks(message.content, speaker, &mut self.source);
         Some((message, blocks))
@@ -357,7 +357,7 @@ impl Recording {
     fn user(
         &mut self,
         record: &Record<'_>,
-        timestamp: Option<Timestamp>,
+        timestamp: When,
         side: bool,
     ) -> Option<ConversationRecord> {
         let (_, blocks) = self.message(record, Speaker::User)?;
@@ -381,7 +381,7 @@ impl Recording {
     }
 
     /// The echo of a command or its output, which the model reads with the next prompt.
-    fn command(&mut self, record: &Record<'_>, timestamp: Option<Timestamp>) -> ConversationRecord {
+    fn command(&mut self, record: &Record<'_>, timestamp: When) -> ConversationRecord {
         ConversationRecord::User(UserRecord {
             blocks: content::blocks(record.content, Speaker::User, &mut self.source),
             timestamp,
@@ -393,7 +393,7 @@ impl Recording {
     fn assistant(
         &mut self,
         record: &Record<'_>,
-        timestamp: Option<Timestamp>,
+        timestamp: When,
         is_copy: bool,
     ) -> Option<ConversationRecord> {
         let (message, mut blocks) = self.message(record, Speaker::Assistant)?;

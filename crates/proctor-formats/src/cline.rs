@@ -38,14 +38,11 @@ const TYPED: &[&str] = &[
     "<user_feedback>",
 ];
 
-pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).with_folders(FOLDERS);
-
-/// Sessions in folders.
-const FOLDERS: FolderFormat = FolderFormat {
-    detect: |folder| conversation(folder).is_some(),
-    of_file: folder_of,
-    read: import_folder,
-};
+pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).with_folders(
+    |folder| conversation(folder).is_some(),
+    folder_of,
+    import_folder,
+);
 
 fn detect(head: &Head) -> bool {
     if head.text.starts_with('[') {
@@ -221,17 +218,13 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
 }
 
 /// The blocks of a message's `content`: a text, or a list.
-fn blocks_of(
-    content: Option<&RawValue>,
-    role: Role,
-    assembler: &mut Assembler,
-) -> Vec<ContentBlock> {
+fn blocks_of(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Blocks {
     let (speaker, source) = (role.into(), &mut assembler.source);
     let Some(items) = content.and_then(items) else {
         return content::blocks(content, speaker, source);
     };
     let items = items.into_iter();
-    let mut blocks: Vec<ContentBlock> = items
+    let mut blocks: Blocks = items
         .map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)))
         .collect();
     blocks.retain(|block| !matches!(block, ContentBlock::Text(text) if text.is_empty()));

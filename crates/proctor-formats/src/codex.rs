@@ -116,7 +116,7 @@ const WRAPPED: &str = "session_meta response_item event_msg turn_context compact
 
 /// The content of a record, in the order of the file: a turn that was rolled back is not in it.
 enum Step {
-    Item(Item, Option<Timestamp>),
+    Item(Item, When),
     /// The bill of the call before it, if its counters are known; and the provider's id of the
     /// response, in newer versions.
     Bill(Option<CallBill>, Option<Arc<str>>),
@@ -166,9 +166,9 @@ struct Rollout {
     /// Codex's own token count of the reasoning since the last bill; zero if the file lacks its content.
     reasoned: Tokens,
     /// The model's texts and the tools' answers since the last bill.
-    queue: Vec<(Item, Option<Timestamp>)>,
+    queue: Vec<(Item, When)>,
     /// The user's typed texts.
-    typed: Vec<Vec<ContentBlock>>,
+    typed: Vec<Blocks>,
 }
 
 impl Rollout {
@@ -230,7 +230,7 @@ impl Rollout {
         }
     }
 
-    fn unknown(&mut self, kind: &str, raw: &RawValue, time: Option<Timestamp>) {
+    fn unknown(&mut self, kind: &str, raw: &RawValue, time: When) {
         let kept = unknown_record("record", kind, raw, &mut self.assembler.source);
         let item = kept.map(|kept| Step::Item(Item::Product(vec![kept]), time));
         self.steps.extend(item);
@@ -437,23 +437,18 @@ impl Rollout {
     }
 
     /// A part of the call under way.
-    fn said(
-        &self,
-        time: Option<Timestamp>,
-        blocks: Vec<ContentBlock>,
-        usage: Option<Usage>,
-    ) -> AssistantRecord {
+    fn said(&self, time: When, blocks: Blocks, usage: Option<Usage>) -> AssistantRecord {
         let call = format!("call-{}", self.calls).into();
         AssistantRecord::of(blocks, time).by(Some(call), self.model.clone(), usage)
     }
 
-    fn item(&mut self, raw: &RawValue, time: Option<Timestamp>) {
+    fn item(&mut self, raw: &RawValue, time: When) {
         self.steps.extend(reasons(raw));
         let item = item(raw, &mut self.assembler);
         self.steps.push(Step::Item(item, time));
     }
 
-    fn add(&mut self, item: Item, time: Option<Timestamp>) {
+    fn add(&mut self, item: Item, time: When) {
         if matches!(&item, Item::Model(_)) || is_answer(&item) {
             return self.queue.push((item, time));
         }
@@ -468,7 +463,7 @@ impl Rollout {
         }
     }
 
-    fn place(&mut self, item: Item, time: Option<Timestamp>) {
+    fn place(&mut self, item: Item, time: When) {
         match item {
             Item::Nothing => {}
             Item::Model(block) => {

@@ -7,6 +7,12 @@ use super::prelude::*;
 use proctor_sessions::ToolSchema;
 use proctor_sessions::units::ApiCallId;
 
+/// What is in a message.
+pub(super) type Blocks = Vec<ContentBlock>;
+
+/// When something was said, where the recording tells it.
+pub(super) type When = Option<Timestamp>;
+
 /// The texts among the blocks, one a line.
 pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
     let texts = blocks.iter().filter_map(ContentBlock::as_text);
@@ -30,7 +36,7 @@ pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
 
 impl AssistantRecord {
     /// The model's blocks at a time.
-    pub(super) fn of(blocks: Vec<ContentBlock>, timestamp: Option<Timestamp>) -> Self {
+    pub(super) fn of(blocks: Blocks, timestamp: When) -> Self {
         Self {
             blocks,
             timestamp,
@@ -64,8 +70,8 @@ impl Assembler {
     pub(super) fn hear(
         &mut self,
         record: Option<&Arc<str>>,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
+        blocks: Blocks,
+        timestamp: When,
         tags: impl IntoIterator<Item = Tag>,
     ) {
         let part = UserRecord {
@@ -80,29 +86,23 @@ impl Assembler {
     pub(super) fn hear_result(
         &mut self,
         id: Arc<str>,
-        content: Vec<ContentBlock>,
+        content: Blocks,
         is_error: bool,
-        time: Option<Timestamp>,
+        time: When,
     ) {
         let result = ContentBlock::tool_result(id, content, is_error);
         self.hear(None, vec![result], time, None);
     }
 
     /// Adds the results of tool uses, if there are any.
-    pub(super) fn hear_results(&mut self, results: Vec<ContentBlock>, time: Option<Timestamp>) {
+    pub(super) fn hear_results(&mut self, results: Blocks, time: When) {
         if !results.is_empty() {
             self.hear(None, results, time, None);
         }
     }
 
     /// Adds a record of a kind that is not known, if it says something; `what` names it in the count.
-    pub(super) fn hear_unknown(
-        &mut self,
-        what: &str,
-        kind: &str,
-        raw: &RawValue,
-        time: Option<Timestamp>,
-    ) {
+    pub(super) fn hear_unknown(&mut self, what: &str, kind: &str, raw: &RawValue, time: When) {
         if let Some(kept) = unknown_record(what, kind, raw, &mut self.source) {
             self.hear(None, vec![kept], time, [Tag::Meta]);
         }
@@ -114,7 +114,7 @@ impl Assembler {
     }
 
     /// A time in the notation of RFC 3339.
-    pub(super) fn time(&mut self, text: Option<&str>) -> Option<Timestamp> {
+    pub(super) fn time(&mut self, text: Option<&str>) -> When {
         let time = text?.parse::<jiff::Timestamp>().ok();
         if time.is_none() {
             self.warn("a timestamp cannot be read");

@@ -212,7 +212,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The parts of a message as the model read it.
-    fn rendered(&mut self, parts: Vec<&RawValue>) -> Vec<ContentBlock> {
+    fn rendered(&mut self, parts: Vec<&RawValue>) -> Blocks {
         let mut blocks = Vec::new();
         for raw in parts {
             let mut part = Object::read(raw).unwrap_or_default();
@@ -229,7 +229,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The answer as the editor showed it.
-    fn shown(&mut self, parts: Vec<&RawValue>) -> Vec<ContentBlock> {
+    fn shown(&mut self, parts: Vec<&RawValue>) -> Blocks {
         let (mut blocks, mut text) = (Vec::new(), String::new());
         for raw in parts {
             let mut part = Object::read(raw).unwrap_or_default();

@@ -217,7 +217,7 @@ impl Reading {
         }
     }
 
-    fn user(&mut self, mut data: Object<'_>, time: Option<Timestamp>) {
+    fn user(&mut self, mut data: Object<'_>, time: When) {
         let content = data.take_text("content");
         let sent = data.take_text("transformedContent").or(content);
         let mut pictures = Vec::new();
@@ -235,25 +235,14 @@ impl Reading {
         self.hear(sent, pictures, time, tag);
     }
 
-    fn hear(
-        &mut self,
-        text: Option<Arc<str>>,
-        pictures: Vec<ContentBlock>,
-        time: Option<Timestamp>,
-        tag: Tag,
-    ) {
+    fn hear(&mut self, text: Option<Arc<str>>, pictures: Blocks, time: When, tag: Tag) {
         let text = text.filter(|text| !text.is_empty());
         let text = text.map(ContentBlock::Text).into_iter();
         let blocks = text.chain(pictures).collect();
         self.assembler.hear(None, blocks, time, [tag]);
     }
 
-    fn answer(
-        &mut self,
-        mut data: Object<'_>,
-        time: Option<Timestamp>,
-        usages: &BTreeMap<Arc<str>, Usage>,
-    ) {
+    fn answer(&mut self, mut data: Object<'_>, time: When, usages: &BTreeMap<Arc<str>, Usage>) {
         let mut blocks = Vec::new();
         let signature = data.take_text("reasoningOpaque");
         let thought = data.take_text("reasoningText");
@@ -311,7 +300,7 @@ impl Reading {
     }
 
     /// A tool is carried out; mostly an answer asked for it.
-    fn started(&mut self, mut data: Object<'_>, time: Option<Timestamp>, tag: Option<Tag>) {
+    fn started(&mut self, mut data: Object<'_>, time: When, tag: Option<Tag>) {
         let is_known = |id: Arc<str>| self.uses.contains(&id);
         if data.text("toolCallId").is_some_and(is_known) && data.has("toolName") {
             return self.assembler.skip("tool.execution_start");
@@ -327,7 +316,7 @@ impl Reading {
         self.is_waiting = true;
     }
 
-    fn ended(&mut self, mut data: Object<'_>, time: Option<Timestamp>) {
+    fn ended(&mut self, mut data: Object<'_>, time: When) {
         let Some(id) = data.take_text("toolCallId") else {
             return self.assembler.unknown("result without a tool");
         };

@@ -83,7 +83,7 @@ impl Reading {
     }
 
     /// Adds a call.
-    fn says(&mut self, mut blocks: Vec<ContentBlock>) {
+    fn says(&mut self, mut blocks: Blocks) {
         self.answers();
         for block in &mut blocks {
             if let ContentBlock::Text(text) = block
@@ -101,7 +101,7 @@ impl Reading {
     }
 
     /// Adds what the user said, or results.
-    fn hears(&mut self, blocks: Vec<ContentBlock>) {
+    fn hears(&mut self, blocks: Blocks) {
         let results = blocks.iter().filter_map(ContentBlock::as_result);
         let answered: BTreeSet<&Arc<str>> = results.map(|it| &it.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
@@ -116,7 +116,7 @@ impl Reading {
     /// Answers the tool uses whose results are not recorded, for there is more behind them.
     fn answers(&mut self) {
         let open = std::mem::take(&mut self.open).into_iter();
-        let results: Vec<ContentBlock> = open
+        let results: Blocks = open
             .map(|id| ContentBlock::tool_result(id, Vec::new(), false))
             .collect();
         for _ in &results {

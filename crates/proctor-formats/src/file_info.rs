@@ -15,9 +15,9 @@ pub struct FileInfo {
     /// Its size; of a folder that is a session, that of all files in it.
     pub bytes: u64,
     /// The first time in the first 64 KiB.
-    pub first: Option<Timestamp>,
+    pub first: When,
     /// The last time in the last 64 KiB; of a compressed file, in its beginning.
-    pub last: Option<Timestamp>,
+    pub last: When,
 }
 
 /// Keys of times, as the products name them.
@@ -112,7 +112,7 @@ fn times(bytes: &[u8]) -> impl Iterator<Item = Timestamp> {
 }
 
 /// The time that follows a key.
-fn value_after(text: &str) -> Option<Timestamp> {
+fn value_after(text: &str) -> When {
     let value = text.trim_start().strip_prefix(':')?.trim_start();
     let end = match value.strip_prefix('"') {
         Some(inside) => inside.find('"')? + 2,

@@ -152,7 +152,7 @@ const FOR_THE_USER: &str = "toolConfirmationRequest systemNotification contextLe
      summarizationRequested conversationCompacted actionRequired";
 
 /// The blocks of a message's `content` that the agent sees.
-fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Vec<ContentBlock> {
+fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Blocks {
     let Some(raw) = content else {
         return Vec::new();
     };

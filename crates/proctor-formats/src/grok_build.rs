@@ -33,8 +33,8 @@ const KNOWN: &str = "system user assistant reasoning tool_result";
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut assembler = Assembler::default();
-    let mut system: Vec<ContentBlock> = Vec::new();
-    let mut thoughts: Vec<ContentBlock> = Vec::new();
+    let mut system: Blocks = Vec::new();
+    let mut thoughts: Blocks = Vec::new();
     for (mut record, raw) in file.records(source)? {
         let kind = record.take_type();
         if &*kind == "reasoning" {
@@ -81,7 +81,7 @@ fn thought(record: &mut Object<'_>, assembler: &mut Assembler) -> Option<Content
     Some(ContentBlock::thinking(text, signature))
 }
 
-fn answer(mut record: Object<'_>, mut said: Vec<ContentBlock>, assembler: &mut Assembler) {
+fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
     let words = record.take_blocks("content", Speaker::Assistant, assembler);
     let is_empty = |block: &ContentBlock| block.as_text().is_some_and(|text| text.is_empty());
     said.extend(words.into_iter().filter(|block| !is_empty(block)));

@@ -50,7 +50,7 @@ impl Reading {
         self.assembler.hear_unknown("record", unknown, raw, time);
     }
 
-    fn model(&mut self, mut message: Object<'_>, time: Option<Timestamp>) {
+    fn model(&mut self, mut message: Object<'_>, time: When) {
         self.calls += u64::from(!self.is_open);
         self.is_open = true;
         let mut blocks = message.take_blocks("content", Speaker::Assistant, &mut self.assembler);
@@ -70,7 +70,7 @@ impl Reading {
         self.assembler.assistant(None, record);
     }
 
-    fn user(&mut self, mut message: Object<'_>, timestamp: Option<Timestamp>, is_meta: bool) {
+    fn user(&mut self, mut message: Object<'_>, timestamp: When, is_meta: bool) {
         self.is_open = false;
         let raw = message.take("content");
         let blocks = match raw.and_then(items) {

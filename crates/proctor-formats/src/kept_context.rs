@@ -93,14 +93,14 @@ pub(super) struct Shown {
     /// Who speaks.
     pub(super) role: Role,
     /// Its blocks.
-    pub(super) blocks: Vec<ContentBlock>,
+    pub(super) blocks: Blocks,
     /// Its tags.
     pub(super) tags: Vec<Tag>,
 }
 
 /// The records of the history by their names; several may make one message.
 #[derive(Debug, Default)]
-pub(super) struct Records(BTreeMap<Arc<str>, Vec<ContentBlock>>);
+pub(super) struct Records(BTreeMap<Arc<str>, Blocks>);
 
 impl Records {
     /// Takes note of a record of the history.
@@ -148,7 +148,7 @@ impl Records {
 
 /// One message of several records in a row; tool results first.
 fn written(run: &[Shown]) -> Option<Recorded> {
-    let mut blocks: Vec<ContentBlock> = run.iter().flat_map(|one| one.blocks.clone()).collect();
+    let mut blocks: Blocks = run.iter().flat_map(|one| one.blocks.clone()).collect();
     if blocks.is_empty() {
         return None;
     }

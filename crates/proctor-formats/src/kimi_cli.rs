@@ -23,12 +23,11 @@ const SHAPE: Shape = Shape::of_messages("messages");
 const CONTEXT: &str = "context.jsonl";
 const LOG: &str = "wire.jsonl";
 
-pub(super) const IMPORTER: Importer =
-    Importer::new("kimi-cli", detect, import).with_folders(FolderFormat {
-        detect: |folder| folder.has(CONTEXT) && folder.has(LOG),
-        of_file: |_| None,
-        read: import_folder,
-    });
+pub(super) const IMPORTER: Importer = Importer::new("kimi-cli", detect, import).with_folders(
+    |folder| folder.has(CONTEXT) && folder.has(LOG),
+    |_| None,
+    import_folder,
+);
 
 fn detect(head: &Head) -> bool {
     head.text.starts_with('{') && (head.any(20, "role^_") || wire::detect(head))

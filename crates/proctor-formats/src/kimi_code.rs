@@ -30,12 +30,11 @@ const AGENTS: &str = "agents";
 const MAIN: &str = "main";
 const JOURNAL: &str = "wire.jsonl";
 
-pub(super) const IMPORTER: Importer =
-    Importer::new("kimi-code", detect, import).with_folders(FolderFormat {
-        detect: |folder| main(folder).is_some(),
-        of_file: |_| None,
-        read: import_folder,
-    });
+pub(super) const IMPORTER: Importer = Importer::new("kimi-code", detect, import).with_folders(
+    |folder| main(folder).is_some(),
+    |_| None,
+    import_folder,
+);
 
 fn main(folder: &Folder) -> Option<Folder> {
     let main = folder.folder(AGENTS)?.folder(MAIN)?;
@@ -149,7 +148,7 @@ fn is_typed(message: &Object<'_>) -> bool {
 struct Agent {
     assembler: Assembler,
     /// The user's messages that are still in the context.
-    typed: Vec<Vec<ContentBlock>>,
+    typed: Vec<Blocks>,
     /// The model that was asked last, and whether that was for a summary.
     model: Option<Arc<str>>,
     is_summary: bool,
@@ -219,7 +218,7 @@ impl Agent {
     }
 
     /// A message of the context that no step wrote.
-    fn message(&mut self, mut message: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
+    fn message(&mut self, mut message: Object<'_>, raw: &RawValue, time: When) {
         let (role, is_typed) = (message.take_text("role"), is_typed(&message));
         match role.as_deref() {
             Some("user" | "system") => {
@@ -250,7 +249,7 @@ impl Agent {
     }
 
     /// What happened in a step.
-    fn event(&mut self, mut event: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
+    fn event(&mut self, mut event: Object<'_>, raw: &RawValue, time: When) {
         let kind = event.take_type();
         let part = event.get("part");
         match (&*kind, part) {
@@ -277,7 +276,7 @@ impl Agent {
     }
 
     /// Adds a block to its step.
-    fn say(&mut self, mut event: Object<'_>, block: ContentBlock, time: Option<Timestamp>) {
+    fn say(&mut self, mut event: Object<'_>, block: ContentBlock, time: When) {
         let is_blank = |it: &ContentBlock| it.as_text().is_some_and(|text| text.trim().is_empty());
         if is_blank(&block) {
             return self.assembler.skip("empty text");
@@ -317,7 +316,7 @@ impl Agent {
     }
 
     /// The result of a tool as the model reads it.
-    fn result(&mut self, id: Arc<str>, mut result: Object<'_>, key: &str, time: Option<Timestamp>) {
+    fn result(&mut self, id: Arc<str>, mut result: Object<'_>, key: &str, time: When) {
         let mut told = result.take_blocks(key, Speaker::Tool, &mut self.assembler);
         told.extend(result.take_words("note").map(ContentBlock::Text));
         let is_error = result.take_flag("isError");

@@ -111,7 +111,7 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
-    system: Vec<ContentBlock>,
+    system: Blocks,
     unnamed: parts::Unnamed,
 }
 
@@ -159,7 +159,7 @@ impl Reading {
         }
     }
 
-    fn content(&mut self, fields: &mut Object<'_>, speaker: Speaker) -> Vec<ContentBlock> {
+    fn content(&mut self, fields: &mut Object<'_>, speaker: Speaker) -> Blocks {
         fields.take_blocks("content", speaker, &mut self.assembler)
     }
 

@@ -91,7 +91,7 @@ fn text(object: &mut Object<'_>, keys: [&str; 2]) -> Option<Arc<str>> {
 }
 
 /// Takes the time out that is under one of these keys.
-fn time(object: &mut Object<'_>, keys: [&str; 2]) -> Option<Timestamp> {
+fn time(object: &mut Object<'_>, keys: [&str; 2]) -> When {
     Some(time_or_local(&text(object, keys)?)?.0)
 }
 

@@ -62,7 +62,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 /// A time of a run: without a zone, it is in UTC.
-fn time(raw: &RawValue) -> Option<Timestamp> {
+fn time(raw: &RawValue) -> When {
     let text = content::text(raw).and_then(|it| time_or_local(&it));
     let time = text.map(|(time, _)| time);
     time.or_else(|| super::counted::time(raw))

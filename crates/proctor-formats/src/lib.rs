@@ -207,11 +207,18 @@ impl Importer {
     }
 
     /// The format, which also keeps sessions in folders.
-    const fn with_folders(self, folder: FolderFormat) -> Self {
-        Self {
-            folder: Some(folder),
-            ..self
-        }
+    const fn with_folders(
+        self,
+        detect: fn(&Folder) -> bool,
+        of_file: fn(&Path) -> Option<Folder>,
+        read: fn(&Folder, &mut SessionFiles, &mut Source) -> Imported,
+    ) -> Self {
+        let folder = Some(FolderFormat {
+            detect,
+            of_file,
+            read,
+        });
+        Self { folder, ..self }
     }
 
     /// The format, of which other files belong to some.

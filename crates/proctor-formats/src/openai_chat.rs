@@ -69,7 +69,7 @@ struct Call<'a> {
     id: Option<Arc<str>>,
     model: Option<Arc<str>>,
     usage: Option<&'a RawValue>,
-    time: Option<Timestamp>,
+    time: When,
     /// The one action that the product read in the text.
     action: Option<Arc<str>>,
 }
@@ -83,7 +83,7 @@ struct Reading<'r> {
     actions: Actions,
     /// Responses of the responses API so far.
     responses: u64,
-    system: Vec<ContentBlock>,
+    system: Blocks,
 }
 
 impl Reading<'_> {
@@ -112,7 +112,7 @@ impl Reading<'_> {
     }
 
     /// The first choice of a response; there is one unless several were asked for.
-    fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
+    fn response(&mut self, response: &mut Object<'_>, time: When) {
         let created = response.take_time("created", self.assembler);
         let call = Call {
             id: response.take_text("id"),
@@ -195,7 +195,7 @@ impl Reading<'_> {
         self.assembler.hear(None, blocks, extra.time, tags);
     }
 
-    fn content(&mut self, object: &mut Object<'_>, speaker: Speaker) -> Vec<ContentBlock> {
+    fn content(&mut self, object: &mut Object<'_>, speaker: Speaker) -> Blocks {
         object.take_blocks("content", speaker, self.assembler)
     }
 
@@ -227,25 +227,14 @@ impl Reading<'_> {
     }
 
     /// Adds a message of the user's or a tool's, of which nothing else is left to be read.
-    fn hear(
-        &mut self,
-        mut object: Object<'_>,
-        time: Option<Timestamp>,
-        blocks: Vec<ContentBlock>,
-        tags: Vec<Tag>,
-    ) {
+    fn hear(&mut self, mut object: Object<'_>, time: When, blocks: Blocks, tags: Vec<Tag>) {
         let timestamp = object.take_time("timestamp", self.assembler).or(time);
         object.count_left("message key", self.assembler);
         self.assembler.hear(None, blocks, timestamp, tags);
     }
 
     /// Tells the action in the model's text as a tool use.
-    fn act(
-        &mut self,
-        object: &mut Object<'_>,
-        known: Option<Arc<str>>,
-        blocks: &mut Vec<ContentBlock>,
-    ) {
+    fn act(&mut self, object: &mut Object<'_>, known: Option<Arc<str>>, blocks: &mut Blocks) {
         self.actions.answered();
         let texts = blocks.iter().enumerate().rev();
         let mut texts = texts.filter_map(|(at, block)| Some((at, block.as_text()?)));

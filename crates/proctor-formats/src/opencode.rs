@@ -28,15 +28,11 @@ const CLEARED: &str = "[Old tool result content cleared]";
 /// The question that the product asks in the user's name before a summary.
 const QUESTION: &str = "What did we do so far?";
 
-pub(super) const IMPORTER: Importer =
-    Importer::new("opencode", detect, import).with_folders(FOLDERS);
-
-/// Sessions in folders.
-const FOLDERS: FolderFormat = FolderFormat {
-    detect: storage::is_storage,
-    of_file: storage::messages_of,
-    read: storage::read,
-};
+pub(super) const IMPORTER: Importer = Importer::new("opencode", detect, import).with_folders(
+    storage::is_storage,
+    storage::messages_of,
+    storage::read,
+);
 
 fn detect(head: &Head) -> bool {
     head.is("info/directory info/title | messages/0/parts messages/0/info/role")
@@ -174,7 +170,7 @@ impl Reading {
         None
     }
 
-    fn user(&mut self, id: Option<Arc<str>>, time: Option<Timestamp>, parts: &[&RawValue]) {
+    fn user(&mut self, id: Option<Arc<str>>, time: When, parts: &[&RawValue]) {
         let mut blocks = Vec::new();
         let mut is_typed = false;
         for raw in parts {
@@ -205,7 +201,7 @@ impl Reading {
     fn model(
         &mut self,
         id: Option<Arc<str>>,
-        time: Option<Timestamp>,
+        time: When,
         mut info: Object<'_>,
         parts: &[&RawValue],
     ) {
@@ -256,7 +252,7 @@ impl Reading {
         &mut self,
         call: Option<Arc<str>>,
         model: Option<Arc<str>>,
-        time: Option<Timestamp>,
+        time: When,
         step: Step,
         usage: Option<Usage>,
     ) {
@@ -294,7 +290,7 @@ impl Reading {
             Part::Block(block @ ContentBlock::Text(_)) => Some(block),
             _ => None,
         });
-        let blocks: Vec<ContentBlock> = texts.collect();
+        let blocks: Blocks = texts.collect();
         if is_done && !blocks.is_empty() {
             self.assembler.skip("call that wrote a summary");
             self.compacted(parent, blocks);
@@ -304,7 +300,7 @@ impl Reading {
     }
 
     /// A summary was written in answer to the message `parent`.
-    fn compacted(&mut self, parent: Option<&str>, summary: Vec<ContentBlock>) {
+    fn compacted(&mut self, parent: Option<&str>, summary: Blocks) {
         let at = self.assembler.flush();
         let asked = self.asked.take().filter(|(by, _)| by.as_deref() == parent);
         let mut pieces = Vec::new();

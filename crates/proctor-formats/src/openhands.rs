@@ -34,14 +34,7 @@ const LAST_CUT: &str = "the last event was cut and is left out";
 const TOLD_BY_ACTION: &str = "a call is told by its action, not by the model's response";
 
 pub(super) const IMPORTER: Importer =
-    Importer::new("openhands", detect, import).with_folders(FOLDERS);
-
-/// Sessions in folders.
-const FOLDERS: FolderFormat = FolderFormat {
-    detect: detect_folder,
-    of_file: |_| None,
-    read: import_folder,
-};
+    Importer::new("openhands", detect, import).with_folders(detect_folder, |_| None, import_folder);
 
 fn detect(head: &Head) -> bool {
     let is_event = |value: &Value| {
@@ -221,7 +214,7 @@ struct Reading {
 /// An event while it is read.
 struct Event<'a> {
     name: Arc<str>,
-    time: Option<Timestamp>,
+    time: When,
     /// The keys that were not read yet.
     keys: Object<'a>,
     raw: &'a RawValue,
@@ -332,14 +325,14 @@ impl Reading {
     }
 
     /// Adds an event of the user's or a tool's.
-    fn hear(&mut self, event: &Event<'_>, blocks: Vec<ContentBlock>, tag: Option<Tag>) {
+    fn hear(&mut self, event: &Event<'_>, blocks: Blocks, tag: Option<Tag>) {
         let name = &event.name;
         self.view.show(name, Role::User, &blocks, tag.as_slice());
         self.assembler.hear(Some(name), blocks, event.time, tag);
     }
 
     /// Adds an event of the model's.
-    fn say(&mut self, event: &Event<'_>, blocks: Vec<ContentBlock>, call: Call) {
+    fn say(&mut self, event: &Event<'_>, blocks: Blocks, call: Call) {
         let name = &event.name;
         self.view.show(name, Role::Assistant, &blocks, &[]);
         let response = call.response.filter(|id| !id.is_empty());
@@ -354,7 +347,7 @@ impl Reading {
     }
 
     /// The time of an event, which names no zone.
-    fn time(&mut self, event: &mut Object<'_>) -> Option<Timestamp> {
+    fn time(&mut self, event: &mut Object<'_>) -> When {
         let raw = event.take("timestamp")?;
         let time = content::text(raw).and_then(|text| time_or_local(&text));
         if time.is_none() {
@@ -420,7 +413,7 @@ impl Reading {
 }
 
 /// The content of an observation, between the texts of the shell before and after it.
-fn framed(mut blocks: Vec<ContentBlock>, metadata: Option<Object<'_>>) -> Vec<ContentBlock> {
+fn framed(mut blocks: Blocks, metadata: Option<Object<'_>>) -> Blocks {
     let mut metadata = metadata.unwrap_or_default();
     let [prefix, suffix] =
         ["prefix", "suffix"].map(|key| metadata.take_text(key).unwrap_or_default());

@@ -185,7 +185,7 @@ impl Reading {
         }
     }
 
-    fn message(&mut self, at: usize, raw: &RawValue, time: Option<Timestamp>) {
+    fn message(&mut self, at: usize, raw: &RawValue, time: When) {
         let source = &mut self.assembler.source;
         let Some(said) = lenient::object::<MessageRecord<'_>>(raw.get(), source) else {
             let block = counted("malformed message", raw, &mut self.assembler);
@@ -238,8 +238,8 @@ impl Reading {
     fn user(
         &mut self,
         at: usize,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
+        blocks: Blocks,
+        timestamp: When,
         tags: impl IntoIterator<Item = Tag>,
     ) {
         let name = self.name(at, &blocks);

@@ -2,7 +2,7 @@
 
 pub(super) use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
 pub(super) use super::common::{
-    counted, flat_call, input_or_empty, items, joined_texts, time_or_local, value,
+    Blocks, When, counted, flat_call, input_or_empty, items, joined_texts, time_or_local, value,
 };
 pub(super) use super::conversations::{LATE_SYSTEM, keep_unread, system_text, unknown_record};
 pub(super) use super::counted::Counted as _;
@@ -14,7 +14,7 @@ pub(super) use super::product::{Parent, branch_of, climb, is_one_of, speaker, sp
 pub(super) use super::usage::{
     CachedTokens, billed, counters, other_iterations, unless_zero, usage, usage_in,
 };
-pub(super) use super::{Folder, FolderFormat, ImportError, Importer, SessionFiles};
+pub(super) use super::{Folder, ImportError, Importer, SessionFiles};
 pub(super) use proctor_sessions::units::{Timestamp, Tokens, Usage};
 pub(super) use proctor_sessions::wire::content::{self, Speaker, input};
 pub(super) use proctor_sessions::wire::object::Object;

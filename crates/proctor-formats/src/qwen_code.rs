@@ -58,7 +58,7 @@ fn branch(records: &[(Object<'_>, &RawValue)]) -> BTreeSet<usize> {
 }
 
 /// A message of a context: who speaks, and the blocks.
-type Said = (Role, Vec<ContentBlock>);
+type Said = (Role, Blocks);
 
 /// A context that was compacted, as it was recorded.
 struct Compression {
@@ -106,7 +106,7 @@ impl Chat {
         &mut self,
         mut record: Object<'_>,
         mut message: Object<'_>,
-        time: Option<Timestamp>,
+        time: When,
         is_typed: bool,
     ) {
         let mut said = self.said(Speaker::User, &mut message);
@@ -123,12 +123,12 @@ impl Chat {
         self.assembler.hear(None, said, time, tag);
     }
 
-    fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Vec<ContentBlock> {
+    fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Blocks {
         let parts = message.items("parts");
         blocks(speaker, parts, &mut self.unnamed, &mut self.assembler)
     }
 
-    fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: Option<Timestamp>) {
+    fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When) {
         let said = self.said(Speaker::Assistant, &mut message);
         self.compact(Some(&said));
         let source = &mut self.assembler.source;

@@ -11,14 +11,8 @@ use super::{IMPORTERS, Recording};
 const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses", "gemini"];
 
 /// A log in one file is read by the importer of its API.
-pub(super) const IMPORTER: Importer =
-    Importer::of_file("request-log", |_| false, import).with_folders(FOLDERS);
-
-const FOLDERS: FolderFormat = FolderFormat {
-    detect: is_log_folder,
-    of_file: |_| None,
-    read: import_folder,
-};
+pub(super) const IMPORTER: Importer = Importer::of_file("request-log", |_| false, import)
+    .with_folders(is_log_folder, |_| None, import_folder);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     match api_of(&Head::of(&file.bytes)) {

@@ -60,7 +60,7 @@ struct Heading {
     is_user: bool,
     is_side: bool,
     model: Option<Arc<str>>,
-    time: Option<Timestamp>,
+    time: When,
 }
 
 impl Heading {

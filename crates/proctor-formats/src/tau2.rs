@@ -120,7 +120,7 @@ impl Reading {
     }
 
     /// Times are without a zone, or with one; they are taken for UTC.
-    fn time(&mut self, message: &mut Object<'_>) -> Option<Timestamp> {
+    fn time(&mut self, message: &mut Object<'_>) -> When {
         let text = message.take_text("timestamp")?;
         let time = time_or_local(&text);
         if time.is_none() {
@@ -129,7 +129,7 @@ impl Reading {
         Some(time?.0)
     }
 
-    fn agent(&mut self, mut message: Object<'_>, timestamp: Option<Timestamp>) {
+    fn agent(&mut self, mut message: Object<'_>, timestamp: When) {
         let is_first = self.assembler.is_empty();
         let mut blocks = message.take_blocks("content", Speaker::User, &mut self.assembler);
         for raw in message.items("tool_calls") {
@@ -147,7 +147,7 @@ impl Reading {
         self.assembler.assistant(None, record);
     }
 
-    fn result(&mut self, mut message: Object<'_>, timestamp: Option<Timestamp>) {
+    fn result(&mut self, mut message: Object<'_>, timestamp: When) {
         let id = message.take_text("id").unwrap_or_default();
         let requestor = message.take_text("requestor");
         let is_theirs = match requestor.as_deref() {

@@ -24,7 +24,7 @@ pub(super) struct Call<T> {
 
 impl<T> Call<T> {
     /// A call that began at that time.
-    pub(super) fn of(conversation: Option<Arc<str>>, start: Option<Timestamp>, record: T) -> Self {
+    pub(super) fn of(conversation: Option<Arc<str>>, start: When, record: T) -> Self {
         Self {
             conversation,
             start: start.map(|time| i128::from(time.0) * 1_000_000),
@@ -88,7 +88,7 @@ fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
         }
         _ => None,
     };
-    let summaries: Vec<ContentBlock> = message.content().iter().filter_map(summary).collect();
+    let summaries: Blocks = message.content().iter().filter_map(summary).collect();
     if summaries.is_empty() || message.role() == Role::Assistant {
         return vec![message];
     }

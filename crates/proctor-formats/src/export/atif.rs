@@ -81,7 +81,7 @@ pub fn atif(session: &Session) -> Exported {
     }
 }
 
-fn step(who: &str, text: &str, time: Option<Timestamp>) -> Value {
+fn step(who: &str, text: &str, time: When) -> Value {
     let mut step = json!({"source": who, "message": text});
     let time = time.and_then(|it| jiff::Timestamp::from_millisecond(it.0).ok());
     if let Some(time) = time {

@@ -53,7 +53,7 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
     }
 }
 
-fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     let mut blocks = Vec::new();
     // Older logs keep what was thought beside the content.
     if let Some(text) = message.take_words("reasoning") {

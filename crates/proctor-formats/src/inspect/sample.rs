@@ -24,13 +24,13 @@ pub(super) struct Sample<'a> {
     records: Records,
     /// Whether compactions are recorded as events.
     is_compacted: bool,
-    system: Vec<ContentBlock>,
+    system: Blocks,
 }
 
 #[derive(Default)]
 struct Call {
     usage: Option<Usage>,
-    time: Option<Timestamp>,
+    time: When,
 }
 
 impl<'a> Sample<'a> {

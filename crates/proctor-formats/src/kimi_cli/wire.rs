@@ -80,7 +80,7 @@ pub(super) fn sessions(
 struct Agent {
     assembler: Assembler,
     /// What the user said in a turn that has no step yet.
-    asked: Option<(Vec<ContentBlock>, Option<Timestamp>)>,
+    asked: Option<(Blocks, When)>,
     step: Step,
     /// A call whose arguments may go on.
     open: Option<(Arc<str>, Arc<str>, String)>,
@@ -91,18 +91,18 @@ struct Agent {
 /// A call of the model's, with the results of its tool uses.
 #[derive(Default)]
 struct Step {
-    blocks: Vec<ContentBlock>,
-    results: Vec<ContentBlock>,
+    blocks: Blocks,
+    results: Blocks,
     is_answered: bool,
     id: Option<Arc<str>>,
     usage: Option<Usage>,
     /// When its last part came, and its last result.
-    time: Option<Timestamp>,
-    result_time: Option<Timestamp>,
+    time: When,
+    result_time: When,
 }
 
 impl Agent {
-    fn event(&mut self, mut message: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
+    fn event(&mut self, mut message: Object<'_>, raw: &RawValue, time: When) {
         let kind = message.take_type();
         let part = message.take("payload");
         let mut payload = part.and_then(Object::read).unwrap_or_default();

@@ -453,7 +453,7 @@ fn need<T>(key: &str, value: Option<T>) -> Result<T, String> {
     value.ok_or_else(|| format!("missing key `{key}`"))
 }
 
-fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Vec<ContentBlock>, String> {
+fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Blocks, String> {
     let blocks = blocks.into_iter().enumerate();
     blocks
         .map(|(at, block)| block.read().map_err(|it| format!("block {at}: {it}")))

@@ -7,7 +7,7 @@ use proctor_sessions::Opaque;
 use proctor_sessions::units::ContentHash;
 
 /// The model's thinking, if a provider shows it: blocks with signatures, or a text.
-pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     // Gateways name it in their own way, and may say it twice.
     let text = object.take_words("reasoning_content");
     let own = object.take_text("reasoning");
@@ -96,7 +96,7 @@ pub(crate) fn tool_uses(
     object: &mut Object<'_>,
     unnamed: &mut Unnamed,
     assembler: &mut Assembler,
-) -> Vec<ContentBlock> {
+) -> Blocks {
     let mut uses = Vec::new();
     for raw in object.items("tool_calls") {
         let tool_use = Object::read(raw).and_then(|mut call| {

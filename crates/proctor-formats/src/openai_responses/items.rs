@@ -10,11 +10,11 @@ pub(crate) enum Item {
     /// Nothing.
     Nothing,
     /// The model.
-    Model(Vec<ContentBlock>),
+    Model(Blocks),
     /// The user or a tool.
-    Other(Vec<ContentBlock>),
+    Other(Blocks),
     /// The product, in a message of the developer's role.
-    Product(Vec<ContentBlock>),
+    Product(Blocks),
 }
 
 /// Items of the model's that the provider documents and Proctor keeps as they are.
@@ -159,7 +159,7 @@ fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<Content
 }
 
 /// A result: a text, a list of parts, or an object with `content` and `success`.
-fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Vec<ContentBlock>, bool) {
+fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Blocks, bool) {
     #[derive(Deserialize)]
     struct ToolOutput<'a> {
         #[serde(borrow)]
@@ -177,7 +177,7 @@ fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Vec<ContentBlock>
     (result_parts(raw, assembler), false)
 }
 
-fn result_parts(raw: &RawValue, assembler: &mut Assembler) -> Vec<ContentBlock> {
+fn result_parts(raw: &RawValue, assembler: &mut Assembler) -> Blocks {
     match raw.get().bytes().next() {
         // An empty result is a result.
         Some(b'"' | b'[') => content::blocks(Some(raw), Speaker::Tool, &mut assembler.source),

@@ -250,7 +250,7 @@ fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
 }
 
 /// The texts that the product looked up for the model.
-fn recalled(extras: &mut Object<'_>) -> Vec<ContentBlock> {
+fn recalled(extras: &mut Object<'_>) -> Blocks {
     let texts = [
         "repo_instructions",
         "additional_agent_instructions",

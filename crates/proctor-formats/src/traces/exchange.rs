@@ -23,7 +23,7 @@ pub(in super::super) struct Exchange {
     pub(in super::super) answered_by: Value,
     pub(in super::super) tools: Value,
     /// When the answer was there.
-    pub(in super::super) end: Option<Timestamp>,
+    pub(in super::super) end: When,
     pub(in super::super) usage: Option<Usage>,
     pub(in super::super) asked: Vec<Value>,
     pub(in super::super) answers: Vec<Value>,
