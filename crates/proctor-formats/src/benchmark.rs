@@ -13,6 +13,7 @@ use super::prelude::*;
 use proctor_sessions::ground_truth::{Fact, GroundTruth, Importance, PlantedFact};
 
 /// One question of a benchmark.
+#[derive(Default)]
 pub(super) struct Question {
     /// Its name there.
     pub(super) id: String,
@@ -29,9 +30,9 @@ pub(super) struct Question {
 #[derive(Default)]
 pub(super) struct Chat {
     pub(super) assembler: Assembler,
-    pub(super) questions: Vec<Question>,
+    questions: Vec<Question>,
     /// How many questions cannot be asked.
-    pub(super) left_out: usize,
+    left_out: usize,
     time: When,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct Chat {
 pub(super) fn recordings(
     file: SourceFile,
     what: &str,
-    chats: fn(Object<'_>) -> Vec<Chat>,
+    chats: impl Fn(Object<'_>) -> Vec<Chat>,
 ) -> Result<Vec<Recording>> {
     let (file, mut source) = (&file.text(), Source::default());
     let values = file.values(&mut source)?;
@@ -49,7 +50,7 @@ pub(super) fn recordings(
     for value in &values {
         let raw: &RawValue = value.parse()?;
         for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            let found = Object::read(raw).map(chats).unwrap_or_default();
+            let found = Object::read(raw).map(&chats).unwrap_or_default();
             if found.is_empty() {
                 problem.get_or_insert_with(|| value.error(what));
                 source.not_understood(NO_CONVERSATION);
@@ -105,6 +106,29 @@ impl Chat {
                 self.assembler.assistant(name, record);
             }
         }
+    }
+
+    /// Adds a question, if it has words and an answer, or is one that nothing answers.
+    pub(super) fn ask(&mut self, words: Option<String>, is_refused: bool, question: Question) {
+        let answer = question.answer.filter(|_| !is_refused);
+        match words.filter(|_| is_refused || answer.is_some()) {
+            Some(words) => self.questions.push(Question {
+                words,
+                answer,
+                ..question
+            }),
+            None => self.left_out += 1,
+        }
+    }
+
+    /// How many questions can be asked so far.
+    pub(super) fn asked(&self) -> usize {
+        self.questions.len()
+    }
+
+    /// The number of the next question, from 1; those that cannot be asked count.
+    pub(super) fn next(&self) -> usize {
+        self.questions.len() + self.left_out + 1
     }
 
     /// The session with the facts that its questions ask for; none if nothing was said.

@@ -96,8 +96,7 @@ impl Reading {
             Some("human") => {
                 let mut said = self.attachments(&mut message);
                 for raw in &parts {
-                    let source = &mut self.assembler.source;
-                    said.push(content::part(raw, Speaker::User, source));
+                    said.push(self.assembler.part(raw, Speaker::User));
                 }
                 said.extend(text.filter(|_| parts.is_empty()).map(ContentBlock::Text));
                 self.assembler.hear(None, said, time, [Tag::TypedUser]);
@@ -125,8 +124,7 @@ impl Reading {
                 }
                 Some("token_budget") => self.assembler.skip("token_budget"),
                 _ => {
-                    let source = &mut self.assembler.source;
-                    said.push(content::part(raw, Speaker::Assistant, source));
+                    said.push(self.assembler.part(raw, Speaker::Assistant));
                 }
             }
         }
@@ -144,7 +142,7 @@ impl Reading {
 
     fn tool_use(&mut self, raw: &RawValue, mut part: Object<'_>) -> ContentBlock {
         let Some(name) = part.take_text("name") else {
-            return content::unknown("tool_use", raw, &mut self.assembler.source);
+            return self.assembler.unread("tool_use", raw);
         };
         let id = part.take_text("id").unwrap_or_else(|| {
             self.unnamed += 1;

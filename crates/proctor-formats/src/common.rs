@@ -82,6 +82,35 @@ impl Assembler {
         self.user(record, part);
     }
 
+    /// The blocks of a content.
+    pub(super) fn blocks(&mut self, raw: Option<&RawValue>, speaker: Speaker) -> Blocks {
+        content::blocks(raw, speaker, &mut self.source)
+    }
+
+    /// The block that a part of a content is.
+    pub(super) fn part(&mut self, raw: &RawValue, speaker: Speaker) -> ContentBlock {
+        content::part(raw, speaker, &mut self.source)
+    }
+
+    /// A block of a kind that is not known: it is kept, and counted.
+    pub(super) fn unread(&mut self, kind: &str, raw: &RawValue) -> ContentBlock {
+        content::unknown(kind, raw, &mut self.source)
+    }
+
+    /// The calls in a list, as `read` reads each; those that it cannot read are kept under the name of `kind`.
+    pub(super) fn calls(
+        &mut self,
+        kind: &str,
+        list: Vec<&RawValue>,
+        mut read: impl FnMut(Object<'_>, &mut Self) -> Option<ContentBlock>,
+    ) -> Blocks {
+        let calls = list.into_iter().map(|raw| {
+            let call = Object::read(raw).and_then(|call| read(call, self));
+            call.unwrap_or_else(|| self.unread(kind, raw))
+        });
+        calls.collect()
+    }
+
     /// Adds the result of a tool use.
     pub(super) fn hear_result(
         &mut self,

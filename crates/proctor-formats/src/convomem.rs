@@ -78,24 +78,18 @@ fn turn(raw: &RawValue, names: &mut BTreeMap<Arc<str>, Arc<str>>, chat: &mut Cha
 fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mut Chat) {
     let answer = one.take_text("answer");
     let is_refused = answer.as_ref().is_some_and(|it| it.starts_with(REFUSAL));
-    let answer = answer.filter(|_| !is_refused).map(|it| it.to_string());
     let words = one.take_text("question");
-    let Some(words) = words.filter(|_| is_refused || answer.is_some()) else {
-        chat.left_out += 1;
-        return;
-    };
     let evidence = one.items("message_evidences").into_iter().map(|raw| {
         let text = Object::read(raw).and_then(|mut it| it.take_text("text"));
         let name = text.and_then(|text| names.get(text.trim()).cloned());
         // A message that is in no conversation leaves the question out.
         name.unwrap_or_default()
     });
-    let evidence: Vec<Arc<str>> = evidence.collect();
-    chat.questions.push(Question {
-        id: format!("q{}", chat.questions.len() + chat.left_out + 1),
-        words: words.to_string(),
-        asked: None,
-        answer,
-        evidence,
-    });
+    let question = Question {
+        id: format!("q{}", chat.next()),
+        answer: answer.map(|it| it.to_string()),
+        evidence: evidence.collect(),
+        ..Question::default()
+    };
+    chat.ask(words.map(|it| it.to_string()), is_refused, question);
 }

@@ -123,7 +123,7 @@ impl<'a> Reading<'a> {
         }
         let mut said = self.rendered(metadata.items("renderedUserMessage"));
         if said.is_empty() {
-            said = content::blocks(asked, Speaker::User, &mut self.assembler.source);
+            said = self.assembler.blocks(asked, Speaker::User);
         }
         self.assembler.hear(None, said, time, [Tag::TypedUser]);
 
@@ -175,8 +175,7 @@ impl<'a> Reading<'a> {
                 let input = openai_chat::parts::arguments(&mut call, &mut self.assembler);
                 Some(ContentBlock::tool_use(id, name, input))
             });
-            let call = call
-                .unwrap_or_else(|| content::unknown("tool call", raw, &mut self.assembler.source));
+            let call = call.unwrap_or_else(|| self.assembler.unread("tool call", raw));
             let answer = call
                 .as_use()
                 .and_then(|it| self.results.remove_entry(&it.id));
@@ -222,7 +221,7 @@ impl<'a> Reading<'a> {
                 Some(block) => blocks.push(block),
                 // A mark of what may be read from the cache.
                 None if part.has("cacheType") => {}
-                None => blocks.push(content::unknown("part", raw, &mut self.assembler.source)),
+                None => blocks.push(self.assembler.unread("part", raw)),
             }
         }
         blocks

@@ -70,8 +70,7 @@ impl Reading {
                 self.says(blocks);
             }
             (Some(_), _, content @ Some(_)) => {
-                let source = &mut self.assembler.source;
-                let blocks = content::blocks(content, Speaker::User, source);
+                let blocks = self.assembler.blocks(content, Speaker::User);
                 self.hears(blocks);
             }
             (_, Some(kind @ "turn_ended"), _) => self.assembler.skip(kind),

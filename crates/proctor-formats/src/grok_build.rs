@@ -96,7 +96,7 @@ fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
                 arguments(&mut function, assembler),
             ))
         });
-        let unknown = || content::unknown("tool_call", raw, &mut assembler.source);
+        let unknown = || assembler.unread("tool_call", raw);
         said.push(call.unwrap_or_else(unknown));
     }
     if !said.is_empty() || !record.is_empty() {

@@ -75,7 +75,7 @@ impl Reading {
         let raw = message.take("content");
         let blocks = match raw.and_then(items) {
             Some(items) => items.into_iter().map(|raw| self.item(raw)).collect(),
-            None => content::blocks(raw, Speaker::User, &mut self.assembler.source),
+            None => self.assembler.blocks(raw, Speaker::User),
         };
         let tag = if is_meta {
             Some(Tag::Meta)
@@ -90,14 +90,14 @@ impl Reading {
         let mut block = Object::read(raw).unwrap_or_default();
         let inner = block.take_object("content");
         let (Some(mut inner), Some(id)) = (inner, block.take_text("tool_use_id")) else {
-            return content::part(raw, Speaker::User, &mut self.assembler.source);
+            return self.assembler.part(raw, Speaker::User);
         };
         let part = inner.take_object("responseParts");
         let mut function = part.unwrap_or(inner).inner("functionResponse");
         let told = function.take("response");
         let content = match told {
             Some(told) => response(told),
-            None => content::unknown("tool_result", raw, &mut self.assembler.source),
+            None => self.assembler.unread("tool_result", raw),
         };
         let has_error = |told: Object<'_>| told.has("error");
         let is_error =

@@ -259,7 +259,7 @@ impl Agent {
                 self.bill("usage", event);
             }
             ("content.part", Some(part)) => {
-                let block = content::part(part, Speaker::Assistant, &mut self.assembler.source);
+                let block = self.assembler.part(part, Speaker::Assistant);
                 self.say(event, block, time);
             }
             ("tool.call", _) => {
@@ -308,7 +308,7 @@ impl Agent {
             .or_else(|| function.take_text("name"));
         let given = call.take(arguments).or_else(|| function.take(arguments));
         let Some((id, name)) = call.take_text(id).zip(name) else {
-            return content::unknown("tool call", raw, &mut self.assembler.source);
+            return self.assembler.unread("tool call", raw);
         };
         let text: Option<Arc<str>> = given.and_then(|it| serde_json::from_str(it.get()).ok());
         let given = text.map_or_else(|| input(given), |it| arguments_in(&it, &mut self.assembler));

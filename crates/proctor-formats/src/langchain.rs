@@ -184,7 +184,7 @@ impl Reading {
         let mut uses = Vec::new();
         for raw in fields.items("tool_calls") {
             let tool_use = flat_call(raw, "name", "args");
-            let unknown = || content::unknown("tool_call", raw, &mut self.assembler.source);
+            let unknown = || self.assembler.unread("tool_call", raw);
             uses.push(tool_use.unwrap_or_else(unknown));
         }
         let ids = uses.iter().filter_map(ContentBlock::as_use);
@@ -217,7 +217,7 @@ impl Reading {
                         .warn("tool arguments are no JSON; they are kept as a string");
                     tool_use
                 }
-                None => content::unknown("invalid_tool_call", raw, &mut self.assembler.source),
+                None => self.assembler.unread("invalid_tool_call", raw),
             });
         }
         let mut metadata = fields.inner("response_metadata");

@@ -78,17 +78,11 @@ fn question(raw: &RawValue, chat: &mut Chat) {
     // A question that asks of one what the other said: nothing answers it, whatever else is there.
     let is_adversarial = value.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)
         || value.get("answer").is_none() && value.get("adversarial_answer").is_some();
-    let answer = text("answer").filter(|_| !is_adversarial);
-    let words = text("question").filter(|_| answer.is_some() || is_adversarial);
-    let Some(words) = words else {
-        chat.left_out += 1;
-        return;
-    };
-    chat.questions.push(Question {
-        id: format!("q{}", chat.questions.len() + 1),
-        words,
-        asked: None,
-        answer,
+    let question = Question {
+        id: format!("q{}", chat.asked() + 1),
+        answer: text("answer"),
         evidence,
-    });
+        ..Question::default()
+    };
+    chat.ask(text("question"), is_adversarial, question);
 }

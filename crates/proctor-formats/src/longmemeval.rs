@@ -45,19 +45,15 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
     let [question, answer] = ["question", "answer"].map(|key| instance.take(key).and_then(text));
     // To these it is the answer, in words of its own, that nothing is.
     let is_refused = id.ends_with("_abs");
-    let answer = answer.filter(|_| !is_refused);
-    // A question of a later day may be about that day.
-    let asked = instance.take("question_date").and_then(text);
-    match question.filter(|_| answer.is_some() || is_refused) {
-        Some(words) => chat.questions.push(Question {
-            id: id.to_string(),
-            words,
-            asked,
-            answer,
-            evidence,
-        }),
-        None => chat.left_out += 1,
-    }
+    let asked = Question {
+        id: id.to_string(),
+        // A question of a later day may be about that day.
+        asked: instance.take("question_date").and_then(text),
+        answer,
+        evidence,
+        ..Question::default()
+    };
+    chat.ask(question, is_refused, asked);
     Some(chat)
 }
 

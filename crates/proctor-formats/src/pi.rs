@@ -159,8 +159,7 @@ impl Reading {
                 self.message(at, message, time);
             }
             ("custom_message", _) if entry.content.is_some() => {
-                let source = &mut self.assembler.source;
-                let blocks = content::blocks(entry.content, Speaker::User, source);
+                let blocks = self.assembler.blocks(entry.content, Speaker::User);
                 self.user(at, blocks, time, [Tag::Meta]);
             }
             ("compaction", _) => self.compaction(entry),
@@ -192,7 +191,7 @@ impl Reading {
             return self.user(at, vec![block], time, [Tag::Meta]);
         };
         let assembler = &mut self.assembler;
-        let mut blocks = |speaker| content::blocks(said.content, speaker, &mut assembler.source);
+        let mut blocks = |speaker| assembler.blocks(said.content, speaker);
         let (blocks, tag) = match said.role.as_deref() {
             Some("user") => (blocks(Speaker::User), Some(Tag::TypedUser)),
             // An extension adds these, or the product.

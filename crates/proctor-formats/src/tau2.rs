@@ -135,7 +135,7 @@ impl Reading {
         for raw in message.items("tool_calls") {
             let id = Object::read(raw).and_then(|mut call| call.take_words("id"));
             let call = flat_call(raw, "name", "arguments").filter(|_| id.is_some());
-            let unknown = || content::unknown("tool_call", raw, &mut self.assembler.source);
+            let unknown = || self.assembler.unread("tool_call", raw);
             blocks.push(call.unwrap_or_else(unknown));
         }
         let usage = message.take_usage("usage", CachedTokens::Within, &mut self.assembler);

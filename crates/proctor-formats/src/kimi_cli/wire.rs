@@ -125,8 +125,7 @@ impl Agent {
             }
             ("ContentPart", Some(part)) => {
                 self.asks();
-                let source = &mut self.assembler.source;
-                let block = content::part(part, Speaker::Assistant, source);
+                let block = self.assembler.part(part, Speaker::Assistant);
                 self.step.blocks.push(block);
                 self.step.time = time;
             }
@@ -139,14 +138,14 @@ impl Agent {
                 if let Some((id, name)) = names {
                     self.open = Some((id, name, arguments.to_string()));
                 } else {
-                    let kept = content::unknown(&kind, part, &mut self.assembler.source);
+                    let kept = self.assembler.unread(&kind, part);
                     self.step.blocks.push(kept);
                 }
             }
             ("ToolResult", Some(part)) => {
                 let result = self
                     .result(payload)
-                    .unwrap_or_else(|| content::unknown(&kind, part, &mut self.assembler.source));
+                    .unwrap_or_else(|| self.assembler.unread(&kind, part));
                 self.step.results.push(result);
                 self.step.result_time = time;
             }
@@ -178,7 +177,7 @@ impl Agent {
             ContentBlock::Text(format!("<system>{error}{it}</system>").into())
         });
         let output = value.take("output").filter(|it| it.get() != "\"\"");
-        let output = content::blocks(output, Speaker::Tool, &mut self.assembler.source);
+        let output = self.assembler.blocks(output, Speaker::Tool);
         let blocks = message.into_iter().chain(output).collect();
         Some(ContentBlock::tool_result(id, blocks, is_error))
     }

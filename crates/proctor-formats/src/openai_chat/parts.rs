@@ -17,7 +17,7 @@ pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> B
     let blocks = object.take("thinking_blocks");
     if let Some(raw) = blocks.filter(|raw| raw.get() != "[]") {
         // The text repeats the blocks.
-        return content::blocks(Some(raw), Speaker::Assistant, &mut assembler.source);
+        return assembler.blocks(Some(raw), Speaker::Assistant);
     }
     let mut text = text.filter(|text| !text.is_empty());
     let mut signature = sealed;
@@ -105,7 +105,7 @@ pub(crate) fn tool_uses(
             let function = function.or_else(|| call.take_object("custom"))?;
             tool_use(id, function, unnamed, assembler)
         });
-        let unknown = || content::unknown("tool_call", raw, &mut assembler.source);
+        let unknown = || assembler.unread("tool_call", raw);
         uses.push(tool_use.unwrap_or_else(unknown));
     }
     if let Some(function) = object.take_object("function_call") {

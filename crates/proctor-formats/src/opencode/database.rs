@@ -14,14 +14,10 @@ const NOT_JSON: &str = "row that is not JSON";
 
 /// All sessions, oldest first; those that a tool started are side chains.
 pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
-    let parent = database.column("session", "parent_id")?;
-    let query = format!("SELECT id, {parent}, NULL FROM session ORDER BY time_created, id");
-    database.listed(&query, |id, parent, model| Listed {
-        id,
-        is_child: parent.is_some(),
-        main: parent,
-        model,
-    })
+    let [parent] = database.columns("session", ["parent_id"])?;
+    database.listed(&format!(
+        "SELECT id, {parent}, {parent} IS NOT NULL, NULL FROM session ORDER BY time_created, id"
+    ))
 }
 
 /// One session, message by message.

@@ -155,7 +155,7 @@ impl Reading {
                 None => shown(Some(said), &mut self.assembler),
             },
             None => raw
-                .map(|raw| content::unknown("observation", raw, &mut self.assembler.source))
+                .map(|raw| self.assembler.unread("observation", raw))
                 .into_iter()
                 .collect(),
         };
@@ -222,7 +222,7 @@ fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Blocks {
         return Vec::new();
     };
     let Some(items) = items(raw) else {
-        return content::blocks(Some(raw), Speaker::User, &mut assembler.source);
+        return assembler.blocks(Some(raw), Speaker::User);
     };
     let mut blocks = Vec::new();
     for raw in items {
@@ -230,7 +230,7 @@ fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Blocks {
         match (item.take_text("text"), item.take_list("image_urls")) {
             (Some(text), _) => blocks.push(ContentBlock::Text(text)),
             (None, Some(images)) => blocks.extend(images.into_iter().map(content::image)),
-            (None, None) => blocks.push(content::unknown("part", raw, &mut assembler.source)),
+            (None, None) => blocks.push(assembler.unread("part", raw)),
         }
     }
     blocks

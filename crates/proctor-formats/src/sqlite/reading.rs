@@ -19,7 +19,7 @@ pub(super) fn load(path: &Path) -> Imported {
     let (format, list, read): (_, List, Read) = if is_opencode {
         use opencode::database::{list, read};
         ("opencode", list, read)
-    } else if has_messages && database.column("messages", "parts")? == "parts" {
+    } else if has_messages && database.columns("messages", ["parts"])? == ["parts"] {
         ("crush", crush::list, crush::read)
     } else if has_messages {
         ("goose", goose::database::list, goose::database::read)
@@ -149,14 +149,17 @@ impl Database {
         tables.iter().all(|name| self.tables.contains(*name))
     }
 
-    /// The sessions that a query lists by their names, each with two other columns.
-    pub(crate) fn listed(
-        &self,
-        query: &str,
-        listed: impl Fn(Arc<str>, Option<Arc<str>>, Option<Arc<str>>) -> Listed,
-    ) -> Result<Vec<Listed>> {
+    /// The sessions that a query lists: the name, the session that started it, whether one did, and the model.
+    pub(crate) fn listed(&self, query: &str) -> Result<Vec<Listed>> {
         let rows = self.rows(query, &[])?.into_iter();
-        let sessions = rows.filter_map(|[id, two, three]| Some(listed(id?, two, three)));
+        let sessions = rows.filter_map(|[id, main, is_child, model]| {
+            Some(Listed {
+                id: id?,
+                is_child: is_child.as_deref() == Some("1"),
+                main,
+                model,
+            })
+        });
         Ok(sessions.collect())
     }
 
@@ -173,11 +176,15 @@ impl Database {
         assembler
     }
 
-    /// The name of a column, or `NULL` where the table has none: columns came with versions.
-    pub(crate) fn column<'a>(&self, table: &str, column: &'a str) -> Result<&'a str> {
+    /// The names of columns, or `NULL` for those that the table has not: columns came with versions.
+    pub(crate) fn columns<'a, const N: usize>(
+        &self,
+        table: &str,
+        columns: [&'a str; N],
+    ) -> Result<[&'a str; N]> {
         let names = self.rows("SELECT name FROM pragma_table_info(?1)", &[table])?;
-        let is_there = names.iter().any(|[name]| name.as_deref() == Some(column));
-        Ok(if is_there { column } else { "NULL" })
+        let has = |column| names.iter().any(|[name]| name.as_deref() == Some(column));
+        Ok(columns.map(|column| if has(column) { column } else { "NULL" }))
     }
 
     /// The tables that nothing reads and whose rows hold JSON, with the number of their rows.
