@@ -258,15 +258,13 @@ pub(super) fn counted(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> 
     content::kept(kind, raw)
 }
 
-/// A call that is one object, with its id and name and with its arguments under these keys.
-pub(super) fn flat_call(raw: &RawValue, name: &str, arguments: &str) -> Option<ContentBlock> {
-    let mut call = Object::read(raw)?;
-    let (id, name) = call.take_text("id").zip(call.take_text(name))?;
-    Some(ContentBlock::tool_use(
-        id,
-        name,
-        input(call.take(arguments)),
-    ))
+/// A call that is one object, with its id, its name and its arguments under these keys.
+pub(super) fn flat_call(
+    mut call: Object<'_>,
+    [id, name, given]: [&str; 3],
+) -> Option<ContentBlock> {
+    let (id, name) = call.take_text(id).zip(call.take_text(name))?;
+    Some(ContentBlock::tool_use(id, name, input(call.take(given))))
 }
 
 /// A time, and whether it names no zone: then it is taken for UTC.

@@ -85,20 +85,14 @@ fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
     let words = record.take_blocks("content", Speaker::Assistant, assembler);
     let is_empty = |block: &ContentBlock| block.as_text().is_some_and(|text| text.is_empty());
     said.extend(words.into_iter().filter(|block| !is_empty(block)));
-    for raw in record.items("tool_calls") {
-        let call = Object::read(raw).and_then(|mut call| {
-            let id = call.take_text("id")?;
-            let mut function = call.take_object("function").unwrap_or(call);
-            let name = function.take_text("name")?;
-            Some(ContentBlock::tool_use(
-                id,
-                name,
-                arguments(&mut function, assembler),
-            ))
-        });
-        let unknown = || assembler.unread("tool_call", raw);
-        said.push(call.unwrap_or_else(unknown));
-    }
+    let calls = record.items("tool_calls");
+    said.extend(assembler.calls("tool_call", calls, |mut call, assembler| {
+        let id = call.take_text("id")?;
+        let mut function = call.take_object("function").unwrap_or(call);
+        let name = function.take_text("name")?;
+        let input = arguments(&mut function, assembler);
+        Some(ContentBlock::tool_use(id, name, input))
+    }));
     if !said.is_empty() || !record.is_empty() {
         let model = record.take_text("model_id");
         let part = AssistantRecord::of(said, None).by(None, model, None);

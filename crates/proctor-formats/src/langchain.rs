@@ -181,12 +181,10 @@ impl Reading {
     }
 
     fn ai(&mut self, mut fields: Object<'_>) {
-        let mut uses = Vec::new();
-        for raw in fields.items("tool_calls") {
-            let tool_use = flat_call(raw, "name", "args");
-            let unknown = || self.assembler.unread("tool_call", raw);
-            uses.push(tool_use.unwrap_or_else(unknown));
-        }
+        let calls = fields.items("tool_calls");
+        let mut uses = self.assembler.calls("tool_call", calls, |call, _| {
+            flat_call(call, ["id", "name", "args"])
+        });
         let ids = uses.iter().filter_map(ContentBlock::as_use);
         let ids: BTreeSet<Arc<str>> = ids.map(|it| it.id.clone()).collect();
         let mut additional = fields.inner("additional_kwargs");
@@ -209,17 +207,8 @@ impl Reading {
             }
         }
         blocks.extend(uses);
-        for raw in fields.items("invalid_tool_calls") {
-            blocks.push(match invalid(raw) {
-                // It is sent back as the model wrote it, and answered.
-                Some(tool_use) => {
-                    self.assembler
-                        .warn("tool arguments are no JSON; they are kept as a string");
-                    tool_use
-                }
-                None => self.assembler.unread("invalid_tool_call", raw),
-            });
-        }
+        let calls = fields.items("invalid_tool_calls");
+        blocks.extend(self.assembler.calls("invalid_tool_call", calls, invalid));
         let mut metadata = fields.inner("response_metadata");
         let usage = self.usage(&mut fields, &mut metadata);
         let own = fields.take_text("id");
@@ -255,10 +244,10 @@ impl Reading {
     }
 }
 
-/// A call whose arguments cannot be read.
-fn invalid(raw: &RawValue) -> Option<ContentBlock> {
-    let mut call = Object::read(raw)?;
+/// A call whose arguments cannot be read: it is sent back as the model wrote it, and answered.
+fn invalid(mut call: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
     let (id, name) = call.take_text("id").zip(call.take_text("name"))?;
     let input = JsonText::string(&call.take_text("args").unwrap_or_default());
+    assembler.warn("tool arguments are no JSON; they are kept as a string");
     Some(ContentBlock::tool_use(id, name, input))
 }

@@ -132,12 +132,11 @@ impl Reading {
     fn agent(&mut self, mut message: Object<'_>, timestamp: When) {
         let is_first = self.assembler.is_empty();
         let mut blocks = message.take_blocks("content", Speaker::User, &mut self.assembler);
-        for raw in message.items("tool_calls") {
-            let id = Object::read(raw).and_then(|mut call| call.take_words("id"));
-            let call = flat_call(raw, "name", "arguments").filter(|_| id.is_some());
-            let unknown = || self.assembler.unread("tool_call", raw);
-            blocks.push(call.unwrap_or_else(unknown));
-        }
+        let calls = message.items("tool_calls");
+        blocks.extend(self.assembler.calls("tool_call", calls, |call, _| {
+            let has_id = call.text("id").is_some_and(|id| !id.is_empty());
+            flat_call(call, ["id", "name", "arguments"]).filter(|_| has_id)
+        }));
         let usage = message.take_usage("usage", CachedTokens::Within, &mut self.assembler);
         // The model was not called for the greeting.
         let is_greeting = is_first && usage.is_none();

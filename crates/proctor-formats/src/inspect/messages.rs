@@ -60,11 +60,10 @@ fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
         blocks.push(ContentBlock::thinking(text, None));
     }
     blocks.extend(message.take_blocks("content", Speaker::Assistant, assembler));
-    for raw in message.items("tool_calls") {
-        let call = flat_call(raw, "function", "arguments");
-        let unknown = || assembler.unread("tool_call", raw);
-        blocks.push(call.unwrap_or_else(unknown));
-    }
+    let calls = message.items("tool_calls");
+    blocks.extend(assembler.calls("tool_call", calls, |call, _| {
+        flat_call(call, ["id", "function", "arguments"])
+    }));
     blocks
 }
 

@@ -97,17 +97,13 @@ pub(crate) fn tool_uses(
     unnamed: &mut Unnamed,
     assembler: &mut Assembler,
 ) -> Blocks {
-    let mut uses = Vec::new();
-    for raw in object.items("tool_calls") {
-        let tool_use = Object::read(raw).and_then(|mut call| {
-            let id = call.take_words("id");
-            let function = call.take_object("function");
-            let function = function.or_else(|| call.take_object("custom"))?;
-            tool_use(id, function, unnamed, assembler)
-        });
-        let unknown = || assembler.unread("tool_call", raw);
-        uses.push(tool_use.unwrap_or_else(unknown));
-    }
+    let calls = object.items("tool_calls");
+    let mut uses = assembler.calls("tool_call", calls, |mut call, assembler| {
+        let id = call.take_words("id");
+        let function = call.take_object("function");
+        let function = function.or_else(|| call.take_object("custom"))?;
+        tool_use(id, function, unnamed, assembler)
+    });
     if let Some(function) = object.take_object("function_call") {
         uses.extend(tool_use(None, function, unnamed, assembler));
     }
