@@ -365,6 +365,27 @@ fn an_input_or_output_of_another_shape_loses_no_words() {
     );
 }
 
+#[test]
+fn a_trace_with_every_sign_of_a_compaction_is_read() {
+    check(
+        "otlp/compactions.jsonl",
+        "otlp",
+        &[r#"0 user[typed_user] "Which lamp is out?"
+1 model[] "The third." = 100/0/0/0/5
+2 user[typed_user] "Light it."
+3 model[] "Lit." = 200/0/0/0/5
+4 user[typed_user] "And the fourth?"
+5 model[] "It burns." = 500/0/0/0/5
+compaction before 2: - 100: missing
+compaction before 4: token_threshold 200: (user[compact_summary] "So far: the third lamp was out, and it is lit again, as was asked."), (model[] "Understood.")
+compaction before 5: compaction 0: (user[compact_summary] "The fourth burns.")
+skipped: span of compact_events: 1
+warning: a compaction is recorded that no later call follows: 2
+warning: a request was sent again; its first answer stands: 1
+"#],
+    );
+}
+
 /// A span from `at` to `at + 1`, with attributes as JSON and events by name.
 fn span_at(at: u32, attributes: &serde_json::Value, events: &[&str]) -> serde_json::Value {
     let attributes = attributes.as_object().expect("attributes");
