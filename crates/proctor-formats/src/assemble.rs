@@ -250,8 +250,19 @@ impl Assembler {
     }
 
     /// Adds a compaction that happened before message `at`, and returns its index.
-    pub(super) fn compaction(&mut self, compaction: RecordedCompaction) -> usize {
-        self.compactions.push(compaction);
+    pub(super) fn compaction(
+        &mut self,
+        at: usize,
+        trigger: Option<Arc<str>>,
+        pre_tokens: Option<Tokens>,
+        after: CompactedTo,
+    ) -> usize {
+        self.compactions.push(RecordedCompaction {
+            at,
+            trigger,
+            pre_tokens,
+            after,
+        });
         self.compactions.len() - 1
     }
 

@@ -242,11 +242,8 @@ impl Recording {
         timestamp: When,
     ) -> Option<ConversationRecord> {
         let kept = unknown_record("record", kind, raw, &mut self.source)?;
-        Some(ConversationRecord::User(UserRecord {
-            blocks: vec![kept],
-            timestamp,
-            tags: vec![Tag::Meta],
-        }))
+        let said = UserRecord::of(vec![kept], timestamp, [Tag::Meta]);
+        Some(ConversationRecord::User(said))
     }
 
     /// Whether a record was copied from an earlier one of the file, and from which.
@@ -373,20 +370,14 @@ impl Recording {
         }
         let is_meta = is_synthetic || record.is_meta == Some(true);
         let tags = speaker_of(&blocks, is_meta, side);
-        Some(ConversationRecord::User(UserRecord {
-            blocks,
-            timestamp,
-            tags: tags.into_iter().collect(),
-        }))
+        let said = UserRecord::of(blocks, timestamp, tags);
+        Some(ConversationRecord::User(said))
     }
 
     /// The echo of a command or its output, which the model reads with the next prompt.
     fn command(&mut self, record: &Record<'_>, timestamp: When) -> ConversationRecord {
-        ConversationRecord::User(UserRecord {
-            blocks: content::blocks(record.content, Speaker::User, &mut self.source),
-            timestamp,
-            tags: vec![Tag::Meta],
-        })
+        let blocks = content::blocks(record.content, Speaker::User, &mut self.source);
+        ConversationRecord::User(UserRecord::of(blocks, timestamp, [Tag::Meta]))
     }
 
     /// A record that was copied may still report more usage of the call, and says nothing.

@@ -65,6 +65,18 @@ impl AssistantRecord {
     }
 }
 
+impl UserRecord {
+    /// The blocks of a user or a tool at a time.
+    pub(super) fn of(blocks: Blocks, timestamp: When, tags: impl IntoIterator<Item = Tag>) -> Self {
+        let tags = tags.into_iter().collect();
+        Self {
+            blocks,
+            timestamp,
+            tags,
+        }
+    }
+}
+
 impl Assembler {
     /// Adds a record of the user's or a tool's, of that name.
     pub(super) fn hear(
@@ -74,12 +86,7 @@ impl Assembler {
         timestamp: When,
         tags: impl IntoIterator<Item = Tag>,
     ) {
-        let part = UserRecord {
-            blocks,
-            timestamp,
-            tags: tags.into_iter().collect(),
-        };
-        self.user(record, part);
+        self.user(record, UserRecord::of(blocks, timestamp, tags));
     }
 
     /// The blocks of a content.
@@ -159,12 +166,7 @@ impl Assembler {
         after: CompactedTo,
     ) -> usize {
         let at = self.flush();
-        self.compaction(RecordedCompaction {
-            at,
-            trigger,
-            pre_tokens,
-            after,
-        })
+        self.compaction(at, trigger, pre_tokens, after)
     }
 
     /// Adds a compaction that left a summary, and the messages from `kept` on.

@@ -205,17 +205,11 @@ impl Chat {
         }
         let mut pieces = written(rest);
         super::kept_context::keep(first..at, &mut pieces);
-        let is_missing = context.is_empty();
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens,
-            after: if is_missing {
-                CompactedTo::Missing
-            } else {
-                CompactedTo::Replaced(pieces)
-            },
-        });
+        let after = match context[..] {
+            [] => CompactedTo::Missing,
+            _ => CompactedTo::Replaced(pieces),
+        };
+        self.assembler.compaction(at, None, pre_tokens, after);
     }
 }
 

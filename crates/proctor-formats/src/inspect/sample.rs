@@ -200,12 +200,9 @@ impl<'a> Sample<'a> {
             self.assembler.warn(what);
             return Some(());
         }
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: event.take_text("type"),
-            pre_tokens: event.take_as("tokens_before").map(Tokens),
-            after,
-        });
+        let (trigger, before) = (event.take_text("type"), event.take_as("tokens_before"));
+        self.assembler
+            .compaction(at, trigger, before.map(Tokens), after);
         Some(())
     }
 
