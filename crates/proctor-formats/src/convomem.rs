@@ -87,9 +87,9 @@ fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mu
     });
     let question = Question {
         id: format!("q{}", chat.next()),
-        answer: answer.map(|it| it.to_string()),
+        answer: answer.as_deref().map(str::to_owned),
         evidence: evidence.collect(),
         ..Question::default()
     };
-    chat.ask(words.map(|it| it.to_string()), is_refused, question);
+    chat.ask(words.as_deref().map(str::to_owned), is_refused, question);
 }

@@ -73,7 +73,9 @@ pub fn schema() -> serde_json::Value {
 /// The name of a session's file without `.session.jsonl`, compressed or not; none if it is named otherwise.
 pub fn stem(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
-    let plain = [".zst", ".gz"].iter().find_map(|it| name.strip_suffix(it));
+    let plain = [".zst", ".gz"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending));
     let stem = plain.unwrap_or(&name).strip_suffix(".session.jsonl")?;
     Some(stem.to_owned())
 }

@@ -325,7 +325,7 @@ impl Reading<'_> {
         }
         blocks.extend(uses);
         let own = object.take("usage").or(call.usage);
-        let is_compacted = summed_up(&mut blocks, own, self.assembler);
+        let compacts = summed_up(&mut blocks, own, self.assembler);
         let usage =
             own.and_then(|raw| usage(raw, CachedTokens::Within, &mut self.assembler.source));
         let own_time = object.take_time("timestamp", self.assembler);
@@ -336,7 +336,7 @@ impl Reading<'_> {
             .tagged(is_demo.then_some(Tag::Synthetic));
         object.take("role");
         object.count_left("message key", self.assembler);
-        if !(is_compacted && record.blocks.is_empty()) {
+        if !(compacts && record.blocks.is_empty()) {
             self.assembler.assistant(None, record);
         }
     }

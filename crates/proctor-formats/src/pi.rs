@@ -30,10 +30,10 @@ fn detect(head: &Head) -> bool {
         .values
         .iter()
         .take(2)
-        .skip_while(|it| it["type"] == "title");
+        .skip_while(|record| record["type"] == "title");
     begins
         .next()
-        .is_some_and(|it| is_shaped(it, "type=session id:s cwd:s"))
+        .is_some_and(|header| is_shaped(header, "type=session id:s cwd:s"))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

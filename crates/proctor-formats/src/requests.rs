@@ -130,7 +130,7 @@ impl Join {
             return thread.grow(one, 0);
         }
         let begun = threads.iter_mut().filter(|it| it.is_begun_by(&looks));
-        if let Some(thread) = begun.max_by_key(|it| it.length()) {
+        if let Some(thread) = begun.max_by_key(|thread| thread.length()) {
             let known = thread.length();
             thread.recognise(&looks);
             return thread.grow(one, known);
@@ -175,12 +175,12 @@ impl Join {
     /// Tags the summary that a compaction left which the log tells of: the first message, if it is new and another
     /// comes behind it.
     fn tag_summary(&self, one: &mut Logged) {
-        let is_dated = one.compaction.as_ref().is_some_and(|it| it.is_dated);
-        let [first, _, _, ..] = &mut one.session.parts_mut().messages[..] else {
+        if !one.compaction.as_ref().is_some_and(|told| told.is_dated) {
             return;
-        };
-        let look = Look::of(first);
-        if is_dated && !self.threads.iter().any(|it| it.place(&look).is_some()) {
+        }
+        if let [first, _, _, ..] = &mut one.session.parts_mut().messages[..]
+            && !self.known.holds(&Look::of(first))
+        {
             let tags = &mut Arc::make_mut(first).tags;
             tags.set(Tag::TypedUser, false);
             tags.set(Tag::CompactSummary, true);

@@ -134,8 +134,8 @@ impl Reading {
         let mut blocks = message.take_blocks("content", Speaker::User, &mut self.assembler);
         let calls = message.items("tool_calls");
         blocks.extend(self.assembler.calls("tool_call", calls, |call, _| {
-            let has_id = call.text("id").is_some_and(|id| !id.is_empty());
-            flat_call(call, ["id", "name", "arguments"]).filter(|_| has_id)
+            let call = flat_call(call, ["id", "name", "arguments"])?;
+            (!call.as_use()?.id.is_empty()).then_some(call)
         }));
         let usage = message.take_usage("usage", CachedTokens::Within, &mut self.assembler);
         // The model was not called for the greeting.

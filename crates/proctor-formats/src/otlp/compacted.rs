@@ -17,27 +17,33 @@ const RESULT: &str = "gen_ai.compaction.result_event_id";
 
 /// The compaction that attributes tell of.
 pub(super) fn told(attributes: &mut Attributes) -> Option<ToldCompaction> {
-    let is_flagged = attributes.remove(FLAG) == Some(Value::Bool(true));
-    let is_dated = attributes.remove(RESULT).is_some();
-    (is_flagged || is_dated).then(|| ToldCompaction {
+    let flag = attributes.remove(FLAG);
+    let result = attributes.remove(RESULT);
+    (flag == Some(Value::Bool(true)) || result.is_some()).then(|| ToldCompaction {
         trigger: text(attributes, TRIGGER),
-        is_dated,
+        is_dated: result.is_some(),
     })
 }
 
 /// Gives each compaction to the next call of its conversation.
 pub(super) fn place(told: Vec<Call<Span>>, calls: &mut [Call<Span>], source: &mut Source) {
+    let starts = calls.iter().enumerate();
+    let starts = starts.filter_map(|(at, call)| Some((call.conversation.clone(), call.start?, at)));
+    let starts: BTreeSet<(Option<Arc<str>>, i128, usize)> = starts.collect();
     for span in told {
+        let end = span.record.end;
         let Some(compaction) = span.record.compaction else {
             continue;
         };
-        let since = span.record.end.filter(|_| compaction.is_dated);
-        let since = since.or(span.start);
-        let later = calls.iter_mut().filter(|call| {
-            call.conversation == span.conversation && since.is_some() && call.start >= since
+        let since = end.filter(|_| compaction.is_dated).or(span.start);
+        let later = since.and_then(|since| {
+            let mut later = starts.range((span.conversation.clone(), since, 0)..);
+            later
+                .next()
+                .filter(|(conversation, ..)| *conversation == span.conversation)
         });
-        match later.min_by_key(|call| call.start) {
-            Some(next) => next.record.compaction = Some(compaction),
+        match later {
+            Some((.., at)) => calls[*at].record.compaction = Some(compaction),
             None => source.warn("a compaction is recorded that no later call follows"),
         }
     }

@@ -26,6 +26,11 @@ impl Known {
             })
     }
 
+    /// Whether a message of that look was in an earlier request, or answered one.
+    pub(super) fn holds(&self, look: &Look) -> bool {
+        self.hashes.contains(&look.whole)
+    }
+
     /// Takes note of a request, and of its answer.
     pub(super) fn add(&mut self, messages: &[Arc<Message>], asked: &[Look]) {
         self.is_begun_by_model |= asked.is_empty();

@@ -19,6 +19,8 @@ pub(super) struct Thread {
     places: BTreeMap<ContentHash, usize>,
     shapes: BTreeMap<ContentHash, usize>,
     calls: BTreeSet<ApiCallId>,
+    /// The billed messages of the history, each with the size of its prompt.
+    prompts: Vec<(usize, Tokens)>,
     pub(super) agent: Agent,
     /// How many requests it was made of.
     requests: usize,
@@ -48,6 +50,7 @@ impl Thread {
             places: BTreeMap::new(),
             shapes: BTreeMap::new(),
             calls: BTreeSet::new(),
+            prompts: Vec::new(),
             requests: 1,
             is_answered,
         };
@@ -67,6 +70,9 @@ impl Thread {
         self.history.push(look);
         self.context.push(Seen { look, is_answer });
         self.calls.extend(message.details.api_call.clone());
+        let usage = message.details.usage;
+        self.prompts
+            .extend(usage.map(|usage| (at, Tokens(usage.prompt().0))));
     }
 
     pub(super) fn ends_with(&self, response: &str) -> bool {
@@ -165,6 +171,7 @@ impl Thread {
     fn truncate(&mut self, at: usize) {
         self.session.parts_mut().messages.truncate(at);
         self.history.truncate(at);
+        self.prompts.retain(|(place, _)| *place < at);
         for map in [&mut self.places, &mut self.shapes] {
             map.retain(|_, place| *place < at);
         }
@@ -193,25 +200,25 @@ impl Thread {
 
     /// Adds the compaction before a call that shows none itself.
     fn told(&mut self, told: Option<ToldCompaction>) {
+        let Some(told) = told else { return };
         let parts = self.session.parts_mut();
         let at = parts.messages.len();
-        let mut known = parts.compactions.iter_mut();
-        let Some(told) = told else { return };
-        match known.find(|one| one.at == at || !told.is_dated) {
-            Some(shown) => shown.trigger = shown.trigger.take().or(told.trigger),
-            None => self.client_compacted(told.trigger, CompactedTo::Missing),
+        match parts.compactions.last_mut() {
+            Some(shown) if shown.at == at || !told.is_dated => {
+                shown.trigger = shown.trigger.take().or(told.trigger);
+            }
+            _ => self.client_compacted(told.trigger, CompactedTo::Missing),
         }
     }
 
     /// Adds a compaction after the last call.
     fn client_compacted(&mut self, trigger: Option<Arc<str>>, after: CompactedTo) {
         let parts = self.session.parts_mut();
-        let mut messages = parts.messages.iter().rev();
-        let usage = messages.find_map(|message| message.details.usage);
+        let last = self.prompts.last();
         parts.compactions.push(RecordedCompaction {
             at: parts.messages.len(),
             trigger,
-            pre_tokens: usage.map(|usage| Tokens(usage.prompt().0)),
+            pre_tokens: last.map(|(_, prompt)| *prompt),
             after,
         });
     }
