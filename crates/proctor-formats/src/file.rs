@@ -109,12 +109,9 @@ impl SourceFile {
             let at = error.utf8_error().valid_up_to();
             let before = &error.as_bytes()[..at];
             let start = before.iter().rposition(|byte| *byte == b'\n');
-            ImportError::Utf8 {
-                path: self.path.clone(),
-                line: 1 + memchr::memchr_iter(b'\n', before).count() as u64,
-                column: at - start.map_or(0, |start| start + 1) + 1,
-                offset: skipped + at,
-            }
+            let line = 1 + memchr::memchr_iter(b'\n', before).count() as u64;
+            let column = at - start.map_or(0, |start| start + 1) + 1;
+            ImportError::Utf8(self.path.clone(), line, column, skipped + at)
         })?;
         Ok(SourceText {
             path: self.path,
@@ -257,14 +254,11 @@ impl SourceText {
 
     /// The parse error of a value that begins at byte `start`, on line `number`.
     fn problem(&self, number: u64, start: usize, error: &serde_json::Error) -> ImportError {
-        let line = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let before = if error.line() <= 1 { start - line } else { 0 };
-        ImportError::Json {
-            path: self.path.clone(),
-            line: number + error.line().saturating_sub(1) as u64,
-            column: before + error.column(),
-            problem: without_place(error),
-        }
+        let begin = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let before = if error.line() <= 1 { start - begin } else { 0 };
+        let line = number + error.line().saturating_sub(1) as u64;
+        let (column, problem) = (before + error.column(), without_place(error));
+        ImportError::Json(self.path.clone(), line, column, problem)
     }
 
     /// The first values of the text.
@@ -409,18 +403,8 @@ impl<'t> Line<'t> {
             };
             let (path, problem) = (self.path.to_owned(), without_place(&error));
             match error.classify() {
-                Category::Data => ImportError::Shape {
-                    path,
-                    line,
-                    column,
-                    problem,
-                },
-                Category::Io | Category::Syntax | Category::Eof => ImportError::Json {
-                    path,
-                    line,
-                    column,
-                    problem,
-                },
+                Category::Data => ImportError::Shape(path, line, column, problem),
+                _ => ImportError::Json(path, line, column, problem),
             }
         })
     }
@@ -432,12 +416,7 @@ impl<'t> Line<'t> {
 
     /// An error at the start of the line.
     pub(crate) fn error(&self, problem: impl Into<String>) -> ImportError {
-        ImportError::Shape {
-            path: self.path.to_owned(),
-            line: self.number,
-            column: 1,
-            problem: problem.into(),
-        }
+        ImportError::Shape(self.path.to_owned(), self.number, 1, problem.into())
     }
 }
 

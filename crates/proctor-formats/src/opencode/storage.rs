@@ -219,7 +219,7 @@ fn one_value(
         Err(
             ImportError::Empty { .. }
             | ImportError::TornLine { .. }
-            | ImportError::Json { .. }
+            | ImportError::Json(..)
             | ImportError::Nesting { .. },
         ) => {
             source.warn("a file is empty or cut and is left out");
