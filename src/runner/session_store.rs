@@ -2,13 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use serde_json::Value;
 
 use super::loaded::{LoadedSession, ReadSession, TextSource, Texts, found, read};
 use super::probes::{self, Facts};
@@ -144,7 +141,7 @@ fn is_small(texts: &Texts, entry: &SessionEntry, scenario: &Scenario) -> bool {
 
 /// Whether Proctor wrote this file of a session.
 fn is_written(path: &Path) -> bool {
-    path.to_string_lossy().ends_with(".session.jsonl")
+    native::stem(path).is_some()
 }
 
 /// The ids of found sessions that Proctor wrote, where recordings beside them may hold the same ones.
@@ -154,16 +151,7 @@ fn written_ids(scenario: &Scenario) -> BTreeSet<String> {
     if others.is_empty() {
         return BTreeSet::new();
     }
-    written.into_par_iter().filter_map(written_id).collect()
-}
-
-/// The id in the first line of a session's file.
-fn written_id(path: &Path) -> Option<String> {
-    let mut first = String::new();
-    let file = File::open(path).ok()?;
-    BufReader::new(file).read_line(&mut first).ok()?;
-    let header: Value = serde_json::from_str(&first).ok()?;
-    Some(header.get("id")?.as_str()?.to_owned())
+    written.into_par_iter().filter_map(native::id_in).collect()
 }
 
 /// A part of a run that was planned before: the sources of other parts are not read.

@@ -26,7 +26,7 @@ fn detect(head: &Head) -> bool {
     head.text.starts_with(BEGINS)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut chats = vec![Chat::default()];
     for line in file.plain(source).lines() {
         if line.starts_with(BEGINS) {

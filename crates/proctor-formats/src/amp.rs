@@ -21,13 +21,10 @@ use super::product::with_side_chains;
 pub(super) const IMPORTER: Importer = Importer::new("amp", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mut marks = ["/created", "/nextMessageId", "/messages/0/messageId"].iter();
-    let id = head.text_at("/id");
-    id.is_some_and(|id| id.starts_with("T-")) && marks.any(|at| head.has(at))
-        || head.has("/usageLedger/events") && head.has("/messages")
+    head.is("id^T- created,nextMessageId,messages/0/messageId | usageLedger/events messages")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agents = vec![Assembler::default()];
     let mut names: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for value in file.values(source)? {

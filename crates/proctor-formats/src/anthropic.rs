@@ -23,7 +23,7 @@ fn detect(head: &Head) -> bool {
     api_of(head) == Some(Api::Messages)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, read)
 }
 
@@ -83,7 +83,7 @@ fn message(
 /// A message of the model's: of a request, or a whole response.
 fn assistant(
     mut object: Object<'_>,
-    time: Option<Timestamp>,
+    time: When,
     asked: &ContextEdits,
     billed: Option<&RawValue>,
     assembler: &mut Assembler,
@@ -134,8 +134,8 @@ impl ContextEdits {
 
 /// Takes the compaction blocks out of a message that the model is about to add, and keeps the
 /// last one as an event. Returns whether one was there.
-fn summed_up(
-    blocks: &mut Vec<ContentBlock>,
+pub(super) fn summed_up(
+    blocks: &mut Blocks,
     usage: Option<&RawValue>,
     assembler: &mut Assembler,
 ) -> bool {

@@ -2,11 +2,8 @@
 //!
 //! Other products keep messages in similar shapes. Their importers are asked before.
 
-use serde_json::Value;
-
 use super::bodies;
-use super::head::Head;
-use super::product::is_one_of;
+use super::prelude::*;
 use proctor_sessions::wire::stream::Api;
 
 /// How many records are looked at.

@@ -8,16 +8,10 @@
 //! - keeps tool results that answer nothing, and tags their message;
 //! - drops what was recorded twice, and counts it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::sync::Arc;
-
-use super::{ImportError, checked, missing_prompt};
-use proctor_sessions::units::{ApiCallId, Timestamp, Tokens, Usage};
-use proctor_sessions::{
-    CompactedTo, ContentBlock, Details, Message, MessageDetails, Recorded, RecordedCompaction,
-    Role, Session, SessionParts, Source, Tag, ToolSchema, count,
-};
+use super::prelude::*;
+use super::{checked, missing_prompt};
+use proctor_sessions::units::ApiCallId;
+use proctor_sessions::{Details, MessageDetails, SessionParts, ToolSchema};
 
 /// How orphans are counted.
 pub(super) const ORPHANS: &str = "a tool result answers no earlier tool use";
@@ -30,7 +24,7 @@ pub(super) struct AssistantRecord {
     /// The model, unless the product wrote the record itself.
     pub(super) model: Option<Arc<str>>,
     /// Its blocks of the message.
-    pub(super) blocks: Vec<ContentBlock>,
+    pub(super) blocks: Blocks,
     /// The usage that the provider reports with this record; the largest of each counter is kept.
     pub(super) usage: Option<Usage>,
     /// Tokens of its output that are reasoning.
@@ -39,7 +33,7 @@ pub(super) struct AssistantRecord {
     /// usage replaces an earlier one.
     pub(super) other_iterations: BTreeMap<String, u64>,
     /// When it was received.
-    pub(super) timestamp: Option<Timestamp>,
+    pub(super) timestamp: When,
     /// Added to the message's.
     pub(super) tags: Vec<Tag>,
 }
@@ -48,9 +42,9 @@ pub(super) struct AssistantRecord {
 #[derive(Debug, Default)]
 pub(super) struct UserRecord {
     /// Its blocks of the message.
-    pub(super) blocks: Vec<ContentBlock>,
+    pub(super) blocks: Blocks,
     /// When it was sent.
-    pub(super) timestamp: Option<Timestamp>,
+    pub(super) timestamp: When,
     /// Added to the message's.
     pub(super) tags: Vec<Tag>,
 }
@@ -61,11 +55,11 @@ struct Draft {
     call: Option<ApiCallId>,
     model: Option<Arc<str>>,
     assistant: bool,
-    blocks: Vec<ContentBlock>,
+    blocks: Blocks,
     usage: Option<Usage>,
     reasoning: Tokens,
     other_iterations: BTreeMap<String, u64>,
-    timestamp: Option<Timestamp>,
+    timestamp: When,
     tags: BTreeSet<Tag>,
     /// The blocks that the product wrote; the others may have any author.
     injected: BTreeSet<usize>,
@@ -79,7 +73,7 @@ pub(super) struct Assembler {
     /// Tool uses by message, so that a call of a million of them is still read in no time.
     uses: BTreeSet<(usize, Arc<str>)>,
     models: BTreeMap<Arc<str>, u64>,
-    results: Vec<ContentBlock>,
+    results: Blocks,
     pending: Draft,
     pending_records: Vec<Arc<str>>,
     placed: BTreeMap<Arc<str>, usize>,
@@ -256,8 +250,19 @@ impl Assembler {
     }
 
     /// Adds a compaction that happened before message `at`, and returns its index.
-    pub(super) fn compaction(&mut self, compaction: RecordedCompaction) -> usize {
-        self.compactions.push(compaction);
+    pub(super) fn compaction(
+        &mut self,
+        at: usize,
+        trigger: Option<Arc<str>>,
+        pre_tokens: Option<Tokens>,
+        after: CompactedTo,
+    ) -> usize {
+        self.compactions.push(RecordedCompaction {
+            at,
+            trigger,
+            pre_tokens,
+            after,
+        });
         self.compactions.len() - 1
     }
 
@@ -295,11 +300,7 @@ impl Assembler {
     }
 
     /// The session, or none if nothing was said.
-    pub(super) fn finish(
-        mut self,
-        id: String,
-        path: &Path,
-    ) -> Result<Option<Session>, ImportError> {
+    pub(super) fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>> {
         if self.flush() == 0 {
             return Ok(None);
         }

@@ -11,11 +11,10 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("atif", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let version = head.text_at("/schema_version");
-    version.is_some_and(|it| it.starts_with("ATIF"))
+    head.is("schema_version^ATIF")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for value in file.values(source)? {
         let Some(run) = Object::read(value.parse()?) else {
@@ -80,7 +79,7 @@ fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembl
 }
 
 /// A step of the agent's, and what came of it.
-fn agent(at: usize, mut step: Object<'_>, time: Option<Timestamp>, assembler: &mut Assembler) {
+fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler) {
     let thought = step.take_words("reasoning_content");
     let thought = thought.map(|it| ContentBlock::thinking(it, None));
     let mut blocks = Vec::from_iter(thought);

@@ -26,7 +26,7 @@ const QUESTIONS: &[&str] = &[
 ];
 
 /// A chat in a file of its own, with its questions if they are there.
-fn joined(path: &Path) -> Result<Option<String>, ImportError> {
+fn joined(path: &Path) -> Result<Option<String>> {
     if path.file_name().is_none_or(|name| name != "chat.json") {
         return Ok(None);
     }
@@ -50,24 +50,19 @@ fn joined(path: &Path) -> Result<Option<String>, ImportError> {
 
 /// Whether the file begins with a batch of turns.
 fn is_batch(head: &Head) -> bool {
-    head.item_has("/batch_number") && head.item_has("/turns/0/0/role")
+    head.item_is("batch_number turns/0/0/role")
 }
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.item_has(at);
-    let first = head.first_item();
-    let turns = ["/chat/0/0", "/chat/0/turns/0/0"];
-    let mut turns = turns.iter().filter_map(|at| first?.pointer(at));
-    let is_turn = |turn: &Value| {
-        turn.get("role").is_some() && (turn["time_anchor"].is_string() || turn["id"].is_number())
-    };
-    has("/chat") && has("/probing_questions")
-        || turns.any(is_turn)
-        || has("/conversation_id") && has("/conversation_seed")
-        || is_batch(head)
+    head.item_is(
+        "chat probing_questions | conversation_id conversation_seed | \
+         chat/0/0/role chat/0/0/time_anchor:s | chat/0/0/role chat/0/0/id:n | \
+         chat/0/turns/0/0/role chat/0/turns/0/0/time_anchor:s | \
+         chat/0/turns/0/0/role chat/0/turns/0/0/id:n",
+    ) || is_batch(head)
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     recordings(file, "a row is an object with `chat`", |row| {
         conversation(row).into_iter().collect()
     })
@@ -140,19 +135,15 @@ fn question(ability: &str, one: &Value, turns: &Turns, chat: &mut Chat) {
     let is_refused = ability == "abstention";
     let answers = ["answer", "ideal_answer", "ideal_summary", "ideal_response"];
     let answer = answers.iter().find_map(|key| plain(&one[*key]));
-    let answer = answer.filter(|_| !is_refused && !is_one_of(RUBRICS, ability));
     let is_ambiguous = evidence.iter().any(|id| turns.ambiguous.contains(&**id));
-    let words = plain(&one["question"]);
-    match words.filter(|_| !is_ambiguous && (answer.is_some() || is_refused)) {
-        Some(words) => chat.questions.push(Question {
-            id: format!("{ability}-{}", chat.questions.len() + chat.left_out + 1),
-            words,
-            asked: None,
-            answer,
-            evidence,
-        }),
-        None => chat.left_out += 1,
-    }
+    let question = Question {
+        id: format!("{ability}-{}", chat.next()),
+        answer: answer.filter(|_| !is_one_of(RUBRICS, ability)),
+        evidence,
+        ..Question::default()
+    };
+    let words = plain(&one["question"]).filter(|_| !is_ambiguous);
+    chat.ask(words, is_refused, question);
 }
 
 /// The ids in lists, and in lists by what they are evidence of.
@@ -210,32 +201,23 @@ fn python_text(text: &str, quote: char) -> (String, &str) {
             said.push(c);
             continue;
         }
-        let digits = match chars.next() {
-            Some((_, 'n')) => {
-                said.push('\n');
-                0
-            }
-            Some((_, 't')) => {
-                said.push('\t');
-                0
-            }
-            Some((_, 'r')) => {
-                said.push('\r');
-                0
-            }
-            Some((_, 'a' | 'b' | 'f' | 'v' | '0')) => {
-                said.push(' ');
-                0
-            }
-            Some((_, 'x')) => 2,
-            Some((_, 'u')) => 4,
-            Some((_, 'U')) => 8,
-            Some((_, other)) => {
-                said.push(other);
-                0
-            }
-            None => 0,
+        let Some((_, escaped)) = chars.next() else {
+            break;
         };
+        let digits = match escaped {
+            'x' => 2,
+            'u' => 4,
+            'U' => 8,
+            _ => 0,
+        };
+        match escaped {
+            'n' => said.push('\n'),
+            't' => said.push('\t'),
+            'r' => said.push('\r'),
+            'a' | 'b' | 'f' | 'v' | '0' => said.push(' '),
+            'x' | 'u' | 'U' => {}
+            other => said.push(other),
+        }
         let code: String = chars.by_ref().take(digits).map(|(_, c)| c).collect();
         let code = u32::from_str_radix(&code, 16).ok();
         said.extend(code.filter(|_| digits > 0).and_then(char::from_u32));

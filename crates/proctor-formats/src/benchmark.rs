@@ -13,6 +13,7 @@ use super::prelude::*;
 use proctor_sessions::ground_truth::{Fact, GroundTruth, Importance, PlantedFact};
 
 /// One question of a benchmark.
+#[derive(Default)]
 pub(super) struct Question {
     /// Its name there.
     pub(super) id: String,
@@ -29,10 +30,10 @@ pub(super) struct Question {
 #[derive(Default)]
 pub(super) struct Chat {
     pub(super) assembler: Assembler,
-    pub(super) questions: Vec<Question>,
+    questions: Vec<Question>,
     /// How many questions cannot be asked.
-    pub(super) left_out: usize,
-    time: Option<Timestamp>,
+    left_out: usize,
+    time: When,
 }
 
 /// The conversations of a file as `chats` reads each value, with their ground truth; `what` describes
@@ -40,8 +41,8 @@ pub(super) struct Chat {
 pub(super) fn recordings(
     file: SourceFile,
     what: &str,
-    chats: fn(Object<'_>) -> Vec<Chat>,
-) -> Result<Vec<Recording>, ImportError> {
+    chats: impl Fn(Object<'_>) -> Vec<Chat>,
+) -> Result<Vec<Recording>> {
     let (file, mut source) = (&file.text(), Source::default());
     let values = file.values(&mut source)?;
     let mut recordings: Vec<Recording> = Vec::new();
@@ -49,7 +50,7 @@ pub(super) fn recordings(
     for value in &values {
         let raw: &RawValue = value.parse()?;
         for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            let found = Object::read(raw).map(chats).unwrap_or_default();
+            let found = Object::read(raw).map(&chats).unwrap_or_default();
             if found.is_empty() {
                 problem.get_or_insert_with(|| value.error(what));
                 source.not_understood(NO_CONVERSATION);
@@ -107,8 +108,31 @@ impl Chat {
         }
     }
 
+    /// Adds a question, if it has words and an answer, or is one that nothing answers.
+    pub(super) fn ask(&mut self, words: Option<String>, is_refused: bool, question: Question) {
+        let answer = question.answer.filter(|_| !is_refused);
+        match words.filter(|_| is_refused || answer.is_some()) {
+            Some(words) => self.questions.push(Question {
+                words,
+                answer,
+                ..question
+            }),
+            None => self.left_out += 1,
+        }
+    }
+
+    /// How many questions can be asked so far.
+    pub(super) fn asked(&self) -> usize {
+        self.questions.len()
+    }
+
+    /// The number of the next question, from 1; those that cannot be asked count.
+    pub(super) fn next(&self) -> usize {
+        self.questions.len() + self.left_out + 1
+    }
+
     /// The session with the facts that its questions ask for; none if nothing was said.
-    fn recording(mut self, file: &SourceText) -> Result<Option<Recording>, ImportError> {
+    fn recording(mut self, file: &SourceText) -> Result<Option<Recording>> {
         self.assembler.flush();
         let count = self.questions.len();
         let mut asked = Vec::new();

@@ -6,12 +6,8 @@
 //! stream or the list of its events. [`unwrapped`] makes one object of them: the keys of the
 //! request with those of the log, and the `response`, whole.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
 use super::head;
+use super::prelude::*;
 use proctor_sessions::wire::stream::{Api, Assembly};
 
 type Entries = BTreeMap<String, Box<RawValue>>;

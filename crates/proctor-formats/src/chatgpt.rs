@@ -27,7 +27,7 @@ fn detect(head: &Head) -> bool {
     first.is_some_and(|node| keys.any(|key| node.get(key).is_some()))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::exported(file, source, |mut conversation| {
         let mapping = conversation.take_object("mapping")?;
         let mut reading = Reading::default();
@@ -95,7 +95,7 @@ struct ToolCall {
     id: Arc<str>,
     tool: Arc<str>,
     /// What the tool said so far; none before it said anything.
-    told: Option<Vec<ContentBlock>>,
+    told: Option<Blocks>,
 }
 
 #[derive(Default)]
@@ -206,7 +206,7 @@ impl Reading {
     }
 
     /// What a content of that type says.
-    fn content(&mut self, kind: &str, mut content: Object<'_>) -> Vec<ContentBlock> {
+    fn content(&mut self, kind: &str, mut content: Object<'_>) -> Blocks {
         if kind == "thoughts" {
             let thoughts = content.items("thoughts").into_iter().filter_map(|raw| {
                 let mut thought = Object::read(raw)?;
@@ -218,7 +218,7 @@ impl Reading {
             return Vec::from_iter((!thoughts.is_empty()).then_some(thought));
         }
         let parts = content.items("parts").into_iter();
-        let mut said: Vec<ContentBlock> = parts.filter_map(|raw| self.part(raw)).collect();
+        let mut said: Blocks = parts.filter_map(|raw| self.part(raw)).collect();
         // Pages, output of programs, what the user or the model wrote to be remembered.
         let keys = "title url text result summary content user_profile user_instructions \
                     model_set_context name";

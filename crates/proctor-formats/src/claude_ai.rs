@@ -21,11 +21,10 @@ pub(super) const IMPORTER: Importer = Importer::new("claude-ai", detect, import)
 const ROOT: &str = "00000000-0000";
 
 fn detect(head: &Head) -> bool {
-    let is_conversation = |it: &Value| it["chat_messages"].is_array();
-    head.first_item().is_some_and(is_conversation)
+    head.item_is("chat_messages:l")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::exported(file, source, |mut conversation| {
         let messages = conversation.take_list("chat_messages")?;
         let mut reading = Reading::default();
@@ -97,8 +96,7 @@ impl Reading {
             Some("human") => {
                 let mut said = self.attachments(&mut message);
                 for raw in &parts {
-                    let source = &mut self.assembler.source;
-                    said.push(content::part(raw, Speaker::User, source));
+                    said.push(self.assembler.part(raw, Speaker::User));
                 }
                 said.extend(text.filter(|_| parts.is_empty()).map(ContentBlock::Text));
                 self.assembler.hear(None, said, time, [Tag::TypedUser]);
@@ -111,14 +109,8 @@ impl Reading {
     }
 
     /// A turn of the assistant's: calls, and what the tools answered between them.
-    fn turn(
-        &mut self,
-        name: &str,
-        parts: Vec<&RawValue>,
-        text: Option<Arc<str>>,
-        time: Option<Timestamp>,
-    ) {
-        let mut said: Vec<ContentBlock> = text.map(ContentBlock::Text).into_iter().collect();
+    fn turn(&mut self, name: &str, parts: Vec<&RawValue>, text: Option<Arc<str>>, time: When) {
+        let mut said: Blocks = text.map(ContentBlock::Text).into_iter().collect();
         let mut calls = 0;
         for raw in parts {
             let mut part = Object::read(raw).unwrap_or_default();
@@ -132,8 +124,7 @@ impl Reading {
                 }
                 Some("token_budget") => self.assembler.skip("token_budget"),
                 _ => {
-                    let source = &mut self.assembler.source;
-                    said.push(content::part(raw, Speaker::Assistant, source));
+                    said.push(self.assembler.part(raw, Speaker::Assistant));
                 }
             }
         }
@@ -141,13 +132,7 @@ impl Reading {
     }
 
     /// Ends a call of the model's, if it said anything.
-    fn call(
-        &mut self,
-        name: &str,
-        place: usize,
-        said: &mut Vec<ContentBlock>,
-        time: Option<Timestamp>,
-    ) {
+    fn call(&mut self, name: &str, place: usize, said: &mut Blocks, time: When) {
         if !said.is_empty() {
             let id = (!name.is_empty()).then(|| format!("{name}.{place}").into());
             let record = AssistantRecord::of(std::mem::take(said), time);
@@ -157,7 +142,7 @@ impl Reading {
 
     fn tool_use(&mut self, raw: &RawValue, mut part: Object<'_>) -> ContentBlock {
         let Some(name) = part.take_text("name") else {
-            return content::unknown("tool_use", raw, &mut self.assembler.source);
+            return self.assembler.unread("tool_use", raw);
         };
         let id = part.take_text("id").unwrap_or_else(|| {
             self.unnamed += 1;
@@ -177,7 +162,7 @@ impl Reading {
     }
 
     /// The texts of attached files.
-    fn attachments(&mut self, message: &mut Object<'_>) -> Vec<ContentBlock> {
+    fn attachments(&mut self, message: &mut Object<'_>) -> Blocks {
         let mut texts = Vec::new();
         for raw in message.items("attachments") {
             let mut file = Object::read(raw).unwrap_or_default();

@@ -65,17 +65,16 @@ pub(super) const IMPORTER: Importer = Importer::new("claude-code", detect, impor
 
 fn detect(head: &Head) -> bool {
     // All else may stand behind a message of megabytes.
-    let mut keys = ["/parentUuid", "/isSidechain"].iter();
     let records = match head.first() {
         Some(Value::Array(items)) => items,
         _ => &head.values,
     };
     // A page about the format holds such lines too.
     head.text.starts_with(['{', '['])
-        && (records.iter().take(50).any(is_record) || keys.all(|key| head.has(key)))
+        && (records.iter().take(50).any(is_record) || head.is("parentUuid isSidechain"))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut recording = Recording::default();
     for raw in raw_records(file, source)? {
         if let Some(record) = lenient::record(raw, source) {
@@ -93,10 +92,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 }
 
 /// The records: one a line, or the items of a list.
-fn raw_records<'t>(
-    file: &'t SourceText,
-    source: &mut Source,
-) -> Result<Vec<&'t RawValue>, ImportError> {
+fn raw_records<'t>(file: &'t SourceText, source: &mut Source) -> Result<Vec<&'t RawValue>> {
     if !file.head().text.starts_with('[') {
         return file.raw_lines(source);
     }
@@ -243,14 +239,11 @@ impl Recording {
         &mut self,
         kind: &str,
         raw: &RawValue,
-        timestamp: Option<Timestamp>,
+        timestamp: When,
     ) -> Option<ConversationRecord> {
         let kept = unknown_record("record", kind, raw, &mut self.source)?;
-        Some(ConversationRecord::User(UserRecord {
-            blocks: vec![kept],
-            timestamp,
-            tags: vec![Tag::Meta],
-        }))
+        let said = UserRecord::of(vec![kept], timestamp, [Tag::Meta]);
+        Some(ConversationRecord::User(said))
     }
 
     /// Whether a record was copied from an earlier one of the file, and from which.
@@ -352,7 +345,7 @@ impl Recording {
         &mut self,
         record: &Record<'a>,
         speaker: Speaker,
-    ) -> Option<(ApiMessage<'a>, Vec<ContentBlock>)> {
+    ) -> Option<(ApiMessage<'a>, Blocks)> {
         let message: ApiMessage<'_> = lenient::object(record.message?.get(), &mut self.source)?;
         let blocks = content::blocks(message.content, speaker, &mut self.source);
         Some((message, blocks))
@@ -361,7 +354,7 @@ impl Recording {
     fn user(
         &mut self,
         record: &Record<'_>,
-        timestamp: Option<Timestamp>,
+        timestamp: When,
         side: bool,
     ) -> Option<ConversationRecord> {
         let (_, blocks) = self.message(record, Speaker::User)?;
@@ -377,27 +370,21 @@ impl Recording {
         }
         let is_meta = is_synthetic || record.is_meta == Some(true);
         let tags = speaker_of(&blocks, is_meta, side);
-        Some(ConversationRecord::User(UserRecord {
-            blocks,
-            timestamp,
-            tags: tags.into_iter().collect(),
-        }))
+        let said = UserRecord::of(blocks, timestamp, tags);
+        Some(ConversationRecord::User(said))
     }
 
     /// The echo of a command or its output, which the model reads with the next prompt.
-    fn command(&mut self, record: &Record<'_>, timestamp: Option<Timestamp>) -> ConversationRecord {
-        ConversationRecord::User(UserRecord {
-            blocks: content::blocks(record.content, Speaker::User, &mut self.source),
-            timestamp,
-            tags: vec![Tag::Meta],
-        })
+    fn command(&mut self, record: &Record<'_>, timestamp: When) -> ConversationRecord {
+        let blocks = content::blocks(record.content, Speaker::User, &mut self.source);
+        ConversationRecord::User(UserRecord::of(blocks, timestamp, [Tag::Meta]))
     }
 
     /// A record that was copied may still report more usage of the call, and says nothing.
     fn assistant(
         &mut self,
         record: &Record<'_>,
-        timestamp: Option<Timestamp>,
+        timestamp: When,
         is_copy: bool,
     ) -> Option<ConversationRecord> {
         let (message, mut blocks) = self.message(record, Speaker::Assistant)?;
@@ -461,11 +448,7 @@ impl Recording {
     }
 
     /// Puts the conversations together, in the order of the file.
-    fn sessions(
-        mut self,
-        file: &SourceText,
-        source: &mut Source,
-    ) -> Result<Vec<Session>, ImportError> {
+    fn sessions(mut self, file: &SourceText, source: &mut Source) -> Imported {
         let own = self.entries.iter().find_map(|entry| entry.session.clone());
         let mut chains = vec![Chain::default()];
         chains.resize_with(self.side_chains + 1, Chain::side);

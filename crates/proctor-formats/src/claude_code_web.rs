@@ -12,11 +12,11 @@ pub(super) const IMPORTER: Importer = Importer::new("claude-code-web", detect, i
 
 fn detect(head: &Head) -> bool {
     let lines = head.at("/loglines").and_then(Value::as_array);
-    let is_line = |line: &Value| line["type"].is_string() && line.get("message").is_some();
-    lines.is_some_and(|lines| lines.iter().take(50).any(is_line))
+    let mut lines = lines.into_iter().flatten().take(50);
+    lines.any(|line| is_shaped(line, "type:s message"))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;

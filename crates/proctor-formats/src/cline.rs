@@ -38,14 +38,11 @@ const TYPED: &[&str] = &[
     "<user_feedback>",
 ];
 
-pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).with_folders(FOLDERS);
-
-/// Sessions in folders.
-const FOLDERS: FolderFormat = FolderFormat {
-    detect: |folder| conversation(folder).is_some(),
-    of_file: folder_of,
-    read: import_folder,
-};
+pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).with_folders(
+    |folder| conversation(folder).is_some(),
+    folder_of,
+    import_folder,
+);
 
 fn detect(head: &Head) -> bool {
     if head.text.starts_with('[') {
@@ -53,15 +50,13 @@ fn detect(head: &Head) -> bool {
         let marks = ["\"ts\":", "\"isSummary\":", "<environment_details>"];
         return ["\"role\"", "\"content\""].iter().all(has) && marks.iter().any(has);
     }
-    let is_own = |at: usize| {
-        let has = |key| head.has(&format!("/messages/{at}/{key}"));
-        has("ts") && (has("metrics") || has("modelInfo"))
-    };
-    let mut keys = ["/updated_at", "/agent", "/sessionId"].iter();
-    keys.all(|key| head.has(key)) || is_own(0) || is_own(1)
+    head.is(
+        "updated_at agent sessionId | messages/0/ts messages/0/metrics,messages/0/modelInfo | \
+         messages/1/ts messages/1/metrics,messages/1/modelInfo",
+    )
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     task(file, source, None, &Shown::default())
 }
 
@@ -77,11 +72,7 @@ fn folder_of(path: &Path) -> Option<Folder> {
     Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
 }
 
-fn import_folder(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let Some(name) = conversation(folder) else {
         return Err(ImportError::Directory(folder.path().to_owned()));
     };
@@ -120,7 +111,7 @@ fn task(
     source: &mut Source,
     folder: Option<&std::ffi::OsStr>,
     shown: &Shown,
-) -> Result<Vec<Session>, ImportError> {
+) -> Imported {
     let mut assembler = Assembler::default();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
@@ -227,17 +218,13 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
 }
 
 /// The blocks of a message's `content`: a text, or a list.
-fn blocks_of(
-    content: Option<&RawValue>,
-    role: Role,
-    assembler: &mut Assembler,
-) -> Vec<ContentBlock> {
+fn blocks_of(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Blocks {
     let (speaker, source) = (role.into(), &mut assembler.source);
     let Some(items) = content.and_then(items) else {
         return content::blocks(content, speaker, source);
     };
     let items = items.into_iter();
-    let mut blocks: Vec<ContentBlock> = items
+    let mut blocks: Blocks = items
         .map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)))
         .collect();
     blocks.retain(|block| !matches!(block, ContentBlock::Text(text) if text.is_empty()));

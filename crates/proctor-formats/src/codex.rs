@@ -69,7 +69,7 @@ fn is_rollout(record: &Value) -> bool {
     is_bare && record.get("messages").is_none() && !has("type") && !has("payload")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     if is_whole_file(&file.head()) {
         return whole_file(file, source);
     }
@@ -87,14 +87,11 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 
 /// Whether a file is a rollout of the versions before there were lines: one object.
 fn is_whole_file(head: &Head) -> bool {
-    let is_object = |at: &str| head.at(at).is_some_and(Value::is_object);
-    is_object("/session")
-        && is_object("/items/0")
-        && (head.has("/items/0/type") || head.has("/items/0/role"))
+    head.is("session:o items/0:o items/0/type,items/0/role")
 }
 
 /// Reads a rollout that is one object: `session`, and `items`.
-fn whole_file(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn whole_file(file: &SourceText, source: &mut Source) -> Imported {
     let mut rollout = Rollout::default();
     for value in file.values(source)? {
         let mut whole = Object::read(value.parse()?).unwrap_or_default();
@@ -119,7 +116,7 @@ const WRAPPED: &str = "session_meta response_item event_msg turn_context compact
 
 /// The content of a record, in the order of the file: a turn that was rolled back is not in it.
 enum Step {
-    Item(Item, Option<Timestamp>),
+    Item(Item, When),
     /// The bill of the call before it, if its counters are known; and the provider's id of the
     /// response, in newer versions.
     Bill(Option<CallBill>, Option<Arc<str>>),
@@ -169,9 +166,9 @@ struct Rollout {
     /// Codex's own token count of the reasoning since the last bill; zero if the file lacks its content.
     reasoned: Tokens,
     /// The model's texts and the tools' answers since the last bill.
-    queue: Vec<(Item, Option<Timestamp>)>,
+    queue: Vec<(Item, When)>,
     /// The user's typed texts.
-    typed: Vec<Vec<ContentBlock>>,
+    typed: Vec<Blocks>,
 }
 
 impl Rollout {
@@ -181,7 +178,7 @@ impl Rollout {
         file: &SourceText,
         passed: &mut PassedRollouts,
         source: &mut Source,
-    ) -> Result<(), ImportError> {
+    ) -> Result<()> {
         for (at, raw) in file.raw_lines(source)?.into_iter().enumerate() {
             if let Some(record) = lenient::record(raw, source) {
                 self.read(record, raw);
@@ -233,7 +230,7 @@ impl Rollout {
         }
     }
 
-    fn unknown(&mut self, kind: &str, raw: &RawValue, time: Option<Timestamp>) {
+    fn unknown(&mut self, kind: &str, raw: &RawValue, time: When) {
         let kept = unknown_record("record", kind, raw, &mut self.assembler.source);
         let item = kept.map(|kept| Step::Item(Item::Product(vec![kept]), time));
         self.steps.extend(item);
@@ -378,7 +375,7 @@ impl Rollout {
     }
 
     /// Places all steps, and ends the session.
-    fn finish(mut self, file: &SourceText) -> Result<Vec<Session>, ImportError> {
+    fn finish(mut self, file: &SourceText) -> Imported {
         self.end_task(TaskEnd::Open);
         if self.tasks == 0 {
             tell_triggers(&mut self.steps);
@@ -440,23 +437,18 @@ impl Rollout {
     }
 
     /// A part of the call under way.
-    fn said(
-        &self,
-        time: Option<Timestamp>,
-        blocks: Vec<ContentBlock>,
-        usage: Option<Usage>,
-    ) -> AssistantRecord {
+    fn said(&self, time: When, blocks: Blocks, usage: Option<Usage>) -> AssistantRecord {
         let call = format!("call-{}", self.calls).into();
         AssistantRecord::of(blocks, time).by(Some(call), self.model.clone(), usage)
     }
 
-    fn item(&mut self, raw: &RawValue, time: Option<Timestamp>) {
+    fn item(&mut self, raw: &RawValue, time: When) {
         self.steps.extend(reasons(raw));
         let item = item(raw, &mut self.assembler);
         self.steps.push(Step::Item(item, time));
     }
 
-    fn add(&mut self, item: Item, time: Option<Timestamp>) {
+    fn add(&mut self, item: Item, time: When) {
         if matches!(&item, Item::Model(_)) || is_answer(&item) {
             return self.queue.push((item, time));
         }
@@ -471,7 +463,7 @@ impl Rollout {
         }
     }
 
-    fn place(&mut self, item: Item, time: Option<Timestamp>) {
+    fn place(&mut self, item: Item, time: When) {
         match item {
             Item::Nothing => {}
             Item::Model(block) => {

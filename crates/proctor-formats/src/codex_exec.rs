@@ -18,20 +18,14 @@ use super::product::{json_object, sessions_of};
 pub(super) const IMPORTER: Importer = Importer::new("codex-exec", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let is_event = |event: &Value| {
-        let kind = event.get("type").and_then(Value::as_str);
-        kind.is_some_and(|kind| match kind {
-            "thread.started" => event.get("thread_id").is_some(),
-            "item.started" | "item.updated" | "item.completed" => {
-                event.pointer("/item/id").is_some()
-            }
-            _ => false,
-        })
-    };
-    head.values.iter().take(20).any(is_event)
+    head.any(
+        20,
+        "type=thread.started thread_id | type=item.started item/id | type=item.updated item/id | \
+         type=item.completed item/id",
+    )
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut threads = vec![Thread::default()];
     let mut id: Option<Arc<str>> = None;
     for raw in file.raw_lines(source)? {

@@ -1,23 +1,17 @@
 //! Helpers for the records of most products: blocks, times, compactions, and the sessions of a
 //! file.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::ImportError;
-use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
-use super::conversations::{name, unknown_record};
+use super::conversations::name;
 use super::kept_context::{self, Edits};
-use proctor_sessions::units::{ApiCallId, Timestamp, Tokens, Usage};
-use proctor_sessions::wire::content::{self, input};
-use proctor_sessions::wire::object::Object;
-use proctor_sessions::{
-    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Session, Source,
-    Tag, ToolSchema, count,
-};
+use super::prelude::*;
+use proctor_sessions::ToolSchema;
+use proctor_sessions::units::ApiCallId;
+
+/// What is in a message.
+pub(super) type Blocks = Vec<ContentBlock>;
+
+/// When something was said, where the recording tells it.
+pub(super) type When = Option<Timestamp>;
 
 /// The texts among the blocks, one a line.
 pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
@@ -42,7 +36,7 @@ pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
 
 impl AssistantRecord {
     /// The model's blocks at a time.
-    pub(super) fn of(blocks: Vec<ContentBlock>, timestamp: Option<Timestamp>) -> Self {
+    pub(super) fn of(blocks: Blocks, timestamp: When) -> Self {
         Self {
             blocks,
             timestamp,
@@ -71,50 +65,80 @@ impl AssistantRecord {
     }
 }
 
+impl UserRecord {
+    /// The blocks of a user or a tool at a time.
+    pub(super) fn of(blocks: Blocks, timestamp: When, tags: impl IntoIterator<Item = Tag>) -> Self {
+        let tags = tags.into_iter().collect();
+        Self {
+            blocks,
+            timestamp,
+            tags,
+        }
+    }
+}
+
 impl Assembler {
     /// Adds a record of the user's or a tool's, of that name.
     pub(super) fn hear(
         &mut self,
         record: Option<&Arc<str>>,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
+        blocks: Blocks,
+        timestamp: When,
         tags: impl IntoIterator<Item = Tag>,
     ) {
-        let part = UserRecord {
-            blocks,
-            timestamp,
-            tags: tags.into_iter().collect(),
-        };
-        self.user(record, part);
+        self.user(record, UserRecord::of(blocks, timestamp, tags));
+    }
+
+    /// The blocks of a content.
+    pub(super) fn blocks(&mut self, raw: Option<&RawValue>, speaker: Speaker) -> Blocks {
+        content::blocks(raw, speaker, &mut self.source)
+    }
+
+    /// The block that a part of a content is.
+    pub(super) fn part(&mut self, raw: &RawValue, speaker: Speaker) -> ContentBlock {
+        content::part(raw, speaker, &mut self.source)
+    }
+
+    /// A block of a kind that is not known: it is kept, and counted.
+    pub(super) fn unread(&mut self, kind: &str, raw: &RawValue) -> ContentBlock {
+        content::unknown(kind, raw, &mut self.source)
+    }
+
+    /// The calls in a list, as `read` reads each; those that it cannot read are kept under the name of `kind`.
+    pub(super) fn calls(
+        &mut self,
+        kind: &str,
+        list: Vec<&RawValue>,
+        mut read: impl FnMut(Object<'_>, &mut Self) -> Option<ContentBlock>,
+    ) -> Blocks {
+        let calls = list.into_iter().map(|raw| {
+            let call = Object::read(raw).and_then(|call| read(call, self));
+            call.unwrap_or_else(|| self.unread(kind, raw))
+        });
+        calls.collect()
     }
 
     /// Adds the result of a tool use.
     pub(super) fn hear_result(
         &mut self,
         id: Arc<str>,
-        content: Vec<ContentBlock>,
+        content: Blocks,
         is_error: bool,
-        time: Option<Timestamp>,
+        time: When,
     ) {
         let result = ContentBlock::tool_result(id, content, is_error);
         self.hear(None, vec![result], time, None);
     }
 
     /// Adds the results of tool uses, if there are any.
-    pub(super) fn hear_results(&mut self, results: Vec<ContentBlock>, time: Option<Timestamp>) {
+    pub(super) fn hear_results(&mut self, results: Blocks, time: When) {
         if !results.is_empty() {
             self.hear(None, results, time, None);
         }
     }
 
     /// Adds a record of a kind that is not known, if it says something; `what` names it in the count.
-    pub(super) fn hear_unknown(
-        &mut self,
-        what: &str,
-        kind: &str,
-        raw: &RawValue,
-        time: Option<Timestamp>,
-    ) {
+    pub(super) fn hear_unknown(&mut self, what: &str, kind: &str, raw: &RawValue, time: When) {
         if let Some(kept) = unknown_record(what, kind, raw, &mut self.source) {
             self.hear(None, vec![kept], time, [Tag::Meta]);
         }
@@ -126,7 +150,7 @@ impl Assembler {
     }
 
     /// A time in the notation of RFC 3339.
-    pub(super) fn time(&mut self, text: Option<&str>) -> Option<Timestamp> {
+    pub(super) fn time(&mut self, text: Option<&str>) -> When {
         let time = text?.parse::<jiff::Timestamp>().ok();
         if time.is_none() {
             self.warn("a timestamp cannot be read");
@@ -142,12 +166,7 @@ impl Assembler {
         after: CompactedTo,
     ) -> usize {
         let at = self.flush();
-        self.compaction(RecordedCompaction {
-            at,
-            trigger,
-            pre_tokens,
-            after,
-        })
+        self.compaction(at, trigger, pre_tokens, after)
     }
 
     /// Adds a compaction that left a summary, and the messages from `kept` on.
@@ -212,17 +231,13 @@ impl Assembler {
     }
 
     /// The one session of a file.
-    pub(super) fn session(self, id: String, path: &Path) -> Result<Vec<Session>, ImportError> {
+    pub(super) fn session(self, id: String, path: &Path) -> Imported {
         Ok(Vec::from_iter(self.finish(id, path)?))
     }
 }
 
 /// The sessions, if there are any; the first one carries the facts of the file as a whole.
-pub(super) fn some(
-    mut sessions: Vec<Session>,
-    file: Source,
-    path: &Path,
-) -> Result<Vec<Session>, ImportError> {
+pub(super) fn some(mut sessions: Vec<Session>, file: Source, path: &Path) -> Imported {
     let Some(first) = sessions.first_mut() else {
         return Err(ImportError::NoConversation(path.to_owned()));
     };
@@ -231,12 +246,7 @@ pub(super) fn some(
 }
 
 /// The sessions of a file, named by its id unless they have names of their own.
-pub(super) fn all(
-    sessions: Vec<Session>,
-    file: Source,
-    id: &str,
-    path: &Path,
-) -> Result<Vec<Session>, ImportError> {
+pub(super) fn all(sessions: Vec<Session>, file: Source, id: &str, path: &Path) -> Imported {
     let mut sessions = some(sessions, file, path)?;
     if sessions.iter().all(|it| it.id() == id) {
         name(&mut sessions, id);
@@ -250,15 +260,13 @@ pub(super) fn counted(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> 
     content::kept(kind, raw)
 }
 
-/// A call that is one object, with its id and name and with its arguments under these keys.
-pub(super) fn flat_call(raw: &RawValue, name: &str, arguments: &str) -> Option<ContentBlock> {
-    let mut call = Object::read(raw)?;
-    let (id, name) = call.take_text("id").zip(call.take_text(name))?;
-    Some(ContentBlock::tool_use(
-        id,
-        name,
-        input(call.take(arguments)),
-    ))
+/// A call that is one object, with its id, its name and its arguments under these keys.
+pub(super) fn flat_call(
+    mut call: Object<'_>,
+    [id, name, given]: [&str; 3],
+) -> Option<ContentBlock> {
+    let (id, name) = call.take_text(id).zip(call.take_text(name))?;
+    Some(ContentBlock::tool_use(id, name, input(call.take(given))))
 }
 
 /// A time, and whether it names no zone: then it is taken for UTC.

@@ -167,6 +167,20 @@ mod tests {
             let error = SourceFile::open(&bomb, 1 << 20).unwrap_err().to_string();
             assert!(error.contains("holds more than 1048576 bytes"), "{error}");
         }
+        let native = &plain[0];
+        for (pack, ending) in [(zstd as fn(&[u8]) -> Vec<u8>, "zst"), (gzip, "gz")] {
+            let path = write(&format!("b.session.jsonl.{ending}"), &pack(native));
+            assert_eq!(load(&path), plain);
+            assert_eq!(crate::native::stem(&path).as_deref(), Some("b"));
+            let id = crate::load(&path).unwrap()[0].id().to_owned();
+            assert_eq!(crate::native::id_in(&path), Some(id));
+            let truth = write("b.truth.json", b"{");
+            assert!(
+                crate::load_with_truth(&path, None).is_err(),
+                "the truth beside it is read"
+            );
+            std::fs::remove_file(truth).unwrap();
+        }
         let two = [zstd(first), skipped].concat();
         assert_eq!(load(&write("a.jsonl.zst", &two)), plain);
     }

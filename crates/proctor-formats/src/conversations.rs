@@ -5,23 +5,10 @@
 //! line. What the APIs share is read here; an importer reads the messages. Where several requests
 //! were logged with their responses, they are joined to sessions.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::ImportError;
-use super::assemble::Assembler;
 use super::bodies;
-use super::common::{items, value};
-use super::file::{Line, SourceText};
-use super::product::is_one_of;
+use super::prelude::*;
 use super::requests::{Join, Logged};
-use proctor_sessions::wire::content;
-use proctor_sessions::wire::object::Object;
 use proctor_sessions::wire::stream::Api;
-use proctor_sessions::{ContentBlock, Session, Source, Tag};
 
 /// How a value without a conversation is counted.
 pub(super) const NO_CONVERSATION: &str = "value that is no conversation";
@@ -84,7 +71,7 @@ pub(super) fn sessions(
     file: &SourceText,
     source: &mut Source,
     read: impl Fn(Conversation<'_>, &mut Assembler),
-) -> Result<Vec<Session>, ImportError> {
+) -> Imported {
     let values = file.values(source)?;
     let mut log = Log {
         shape,
@@ -135,7 +122,7 @@ pub(super) fn exported(
     file: &SourceText,
     source: &mut Source,
     read: impl Fn(Object<'_>) -> Option<Assembler>,
-) -> Result<Vec<Session>, ImportError> {
+) -> Imported {
     let mut sessions = Vec::new();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
@@ -166,7 +153,7 @@ struct Log<'f> {
 }
 
 impl Log<'_> {
-    fn add(&mut self, found: Vec<Conversation<'_>>) -> Result<(), ImportError> {
+    fn add(&mut self, found: Vec<Conversation<'_>>) -> Result<()> {
         for conversation in found {
             let mut assembler = Assembler::default();
             let around = &conversation.around;
@@ -193,6 +180,7 @@ impl Log<'_> {
                     is_answered,
                     follows,
                     cache_key,
+                    compaction: None,
                 });
             }
         }
@@ -200,7 +188,7 @@ impl Log<'_> {
     }
 
     /// Ends a conversation of which each message was a value of its own.
-    fn add_loose(&mut self, loose: &mut Vec<Box<RawValue>>) -> Result<(), ImportError> {
+    fn add_loose(&mut self, loose: &mut Vec<Box<RawValue>>) -> Result<()> {
         let loose = std::mem::take(loose);
         if loose.is_empty() {
             return Ok(());
@@ -235,7 +223,7 @@ fn find<'a>(
     shape: Shape,
     line: &Line<'a>,
     found: &mut Vec<Conversation<'a>>,
-) -> Result<Option<&'a RawValue>, ImportError> {
+) -> Result<Option<&'a RawValue>> {
     if !line.text.starts_with('[') {
         let object: Object<'_> = line.parse()?;
         let is_message = object.has(shape.of_message) || object.has("role");
@@ -272,7 +260,7 @@ fn conversation<'a>(
     shape: Shape,
     line: &Line<'a>,
     mut around: Object<'a>,
-) -> Result<Conversation<'a>, ImportError> {
+) -> Result<Conversation<'a>> {
     let may_be_empty = shape.answer.is_some();
     let messages = match around.remove(shape.key) {
         // A request of one text.

@@ -17,14 +17,14 @@ const REFUSAL: &str = "There is no information in prior conversations";
 pub(super) const IMPORTER: Importer = Importer::of_file("convomem", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mut places = ["/evidence_items/0", "/evidenceItems/0", ""].iter();
-    places.any(|at| {
-        let mut keys = ["question", "message_evidences"].iter();
-        keys.all(|key| head.item_has(&format!("{at}/{key}")))
-    })
+    head.item_is(
+        "question message_evidences | \
+         evidence_items/0/question evidence_items/0/message_evidences | \
+         evidenceItems/0/question evidenceItems/0/message_evidences",
+    )
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let what = "a file holds `evidence_items`, or test cases with `conversations`";
     recordings(file, what, chats)
 }
@@ -78,24 +78,18 @@ fn turn(raw: &RawValue, names: &mut BTreeMap<Arc<str>, Arc<str>>, chat: &mut Cha
 fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mut Chat) {
     let answer = one.take_text("answer");
     let is_refused = answer.as_ref().is_some_and(|it| it.starts_with(REFUSAL));
-    let answer = answer.filter(|_| !is_refused).map(|it| it.to_string());
     let words = one.take_text("question");
-    let Some(words) = words.filter(|_| is_refused || answer.is_some()) else {
-        chat.left_out += 1;
-        return;
-    };
     let evidence = one.items("message_evidences").into_iter().map(|raw| {
         let text = Object::read(raw).and_then(|mut it| it.take_text("text"));
         let name = text.and_then(|text| names.get(text.trim()).cloned());
         // A message that is in no conversation leaves the question out.
         name.unwrap_or_default()
     });
-    let evidence: Vec<Arc<str>> = evidence.collect();
-    chat.questions.push(Question {
-        id: format!("q{}", chat.questions.len() + chat.left_out + 1),
-        words: words.to_string(),
-        asked: None,
-        answer,
-        evidence,
-    });
+    let question = Question {
+        id: format!("q{}", chat.next()),
+        answer: answer.as_deref().map(str::to_owned),
+        evidence: evidence.collect(),
+        ..Question::default()
+    };
+    chat.ask(words.as_deref().map(str::to_owned), is_refused, question);
 }

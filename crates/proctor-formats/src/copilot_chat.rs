@@ -31,15 +31,15 @@ const REQUEST: &str = "requestId responseId agent isCanceled";
 pub(super) const IMPORTER: Importer = Importer::new("copilot-chat", detect, import);
 
 fn detect(head: &Head) -> bool {
+    // Other programs keep the requests alone.
+    const CHAT: &str = "requests:l responderUsername | requests:l sessionId creationDate | \
+         requests:l requests/0/message requests/0/response";
     let is_log = head.at("/kind").and_then(Value::as_u64) == Some(0);
-    let inside = if is_log { "/v" } else { "" };
-    let at = |key: &str| head.at(&format!("{inside}/{key}"));
-    let has = |key: &str| at(key).is_some();
-    let is_chat = has("responderUsername") || has("sessionId") && has("creationDate");
-    is_chat && at("requests").is_some_and(Value::is_array)
+    let chat = if is_log { head.at("/v") } else { head.first() };
+    chat.is_some_and(|chat| is_shaped(chat, CHAT))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut conversations = Vec::new();
     for chat in changes::chats(file, source)? {
         let text = chat.to_string();
@@ -123,7 +123,7 @@ impl<'a> Reading<'a> {
         }
         let mut said = self.rendered(metadata.items("renderedUserMessage"));
         if said.is_empty() {
-            said = content::blocks(asked, Speaker::User, &mut self.assembler.source);
+            said = self.assembler.blocks(asked, Speaker::User);
         }
         self.assembler.hear(None, said, time, [Tag::TypedUser]);
 
@@ -175,8 +175,7 @@ impl<'a> Reading<'a> {
                 let input = openai_chat::parts::arguments(&mut call, &mut self.assembler);
                 Some(ContentBlock::tool_use(id, name, input))
             });
-            let call = call
-                .unwrap_or_else(|| content::unknown("tool call", raw, &mut self.assembler.source));
+            let call = call.unwrap_or_else(|| self.assembler.unread("tool call", raw));
             let answer = call
                 .as_use()
                 .and_then(|it| self.results.remove_entry(&it.id));
@@ -212,7 +211,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The parts of a message as the model read it.
-    fn rendered(&mut self, parts: Vec<&RawValue>) -> Vec<ContentBlock> {
+    fn rendered(&mut self, parts: Vec<&RawValue>) -> Blocks {
         let mut blocks = Vec::new();
         for raw in parts {
             let mut part = Object::read(raw).unwrap_or_default();
@@ -222,14 +221,14 @@ impl<'a> Reading<'a> {
                 Some(block) => blocks.push(block),
                 // A mark of what may be read from the cache.
                 None if part.has("cacheType") => {}
-                None => blocks.push(content::unknown("part", raw, &mut self.assembler.source)),
+                None => blocks.push(self.assembler.unread("part", raw)),
             }
         }
         blocks
     }
 
     /// The answer as the editor showed it.
-    fn shown(&mut self, parts: Vec<&RawValue>) -> Vec<ContentBlock> {
+    fn shown(&mut self, parts: Vec<&RawValue>) -> Blocks {
         let (mut blocks, mut text) = (Vec::new(), String::new());
         for raw in parts {
             let mut part = Object::read(raw).unwrap_or_default();

@@ -24,7 +24,7 @@ const FIRST: Shape = Shape::of_messages("chatMessages");
 
 /// Whether a file that begins so is of the first versions.
 fn is_first(head: &Head) -> bool {
-    head.has("/sessionId") && head.has("/chatMessages")
+    head.is("sessionId chatMessages")
 }
 
 /// Kinds of events that do not belong to the conversation, by the first word of their name.
@@ -35,13 +35,13 @@ const BOOKKEEPING: &str = "session hook permission subagent skill command comman
 pub(super) const IMPORTER: Importer = Importer::new("copilot-cli", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let events = ["session", "user", "assistant", "tool", "hook", "system"];
-    let named = head.text_at("/type").and_then(|kind| kind.split_once('.'));
-    let is_event = named.is_some_and(|(kind, _)| events.contains(&kind));
-    is_event && head.has("/data") || is_first(head)
+    head.is(
+        "data type^session. | data type^user. | data type^assistant. | data type^tool. | \
+         data type^hook. | data type^system.",
+    ) || is_first(head)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     if is_first(&file.head()) {
         return conversations::sessions(FIRST, file, source, |mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");
@@ -217,7 +217,7 @@ impl Reading {
         }
     }
 
-    fn user(&mut self, mut data: Object<'_>, time: Option<Timestamp>) {
+    fn user(&mut self, mut data: Object<'_>, time: When) {
         let content = data.take_text("content");
         let sent = data.take_text("transformedContent").or(content);
         let mut pictures = Vec::new();
@@ -235,25 +235,14 @@ impl Reading {
         self.hear(sent, pictures, time, tag);
     }
 
-    fn hear(
-        &mut self,
-        text: Option<Arc<str>>,
-        pictures: Vec<ContentBlock>,
-        time: Option<Timestamp>,
-        tag: Tag,
-    ) {
+    fn hear(&mut self, text: Option<Arc<str>>, pictures: Blocks, time: When, tag: Tag) {
         let text = text.filter(|text| !text.is_empty());
         let text = text.map(ContentBlock::Text).into_iter();
         let blocks = text.chain(pictures).collect();
         self.assembler.hear(None, blocks, time, [tag]);
     }
 
-    fn answer(
-        &mut self,
-        mut data: Object<'_>,
-        time: Option<Timestamp>,
-        usages: &BTreeMap<Arc<str>, Usage>,
-    ) {
+    fn answer(&mut self, mut data: Object<'_>, time: When, usages: &BTreeMap<Arc<str>, Usage>) {
         let mut blocks = Vec::new();
         let signature = data.take_text("reasoningOpaque");
         let thought = data.take_text("reasoningText");
@@ -311,7 +300,7 @@ impl Reading {
     }
 
     /// A tool is carried out; mostly an answer asked for it.
-    fn started(&mut self, mut data: Object<'_>, time: Option<Timestamp>, tag: Option<Tag>) {
+    fn started(&mut self, mut data: Object<'_>, time: When, tag: Option<Tag>) {
         let is_known = |id: Arc<str>| self.uses.contains(&id);
         if data.text("toolCallId").is_some_and(is_known) && data.has("toolName") {
             return self.assembler.skip("tool.execution_start");
@@ -327,7 +316,7 @@ impl Reading {
         self.is_waiting = true;
     }
 
-    fn ended(&mut self, mut data: Object<'_>, time: Option<Timestamp>) {
+    fn ended(&mut self, mut data: Object<'_>, time: When) {
         let Some(id) = data.take_text("toolCallId") else {
             return self.assembler.unknown("result without a tool");
         };

@@ -1,27 +1,11 @@
 //! Values of a record that are read with what cannot be read of them counted.
 
-use std::sync::Arc;
-
-use serde_json::Value;
-use serde_json::value::RawValue;
-
-use super::assemble::Assembler;
-use super::common::value;
-use super::usage::{CachedTokens, usage};
-use proctor_sessions::ContentBlock;
-use proctor_sessions::units::{Timestamp, Tokens, Usage};
-use proctor_sessions::wire::content::{self, Speaker};
-use proctor_sessions::wire::object::Object;
+use super::prelude::*;
 
 /// Takes out of an [`Object`] what the conversation counts where it cannot be read.
 pub(super) trait Counted {
     /// Takes a content out, and reads it.
-    fn take_blocks(
-        &mut self,
-        key: &str,
-        speaker: Speaker,
-        assembler: &mut Assembler,
-    ) -> Vec<ContentBlock>;
+    fn take_blocks(&mut self, key: &str, speaker: Speaker, assembler: &mut Assembler) -> Blocks;
 
     /// Takes the counters of a call out.
     fn take_usage(
@@ -32,7 +16,7 @@ pub(super) trait Counted {
     ) -> Option<Usage>;
 
     /// Takes a time out; a value that is none is counted.
-    fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> Option<Timestamp>;
+    fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> When;
 
     /// Puts the model, its window and the tools in the session's header.
     fn header(&mut self, assembler: &mut Assembler);
@@ -42,12 +26,7 @@ pub(super) trait Counted {
 }
 
 impl Counted for Object<'_> {
-    fn take_blocks(
-        &mut self,
-        key: &str,
-        speaker: Speaker,
-        assembler: &mut Assembler,
-    ) -> Vec<ContentBlock> {
+    fn take_blocks(&mut self, key: &str, speaker: Speaker, assembler: &mut Assembler) -> Blocks {
         content::blocks(self.take(key), speaker, &mut assembler.source)
     }
 
@@ -60,7 +39,7 @@ impl Counted for Object<'_> {
         usage(self.take(key)?, cached, &mut assembler.source)
     }
 
-    fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> Option<Timestamp> {
+    fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> When {
         let time = time(self.take(key)?);
         if time.is_none() {
             assembler.warn("a timestamp cannot be read");
@@ -92,7 +71,7 @@ impl Counted for Object<'_> {
 }
 
 /// An RFC 3339 time, or seconds or milliseconds since 1970.
-pub(super) fn time(raw: &RawValue) -> Option<Timestamp> {
+pub(super) fn time(raw: &RawValue) -> When {
     // Seconds reach this in the year 5138, milliseconds did in 1973.
     const SECONDS_BELOW: f64 = 1e11;
     match serde_json::from_str(raw.get()).ok()? {

@@ -21,24 +21,22 @@ use super::prelude::*;
 use super::sqlite::reading::{Database, Listed};
 
 /// All sessions, oldest first.
-pub(super) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
-    let parent = database.column("sessions", "parent_session_id")?;
-    let query = format!("SELECT id, {parent}, NULL FROM sessions ORDER BY created_at, rowid");
-    database.listed(&query, |id, parent, model| Listed {
-        id,
-        is_child: parent.is_some_and(|it| !it.is_empty()),
-        model,
-    })
+pub(super) fn list(database: &Database) -> Result<Vec<Listed>> {
+    let [parent] = database.columns("sessions", ["parent_session_id"])?;
+    database.listed(&format!(
+        "SELECT id, NULLIF(CAST({parent} AS TEXT), ''), {parent} <> '', NULL FROM sessions \
+         ORDER BY created_at, rowid"
+    ))
 }
 
 /// One session, message by message.
-pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
+pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>> {
     let mut assembler = database.assembler(one);
-    let named = database.column("sessions", "summary_message_id")?;
+    let [named] = database.columns("sessions", ["summary_message_id"])?;
     let query = format!("SELECT {named} FROM sessions WHERE id = ?1");
     let named = database.rows::<1>(&query, &[&*one.id])?;
     let named = named.into_iter().flatten().flatten().next();
-    let marked = database.column("messages", "is_summary_message")?;
+    let [marked] = database.columns("messages", ["is_summary_message"])?;
     let query = format!(
         "SELECT id, role, parts, model, created_at, {marked} FROM messages \
          WHERE session_id = ?1 ORDER BY created_at, rowid"
@@ -124,5 +122,5 @@ fn part(
         "binary" | "shell_command" => Some(content::kept(kind, raw)),
         _ => None,
     };
-    Some(read.unwrap_or_else(|| content::unknown(kind, raw, &mut assembler.source)))
+    Some(read.unwrap_or_else(|| assembler.unread(kind, raw)))
 }

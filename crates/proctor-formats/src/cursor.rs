@@ -27,16 +27,13 @@ const INJECTED: [&str; 3] = [
 pub(super) const IMPORTER: Importer = Importer::new("cursor", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let is_record = |record: &Value| {
-        let role = record.get("role").and_then(Value::as_str);
-        matches!(role, Some("user" | "assistant"))
-            && record.pointer("/message/content").is_some()
-            && record.get("type").is_none()
-    };
-    head.values.iter().take(5).any(is_record) || text::detect(head)
+    head.any(
+        5,
+        "role=user message/content !type | role=assistant message/content !type",
+    ) || text::detect(head)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
     if text::detect(&file.head()) {
         text::read(file.plain(source), &mut reading);
@@ -73,8 +70,7 @@ impl Reading {
                 self.says(blocks);
             }
             (Some(_), _, content @ Some(_)) => {
-                let source = &mut self.assembler.source;
-                let blocks = content::blocks(content, Speaker::User, source);
+                let blocks = self.assembler.blocks(content, Speaker::User);
                 self.hears(blocks);
             }
             (_, Some(kind @ "turn_ended"), _) => self.assembler.skip(kind),
@@ -86,7 +82,7 @@ impl Reading {
     }
 
     /// Adds a call.
-    fn says(&mut self, mut blocks: Vec<ContentBlock>) {
+    fn says(&mut self, mut blocks: Blocks) {
         self.answers();
         for block in &mut blocks {
             if let ContentBlock::Text(text) = block
@@ -104,7 +100,7 @@ impl Reading {
     }
 
     /// Adds what the user said, or results.
-    fn hears(&mut self, blocks: Vec<ContentBlock>) {
+    fn hears(&mut self, blocks: Blocks) {
         let results = blocks.iter().filter_map(ContentBlock::as_result);
         let answered: BTreeSet<&Arc<str>> = results.map(|it| &it.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
@@ -119,7 +115,7 @@ impl Reading {
     /// Answers the tool uses whose results are not recorded, for there is more behind them.
     fn answers(&mut self) {
         let open = std::mem::take(&mut self.open).into_iter();
-        let results: Vec<ContentBlock> = open
+        let results: Blocks = open
             .map(|id| ContentBlock::tool_result(id, Vec::new(), false))
             .collect();
         for _ in &results {

@@ -3,7 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use proctor_sessions::SessionError;
+use proctor_sessions::{Session, SessionError};
+
+/// What is read, or why it is not.
+pub(crate) type Result<T, E = ImportError> = std::result::Result<T, E>;
+
+/// The sessions of a file or folder, or why they are not read.
+pub(crate) type Imported = Result<Vec<Session>>;
 
 /// Why a file is not read. Every variant names the file; most name the line.
 #[derive(Debug, thiserror::Error)]
@@ -27,9 +33,9 @@ pub enum ImportError {
     /// No importer recognises the file.
     #[error("cannot tell the format of `{}`", .0.display())]
     UnknownFormat(PathBuf),
-    /// A recording of a product that is not read.
+    /// A recording of a product that is not read, and what to do instead.
     #[error("`{}` is a recording of {}, which is not read", .0.display(), .1)]
-    UnreadProduct(PathBuf, &'static str),
+    UnreadProduct(PathBuf, &'static str, &'static str),
     /// Every format that can be read is JSON.
     #[error("`{}` is not JSON", .0.display())]
     NotJson(PathBuf),
@@ -48,30 +54,13 @@ pub enum ImportError {
     /// The file is compressed, and what is in it is no recording.
     #[error("`{}` is compressed, and what is in it is no recording that can be read", .0.display())]
     Compressed(PathBuf),
-    /// A line is not JSON.
-    #[error("`{}`: line {line}, column {column}: {problem}", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// The byte in the line, from 1.
-        column: usize,
-        /// The JSON parser's message.
-        problem: String,
-    },
-    /// A line is JSON of another shape than the format's: an unknown key, a number for a text.
-    #[error("`{}`: line {line}, column {column}: {problem}", path.display())]
-    Shape {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// The byte in the line, from 1.
-        column: usize,
-        /// The JSON parser's message, or the importer's.
-        problem: String,
-    },
+    /// A line is not JSON: the line, and the byte in it, from 1; and the parser's message.
+    #[error("`{}`: line {}, column {}: {}", .0.display(), .1, .2, .3)]
+    Json(PathBuf, u64, usize, String),
+    /// A line is JSON of another shape than the format's: an unknown key, a number for a text. The same, with the
+    /// importer's message where the parser has none.
+    #[error("`{}`: line {}, column {}: {}", .0.display(), .1, .2, .3)]
+    Shape(PathBuf, u64, usize, String),
     /// The file ends within this line.
     #[error("`{}`: line {}: the file ends within this line", .0.display(), .1)]
     TornLine(PathBuf, u64),
@@ -84,21 +73,9 @@ pub enum ImportError {
     /// Arrays and objects are nested deeper than any message needs: line and limit.
     #[error("`{}`: line {}: JSON nested deeper than {} levels", .0.display(), .1, .2)]
     Nesting(PathBuf, u64, usize),
-    /// A line is not UTF-8.
-    #[error(
-        "`{}`: line {line}: invalid UTF-8 at byte {column} of the line, byte {offset} of the file",
-        path.display()
-    )]
-    Utf8 {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: u64,
-        /// The first bad byte in the line, from 1.
-        column: usize,
-        /// The first bad byte in the file, from 0.
-        offset: usize,
-    },
+    /// A line is not UTF-8: the line, from 1; the first bad byte in it, from 1; and that in the file, from 0.
+    #[error("`{}`: line {}: invalid UTF-8 at byte {} of the line, byte {} of the file", .0.display(), .1, .2, .3)]
+    Utf8(PathBuf, u64, usize, usize),
     /// The file is of a later version of the native format: its version, and the latest one that
     /// can be read.
     #[error(
@@ -182,9 +159,7 @@ impl ImportError {
                 "`proctor import --format NAME` reads it as that; \
                  `proctor import --help` lists the formats"
             }
-            Self::UnreadProduct(..) => {
-                "leave the file out, or convert it: see docs/session-format.md"
-            }
+            Self::UnreadProduct(_, _, hint) => hint,
             Self::NotJson(_) => {
                 "session files are JSON or JSONL; unpack archives first, but for `.eval` logs"
             }
@@ -200,10 +175,10 @@ impl ImportError {
                 "copy the database while the product is not running, and try the copy"
             }
             Self::Utf16(_) => "convert the file to UTF-8",
-            Self::Json { .. } => {
+            Self::Json(..) => {
                 "the line was cut or edited: restore it, or delete it to go on without it"
             }
-            Self::Shape { .. } => {
+            Self::Shape(..) => {
                 "compare the line with its neighbours; the format may be newer than this build"
             }
             Self::TornLine(..) => {
@@ -215,7 +190,7 @@ impl ImportError {
             Self::Nesting(..) => {
                 "remove the value that is nested too deep: nothing else in the file could be read"
             }
-            Self::Utf8 { .. } => "the file is damaged at that byte: make it again",
+            Self::Utf8(..) => "the file is damaged at that byte: make it again",
             Self::Version(..) => "update Proctor",
         };
         Some(hint)

@@ -6,15 +6,12 @@
 //!
 //! Image sources and tool definitions of the other provider are rewritten.
 
-use std::collections::BTreeMap;
+use super::prelude::*;
 use std::fmt::Write as _;
-
-use serde_json::Value;
 
 use proctor_sessions::tool_names::class_of;
 use proctor_sessions::wire::openai::openai_json;
 use proctor_sessions::wire::{Provider, anthropic_json, definition, for_provider, object, string};
-use proctor_sessions::{ContentBlock, Message, Role, Session};
 
 mod atif;
 mod otlp;

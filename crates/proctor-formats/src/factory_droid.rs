@@ -16,10 +16,10 @@ const BOOKKEEPING: &str = "session_start todo_state agent_turn_outcome";
 pub(super) const IMPORTER: Importer = Importer::new("factory-droid", detect, import);
 
 fn detect(head: &Head) -> bool {
-    head.text_at("/type") == Some("session_start") && head.text.starts_with('{')
+    head.is("type=session_start") && head.text.starts_with('{')
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut assembler = Assembler::default();
     for (record, raw) in file.records(source)? {
         read(record, raw, &mut assembler);

@@ -6,25 +6,18 @@
 //! [`SourceFile::text`] mends these flaws and counts them. A few lines that are no JSON are left out, and so are
 //! lines that are nested too deep. The rest is refused with its place in the file.
 
+use super::prelude::*;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::ImportError;
-use super::assemble::add_counts;
 use super::compressed;
-use super::head::Head;
 use super::limited_read::limited;
 use left_out::LeftOut;
-use proctor_sessions::Source;
 use proctor_sessions::units::to_valid_id;
 use proctor_sessions::wire::json_bytes::{mend_surrogates, nesting};
-use proctor_sessions::wire::object::Object;
 
 mod left_out;
 
@@ -59,7 +52,7 @@ pub(crate) struct SourceFile {
 
 impl SourceFile {
     /// Reads the file at `path`, which may hold `limit` bytes. A larger one is not read at all.
-    pub(super) fn open(path: &Path, limit: u64) -> Result<Self, ImportError> {
+    pub(super) fn open(path: &Path, limit: u64) -> Result<Self> {
         let io = |source| ImportError::Io(path.to_owned(), source);
         let metadata = path.metadata().map_err(io)?;
         // To open a pipe would wait for somebody who writes to it.
@@ -74,7 +67,7 @@ impl SourceFile {
     }
 
     /// Reads all of `input`, which may hold `limit` bytes.
-    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self, ImportError> {
+    pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self> {
         let mut bytes = limited(path, input, limit, MAX_TEXT)?;
         let length = bytes.len() as u64;
         let id = session_id(&compressed::stem(path), Sha256::new().chain_update(&bytes));
@@ -110,18 +103,15 @@ impl SourceFile {
     }
 
     /// The text of a file that Proctor wrote: every flaw is an error.
-    pub(crate) fn strict_text(self) -> Result<SourceText, ImportError> {
+    pub(crate) fn strict_text(self) -> Result<SourceText> {
         let skipped = usize::try_from(self.length).unwrap_or(usize::MAX) - self.bytes.len();
         let text = String::from_utf8(self.bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let before = &error.as_bytes()[..at];
             let start = before.iter().rposition(|byte| *byte == b'\n');
-            ImportError::Utf8 {
-                path: self.path.clone(),
-                line: 1 + memchr::memchr_iter(b'\n', before).count() as u64,
-                column: at - start.map_or(0, |start| start + 1) + 1,
-                offset: skipped + at,
-            }
+            let line = 1 + memchr::memchr_iter(b'\n', before).count() as u64;
+            let column = at - start.map_or(0, |start| start + 1) + 1;
+            ImportError::Utf8(self.path.clone(), line, column, skipped + at)
         })?;
         Ok(SourceText {
             path: self.path,
@@ -172,7 +162,7 @@ impl SourceText {
     }
 
     /// The lines of a recording, each one JSON value.
-    pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>, ImportError> {
+    pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>> {
         let mut lines = self.lines(source);
         let mut values = Vec::new();
         while let Some(line) = lines.next()? {
@@ -182,10 +172,7 @@ impl SourceText {
     }
 
     /// The objects among the lines of a recording, as they are read and as they are written.
-    pub(super) fn records(
-        &self,
-        source: &mut Source,
-    ) -> Result<Vec<(Object<'_>, &RawValue)>, ImportError> {
+    pub(super) fn records(&self, source: &mut Source) -> Result<Vec<(Object<'_>, &RawValue)>> {
         let lines = self.raw_lines(source)?.into_iter();
         let records = lines.filter_map(|raw| {
             let record = Object::read(raw);
@@ -206,7 +193,7 @@ impl SourceText {
     /// The JSON values of the file, and what was mended. A last value that was cut is left out, and so
     /// is one in the middle that cannot be read, where whole values stand on the lines behind it. One that is
     /// nested too deep is left out where there are others.
-    pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>, ImportError> {
+    pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>> {
         if self.text.trim_ascii().is_empty() {
             return Err(ImportError::Empty(self.path.clone()));
         }
@@ -267,14 +254,11 @@ impl SourceText {
 
     /// The parse error of a value that begins at byte `start`, on line `number`.
     fn problem(&self, number: u64, start: usize, error: &serde_json::Error) -> ImportError {
-        let line = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let before = if error.line() <= 1 { start - line } else { 0 };
-        ImportError::Json {
-            path: self.path.clone(),
-            line: number + error.line().saturating_sub(1) as u64,
-            column: before + error.column(),
-            problem: without_place(error),
-        }
+        let begin = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let before = if error.line() <= 1 { start - begin } else { 0 };
+        let line = number + error.line().saturating_sub(1) as u64;
+        let (column, problem) = (before + error.column(), without_place(error));
+        ImportError::Json(self.path.clone(), line, column, problem)
     }
 
     /// The first values of the text.
@@ -282,7 +266,7 @@ impl SourceText {
         Head::of(self.text.as_bytes())
     }
 
-    fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>, ImportError> {
+    fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>> {
         let wrapping = if self.is_strict { NATIVE_WRAPPING } else { 0 };
         if nesting(text.as_bytes()) > MAX_NESTING + wrapping {
             return Err(ImportError::Nesting(
@@ -311,7 +295,7 @@ pub(crate) struct Lines<'t, 's> {
 
 impl<'t> Lines<'t, '_> {
     /// The next line. One that cannot be read is left out, and counted.
-    pub(crate) fn next(&mut self) -> Result<Option<Line<'t>>, ImportError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Line<'t>>> {
         let file = self.file;
         loop {
             let joined = std::mem::take(&mut self.joined);
@@ -359,7 +343,7 @@ impl<'t> Lines<'t, '_> {
     }
 
     /// The next line that is not blank, as it is.
-    fn next_line(&mut self) -> Result<Option<&'t str>, ImportError> {
+    fn next_line(&mut self) -> Result<Option<&'t str>> {
         let file = self.file;
         while let Some(rest) = self.rest {
             let (line, rest) = match rest.split_once('\n') {
@@ -399,12 +383,12 @@ impl<'t> Lines<'t, '_> {
 
 impl<'t> Line<'t> {
     /// Parses the line.
-    pub(crate) fn parse<T: Deserialize<'t>>(&self) -> Result<T, ImportError> {
+    pub(crate) fn parse<T: Deserialize<'t>>(&self) -> Result<T> {
         self.parse_part(self.text)
     }
 
     /// Parses a part of the line; errors name the place in the whole line.
-    pub(crate) fn parse_part<T: Deserialize<'t>>(&self, part: &'t str) -> Result<T, ImportError> {
+    pub(crate) fn parse_part<T: Deserialize<'t>>(&self, part: &'t str) -> Result<T> {
         serde_json::from_str(part).map_err(|error| {
             let before = part
                 .as_ptr()
@@ -419,18 +403,8 @@ impl<'t> Line<'t> {
             };
             let (path, problem) = (self.path.to_owned(), without_place(&error));
             match error.classify() {
-                Category::Data => ImportError::Shape {
-                    path,
-                    line,
-                    column,
-                    problem,
-                },
-                Category::Io | Category::Syntax | Category::Eof => ImportError::Json {
-                    path,
-                    line,
-                    column,
-                    problem,
-                },
+                Category::Data => ImportError::Shape(path, line, column, problem),
+                _ => ImportError::Json(path, line, column, problem),
             }
         })
     }
@@ -442,12 +416,7 @@ impl<'t> Line<'t> {
 
     /// An error at the start of the line.
     pub(crate) fn error(&self, problem: impl Into<String>) -> ImportError {
-        ImportError::Shape {
-            path: self.path.to_owned(),
-            line: self.number,
-            column: 1,
-            problem: problem.into(),
-        }
+        ImportError::Shape(self.path.to_owned(), self.number, 1, problem.into())
     }
 }
 
@@ -488,7 +457,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(shown: Result<Vec<String>, ImportError>, expected: Result<&[&str], &str>) {
+    fn check(shown: Result<Vec<String>>, expected: Result<&[&str], &str>) {
         match (shown, expected) {
             (Ok(shown), Ok(expected)) => assert_eq!(shown, expected),
             (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{error}"),

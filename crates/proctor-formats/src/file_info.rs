@@ -1,17 +1,11 @@
 //! The format and size of a recording and when it was written, from the two ends of its file.
 
+use super::prelude::*;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
-
-use serde_json::value::RawValue;
 
 use super::counted::time;
-use super::{
-    Folder, HEAD, ImportError, compressed, importer_of_file, importer_of_folder, open, sqlite,
-    unknown_format,
-};
-use proctor_sessions::units::Timestamp;
+use super::{HEAD, compressed, importer_of_file, importer_of_folder, open, sqlite, unknown_format};
 
 /// A recording that was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,9 +15,9 @@ pub struct FileInfo {
     /// Its size; of a folder that is a session, that of all files in it.
     pub bytes: u64,
     /// The first time in the first 64 KiB.
-    pub first: Option<Timestamp>,
+    pub first: When,
     /// The last time in the last 64 KiB; of a compressed file, in its beginning.
-    pub last: Option<Timestamp>,
+    pub last: When,
 }
 
 /// Keys of times, as the products name them.
@@ -42,13 +36,13 @@ pub fn format_of(path: &Path) -> Result<&'static str, ImportError> {
     format_of_head(path, &head)
 }
 
-fn format_of_folder(path: &Path, folder: &Folder) -> Result<&'static str, ImportError> {
+fn format_of_folder(path: &Path, folder: &Folder) -> Result<&'static str> {
     let importer = importer_of_folder(folder);
     let importer = importer.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
     Ok(importer.format())
 }
 
-fn format_of_head(path: &Path, head: &[u8]) -> Result<&'static str, ImportError> {
+fn format_of_head(path: &Path, head: &[u8]) -> Result<&'static str> {
     if sqlite::is_database(head) {
         return Ok("sqlite");
     }
@@ -118,7 +112,7 @@ fn times(bytes: &[u8]) -> impl Iterator<Item = Timestamp> {
 }
 
 /// The time that follows a key.
-fn value_after(text: &str) -> Option<Timestamp> {
+fn value_after(text: &str) -> When {
     let value = text.trim_start().strip_prefix(':')?.trim_start();
     let end = match value.strip_prefix('"') {
         Some(inside) => inside.find('"')? + 2,

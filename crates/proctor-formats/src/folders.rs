@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::ImportError;
+use super::error::{ImportError, Result};
 use super::file::{MAX_FILE, SourceFile, SourceText, session_id};
 
 /// The files of a folder.
@@ -79,7 +79,7 @@ impl SessionFiles {
     }
 
     /// Reads one file.
-    pub(super) fn read(&mut self, path: &Path) -> Result<SourceText, ImportError> {
+    pub(super) fn read(&mut self, path: &Path) -> Result<SourceText> {
         let file = SourceFile::open(path, self.left)?;
         self.left = self.left.saturating_sub(file.length);
         self.hasher.update(file.id.as_bytes());

@@ -6,18 +6,16 @@
 //! after it: the repeated messages count as loaded, as in a session that was resumed. An import
 //! only reports them: it does not know which sessions will be run together.
 
+use super::prelude::*;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
 use super::kept_context;
 use proctor_sessions::units::ContentHash;
 use proctor_sessions::wire::Look;
-use proctor_sessions::{
-    CompactedTo, Message, RecordedCompaction, ResumePoint, Role, Session, SessionError,
-};
+use proctor_sessions::{ResumePoint, SessionError};
 
 /// A shorter id may have been counted rather than drawn: `call-1`.
 const DRAWN_CHARS: usize = 12;

@@ -50,7 +50,7 @@ const PARTS: [&str; 5] = [
     "fileData",
 ];
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, read)
 }
 
@@ -70,7 +70,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     }
     around.header(assembler);
     let mut unnamed = Unnamed::default();
-    let mut said: Vec<ContentBlock> = Vec::new();
+    let mut said: Blocks = Vec::new();
     for raw in conversation.messages {
         let Some(mut content) = Object::read(raw) else {
             keep_unread("malformed", raw, assembler);
@@ -145,8 +145,8 @@ fn tools(raw: &RawValue, assembler: &mut Assembler) {
 
 /// Adds what the model said, if it said anything. Texts that follow each other are one, as a stream brings them in
 /// pieces; empty ones are none.
-fn answered(said: &mut Vec<ContentBlock>, record: AssistantRecord, assembler: &mut Assembler) {
-    let mut blocks: Vec<ContentBlock> = Vec::new();
+fn answered(said: &mut Blocks, record: AssistantRecord, assembler: &mut Assembler) {
+    let mut blocks: Blocks = Vec::new();
     let mut words = String::new();
     for block in said.drain(..) {
         if let ContentBlock::Text(text) = &block {

@@ -27,11 +27,11 @@ const SETUP: &str = "This is the Gemini CLI.";
 pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mut keys = ["/sessionId", "/projectHash", "/startTime"].iter();
-    keys.all(|key| head.has(key)) || head.first().is_some_and(checkpoint::is_checkpoint)
+    head.is("sessionId projectHash startTime")
+        || head.first().is_some_and(checkpoint::is_checkpoint)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut chat = Chat::default();
 
@@ -224,7 +224,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    fn user(&mut self, record: &Record<'_>, timestamp: Option<Timestamp>) {
+    fn user(&mut self, record: &Record<'_>, timestamp: When) {
         let blocks = parts(record.content, &mut self.assembler);
         let has_snapshot = blocks.iter().any(is_snapshot);
         if has_snapshot && !self.assembler.is_empty() {
@@ -246,8 +246,8 @@ impl<'a> Chat<'a> {
     fn hear(
         &mut self,
         name: Option<&Arc<str>>,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
+        blocks: Blocks,
+        timestamp: When,
         tags: impl IntoIterator<Item = Tag>,
     ) {
         self.records.note(name, &blocks);
@@ -295,7 +295,7 @@ impl<'a> Chat<'a> {
         thoughts: Option<Vec<&RawValue>>,
         content: Option<&RawValue>,
         calls: Option<Vec<&RawValue>>,
-    ) -> (Vec<ContentBlock>, Vec<ContentBlock>) {
+    ) -> (Blocks, Blocks) {
         let mut said = Vec::new();
         said.extend(thoughts.into_iter().flatten().filter_map(thought));
         said.extend(parts(content, &mut self.assembler));
@@ -321,7 +321,7 @@ impl<'a> Chat<'a> {
     }
 
     /// Adds the model's blocks, and the results of its calls.
-    fn model(&mut self, record: Record<'_>, timestamp: Option<Timestamp>) {
+    fn model(&mut self, record: Record<'_>, timestamp: When) {
         let (said, results) = self.said(record.thoughts, record.content, record.tool_calls);
         let usage = record.tokens;
         let usage = usage.and_then(|raw| usage_of(raw, &mut self.assembler));
@@ -368,7 +368,7 @@ struct Call<'a> {
 impl Call<'_> {
     /// The result as the model got it: the text of the response, or the response as JSON; and the
     /// parts that came with it, such as an image.
-    fn content(&self, assembler: &mut Assembler) -> Option<Vec<ContentBlock>> {
+    fn content(&self, assembler: &mut Assembler) -> Option<Blocks> {
         let raw = self.result.filter(|raw| raw.get() != "null")?;
         let Some(items) = items(raw) else {
             return Some(vec![response(raw)]);

@@ -10,7 +10,7 @@ pub(super) fn blocks(
     parts: Vec<&RawValue>,
     unnamed: &mut Unnamed,
     assembler: &mut Assembler,
-) -> Vec<ContentBlock> {
+) -> Blocks {
     let parts = parts.into_iter();
     let read = |raw| block(speaker, raw, unnamed, assembler);
     parts.map(read).collect()
@@ -52,8 +52,8 @@ fn block(
 
 /// What a function response says: its text, or the response as JSON, and the parts that came with
 /// it, such as an image.
-pub(super) fn answered(mut answer: Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
-    let mut told: Vec<ContentBlock> = answer.take("response").map(response).into_iter().collect();
+pub(super) fn answered(mut answer: Object<'_>, assembler: &mut Assembler) -> Blocks {
+    let mut told: Blocks = answer.take("response").map(response).into_iter().collect();
     told.extend(parts(answer.take("parts"), assembler));
     told
 }
@@ -70,7 +70,7 @@ pub(super) fn response(raw: &RawValue) -> ContentBlock {
 }
 
 /// A text, a part, or a list of parts; none of them a call.
-pub(super) fn parts(content: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+pub(super) fn parts(content: Option<&RawValue>, assembler: &mut Assembler) -> Blocks {
     match content {
         Some(raw) if raw.get().starts_with('{') => vec![part(raw, &mut assembler.source)],
         content => content::blocks_by(content, Speaker::User, &mut assembler.source, part),

@@ -21,14 +21,13 @@ pub(super) mod database;
 pub(super) const IMPORTER: Importer = Importer::new("goose", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |key: &str| head.has(key);
-    let mut marks = ["/message_count", "/extension_data", "/conversation"].iter();
-    has("/role") && has("/created") && has("/content")
-        || has("/working_dir") && marks.any(|key| has(key))
-        || has("/description") && has("/message_count") && has("/total_tokens")
+    head.is(
+        "role created content | working_dir message_count,extension_data,conversation | \
+         description message_count total_tokens",
+    )
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
 
     for (at, value) in file.values(source)?.into_iter().enumerate() {
@@ -153,7 +152,7 @@ const FOR_THE_USER: &str = "toolConfirmationRequest systemNotification contextLe
      summarizationRequested conversationCompacted actionRequired";
 
 /// The blocks of a message's `content` that the agent sees.
-fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Vec<ContentBlock> {
+fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Blocks {
     let Some(raw) = content else {
         return Vec::new();
     };

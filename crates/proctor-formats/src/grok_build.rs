@@ -16,13 +16,11 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import);
 
 fn detect(head: &Head) -> bool {
+    // Antigravity's lines are of the same types, and have a time and a place each.
+    const OTHERS: &str = "message,role,uuid,step_index,created_at,timestamp";
     let is = |record: &Value, words: &str| {
-        // Antigravity's lines are of the same types, and have a time and a place each.
-        let others = "message role uuid step_index created_at timestamp";
-        let mut others = others.split(' ');
         let kind = record["type"].as_str();
-        kind.is_some_and(|kind| is_one_of(words, kind))
-            && others.all(|key| record.get(key).is_none())
+        kind.is_some_and(|kind| is_one_of(words, kind)) && !is_shaped(record, OTHERS)
     };
     let mut records = head.values.iter();
     head.first().is_some_and(|first| is(first, "system user"))
@@ -33,10 +31,10 @@ fn detect(head: &Head) -> bool {
 /// The types of lines.
 const KNOWN: &str = "system user assistant reasoning tool_result";
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut assembler = Assembler::default();
-    let mut system: Vec<ContentBlock> = Vec::new();
-    let mut thoughts: Vec<ContentBlock> = Vec::new();
+    let mut system: Blocks = Vec::new();
+    let mut thoughts: Blocks = Vec::new();
     for (mut record, raw) in file.records(source)? {
         let kind = record.take_type();
         if &*kind == "reasoning" {
@@ -83,24 +81,18 @@ fn thought(record: &mut Object<'_>, assembler: &mut Assembler) -> Option<Content
     Some(ContentBlock::thinking(text, signature))
 }
 
-fn answer(mut record: Object<'_>, mut said: Vec<ContentBlock>, assembler: &mut Assembler) {
+fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
     let words = record.take_blocks("content", Speaker::Assistant, assembler);
     let is_empty = |block: &ContentBlock| block.as_text().is_some_and(|text| text.is_empty());
     said.extend(words.into_iter().filter(|block| !is_empty(block)));
-    for raw in record.items("tool_calls") {
-        let call = Object::read(raw).and_then(|mut call| {
-            let id = call.take_text("id")?;
-            let mut function = call.take_object("function").unwrap_or(call);
-            let name = function.take_text("name")?;
-            Some(ContentBlock::tool_use(
-                id,
-                name,
-                arguments(&mut function, assembler),
-            ))
-        });
-        let unknown = || content::unknown("tool_call", raw, &mut assembler.source);
-        said.push(call.unwrap_or_else(unknown));
-    }
+    let calls = record.items("tool_calls");
+    said.extend(assembler.calls("tool_call", calls, |mut call, assembler| {
+        let id = call.take_text("id")?;
+        let mut function = call.take_object("function").unwrap_or(call);
+        let name = function.take_text("name")?;
+        let input = arguments(&mut function, assembler);
+        Some(ContentBlock::tool_use(id, name, input))
+    }));
     if !said.is_empty() || !record.is_empty() {
         let model = record.take_text("model_id");
         let part = AssistantRecord::of(said, None).by(None, model, None);

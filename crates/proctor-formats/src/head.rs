@@ -54,21 +54,21 @@ impl Head {
         self.first()?.pointer(pointer)
     }
 
-    /// Whether there is a value at a JSON pointer in the first record.
-    pub(super) fn has(&self, pointer: &str) -> bool {
-        self.at(pointer).is_some()
+    /// Whether the first record has one of these shapes: see [`is_shaped`].
+    pub(super) fn is(&self, shapes: &str) -> bool {
+        self.first().is_some_and(|first| is_shaped(first, shapes))
     }
 
-    /// The text at a JSON pointer in the first record.
-    pub(super) fn text_at(&self, pointer: &str) -> Option<&str> {
-        self.at(pointer)?.as_str()
+    /// Whether one of the first records has one of these shapes.
+    pub(super) fn any(&self, count: usize, shapes: &str) -> bool {
+        let mut records = self.values.iter().take(count);
+        records.any(|record| is_shaped(record, shapes))
     }
 
-    /// Whether there is a value at a JSON pointer in the first record, or in the first item of a
-    /// file that is one list.
-    pub(super) fn item_has(&self, pointer: &str) -> bool {
+    /// Whether the first record, or the first item of a file that is one list, has one of these shapes.
+    pub(super) fn item_is(&self, shapes: &str) -> bool {
         self.first_item()
-            .is_some_and(|it| it.pointer(pointer).is_some())
+            .is_some_and(|item| is_shaped(item, shapes))
     }
 
     /// The first record, or the first item of a file that is one list.
@@ -78,6 +78,41 @@ impl Head {
             first => first,
         }
     }
+}
+
+/// Whether a value has one of these shapes, between which stands `|`. Of a shape all words hold:
+/// - `a/b`: there is a value at this place; `a,b`: at one of these places; `!a`: at none of these;
+/// - `a=x`: the text there is this one; `a^x`: it begins so;
+/// - `a:s`, `a:w`, `a:n`, `a:l`, `a:o`: it is a text, one that is not empty, a number, a list, an object.
+pub(super) fn is_shaped(value: &Value, shapes: &str) -> bool {
+    let mut shapes = shapes.split('|').map(str::split_whitespace);
+    shapes.any(|mut words| {
+        words.all(|word| match word.strip_prefix('!') {
+            Some(word) => !holds(value, word),
+            None => holds(value, word),
+        })
+    })
+}
+
+/// Whether one word of a shape holds.
+fn holds(value: &Value, word: &str) -> bool {
+    let (places, test) = word.split_at(word.find(['=', '^', ':']).unwrap_or(word.len()));
+    let mut found = places
+        .split(',')
+        .filter_map(|place| value.pointer(&format!("/{place}")));
+    found.any(|found| {
+        let text = found.as_str();
+        match test.split_at_checked(1) {
+            Some(("=", word)) => text == Some(word),
+            Some(("^", start)) => text.is_some_and(|text| text.starts_with(start)),
+            Some((_, "s")) => text.is_some(),
+            Some((_, "w")) => text.is_some_and(|text| !text.is_empty()),
+            Some((_, "n")) => found.is_number(),
+            Some((_, "l")) => found.is_array(),
+            Some((_, "o")) => found.is_object(),
+            _ => true,
+        }
+    })
 }
 
 /// The JSON values that a text holds; one that was cut is closed.

@@ -15,15 +15,10 @@ pub(super) const IMPORTER: Importer = Importer::new("iflow", detect, import);
 
 fn detect(head: &Head) -> bool {
     // Claude Code's ids are nothing but hexadecimal digits and dashes.
-    let is_own = |id: &str| id.starts_with("session-");
-    head.text_at("/sessionId").is_some_and(is_own)
-        && head.text_at("/uuid").is_some()
-        && head
-            .text_at("/userType")
-            .is_some_and(|kind| !kind.is_empty())
+    head.is("sessionId^session- uuid:s userType:w")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
     for (record, raw) in file.records(source)? {
         reading.record(record, raw);
@@ -55,7 +50,7 @@ impl Reading {
         self.assembler.hear_unknown("record", unknown, raw, time);
     }
 
-    fn model(&mut self, mut message: Object<'_>, time: Option<Timestamp>) {
+    fn model(&mut self, mut message: Object<'_>, time: When) {
         self.calls += u64::from(!self.is_open);
         self.is_open = true;
         let mut blocks = message.take_blocks("content", Speaker::Assistant, &mut self.assembler);
@@ -75,12 +70,12 @@ impl Reading {
         self.assembler.assistant(None, record);
     }
 
-    fn user(&mut self, mut message: Object<'_>, timestamp: Option<Timestamp>, is_meta: bool) {
+    fn user(&mut self, mut message: Object<'_>, timestamp: When, is_meta: bool) {
         self.is_open = false;
         let raw = message.take("content");
         let blocks = match raw.and_then(items) {
             Some(items) => items.into_iter().map(|raw| self.item(raw)).collect(),
-            None => content::blocks(raw, Speaker::User, &mut self.assembler.source),
+            None => self.assembler.blocks(raw, Speaker::User),
         };
         let tag = if is_meta {
             Some(Tag::Meta)
@@ -95,14 +90,14 @@ impl Reading {
         let mut block = Object::read(raw).unwrap_or_default();
         let inner = block.take_object("content");
         let (Some(mut inner), Some(id)) = (inner, block.take_text("tool_use_id")) else {
-            return content::part(raw, Speaker::User, &mut self.assembler.source);
+            return self.assembler.part(raw, Speaker::User);
         };
         let part = inner.take_object("responseParts");
         let mut function = part.unwrap_or(inner).inner("functionResponse");
         let told = function.take("response");
         let content = match told {
             Some(told) => response(told),
-            None => content::unknown("tool_result", raw, &mut self.assembler.source),
+            None => self.assembler.unread("tool_result", raw),
         };
         let has_error = |told: Object<'_>| told.has("error");
         let is_error =

@@ -31,11 +31,10 @@ fn detect(head: &Head) -> bool {
         let names = ["_journal/", "header.json", "samples/", "summaries.json"];
         return names.iter().any(|name| head.text.contains(name));
     }
-    let has_all = |keys: [&str; 3]| keys.iter().all(|key| head.has(key));
-    has_all(["/version", "/status", "/eval"]) || has_all(["/epoch", "/messages", "/target"])
+    head.is("version status eval | epoch messages target")
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let (id, path) = (file.id.clone(), file.path.clone());
     let mut log = Log::default();
     if is_archive(&file.bytes) {
@@ -63,7 +62,7 @@ struct Log {
 
 impl Log {
     /// A log in JSON, or one file of an archive.
-    fn documents(&mut self, documents: &SourceText) -> Result<(), ImportError> {
+    fn documents(&mut self, documents: &SourceText) -> Result<()> {
         let values = documents.values(&mut self.source)?;
         for value in &values {
             self.value(value)?;
@@ -71,7 +70,7 @@ impl Log {
         Ok(())
     }
 
-    fn value(&mut self, value: &Line<'_>) -> Result<(), ImportError> {
+    fn value(&mut self, value: &Line<'_>) -> Result<()> {
         let raw: &RawValue = value.parse()?;
         let object = Object::read(raw).ok_or_else(|| value.error("a log is a JSON object"))?;
         if object.has("messages") && object.has("epoch") {
@@ -90,7 +89,7 @@ impl Log {
         Ok(())
     }
 
-    fn sample(&mut self, line: &Line<'_>, raw: &RawValue) -> Result<(), ImportError> {
+    fn sample(&mut self, line: &Line<'_>, raw: &RawValue) -> Result<()> {
         let Some(sample) = Object::read(raw) else {
             self.source.not_understood("sample that is no object");
             return Ok(());

@@ -1,14 +1,8 @@
 //! The context after a compaction: messages that stayed, blocks that were replaced, and messages
 //! that the product wrote.
 
-use std::collections::BTreeMap;
+use super::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
-
-use super::assemble::Assembler;
-use proctor_sessions::{
-    CompactedTo, ContentBlock, Message, Recorded, RecordedCompaction, Role, Tag,
-};
 
 /// Texts that replace blocks, by message and block.
 pub(super) type Edits = BTreeMap<usize, BTreeMap<usize, Arc<str>>>;
@@ -99,14 +93,14 @@ pub(super) struct Shown {
     /// Who speaks.
     pub(super) role: Role,
     /// Its blocks.
-    pub(super) blocks: Vec<ContentBlock>,
+    pub(super) blocks: Blocks,
     /// Its tags.
     pub(super) tags: Vec<Tag>,
 }
 
 /// The records of the history by their names; several may make one message.
 #[derive(Debug, Default)]
-pub(super) struct Records(BTreeMap<Arc<str>, Vec<ContentBlock>>);
+pub(super) struct Records(BTreeMap<Arc<str>, Blocks>);
 
 impl Records {
     /// Takes note of a record of the history.
@@ -154,7 +148,7 @@ impl Records {
 
 /// One message of several records in a row; tool results first.
 fn written(run: &[Shown]) -> Option<Recorded> {
-    let mut blocks: Vec<ContentBlock> = run.iter().flat_map(|one| one.blocks.clone()).collect();
+    let mut blocks: Blocks = run.iter().flat_map(|one| one.blocks.clone()).collect();
     if blocks.is_empty() {
         return None;
     }

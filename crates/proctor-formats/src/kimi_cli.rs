@@ -23,21 +23,17 @@ const SHAPE: Shape = Shape::of_messages("messages");
 const CONTEXT: &str = "context.jsonl";
 const LOG: &str = "wire.jsonl";
 
-pub(super) const IMPORTER: Importer =
-    Importer::new("kimi-cli", detect, import).with_folders(FolderFormat {
-        detect: |folder| folder.has(CONTEXT) && folder.has(LOG),
-        of_file: |_| None,
-        read: import_folder,
-    });
+pub(super) const IMPORTER: Importer = Importer::new("kimi-cli", detect, import).with_folders(
+    |folder| folder.has(CONTEXT) && folder.has(LOG),
+    |_| None,
+    import_folder,
+);
 
 fn detect(head: &Head) -> bool {
-    let role = |value: &Value| value.get("role")?.as_str().map(str::to_owned);
-    let mut roles = head.values.iter().take(20).filter_map(role);
-    let is_context = roles.any(|role| role.starts_with('_'));
-    head.text.starts_with('{') && (is_context || wire::detect(head))
+    head.text.starts_with('{') && (head.any(20, "role^_") || wire::detect(head))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     if wire::detect(&file.head()) {
         return wire::sessions(file, None, source);
     }
@@ -58,11 +54,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     })
 }
 
-fn import_folder(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let context = files.read(&folder.child(CONTEXT))?;
     // The file begins with the system prompt, and what is odd behind it is of no account here.
     let first = context.lines(&mut Source::default()).next();

@@ -30,12 +30,11 @@ const AGENTS: &str = "agents";
 const MAIN: &str = "main";
 const JOURNAL: &str = "wire.jsonl";
 
-pub(super) const IMPORTER: Importer =
-    Importer::new("kimi-code", detect, import).with_folders(FolderFormat {
-        detect: |folder| main(folder).is_some(),
-        of_file: |_| None,
-        read: import_folder,
-    });
+pub(super) const IMPORTER: Importer = Importer::new("kimi-code", detect, import).with_folders(
+    |folder| main(folder).is_some(),
+    |_| None,
+    import_folder,
+);
 
 fn main(folder: &Folder) -> Option<Folder> {
     let main = folder.folder(AGENTS)?.folder(MAIN)?;
@@ -46,12 +45,11 @@ fn detect(head: &Head) -> bool {
     let kinds = head.values.iter().take(50);
     let mut kinds = kinds.filter_map(|it| it.get("type")?.as_str());
     head.text.starts_with('{')
-        && head.text_at("/type") == Some("metadata")
-        && head.text_at("/protocol_version").is_some()
+        && head.is("type=metadata protocol_version:s")
         && kinds.any(|it| it.contains('.'))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agent = Agent::default();
     let records = records(file, source)?;
     let is_side = |(record, _): &(Object<'_>, _)| {
@@ -65,11 +63,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
     agent.assembler.session(file.id.clone(), &file.path)
 }
 
-fn import_folder(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let Some(agents) = folder.folder(AGENTS) else {
         return Ok(Vec::new());
     };
@@ -105,7 +99,7 @@ fn import_folder(
 type Record<'a> = (Object<'a>, &'a RawValue);
 
 /// The records of a journal, without those that were taken back.
-fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'a>>, ImportError> {
+fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'a>>> {
     let mut kept: Vec<Record<'a>> = Vec::new();
     for (mut record, raw) in file.records(source)? {
         if record.text("type").as_deref() != Some("context.undo") {
@@ -154,7 +148,7 @@ fn is_typed(message: &Object<'_>) -> bool {
 struct Agent {
     assembler: Assembler,
     /// The user's messages that are still in the context.
-    typed: Vec<Vec<ContentBlock>>,
+    typed: Vec<Blocks>,
     /// The model that was asked last, and whether that was for a summary.
     model: Option<Arc<str>>,
     is_summary: bool,
@@ -224,7 +218,7 @@ impl Agent {
     }
 
     /// A message of the context that no step wrote.
-    fn message(&mut self, mut message: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
+    fn message(&mut self, mut message: Object<'_>, raw: &RawValue, time: When) {
         let (role, is_typed) = (message.take_text("role"), is_typed(&message));
         match role.as_deref() {
             Some("user" | "system") => {
@@ -255,7 +249,7 @@ impl Agent {
     }
 
     /// What happened in a step.
-    fn event(&mut self, mut event: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
+    fn event(&mut self, mut event: Object<'_>, raw: &RawValue, time: When) {
         let kind = event.take_type();
         let part = event.get("part");
         match (&*kind, part) {
@@ -265,7 +259,7 @@ impl Agent {
                 self.bill("usage", event);
             }
             ("content.part", Some(part)) => {
-                let block = content::part(part, Speaker::Assistant, &mut self.assembler.source);
+                let block = self.assembler.part(part, Speaker::Assistant);
                 self.say(event, block, time);
             }
             ("tool.call", _) => {
@@ -282,7 +276,7 @@ impl Agent {
     }
 
     /// Adds a block to its step.
-    fn say(&mut self, mut event: Object<'_>, block: ContentBlock, time: Option<Timestamp>) {
+    fn say(&mut self, mut event: Object<'_>, block: ContentBlock, time: When) {
         let is_blank = |it: &ContentBlock| it.as_text().is_some_and(|text| text.trim().is_empty());
         if is_blank(&block) {
             return self.assembler.skip("empty text");
@@ -314,7 +308,7 @@ impl Agent {
             .or_else(|| function.take_text("name"));
         let given = call.take(arguments).or_else(|| function.take(arguments));
         let Some((id, name)) = call.take_text(id).zip(name) else {
-            return content::unknown("tool call", raw, &mut self.assembler.source);
+            return self.assembler.unread("tool call", raw);
         };
         let text: Option<Arc<str>> = given.and_then(|it| serde_json::from_str(it.get()).ok());
         let given = text.map_or_else(|| input(given), |it| arguments_in(&it, &mut self.assembler));
@@ -322,7 +316,7 @@ impl Agent {
     }
 
     /// The result of a tool as the model reads it.
-    fn result(&mut self, id: Arc<str>, mut result: Object<'_>, key: &str, time: Option<Timestamp>) {
+    fn result(&mut self, id: Arc<str>, mut result: Object<'_>, key: &str, time: When) {
         let mut told = result.take_blocks(key, Speaker::Tool, &mut self.assembler);
         told.extend(result.take_words("note").map(ContentBlock::Text));
         let is_error = result.take_flag("isError");

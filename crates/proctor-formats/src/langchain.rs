@@ -29,7 +29,7 @@ fn detect(head: &Head) -> bool {
     is_message(first) || firsts.any(|at| first.pointer(&at).is_some_and(is_message))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut sessions = Vec::new();
     for messages in conversations(&values)? {
@@ -64,7 +64,7 @@ pub(super) fn is_message(value: &Value) -> bool {
 const KINDS: &str = "human ai AIMessageChunk tool system function chat";
 
 /// The lists of messages in a file.
-fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, ImportError> {
+fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
     let mut found = Vec::new();
     let mut loose = Vec::new();
     for value in values {
@@ -111,7 +111,7 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>, Impo
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
-    system: Vec<ContentBlock>,
+    system: Blocks,
     unnamed: parts::Unnamed,
 }
 
@@ -159,7 +159,7 @@ impl Reading {
         }
     }
 
-    fn content(&mut self, fields: &mut Object<'_>, speaker: Speaker) -> Vec<ContentBlock> {
+    fn content(&mut self, fields: &mut Object<'_>, speaker: Speaker) -> Blocks {
         fields.take_blocks("content", speaker, &mut self.assembler)
     }
 
@@ -181,12 +181,10 @@ impl Reading {
     }
 
     fn ai(&mut self, mut fields: Object<'_>) {
-        let mut uses = Vec::new();
-        for raw in fields.items("tool_calls") {
-            let tool_use = flat_call(raw, "name", "args");
-            let unknown = || content::unknown("tool_call", raw, &mut self.assembler.source);
-            uses.push(tool_use.unwrap_or_else(unknown));
-        }
+        let calls = fields.items("tool_calls");
+        let mut uses = self.assembler.calls("tool_call", calls, |call, _| {
+            flat_call(call, ["id", "name", "args"])
+        });
         let ids = uses.iter().filter_map(ContentBlock::as_use);
         let ids: BTreeSet<Arc<str>> = ids.map(|it| it.id.clone()).collect();
         let mut additional = fields.inner("additional_kwargs");
@@ -209,17 +207,8 @@ impl Reading {
             }
         }
         blocks.extend(uses);
-        for raw in fields.items("invalid_tool_calls") {
-            blocks.push(match invalid(raw) {
-                // It is sent back as the model wrote it, and answered.
-                Some(tool_use) => {
-                    self.assembler
-                        .warn("tool arguments are no JSON; they are kept as a string");
-                    tool_use
-                }
-                None => content::unknown("invalid_tool_call", raw, &mut self.assembler.source),
-            });
-        }
+        let calls = fields.items("invalid_tool_calls");
+        blocks.extend(self.assembler.calls("invalid_tool_call", calls, invalid));
         let mut metadata = fields.inner("response_metadata");
         let usage = self.usage(&mut fields, &mut metadata);
         let own = fields.take_text("id");
@@ -255,10 +244,10 @@ impl Reading {
     }
 }
 
-/// A call whose arguments cannot be read.
-fn invalid(raw: &RawValue) -> Option<ContentBlock> {
-    let mut call = Object::read(raw)?;
+/// A call whose arguments cannot be read: it is sent back as the model wrote it, and answered.
+fn invalid(mut call: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
     let (id, name) = call.take_text("id").zip(call.take_text("name"))?;
     let input = JsonText::string(&call.take_text("args").unwrap_or_default());
+    assembler.warn("tool arguments are no JSON; they are kept as a string");
     Some(ContentBlock::tool_use(id, name, input))
 }

@@ -31,18 +31,14 @@ fn detect(head: &Head) -> bool {
 }
 
 fn is_observation(value: &Value) -> bool {
-    let has = |keys: &[&str]| keys.iter().any(|key| value.get(key).is_some());
     let kind = value["type"].as_str().unwrap_or_default();
-    let marks = [
-        "usageDetails",
-        "usage_details",
-        "parentObservationId",
-        "parent_observation_id",
-    ];
-    has(&["traceId", "trace_id"]) && (is_one_of(TYPES, kind) || has(&marks))
+    is_shaped(
+        value,
+        "traceId,trace_id usageDetails,usage_details,parentObservationId,parent_observation_id",
+    ) || is_shaped(value, "traceId,trace_id") && is_one_of(TYPES, kind)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();
     let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
     for value in file.values(source)? {
@@ -95,7 +91,7 @@ fn text(object: &mut Object<'_>, keys: [&str; 2]) -> Option<Arc<str>> {
 }
 
 /// Takes the time out that is under one of these keys.
-fn time(object: &mut Object<'_>, keys: [&str; 2]) -> Option<Timestamp> {
+fn time(object: &mut Object<'_>, keys: [&str; 2]) -> When {
     Some(time_or_local(&text(object, keys)?)?.0)
 }
 

@@ -16,16 +16,13 @@ use super::traces::{self, Call, Exchange};
 pub(super) const IMPORTER: Importer = Importer::new("langsmith", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let is_run = |value: &Value| {
-        let mut marks = ["inputs", "outputs", "trace_id", "dotted_order"].iter();
-        value["run_type"].is_string() && marks.any(|key| value.get(key).is_some())
-    };
-    let first = head.first_item();
-    let inner = first.and_then(|it| it.pointer("/runs/0"));
-    [first, inner].into_iter().flatten().any(is_run)
+    head.item_is(
+        "run_type:s inputs,outputs,trace_id,dotted_order | \
+         runs/0/run_type:s runs/0/inputs,runs/0/outputs,runs/0/trace_id,runs/0/dotted_order",
+    )
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();
     let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
     for value in file.values(source)? {
@@ -65,7 +62,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 }
 
 /// A time of a run: without a zone, it is in UTC.
-fn time(raw: &RawValue) -> Option<Timestamp> {
+fn time(raw: &RawValue) -> When {
     let text = content::text(raw).and_then(|it| time_or_local(&it));
     let time = text.map(|(time, _)| time);
     time.or_else(|| super::counted::time(raw))

@@ -3,15 +3,12 @@
 //! A record is read as it is described. Where that fails, each key that does not fit is left out
 //! and counted, and the others are read: one odd key is not a reason to refuse a file.
 
+use super::prelude::*;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde::de::value::MapDeserializer;
-use serde_json::value::RawValue;
 
 use super::file::NO_RECORD;
-use proctor_sessions::Source;
 
 /// Reads an object whose keys are all optional, and counts what is left out in `source`; none if it
 /// is not an object.

@@ -92,6 +92,7 @@ mod usage;
 mod usage_check;
 
 pub use error::ImportError;
+use error::{Imported, Result};
 pub use folders::{Folder, SessionFiles};
 pub use forks::{ForkIndex, SharedPrefix};
 pub use proctor_sessions::tool_names;
@@ -156,15 +157,15 @@ pub struct Importer {
 }
 
 /// The text of a file together with those beside it that belong to it; none if it stands alone.
-type Joined = fn(&Path) -> Result<Option<String>, ImportError>;
+type Joined = fn(&Path) -> Result<Option<String>>;
 
 /// Reads all sessions of one file: the main conversation first, then its side chains.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
     /// Of the file's text. What the file says as a whole is counted in the source.
-    Text(fn(&SourceText, &mut Source) -> Result<Vec<Session>, ImportError>),
+    Text(fn(&SourceText, &mut Source) -> Imported),
     /// Of the file as it is, with the questions that it asks about its sessions.
-    File(fn(SourceFile) -> Result<Vec<Recording>, ImportError>),
+    File(fn(SourceFile) -> Result<Vec<Recording>>),
 }
 
 /// How a product keeps a session in the files of a folder.
@@ -174,7 +175,7 @@ struct FolderFormat {
     detect: fn(&Folder) -> bool,
     /// The folder of a session of which this file holds the conversation.
     of_file: fn(&Path) -> Option<Folder>,
-    read: fn(&Folder, &mut SessionFiles, &mut Source) -> Result<Vec<Session>, ImportError>,
+    read: fn(&Folder, &mut SessionFiles, &mut Source) -> Imported,
 }
 
 impl Importer {
@@ -182,7 +183,7 @@ impl Importer {
     const fn new(
         format: &'static str,
         detect: fn(&Head) -> bool,
-        read: fn(&SourceText, &mut Source) -> Result<Vec<Session>, ImportError>,
+        read: fn(&SourceText, &mut Source) -> Imported,
     ) -> Self {
         Self {
             format,
@@ -197,7 +198,7 @@ impl Importer {
     pub(crate) const fn of_file(
         format: &'static str,
         detect: fn(&Head) -> bool,
-        read: fn(SourceFile) -> Result<Vec<Recording>, ImportError>,
+        read: fn(SourceFile) -> Result<Vec<Recording>>,
     ) -> Self {
         Self {
             read: Reader::File(read),
@@ -206,11 +207,18 @@ impl Importer {
     }
 
     /// The format, which also keeps sessions in folders.
-    const fn with_folders(self, folder: FolderFormat) -> Self {
-        Self {
-            folder: Some(folder),
-            ..self
-        }
+    const fn with_folders(
+        self,
+        detect: fn(&Folder) -> bool,
+        of_file: fn(&Path) -> Option<Folder>,
+        read: fn(&Folder, &mut SessionFiles, &mut Source) -> Imported,
+    ) -> Self {
+        let folder = Some(FolderFormat {
+            detect,
+            of_file,
+            read,
+        });
+        Self { folder, ..self }
     }
 
     /// The format, of which other files belong to some.
@@ -256,7 +264,7 @@ impl Importer {
     }
 
     /// Reads all sessions of a folder.
-    fn import_folder(&self, folder: &Folder) -> Option<Result<Vec<Recording>, ImportError>> {
+    fn import_folder(&self, folder: &Folder) -> Option<Result<Vec<Recording>>> {
         let mut source = Source::default();
         let read = (self.folder.as_ref()?.read)(folder, &mut SessionFiles::new(), &mut source);
         let read = read.and_then(|sessions| common::some(sessions, source, folder.path()));
@@ -326,11 +334,7 @@ pub fn load_with_truth(
 }
 
 /// Refuses what was taken for a format, and says next to nothing in it.
-fn is_understood(
-    path: &Path,
-    format: &'static str,
-    recordings: &[Recording],
-) -> Result<(), ImportError> {
+fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) -> Result<()> {
     let sessions = recordings.iter().map(|it| &it.session);
     let (mut answers, mut unknown) = (0, BTreeMap::<&str, u64>::new());
     let (mut read, mut kept) = (0, 0);
@@ -362,7 +366,7 @@ fn is_understood(
 fn load_any(
     path: &Path,
     importer: Option<&'static Importer>,
-) -> Result<(Vec<Recording>, &'static str), ImportError> {
+) -> Result<(Vec<Recording>, &'static str)> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
         let importer = importer.or_else(|| importer_of_folder(&folder));
@@ -394,7 +398,7 @@ fn load_any(
 }
 
 /// The session of these parts.
-pub(crate) fn checked(parts: SessionParts, path: &Path) -> Result<Session, ImportError> {
+pub(crate) fn checked(parts: SessionParts, path: &Path) -> Result<Session> {
     Session::new(parts).map_err(|source| ImportError::Session(path.to_owned(), source))
 }
 
@@ -407,7 +411,7 @@ fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
 }
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
-fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
+fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => ImportError::NotFound(path.to_owned()),
         io::ErrorKind::IsADirectory => ImportError::Directory(path.to_owned()),
@@ -435,31 +439,37 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read), ImportError> {
     Ok((head, again.chain(file)))
 }
 
-/// Products whose recordings are known by these values and not read, with a source of each shape.
-const UNREAD: &[(&str, &[&str])] = &[
+const CONVERT: &str = "leave the file out, or convert it: see docs/session-format.md";
+
+/// Products whose recordings are known by their shape and not read, and what to do instead; with a source of each.
+const UNREAD: &[(&str, &str, &str)] = &[
     // The transcripts below `~/.gemini/antigravity*/brain/`.
-    ("Antigravity", &["/step_index", "/source", "/type"]),
-    // `ui_messages.json` of Cline, Roo Code and Kilo Code; the file of the requests is read.
+    ("Antigravity", "step_index source type", CONVERT),
     (
         "what Cline, Roo Code or Kilo Code shows",
-        &["/ts", "/type", "/say"],
+        "ts type say",
+        "name `api_conversation_history.json` beside it: it holds the requests",
     ),
     // Conversations of Kiro's and Amazon Q's command lines.
     (
         "Kiro",
-        &[
-            "/conversation_id",
-            "/history/0/user",
-            "/history/0/assistant",
-        ],
+        "conversation_id history/0/user history/0/assistant",
+        CONVERT,
+    ),
+    // `conversation.json` below `~/.posit/assistant/workspaces/`: kenn-io/agentsview, pull request 1018.
+    (
+        "Posit Assistant",
+        "root/id messages/0/lmMessageIds",
+        "it holds no words: those are in `lm-messages.jsonl` beside it, which is not read either; \
+         leave the folder out, or convert it: see docs/session-format.md",
+    ),
+    // `sessions/*.json` below `~/.copaw/workspaces/`: agentscope-ai/QwenPaw, `agents/context/agent_context.py`.
+    (
+        "QwenPaw",
+        "agent/memory",
+        "it holds what is left of the context; name the days in the folder `dialog` beside `sessions`",
     ),
 ];
-
-/// The product that wrote a file of this beginning, if it is one of those that are not read.
-fn unread_product(head: &Head) -> Option<&'static str> {
-    let has = |(_, marks): &&(&str, &[&str])| marks.iter().all(|at| head.item_has(at));
-    UNREAD.iter().find(has).map(|(product, _)| *product)
-}
 
 /// Describes a file that no importer reads, as far as its first bytes show.
 fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
@@ -472,8 +482,9 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {
-        match unread_product(&Head::of(head)) {
-            Some(product) => ImportError::UnreadProduct(path, product),
+        let head = Head::of(head);
+        match UNREAD.iter().find(|(_, shape, _)| head.item_is(shape)) {
+            Some((product, _, hint)) => ImportError::UnreadProduct(path, product, hint),
             None => ImportError::UnknownFormat(path),
         }
     } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {
@@ -495,7 +506,7 @@ mod tests {
         head.first().is_some_and(|it| it.get("diary").is_some())
     }
 
-    fn import(text: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+    fn import(text: &SourceText, source: &mut Source) -> Imported {
         let mut lines = text.lines(source);
         let mut assembler = Assembler::default();
         while let Some(line) = lines.next()? {

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::ImportError;
+use super::error::{ImportError, Result};
 
 /// All bytes of `input`. Reading ends as soon as there are more than `limit`, or more than
 /// `max_text` in one text: between two quotation marks, or on a line without any.
@@ -12,7 +12,7 @@ pub(super) fn limited(
     input: &mut dyn Read,
     limit: u64,
     max_text: usize,
-) -> Result<Vec<u8>, ImportError> {
+) -> Result<Vec<u8>> {
     /// So much is read before it is looked at.
     const PIECE: u64 = 1 << 20;
     let mut bytes = Vec::new();

@@ -16,11 +16,10 @@ const DATE: &str = "%I:%M %p on %d %B, %Y";
 pub(super) const IMPORTER: Importer = Importer::of_file("locomo", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.item_has(at);
-    has("/qa/0/question") && has("/qa/0/evidence") || has("/conversation/speaker_a")
+    head.item_is("qa/0/question qa/0/evidence | conversation/speaker_a")
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     recordings(
         file,
         "a sample is an object with `conversation`",
@@ -79,17 +78,11 @@ fn question(raw: &RawValue, chat: &mut Chat) {
     // A question that asks of one what the other said: nothing answers it, whatever else is there.
     let is_adversarial = value.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)
         || value.get("answer").is_none() && value.get("adversarial_answer").is_some();
-    let answer = text("answer").filter(|_| !is_adversarial);
-    let words = text("question").filter(|_| answer.is_some() || is_adversarial);
-    let Some(words) = words else {
-        chat.left_out += 1;
-        return;
-    };
-    chat.questions.push(Question {
-        id: format!("q{}", chat.questions.len() + 1),
-        words,
-        asked: None,
-        answer,
+    let question = Question {
+        id: format!("q{}", chat.asked() + 1),
+        answer: text("answer"),
         evidence,
-    });
+        ..Question::default()
+    };
+    chat.ask(text("question"), is_adversarial, question);
 }

@@ -10,11 +10,10 @@ const DATE: &str = "%Y/%m/%d (%a) %H:%M";
 pub(super) const IMPORTER: Importer = Importer::of_file("longmemeval", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mut keys = ["/question_id", "/question_type", "/haystack_sessions"].iter();
-    keys.all(|key| head.item_has(key))
+    head.item_is("question_id question_type haystack_sessions")
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let what = "an instance is an object with `haystack_sessions`";
     recordings(file, what, |row| instance(row).into_iter().collect())
 }
@@ -46,19 +45,15 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
     let [question, answer] = ["question", "answer"].map(|key| instance.take(key).and_then(text));
     // To these it is the answer, in words of its own, that nothing is.
     let is_refused = id.ends_with("_abs");
-    let answer = answer.filter(|_| !is_refused);
-    // A question of a later day may be about that day.
-    let asked = instance.take("question_date").and_then(text);
-    match question.filter(|_| answer.is_some() || is_refused) {
-        Some(words) => chat.questions.push(Question {
-            id: id.to_string(),
-            words,
-            asked,
-            answer,
-            evidence,
-        }),
-        None => chat.left_out += 1,
-    }
+    let asked = Question {
+        id: id.to_string(),
+        // A question of a later day may be about that day.
+        asked: instance.take("question_date").and_then(text),
+        answer,
+        evidence,
+        ..Question::default()
+    };
+    chat.ask(question, is_refused, asked);
     Some(chat)
 }
 

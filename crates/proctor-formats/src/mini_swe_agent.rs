@@ -27,22 +27,14 @@ fn detect(head: &Head) -> bool {
     };
     match head.first() {
         Some(Value::Array(messages)) => messages.iter().any(is_told),
-        Some(run @ Value::Object(_)) => {
-            let has = |at: &str| run.pointer(at).is_some();
-            let format = run["trajectory_format"].as_str();
-            let names_itself = format.is_some_and(|it| it.starts_with(FORMAT));
-            let mut info = ["/info/mini_version", "/info/model_stats", "/info/config"].iter();
-            let is_info = info.any(|at| has(at));
-            names_itself
-                || is_info && !has("/trajectory") && !has("/history")
-                || has("/messages/0/extra")
-                || has("/messages/1/extra")
-        }
-        _ => false,
+        _ => head.is(
+            "trajectory_format^mini-swe-agent | messages/0/extra | messages/1/extra | \
+             info/mini_version,info/model_stats,info/config !trajectory !history",
+        ),
     }
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let info = conversation.around.take_object("info");
         if info.is_some() {

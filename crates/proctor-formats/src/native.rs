@@ -21,10 +21,12 @@
 //! # Ok::<(), proctor_formats::ImportError>(())
 //! ```
 
-use super::file::SourceFile;
-use super::head::Head;
-use super::{ImportError, Importer, Recording, checked};
-use proctor_sessions::{SessionParts, Source};
+use super::prelude::*;
+use std::io::{BufRead as _, BufReader};
+
+use super::compressed;
+use super::{Recording, checked};
+use proctor_sessions::SessionParts;
 
 mod lines;
 
@@ -46,7 +48,7 @@ fn detect(head: &Head) -> bool {
     first.is_some_and(|it| it.get("format").is_some_and(|it| it == FORMAT))
 }
 
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let file = file.strict_text()?;
     let mut source = Source::default();
     let mut lines = file.lines(&mut source);
@@ -66,4 +68,23 @@ fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
 /// A JSON Schema (draft 2020-12) of one line of a session file.
 pub fn schema() -> serde_json::Value {
     serde_json::from_str(include_str!("native/session.schema.json")).unwrap_or_default()
+}
+
+/// The name of a session's file without `.session.jsonl`, compressed or not; none if it is named otherwise.
+pub fn stem(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_string_lossy();
+    let plain = [".zst", ".gz"]
+        .iter()
+        .find_map(|ending| name.strip_suffix(ending));
+    let stem = plain.unwrap_or(&name).strip_suffix(".session.jsonl")?;
+    Some(stem.to_owned())
+}
+
+/// The id of the session in a file, by its first line alone.
+pub fn id_in(path: &Path) -> Option<String> {
+    let mut first = String::new();
+    let file = compressed::open(path).ok()?;
+    BufReader::new(file).read_line(&mut first).ok()?;
+    let header: serde_json::Value = serde_json::from_str(&first).ok()?;
+    Some(header.get("id")?.as_str()?.to_owned())
 }

@@ -5,17 +5,17 @@ use super::prelude::*;
 
 #[derive(Default)]
 pub(super) struct OpenCall {
-    said: Vec<ContentBlock>,
-    results: Vec<ContentBlock>,
+    said: Blocks,
+    results: Blocks,
     /// Tool uses that have no result yet.
     open: BTreeSet<Arc<str>>,
     model: Option<Arc<str>>,
-    time: Option<Timestamp>,
+    time: When,
 }
 
 impl OpenCall {
     /// The model and time of what begins a call from now on.
-    pub(super) fn by(&mut self, model: Option<Arc<str>>, time: Option<Timestamp>) {
+    pub(super) fn by(&mut self, model: Option<Arc<str>>, time: When) {
         (self.model, self.time) = (model, time);
     }
 
@@ -34,7 +34,7 @@ impl OpenCall {
     }
 
     /// Adds the result of a tool use.
-    pub(super) fn answers(&mut self, id: Arc<str>, content: Vec<ContentBlock>, is_error: bool) {
+    pub(super) fn answers(&mut self, id: Arc<str>, content: Blocks, is_error: bool) {
         self.open.remove(&id);
         self.results
             .push(ContentBlock::tool_result(id, content, is_error));

@@ -12,6 +12,7 @@
 //!   the cache.
 //! - The older `function_call` names no id: calls and results are paired by order.
 
+use super::anthropic::summed_up;
 use super::api_detection::api_of;
 use super::conversations::{self, Conversation, Shape};
 use super::openai_responses::{self, items};
@@ -31,7 +32,7 @@ fn detect(head: &Head) -> bool {
     api_of(head) == Some(Api::ChatCompletions)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         read(conversation, Dialect::Api, assembler);
     })
@@ -68,7 +69,7 @@ struct Call<'a> {
     id: Option<Arc<str>>,
     model: Option<Arc<str>>,
     usage: Option<&'a RawValue>,
-    time: Option<Timestamp>,
+    time: When,
     /// The one action that the product read in the text.
     action: Option<Arc<str>>,
 }
@@ -82,7 +83,7 @@ struct Reading<'r> {
     actions: Actions,
     /// Responses of the responses API so far.
     responses: u64,
-    system: Vec<ContentBlock>,
+    system: Blocks,
 }
 
 impl Reading<'_> {
@@ -111,7 +112,7 @@ impl Reading<'_> {
     }
 
     /// The first choice of a response; there is one unless several were asked for.
-    fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
+    fn response(&mut self, response: &mut Object<'_>, time: When) {
         let created = response.take_time("created", self.assembler);
         let call = Call {
             id: response.take_text("id"),
@@ -194,7 +195,7 @@ impl Reading<'_> {
         self.assembler.hear(None, blocks, extra.time, tags);
     }
 
-    fn content(&mut self, object: &mut Object<'_>, speaker: Speaker) -> Vec<ContentBlock> {
+    fn content(&mut self, object: &mut Object<'_>, speaker: Speaker) -> Blocks {
         object.take_blocks("content", speaker, self.assembler)
     }
 
@@ -226,25 +227,14 @@ impl Reading<'_> {
     }
 
     /// Adds a message of the user's or a tool's, of which nothing else is left to be read.
-    fn hear(
-        &mut self,
-        mut object: Object<'_>,
-        time: Option<Timestamp>,
-        blocks: Vec<ContentBlock>,
-        tags: Vec<Tag>,
-    ) {
+    fn hear(&mut self, mut object: Object<'_>, time: When, blocks: Blocks, tags: Vec<Tag>) {
         let timestamp = object.take_time("timestamp", self.assembler).or(time);
         object.count_left("message key", self.assembler);
         self.assembler.hear(None, blocks, timestamp, tags);
     }
 
     /// Tells the action in the model's text as a tool use.
-    fn act(
-        &mut self,
-        object: &mut Object<'_>,
-        known: Option<Arc<str>>,
-        blocks: &mut Vec<ContentBlock>,
-    ) {
+    fn act(&mut self, object: &mut Object<'_>, known: Option<Arc<str>>, blocks: &mut Blocks) {
         self.actions.answered();
         let texts = blocks.iter().enumerate().rev();
         let mut texts = texts.filter_map(|(at, block)| Some((at, block.as_text()?)));
@@ -335,6 +325,7 @@ impl Reading<'_> {
         }
         blocks.extend(uses);
         let own = object.take("usage").or(call.usage);
+        let compacts = summed_up(&mut blocks, own, self.assembler);
         let usage =
             own.and_then(|raw| usage(raw, CachedTokens::Within, &mut self.assembler.source));
         let own_time = object.take_time("timestamp", self.assembler);
@@ -345,6 +336,8 @@ impl Reading<'_> {
             .tagged(is_demo.then_some(Tag::Synthetic));
         object.take("role");
         object.count_left("message key", self.assembler);
-        self.assembler.assistant(None, record);
+        if !(compacts && record.blocks.is_empty()) {
+            self.assembler.assistant(None, record);
+        }
     }
 }

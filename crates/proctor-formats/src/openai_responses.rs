@@ -30,7 +30,7 @@ fn detect(head: &Head) -> bool {
     api_of(head) == Some(Api::Responses)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         let mut reading = Reading::new(assembler);
         reading.conversation(conversation);
@@ -43,7 +43,7 @@ pub(super) struct Reading<'r> {
     /// Calls so far, and whether the model may still add to the last one.
     calls: u64,
     is_open: bool,
-    system: Vec<ContentBlock>,
+    system: Blocks,
 }
 
 impl<'r> Reading<'r> {
@@ -101,7 +101,7 @@ impl<'r> Reading<'r> {
     }
 
     /// Adds the model's answer.
-    pub(super) fn response(&mut self, response: &mut Object<'_>, time: Option<Timestamp>) {
+    pub(super) fn response(&mut self, response: &mut Object<'_>, time: When) {
         let created = response.take_time("created_at", self.assembler);
         self.calls += 1;
         let own = format!("call-{}", self.calls).into();
@@ -144,7 +144,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    fn said(&mut self, blocks: Vec<ContentBlock>, call: Option<&AssistantRecord>) {
+    fn said(&mut self, blocks: Blocks, call: Option<&AssistantRecord>) {
         let call = call.cloned().unwrap_or_else(|| {
             self.calls += u64::from(!self.is_open);
             self.is_open = true;
@@ -155,7 +155,7 @@ impl<'r> Reading<'r> {
         self.assembler.assistant(None, record);
     }
 
-    fn heard(&mut self, blocks: Vec<ContentBlock>, tag: Option<Tag>) {
+    fn heard(&mut self, blocks: Blocks, tag: Option<Tag>) {
         self.is_open = false;
         self.assembler.hear(None, blocks, None, tag);
     }

@@ -11,6 +11,7 @@
 //! - Old results are cleared without a message: each says when (`time.compacted`), and is still
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
+use super::file::session_name;
 use super::prelude::*;
 use parts::{CompactionRequest, Part, Step};
 
@@ -27,23 +28,18 @@ const CLEARED: &str = "[Old tool result content cleared]";
 /// The question that the product asks in the user's name before a summary.
 const QUESTION: &str = "What did we do so far?";
 
-pub(super) const IMPORTER: Importer =
-    Importer::new("opencode", detect, import).with_folders(FOLDERS);
-
-/// Sessions in folders.
-const FOLDERS: FolderFormat = FolderFormat {
-    detect: storage::is_storage,
-    of_file: storage::messages_of,
-    read: storage::read,
-};
+pub(super) const IMPORTER: Importer = Importer::new("opencode", detect, import).with_folders(
+    storage::is_storage,
+    storage::messages_of,
+    storage::read,
+);
 
 fn detect(head: &Head) -> bool {
-    head.has("/info/directory") && head.has("/info/title")
-        || head.has("/messages/0/parts") && head.has("/messages/0/info/role")
+    head.is("info/directory info/title | messages/0/parts messages/0/info/role")
         || head.first().is_some_and(storage::is_session)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut sessions = Vec::new();
     for (at, value) in values.iter().enumerate() {
@@ -63,9 +59,8 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             source.not_understood("value that is no session");
             continue;
         };
-        let is_child = Object::read(info).is_some_and(|mut it| it.take("parentID").is_some());
-        let mut reading = Reading::new(is_child);
-
+        let parent = Object::read(info).and_then(|mut info| info.take_text("parentID"));
+        let mut reading = Reading::new(parent.as_deref());
         for raw in messages {
             let mut message = Object::read(raw).unwrap_or_default();
             match message.take("info") {
@@ -108,11 +103,13 @@ struct Reading {
 }
 
 impl Reading {
-    /// A session; one that a tool started is a side chain.
-    fn new(is_child: bool) -> Self {
-        let tags = is_child.then_some(Tag::Sidechain);
+    /// A session; one that a tool of another started is a side chain of that.
+    fn new(parent: Option<&str>) -> Self {
+        let tags = parent.is_some().then_some(Tag::Sidechain);
+        let mut assembler = Assembler::new(tags.as_slice());
+        assembler.source.main = parent.map(session_name);
         Self {
-            assembler: Assembler::new(tags.as_slice()),
+            assembler,
             ..Self::default()
         }
     }
@@ -173,7 +170,7 @@ impl Reading {
         None
     }
 
-    fn user(&mut self, id: Option<Arc<str>>, time: Option<Timestamp>, parts: &[&RawValue]) {
+    fn user(&mut self, id: Option<Arc<str>>, time: When, parts: &[&RawValue]) {
         let mut blocks = Vec::new();
         let mut is_typed = false;
         for raw in parts {
@@ -204,7 +201,7 @@ impl Reading {
     fn model(
         &mut self,
         id: Option<Arc<str>>,
-        time: Option<Timestamp>,
+        time: When,
         mut info: Object<'_>,
         parts: &[&RawValue],
     ) {
@@ -255,7 +252,7 @@ impl Reading {
         &mut self,
         call: Option<Arc<str>>,
         model: Option<Arc<str>>,
-        time: Option<Timestamp>,
+        time: When,
         step: Step,
         usage: Option<Usage>,
     ) {
@@ -293,7 +290,7 @@ impl Reading {
             Part::Block(block @ ContentBlock::Text(_)) => Some(block),
             _ => None,
         });
-        let blocks: Vec<ContentBlock> = texts.collect();
+        let blocks: Blocks = texts.collect();
         if is_done && !blocks.is_empty() {
             self.assembler.skip("call that wrote a summary");
             self.compacted(parent, blocks);
@@ -303,7 +300,7 @@ impl Reading {
     }
 
     /// A summary was written in answer to the message `parent`.
-    fn compacted(&mut self, parent: Option<&str>, summary: Vec<ContentBlock>) {
+    fn compacted(&mut self, parent: Option<&str>, summary: Blocks) {
         let at = self.assembler.flush();
         let asked = self.asked.take().filter(|(by, _)| by.as_deref() == parent);
         let mut pieces = Vec::new();
@@ -336,7 +333,7 @@ impl Reading {
             .replaces_results("prune", self.last_size, results);
     }
 
-    fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>, ImportError> {
+    fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>> {
         let cleared = std::mem::take(&mut self.cleared);
         self.clear(cleared);
         self.assembler.finish(id, path)

@@ -34,39 +34,25 @@ const LAST_CUT: &str = "the last event was cut and is left out";
 const TOLD_BY_ACTION: &str = "a call is told by its action, not by the model's response";
 
 pub(super) const IMPORTER: Importer =
-    Importer::new("openhands", detect, import).with_folders(FOLDERS);
-
-/// Sessions in folders.
-const FOLDERS: FolderFormat = FolderFormat {
-    detect: detect_folder,
-    of_file: |_| None,
-    read: import_folder,
-};
+    Importer::new("openhands", detect, import).with_folders(detect_folder, |_| None, import_folder);
 
 fn detect(head: &Head) -> bool {
     let is_event = |value: &Value| {
-        let text = |key: &str| value.get(key).is_some_and(Value::is_string);
-        (text("action") || text("observation")) && value.get("role").is_none()
-            || text("kind") && text("source")
+        is_shaped(
+            value,
+            "action:s !role | observation:s !role | kind:s source:s",
+        )
     };
-    match head.first() {
-        Some(Value::Array(events)) => events.first().is_some_and(is_event),
-        Some(row @ Value::Object(_)) => {
-            let has = |key: &str| row.get(key).is_some();
-            let first = row.get("history").and_then(|history| match history.get(0) {
-                Some(Value::Array(pair)) => pair.first(),
-                event => event,
-            });
-            // Of a row whose history begins later, the evaluation is seen.
-            first.is_some_and(is_event)
-                || is_event(row)
-                || has("instance_id") && has("test_result") && !has("messages")
-        }
-        _ => false,
+    if let Some(Value::Array(events)) = head.first() {
+        return events.first().is_some_and(is_event);
     }
+    // The oldest rows pair events. Of a row whose history begins later, the evaluation is seen.
+    let history = ["/history/0/0", "/history/0", ""];
+    let mut events = history.iter().filter_map(|at| head.at(at));
+    events.any(is_event) || head.is("instance_id test_result !messages")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let rows = rows(&values, source)?;
     let mut sessions = Vec::new();
@@ -95,11 +81,7 @@ fn detect_folder(folder: &Folder) -> bool {
         || folder.names().iter().any(is_event)
 }
 
-fn import_folder(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
     let state = folder.child(STATE);
     if folder.has(STATE) {
@@ -162,7 +144,7 @@ type Row<'a> = (Vec<&'a RawValue>, Object<'a>);
 
 /// The sessions of a file: rows with a `history`, lists of events, or one event per line. A value
 /// that is none of these is counted, unless it is all there is.
-fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>, ImportError> {
+fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>> {
     let mut rows = Vec::new();
     let mut loose = Vec::new();
     let mut problem = None;
@@ -186,7 +168,7 @@ fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>, Impo
 }
 
 /// A row, or none if the value is an event.
-fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>, ImportError> {
+fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>> {
     if value.text.starts_with('[') {
         return Ok(Some((value.parse()?, Object::default())));
     }
@@ -232,7 +214,7 @@ struct Reading {
 /// An event while it is read.
 struct Event<'a> {
     name: Arc<str>,
-    time: Option<Timestamp>,
+    time: When,
     /// The keys that were not read yet.
     keys: Object<'a>,
     raw: &'a RawValue,
@@ -343,14 +325,14 @@ impl Reading {
     }
 
     /// Adds an event of the user's or a tool's.
-    fn hear(&mut self, event: &Event<'_>, blocks: Vec<ContentBlock>, tag: Option<Tag>) {
+    fn hear(&mut self, event: &Event<'_>, blocks: Blocks, tag: Option<Tag>) {
         let name = &event.name;
         self.view.show(name, Role::User, &blocks, tag.as_slice());
         self.assembler.hear(Some(name), blocks, event.time, tag);
     }
 
     /// Adds an event of the model's.
-    fn say(&mut self, event: &Event<'_>, blocks: Vec<ContentBlock>, call: Call) {
+    fn say(&mut self, event: &Event<'_>, blocks: Blocks, call: Call) {
         let name = &event.name;
         self.view.show(name, Role::Assistant, &blocks, &[]);
         let response = call.response.filter(|id| !id.is_empty());
@@ -365,7 +347,7 @@ impl Reading {
     }
 
     /// The time of an event, which names no zone.
-    fn time(&mut self, event: &mut Object<'_>) -> Option<Timestamp> {
+    fn time(&mut self, event: &mut Object<'_>) -> When {
         let raw = event.take("timestamp")?;
         let time = content::text(raw).and_then(|text| time_or_local(&text));
         if time.is_none() {
@@ -431,7 +413,7 @@ impl Reading {
 }
 
 /// The content of an observation, between the texts of the shell before and after it.
-fn framed(mut blocks: Vec<ContentBlock>, metadata: Option<Object<'_>>) -> Vec<ContentBlock> {
+fn framed(mut blocks: Blocks, metadata: Option<Object<'_>>) -> Blocks {
     let mut metadata = metadata.unwrap_or_default();
     let [prefix, suffix] =
         ["prefix", "suffix"].map(|key| metadata.take_text(key).unwrap_or_default());

@@ -13,13 +13,16 @@
 //! - Attributes of messages are structured, or JSON in a text.
 //! - The messages of an output are one answer, unless several were asked for.
 //! - `gen_ai.usage.input_tokens` includes the cached tokens.
+//! - A part of the type `compaction` is a summary that the provider wrote. Spans of calls, and other spans with
+//!   `gen_ai.conversation.compacted`, and ADK's spans `compact_events` say that there was one before the next call.
 //! - Metrics and attributes of other conventions (`llm.*`, `langfuse.*`) are not read.
 
 use serde_json::json;
 
 use super::prelude::*;
-use super::traces::{self, Call, Exchange, parsed};
+use super::traces::{self, Call, Exchange, ToldCompaction, parsed};
 
+mod compacted;
 mod messages;
 
 type Attributes = BTreeMap<String, Value>;
@@ -37,13 +40,15 @@ const CALLS: &str = "chat generate_content text_completion";
 const DETAILS: &str = "gen_ai.client.inference.operation.details";
 
 fn detect(head: &Head) -> bool {
-    let is_export = |it: &Value| it[SPANS[0]].is_array() || it[LOGS[0]].is_array();
-    head.values.iter().take(20).any(is_export) || head.first_item().is_some_and(is_export)
+    const EXPORT: &str = "resourceSpans:l | resourceLogs:l";
+    head.any(20, EXPORT) || head.item_is(EXPORT)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let (mut calls, mut logs) = (Vec::new(), Vec::new());
     let mut named: BTreeSet<Arc<str>> = BTreeSet::new();
+    // Spans that call no model, and say that a conversation was compacted.
+    let mut told: Vec<Call<Span>> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let values = file.values(source)?;
     for value in &values {
@@ -53,7 +58,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
             for raw in records(raw, SPANS, source) {
                 if !seen.insert(raw.get()) {
                     source.skip("span recorded twice");
-                } else if let Some(call) = span(raw, &mut named, source) {
+                } else if let Some(call) = span(raw, &mut named, &mut told, source) {
                     calls.push(call);
                 }
             }
@@ -82,9 +87,14 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
         match (id.as_ref().and_then(|id| known.get(id)), name.as_deref()) {
             (Some(at), Some(name)) => calls[*at].record.event(name, fields, source),
             (None, Some(DETAILS)) => calls.push(call(id, [time, time], fields)),
+            (None, Some(compacted::FLAG)) => {
+                fields.insert(compacted::FLAG.to_owned(), true.into());
+                told.push(call(id, [time, time], fields));
+            }
             _ => source.skip("log record of no call"),
         }
     }
+    compacted::place(told, &mut calls, source);
     traces::sessions(calls, file, source, Span::exchange)
 }
 
@@ -114,6 +124,7 @@ struct Span {
     /// Messages in events: of the request, and of the answer.
     asked: Vec<Value>,
     answered: Vec<Value>,
+    compaction: Option<ToldCompaction>,
 }
 
 /// A call of that id, with its start and end.
@@ -130,6 +141,7 @@ fn call(
         record: Span {
             id: id.unwrap_or_default(),
             unnamed_in: None,
+            compaction: compacted::told(&mut attributes),
             attributes,
             end,
             asked: Vec::new(),
@@ -138,8 +150,14 @@ fn call(
     }
 }
 
-/// Reads a span, unless it calls no model; a trace whose call names its operation is put in `named`.
-fn span(raw: &RawValue, named: &mut BTreeSet<Arc<str>>, source: &mut Source) -> Option<Call<Span>> {
+/// Reads a span, unless it calls no model; a trace whose call names its operation is put in `named`, and a span that
+/// says of a compaction in `told`.
+fn span(
+    raw: &RawValue,
+    named: &mut BTreeSet<Arc<str>>,
+    told: &mut Vec<Call<Span>>,
+    source: &mut Source,
+) -> Option<Call<Span>> {
     let Some(mut span) = Object::read(raw) else {
         source.not_understood("span that is no object");
         return None;
@@ -164,6 +182,10 @@ fn span(raw: &RawValue, named: &mut BTreeSet<Arc<str>>, source: &mut Source) -> 
         named.extend(trace);
     } else if is_call && !call.record.names_a_model() {
         call.record.unnamed_in = trace;
+    }
+    if !is_call && call.record.compaction.is_some() {
+        told.push(call);
+        return None;
     }
     if !is_call {
         let operation = operation.as_deref().unwrap_or("no model");
@@ -193,6 +215,10 @@ impl Span {
 
     /// Adds what an event says of the call.
     fn event(&mut self, name: &str, mut fields: Attributes, source: &mut Source) {
+        if name == compacted::FLAG {
+            self.compaction.get_or_insert_default();
+            return;
+        }
         let role = name.strip_prefix("gen_ai.");
         let role = role.and_then(|it| it.strip_suffix(".message"));
         if name == DETAILS {
@@ -288,6 +314,7 @@ impl Span {
             asked: system.into_iter().chain(asked).collect(),
             answers: answered,
             several: choices > Some(1),
+            compaction: self.compaction,
         };
         for known in ["operation.name", "provider.name", "system"] {
             value(&format!("gen_ai.{known}"));

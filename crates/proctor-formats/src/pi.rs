@@ -10,22 +10,33 @@
 //! - Where the person went is an entry too (`leaf`), for the file may end there.
 //! - A command that the user ran is shown to the model as a message of the user's.
 //! - Usage counts the cached tokens apart.
+//!
+//! `omp` (oh-my-pi) writes the same with a title in front and more bookkeeping: can1357/oh-my-pi,
+//! `packages/coding-agent/src/session/`; November 2026.
 
 use super::prelude::*;
 use proctor_sessions::units::ContentHash;
 
-/// Entries that do not belong to the conversation.
+/// Entries that do not belong to the conversation; oh-my-pi has more of them.
 const BOOKKEEPING: &str = "session model_change thinking_level_change label session_info \
-     active_tools_change leaf custom";
+     active_tools_change leaf custom title title_change session_init mode_change \
+     service_tier_change ttsr_injection mcp_tool_selection credential_pin";
 
 pub(super) const IMPORTER: Importer = Importer::new("pi", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has_text = |at: &str| head.text_at(at).is_some();
-    head.text_at("/type") == Some("session") && has_text("/id") && has_text("/cwd")
+    // oh-my-pi writes the title in front.
+    let mut begins = head
+        .values
+        .iter()
+        .take(2)
+        .skip_while(|record| record["type"] == "title");
+    begins
+        .next()
+        .is_some_and(|header| is_shaped(header, "type=session id:s cwd:s"))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for raw in file.raw_lines(source)? {
@@ -58,6 +69,7 @@ struct Entry<'a> {
     parent_id: Option<Arc<str>>,
     timestamp: Option<Arc<str>>,
     model_id: Option<Arc<str>>,
+    system_prompt: Option<Arc<str>>,
     message: Option<&'a RawValue>,
     content: Option<&'a RawValue>,
     summary: Option<Arc<str>>,
@@ -90,9 +102,10 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
     // The person may have gone back to the beginning: then the last entry has no parent either.
     let is_last = |entry: &Entry<'_>| entry.id.is_some() && !entry.is("session");
     let last = entries.iter().rposition(is_last)?;
-    // The first entry is the header, whose name is the session's.
+    // The header's name is the session's.
+    let header = entries.iter().position(|entry| entry.is("session"));
     let names = entries.iter().enumerate();
-    let names = names.map(|(at, entry)| entry.id.as_deref().filter(|_| at > 0));
+    let names = names.map(|(at, entry)| entry.id.as_deref().filter(|_| Some(at) > header));
     let mut kept = branch_of(names, Some(last), |at| {
         let entry = &entries[at];
         // Where the person went, if it is the last thing that was done.
@@ -102,7 +115,7 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
             named => Parent::Named(named),
         }
     });
-    kept.insert(0);
+    kept.extend(header);
     Some(kept)
 }
 
@@ -146,8 +159,7 @@ impl Reading {
                 self.message(at, message, time);
             }
             ("custom_message", _) if entry.content.is_some() => {
-                let source = &mut self.assembler.source;
-                let blocks = content::blocks(entry.content, Speaker::User, source);
+                let blocks = self.assembler.blocks(entry.content, Speaker::User);
                 self.user(at, blocks, time, [Tag::Meta]);
             }
             ("compaction", _) => self.compaction(entry),
@@ -157,6 +169,8 @@ impl Reading {
             }
             (known, _) if is_one_of(BOOKKEEPING, known) => {
                 self.assembler.skip(known);
+                let system = &mut self.assembler.header.system;
+                *system = system.take().or(entry.system_prompt);
                 self.model = entry.model_id.or(self.model.take());
             }
             (other, _) => {
@@ -170,18 +184,20 @@ impl Reading {
         }
     }
 
-    fn message(&mut self, at: usize, raw: &RawValue, time: Option<Timestamp>) {
+    fn message(&mut self, at: usize, raw: &RawValue, time: When) {
         let source = &mut self.assembler.source;
         let Some(said) = lenient::object::<MessageRecord<'_>>(raw.get(), source) else {
             let block = counted("malformed message", raw, &mut self.assembler);
             return self.user(at, vec![block], time, [Tag::Meta]);
         };
         let assembler = &mut self.assembler;
-        let mut blocks = |speaker| content::blocks(said.content, speaker, &mut assembler.source);
+        let mut blocks = |speaker| assembler.blocks(said.content, speaker);
         let (blocks, tag) = match said.role.as_deref() {
             Some("user") => (blocks(Speaker::User), Some(Tag::TypedUser)),
-            // An extension adds these.
-            Some("custom" | "hookMessage") => (blocks(Speaker::User), Some(Tag::Meta)),
+            // An extension adds these, or the product.
+            Some("custom" | "hookMessage" | "developer") => {
+                (blocks(Speaker::User), Some(Tag::Meta))
+            }
             Some("assistant") => {
                 let blocks = blocks(Speaker::Assistant);
                 let (billed, source) = (said.usage, &mut assembler.source);
@@ -221,8 +237,8 @@ impl Reading {
     fn user(
         &mut self,
         at: usize,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
+        blocks: Blocks,
+        timestamp: When,
         tags: impl IntoIterator<Item = Tag>,
     ) {
         let name = self.name(at, &blocks);

@@ -12,7 +12,7 @@ pub(super) fn sessions_of(
     conversations: impl IntoIterator<Item = Assembler>,
     source: &mut Source,
     file: &SourceText,
-) -> Result<Vec<Session>, ImportError> {
+) -> Imported {
     let mut sessions = Vec::new();
     for conversation in conversations {
         if conversation.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn with_side_chains(
     chains: impl IntoIterator<Item = Assembler>,
     source: &mut Source,
     text: &SourceText,
-) -> Result<Vec<Session>, ImportError> {
+) -> Imported {
     let mut sessions: Vec<Session> = Vec::new();
     let mut sides = 0;
     for (at, mut chain) in chains.into_iter().enumerate() {

@@ -24,16 +24,12 @@ const INJECTED: [&str; 3] = [
 pub(super) const IMPORTER: Importer = Importer::new("qwen-code", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let is_record = |record: &Value| {
-        let mut keys = ["uuid", "parentUuid", "sessionId"].iter();
-        let parts = record.pointer("/message/parts");
-        keys.all(|key| record.get(key).is_some())
-            && (parts.is_some_and(Value::is_array) || record["systemPayload"].is_object())
-    };
-    head.text.starts_with('{') && head.values.iter().take(50).any(is_record)
+    const RECORD: &str = "uuid parentUuid sessionId message/parts:l | \
+         uuid parentUuid sessionId systemPayload:o";
+    head.text.starts_with('{') && head.any(50, RECORD)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut chat = Chat::default();
     let records = file.records(source)?;
     let branch = branch(&records);
@@ -62,7 +58,7 @@ fn branch(records: &[(Object<'_>, &RawValue)]) -> BTreeSet<usize> {
 }
 
 /// A message of a context: who speaks, and the blocks.
-type Said = (Role, Vec<ContentBlock>);
+type Said = (Role, Blocks);
 
 /// A context that was compacted, as it was recorded.
 struct Compression {
@@ -110,7 +106,7 @@ impl Chat {
         &mut self,
         mut record: Object<'_>,
         mut message: Object<'_>,
-        time: Option<Timestamp>,
+        time: When,
         is_typed: bool,
     ) {
         let mut said = self.said(Speaker::User, &mut message);
@@ -127,12 +123,12 @@ impl Chat {
         self.assembler.hear(None, said, time, tag);
     }
 
-    fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Vec<ContentBlock> {
+    fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Blocks {
         let parts = message.items("parts");
         blocks(speaker, parts, &mut self.unnamed, &mut self.assembler)
     }
 
-    fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: Option<Timestamp>) {
+    fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When) {
         let said = self.said(Speaker::Assistant, &mut message);
         self.compact(Some(&said));
         let source = &mut self.assembler.source;
@@ -209,17 +205,11 @@ impl Chat {
         }
         let mut pieces = written(rest);
         super::kept_context::keep(first..at, &mut pieces);
-        let is_missing = context.is_empty();
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: None,
-            pre_tokens,
-            after: if is_missing {
-                CompactedTo::Missing
-            } else {
-                CompactedTo::Replaced(pieces)
-            },
-        });
+        let after = match context[..] {
+            [] => CompactedTo::Missing,
+            _ => CompactedTo::Replaced(pieces),
+        };
+        self.assembler.compaction(at, None, pre_tokens, after);
     }
 }
 

@@ -4,20 +4,14 @@
 //! back what it does not change. So the items that make up a message are read together, by the
 //! importer of their API, and keep their places.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use serde_json::value::RawValue;
-
-use super::assemble::Assembler;
 use super::conversations::Conversation;
 use super::openai_chat::Dialect;
+use super::prelude::*;
 use super::{anthropic, openai_chat, openai_responses};
+use proctor_sessions::SessionParts;
 use proctor_sessions::wire::Look;
-use proctor_sessions::wire::object::Object;
 use proctor_sessions::wire::request::{BodyReader, Request, Turn, Unread};
 use proctor_sessions::wire::stream::Api;
-use proctor_sessions::{Message, Role, SessionParts, Tag};
 
 /// The keys of a request to the responses API that refer to what the provider keeps.
 const REFERENCES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];

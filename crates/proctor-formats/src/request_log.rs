@@ -11,16 +11,10 @@ use super::{IMPORTERS, Recording};
 const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses", "gemini"];
 
 /// A log in one file is read by the importer of its API.
-pub(super) const IMPORTER: Importer =
-    Importer::of_file("request-log", |_| false, import).with_folders(FOLDERS);
+pub(super) const IMPORTER: Importer = Importer::of_file("request-log", |_| false, import)
+    .with_folders(is_log_folder, |_| None, import_folder);
 
-const FOLDERS: FolderFormat = FolderFormat {
-    detect: is_log_folder,
-    of_file: |_| None,
-    read: import_folder,
-};
-
-fn import(file: SourceFile) -> Result<Vec<Recording>, ImportError> {
+fn import(file: SourceFile) -> Result<Vec<Recording>> {
     match api_of(&Head::of(&file.bytes)) {
         Some(importer) => importer.import_with_truth(&file.path, &mut &file.bytes[..]),
         None => Err(ImportError::UnknownFormat(file.path)),
@@ -44,11 +38,7 @@ fn is_log_folder(folder: &Folder) -> bool {
 }
 
 /// Reads the requests in their order as the lines of one log.
-fn import_folder(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let paths = logs(folder).unwrap_or_default();
     let mut requests: Vec<(Option<f64>, String)> = Vec::new();
     for path in &paths {

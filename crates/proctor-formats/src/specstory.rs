@@ -29,7 +29,7 @@ fn detect(head: &Head) -> bool {
     head.text.starts_with(GENERATED)
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agents = [Agent::default(), Agent::default()];
     agents[1].assembler = Assembler::new([Tag::Sidechain]);
     let mut open: Option<(Heading, String)> = None;
@@ -60,7 +60,7 @@ struct Heading {
     is_user: bool,
     is_side: bool,
     model: Option<Arc<str>>,
-    time: Option<Timestamp>,
+    time: When,
 }
 
 impl Heading {

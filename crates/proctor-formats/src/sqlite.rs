@@ -6,10 +6,7 @@
 //! over it in memory; a log that cannot be read so is counted. Reading takes the feature `sqlite`;
 //! without it a database is refused by its name.
 
-use std::path::Path;
-
-use super::ImportError;
-use proctor_sessions::Session;
+use super::prelude::*;
 
 /// The first bytes of every such database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -30,13 +27,13 @@ pub(super) fn is_named_so(path: &Path) -> bool {
 
 /// Reads all sessions of the database at `path`.
 #[cfg(not(feature = "sqlite"))]
-pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
+pub(super) fn load(path: &Path) -> Imported {
     Err(ImportError::Database(path.to_owned()))
 }
 
 /// Reads all sessions of the database at `path`.
 #[cfg(feature = "sqlite")]
-pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
+pub(super) fn load(path: &Path) -> Imported {
     reading::load(path)
 }
 

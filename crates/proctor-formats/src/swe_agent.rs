@@ -25,25 +25,17 @@ const SHAPE: Shape = Shape::of_messages("history");
 pub(super) const IMPORTER: Importer = Importer::new("swe-agent", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let Some(run) = head.first() else {
-        return false;
-    };
-    let has_any = |at: &str, keys: &[&str]| {
-        let mut keys = keys.iter().map(|key| format!("{at}/{key}"));
-        keys.any(|key| run.pointer(&key).is_some())
-    };
-    // The first step may be cut, and the history begins later.
-    let is_run = |at: &str| {
-        let (step, message) = (format!("{at}/trajectory/0"), format!("{at}/history/0"));
-        has_any(&step, &["action", "observation", "response"])
-            || has_any(&message, &["role"]) && has_any(&message, &["agent", "message_type"])
-    };
-    // The model and the patch may fill all that is seen of the file.
-    let is_begun = has_any("", &["replay_config"]) && has_any("/info", &["model_stats"]);
-    is_run("") || is_run("/attempts/0") || is_begun
+    // The first step may be cut, and the history begins later. The model and the patch may fill all that is seen.
+    head.is(
+        "trajectory/0/action,trajectory/0/observation,trajectory/0/response | \
+         history/0/role history/0/agent,history/0/message_type | \
+         attempts/0/trajectory/0/action,attempts/0/trajectory/0/observation,attempts/0/trajectory/0/response | \
+         attempts/0/history/0/role attempts/0/history/0/agent,attempts/0/history/0/message_type | \
+         replay_config info/model_stats",
+    )
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let steps = RefCell::new(Vec::new());
     let sessions = conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let run = conversation.around.take("trajectory");
@@ -59,11 +51,7 @@ fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, Import
 }
 
 /// The sessions with the compactions that the views of their steps show.
-fn with_views(
-    path: &Path,
-    mut sessions: Vec<Session>,
-    steps: Vec<Option<Steps>>,
-) -> Result<Vec<Session>, ImportError> {
+fn with_views(path: &Path, mut sessions: Vec<Session>, steps: Vec<Option<Steps>>) -> Imported {
     if steps.len() != sessions.len() {
         return Ok(sessions);
     }

@@ -13,13 +13,12 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("tau2", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.has(at);
-    has("/simulations")
-        || has("/info/environment_info") && has("/tasks")
-        || has("/task_id") && (has("/ticks") || has("/messages") && has("/start_time"))
+    head.is(
+        "simulations | info/environment_info tasks | task_id ticks | task_id messages start_time",
+    )
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for value in file.values(source)? {
         let mut results = Object::read(value.parse()?)
@@ -121,7 +120,7 @@ impl Reading {
     }
 
     /// Times are without a zone, or with one; they are taken for UTC.
-    fn time(&mut self, message: &mut Object<'_>) -> Option<Timestamp> {
+    fn time(&mut self, message: &mut Object<'_>) -> When {
         let text = message.take_text("timestamp")?;
         let time = time_or_local(&text);
         if time.is_none() {
@@ -130,15 +129,14 @@ impl Reading {
         Some(time?.0)
     }
 
-    fn agent(&mut self, mut message: Object<'_>, timestamp: Option<Timestamp>) {
+    fn agent(&mut self, mut message: Object<'_>, timestamp: When) {
         let is_first = self.assembler.is_empty();
         let mut blocks = message.take_blocks("content", Speaker::User, &mut self.assembler);
-        for raw in message.items("tool_calls") {
-            let id = Object::read(raw).and_then(|mut call| call.take_words("id"));
-            let call = flat_call(raw, "name", "arguments").filter(|_| id.is_some());
-            let unknown = || content::unknown("tool_call", raw, &mut self.assembler.source);
-            blocks.push(call.unwrap_or_else(unknown));
-        }
+        let calls = message.items("tool_calls");
+        blocks.extend(self.assembler.calls("tool_call", calls, |call, _| {
+            let call = flat_call(call, ["id", "name", "arguments"])?;
+            (!call.as_use()?.id.is_empty()).then_some(call)
+        }));
         let usage = message.take_usage("usage", CachedTokens::Within, &mut self.assembler);
         // The model was not called for the greeting.
         let is_greeting = is_first && usage.is_none();
@@ -148,7 +146,7 @@ impl Reading {
         self.assembler.assistant(None, record);
     }
 
-    fn result(&mut self, mut message: Object<'_>, timestamp: Option<Timestamp>) {
+    fn result(&mut self, mut message: Object<'_>, timestamp: When) {
         let id = message.take_text("id").unwrap_or_default();
         let requestor = message.take_text("requestor");
         let is_theirs = match requestor.as_deref() {

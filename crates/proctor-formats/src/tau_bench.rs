@@ -12,12 +12,11 @@ const SHAPE: Shape = Shape::of_messages("traj");
 pub(super) const IMPORTER: Importer = Importer::new("tau-bench", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let has = |at: &str| head.item_has(at);
     // A long `info` may come before the messages.
-    has("/task_id") && (has("/traj") || has("/reward") && has("/info"))
+    head.item_is("task_id traj | task_id reward info")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         openai_chat::read(conversation, Dialect::Api, assembler);
     })

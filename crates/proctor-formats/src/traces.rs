@@ -4,6 +4,7 @@
 //! requests of a log. Calls that name no conversation are joined by what they say.
 
 use super::prelude::*;
+pub(super) use super::requests::ToldCompaction;
 use super::requests::{Join, Logged};
 pub(super) use chat::is_part;
 pub(super) use exchange::{Exchange, parsed};
@@ -23,7 +24,7 @@ pub(super) struct Call<T> {
 
 impl<T> Call<T> {
     /// A call that began at that time.
-    pub(super) fn of(conversation: Option<Arc<str>>, start: Option<Timestamp>, record: T) -> Self {
+    pub(super) fn of(conversation: Option<Arc<str>>, start: When, record: T) -> Self {
         Self {
             conversation,
             start: start.map(|time| i128::from(time.0) * 1_000_000),
@@ -38,7 +39,7 @@ pub(super) fn sessions<T>(
     file: &SourceText,
     source: &mut Source,
     read: impl Fn(T, &mut Source) -> Exchange,
-) -> Result<Vec<Session>, ImportError> {
+) -> Imported {
     if calls.iter().all(|call| call.start.is_some()) {
         calls.sort_by_key(|call| call.start);
     }
@@ -46,7 +47,8 @@ pub(super) fn sessions<T>(
     let mut known: BTreeMap<Option<Arc<str>>, usize> = BTreeMap::new();
     for call in calls {
         let mut assembler = Assembler::default();
-        let exchange = read(call.record, &mut assembler.source);
+        let mut exchange = read(call.record, &mut assembler.source);
+        let compaction = exchange.compaction.take();
         exchange.read(&mut assembler);
         if assembler.is_empty() {
             source.skip("call without messages");
@@ -66,6 +68,7 @@ pub(super) fn sessions<T>(
                 is_answered: true,
                 follows: None,
                 cache_key: call.conversation,
+                compaction,
             });
         }
     }
@@ -85,7 +88,7 @@ fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
         }
         _ => None,
     };
-    let summaries: Vec<ContentBlock> = message.content().iter().filter_map(summary).collect();
+    let summaries: Blocks = message.content().iter().filter_map(summary).collect();
     if summaries.is_empty() || message.role() == Role::Assistant {
         return vec![message];
     }

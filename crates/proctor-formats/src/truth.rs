@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::ImportError;
+use super::error::{ImportError, Result};
+use super::native;
 use proctor_sessions::Session;
 use proctor_sessions::ground_truth::GroundTruth;
 
@@ -48,7 +49,7 @@ const MAX_TRUTH: u64 = 1 << 28;
 
 /// Adds the ground truth that a file beside the recording holds, if there is one. It takes the place of the
 /// recording's own.
-pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<(), ImportError> {
+pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()> {
     let path = truth_path(path, recording.session.id());
     if !path.is_file() {
         return Ok(());
@@ -56,12 +57,7 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
     let io = |source| ImportError::Io(path.clone(), source);
     let file = File::open(&path).map_err(io)?;
     let input = BufReader::new(file).take(MAX_TRUTH);
-    let shape = |line, column, problem| ImportError::Shape {
-        path: path.clone(),
-        line,
-        column,
-        problem,
-    };
+    let shape = |line, column, problem| ImportError::Shape(path.clone(), line, column, problem);
     let truth: GroundTruth = serde_json::from_reader(input)
         .map_err(|error| shape(error.line() as u64, error.column(), error.to_string()))?;
     if let Some(problem) = problem(&truth, &recording.session) {
@@ -71,10 +67,10 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
     Ok(())
 }
 
-/// `NAME.truth.json`, where the path is `NAME.session.jsonl`; else the name is the session's id.
+/// `NAME.truth.json`, where the path is `NAME.session.jsonl`, compressed or not; else the name is the session's id.
 fn truth_path(path: &Path, id: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.strip_suffix(".session.jsonl").unwrap_or(id);
+    let stem = native::stem(path);
+    let stem = stem.as_deref().unwrap_or(id);
     path.with_file_name(format!("{stem}.truth.json"))
 }
 

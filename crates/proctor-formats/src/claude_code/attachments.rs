@@ -22,7 +22,7 @@ fn pointers(kind: &str) -> Option<Vec<&'static str>> {
 #[derive(Debug)]
 pub(super) enum AttachmentUse {
     /// The model read these blocks.
-    Seen(Vec<ContentBlock>, Tag),
+    Seen(Blocks, Tag),
     /// The model read nothing of it.
     Hidden,
     /// The type is not in the table.
@@ -31,7 +31,7 @@ pub(super) enum AttachmentUse {
 
 /// Reads the part of an attachment of type `kind` that the model saw.
 pub(super) fn attached(kind: &str, attachment: &Value) -> AttachmentUse {
-    let blocks: Vec<ContentBlock> = match kind {
+    let blocks: Blocks = match kind {
         "queued_command" => return queued(attachment),
         "file" => {
             let text = || text(attachment, &["/filename", "/content/file/content"]);
@@ -52,7 +52,7 @@ pub(super) fn attached(kind: &str, attachment: &Value) -> AttachmentUse {
     seen(blocks, Tag::Meta)
 }
 
-fn seen(blocks: Vec<ContentBlock>, tag: Tag) -> AttachmentUse {
+fn seen(blocks: Blocks, tag: Tag) -> AttachmentUse {
     if blocks.is_empty() {
         return AttachmentUse::Hidden;
     }

@@ -9,8 +9,8 @@ pub(super) enum ConversationRecord {
     /// The product's message about a failed call, which is not sent again.
     ApiError,
     User(UserRecord),
-    Summary(Vec<ContentBlock>),
-    Attachment(Vec<ContentBlock>, Tag),
+    Summary(Blocks),
+    Attachment(Blocks, Tag),
     Boundary(CompactMetadata),
     ClearedContent(ClearedContent),
     /// The context was cleared, with the billed tokens of the last prompt.
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     pub(super) parent: Option<Arc<str>>,
     pub(super) chain: usize,
     pub(super) session: Option<Arc<str>>,
-    pub(super) timestamp: Option<Timestamp>,
+    pub(super) timestamp: When,
     pub(super) said: ConversationRecord,
 }
 
@@ -166,12 +166,7 @@ impl Chain {
             .warn("a compaction kept a message that is not in the file");
     }
 
-    fn summary(
-        &mut self,
-        uuid: Option<&Arc<str>>,
-        blocks: Vec<ContentBlock>,
-        timestamp: Option<Timestamp>,
-    ) {
+    fn summary(&mut self, uuid: Option<&Arc<str>>, blocks: Blocks, timestamp: When) {
         if self.open.is_none() {
             self.boundary(None, CompactMetadata::default(), &BTreeMap::new());
         }
@@ -236,7 +231,7 @@ impl Chain {
     }
 }
 
-fn written(blocks: Vec<ContentBlock>, tag: Tag, timestamp: Option<Timestamp>) -> Recorded {
+fn written(blocks: Blocks, tag: Tag, timestamp: When) -> Recorded {
     let mut message = Message::new(Role::User, blocks).with_tags([tag]);
     message.details.timestamp = timestamp;
     Recorded::Written(Arc::new(message))

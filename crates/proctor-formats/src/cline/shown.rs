@@ -55,7 +55,7 @@ impl Counters {
 
 impl Shown {
     /// Reads the file at `path`, a list of records.
-    pub(super) fn read(path: &Path) -> Result<Self, ImportError> {
+    pub(super) fn read(path: &Path) -> Result<Self> {
         let text = SourceFile::open(path, MAX_FILE)?.text();
         let values = text.values(&mut Source::default())?;
         let mut shown = Self::default();

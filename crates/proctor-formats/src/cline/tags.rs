@@ -27,7 +27,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Tells the call in the model's text as a tool use.
-    pub(super) fn call(&mut self, blocks: &mut Vec<ContentBlock>) {
+    pub(super) fn call(&mut self, blocks: &mut Blocks) {
         self.open = None;
         if blocks.iter().any(ContentBlock::is_use) {
             return;
@@ -51,7 +51,7 @@ impl Calls {
     }
 
     /// Tells what came of the last call as its result.
-    pub(super) fn answer(&mut self, blocks: &mut Vec<ContentBlock>) {
+    pub(super) fn answer(&mut self, blocks: &mut Blocks) {
         let Some((id, tool)) = self.open.take() else {
             return;
         };
@@ -69,7 +69,7 @@ impl Calls {
         };
         let length = blocks[from..].iter().position(is_end);
         let end = length.map_or(blocks.len(), |length| from + length);
-        let content: Vec<ContentBlock> = blocks.drain(from..end).collect();
+        let content: Blocks = blocks.drain(from..end).collect();
         let mut texts = content.iter().filter_map(ContentBlock::as_text);
         let is_error = texts.any(|text| text.contains(FAILED));
         blocks.insert(from, ContentBlock::tool_result(id, content, is_error));

@@ -11,7 +11,7 @@ const TYPED_TOKENS: usize = 20_000;
 
 /// The user's typed texts, the newest first up to the limit, in the order of typing. The message
 /// that does not fit is cut in its middle.
-pub(super) fn of_late(typed: &[Vec<ContentBlock>]) -> Vec<Recorded> {
+pub(super) fn of_late(typed: &[Blocks]) -> Vec<Recorded> {
     let mut left = TYPED_TOKENS * 4;
     let mut pieces = Vec::new();
     for blocks in typed.iter().rev() {

@@ -117,7 +117,7 @@ pub(super) fn is_answer(item: &Item) -> bool {
 
 /// Puts the calls of each response before their results. Words and thoughts after a result begin
 /// another response.
-pub(super) fn by_response(queue: Vec<(Item, Option<Timestamp>)>) -> Vec<(Item, Option<Timestamp>)> {
+pub(super) fn by_response(queue: Vec<(Item, When)>) -> Vec<(Item, When)> {
     let mut placed = Vec::with_capacity(queue.len());
     let mut answers = Vec::new();
     for (item, time) in queue {

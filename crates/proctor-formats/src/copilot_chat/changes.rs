@@ -13,7 +13,7 @@ use super::super::prelude::*;
 const LONGEST: usize = 8;
 
 /// The chats of a file: each value that is one, and the one that a log leaves.
-pub(super) fn chats(file: &SourceText, source: &mut Source) -> Result<Vec<Value>, ImportError> {
+pub(super) fn chats(file: &SourceText, source: &mut Source) -> Result<Vec<Value>> {
     let mut chats = Vec::new();
     let mut logged: Option<Value> = None;
     for line in file.values(source)? {

@@ -92,8 +92,8 @@ pub(super) fn read(text: &str, reading: &mut Reading) {
 /// What the model said in one section, and the results below it.
 #[derive(Default)]
 struct Call {
-    said: Vec<ContentBlock>,
-    results: Vec<ContentBlock>,
+    said: Blocks,
+    results: Blocks,
     /// Tool uses that no mark of a result followed yet, by the names of their tools.
     open: BTreeMap<Arc<str>, VecDeque<Arc<str>>>,
 }

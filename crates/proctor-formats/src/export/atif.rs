@@ -1,13 +1,9 @@
 //! Writes a session as ATIF, the trajectories of Harbor: one object with steps.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde_json::{Value, json};
+use super::super::prelude::*;
+use serde_json::json;
 
 use super::{Counts, Exported};
-use proctor_sessions::units::{Timestamp, Usage};
-use proctor_sessions::{ContentBlock, Message, Role, Session, Tag};
 
 /// The version that is written.
 const VERSION: &str = "ATIF-v1.6";
@@ -85,7 +81,7 @@ pub fn atif(session: &Session) -> Exported {
     }
 }
 
-fn step(who: &str, text: &str, time: Option<Timestamp>) -> Value {
+fn step(who: &str, text: &str, time: When) -> Value {
     let mut step = json!({"source": who, "message": text});
     let time = time.and_then(|it| jiff::Timestamp::from_millisecond(it.0).ok());
     if let Some(time) = time {

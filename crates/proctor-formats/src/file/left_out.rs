@@ -1,5 +1,6 @@
 //! Lines of a recording that cannot be read: each costs itself, and is counted.
 
+use super::super::error::Result;
 use crate::ImportError;
 use proctor_sessions::Source;
 
@@ -34,7 +35,7 @@ impl LeftOut {
 
     /// The first of them as an error, if nothing else could be read, or no more lines than are no JSON: that
     /// file is something else. Lines that are nested too deep are JSON, however many there are.
-    pub(super) fn unless_most(self, read: usize) -> Result<(), ImportError> {
+    pub(super) fn unless_most(self, read: usize) -> Result<()> {
         let is_most = self.no_json >= read.max(1) || read == 0;
         self.first.filter(|_| is_most).map_or(Ok(()), Err)
     }

@@ -11,16 +11,7 @@ use crate::openai_chat::parts::Unnamed;
 /// Whether a value is a checkpoint, or the beginning of one.
 pub(super) fn is_checkpoint(value: &Value) -> bool {
     let list = value.get("history").unwrap_or(value);
-    let is_content = |it: &Value| {
-        it.get("parts").is_some_and(Value::is_array)
-            && matches!(
-                it.get("role").and_then(Value::as_str),
-                Some("user" | "model")
-            )
-    };
-    list.as_array()
-        .and_then(|it| it.first())
-        .is_some_and(is_content)
+    is_shaped(list, "0/parts:l 0/role=user | 0/parts:l 0/role=model")
 }
 
 /// Whether a value of a chat is a checkpoint: a list, or an object with a history.
@@ -31,7 +22,7 @@ pub(super) fn begins(text: &str) -> bool {
 }
 
 /// Reads the contents of a checkpoint.
-pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<(), ImportError> {
+pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<()> {
     let contents: Vec<&RawValue> = match Object::read(value.parse()?) {
         Some(mut object) => {
             let list = object.take_list("history");

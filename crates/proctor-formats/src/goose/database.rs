@@ -1,21 +1,13 @@
 //! goose's database: sessions, their messages, and what each call was billed.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
+use super::super::prelude::*;
 use serde::Serialize;
 use serde_json::json;
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use super::super::ImportError;
-use super::super::assemble::Assembler;
 use super::super::file::session_id;
 use super::super::sqlite::reading::{Database, Listed};
-use super::super::usage::{CachedTokens, usage_in};
 use super::Reading;
-use proctor_sessions::Session;
-use proctor_sessions::units::Usage;
 
 /// A message with the keys that it has in a log.
 #[derive(Serialize)]
@@ -28,36 +20,30 @@ struct Row {
 }
 
 /// All sessions in the order in which they were begun.
-pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
-    let [kind, config] =
-        ["session_type", "model_config_json"].map(|column| database.column("sessions", column));
-    let query = format!(
-        "SELECT id, {}, {} FROM sessions ORDER BY created_at, id",
-        kind?, config?
-    );
-    database.listed(&query, |id, kind, config| {
-        let config = config.unwrap_or_default();
-        let config: serde_json::Value = serde_json::from_str(&config).unwrap_or_default();
-        Listed {
-            id,
-            is_child: kind.as_deref() == Some("sub_agent"),
-            model: config["model_name"].as_str().map(Arc::from),
-        }
-    })
+pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
+    let columns = ["session_type", "model_config_json"];
+    let [kind, config] = database.columns("sessions", columns)?;
+    let mut sessions = database.listed(&format!(
+        "SELECT id, NULL, {kind} = 'sub_agent', {config} FROM sessions ORDER BY created_at, id"
+    ))?;
+    for one in &mut sessions {
+        let config = one.model.take().unwrap_or_default();
+        let config: Value = serde_json::from_str(&config).unwrap_or_default();
+        one.model = config["model_name"].as_str().map(Arc::from);
+    }
+    Ok(sessions)
 }
 
 /// One session, message by message.
-pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
+pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>> {
     let mut reading = Reading {
         assembler: database.assembler(one),
         ..Reading::default()
     };
-    let [id, metadata] =
-        ["message_id", "metadata_json"].map(|column| database.column("messages", column));
+    let [id, metadata] = database.columns("messages", ["message_id", "metadata_json"])?;
     let query = format!(
-        "SELECT {}, role, created_timestamp, content_json, {} FROM messages \
-         WHERE session_id = ?1 ORDER BY id",
-        id?, metadata?
+        "SELECT {id}, role, created_timestamp, content_json, {metadata} FROM messages \
+         WHERE session_id = ?1 ORDER BY id"
     );
     let json = |text: Option<Arc<str>>| serde_json::from_str(&text?).ok();
     let mut hasher = Sha256::new();
@@ -94,17 +80,16 @@ fn bills(
     session: &str,
     rows: &[Row],
     assembler: &mut Assembler,
-) -> Result<BTreeMap<usize, Usage>, ImportError> {
+) -> Result<BTreeMap<usize, Usage>> {
     let mut bills = BTreeMap::new();
     if !database.has(&["usage_ledger"]) {
         return Ok(bills);
     }
-    let [read, written, compaction] = ["cache_read_tokens", "cache_write_tokens", "is_compaction"]
-        .map(|column| database.column("usage_ledger", column));
+    let columns = ["cache_read_tokens", "cache_write_tokens", "is_compaction"];
+    let [read, written, compaction] = database.columns("usage_ledger", columns)?;
     let query = format!(
-        "SELECT created_timestamp, input_tokens, output_tokens, {}, {}, {} FROM usage_ledger \
-         WHERE session_id = ?1 ORDER BY created_timestamp, rowid",
-        read?, written?, compaction?
+        "SELECT created_timestamp, input_tokens, output_tokens, {read}, {written}, {compaction} \
+         FROM usage_ledger WHERE session_id = ?1 ORDER BY created_timestamp, rowid"
     );
     let is_answer = |(_, row): &(usize, &Row)| row.role.as_deref() == Some("assistant");
     let mut answers = rows.iter().enumerate().filter(is_answer).peekable();

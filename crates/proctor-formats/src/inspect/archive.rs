@@ -16,7 +16,7 @@ use crate::MAX_FILE;
 const HEADERS: &[&str] = &["header.json", "_journal/start.json"];
 
 /// Reads all samples of an archive.
-pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<(), ImportError> {
+pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<()> {
     let path = &*file.path;
     let archive = ZipArchive::new(Cursor::new(&file.bytes[..]));
     let mut archive = archive.map_err(|error| damaged(path, &error))?;
@@ -54,7 +54,7 @@ fn member(
     name: &str,
     inside: &Path,
     left: u64,
-) -> Result<SourceText, ImportError> {
+) -> Result<SourceText> {
     let damaged = |error: &dyn std::fmt::Display| damaged(path, error);
     let at = archive.index_for_name(name);
     let at = at.ok_or_else(|| damaged(&ZipError::FileNotFound))?;

@@ -35,7 +35,7 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
         Some("tool") => vec![result(&mut message, assembler)],
         _ => {
             tags.push(Tag::Meta);
-            vec![content::unknown("message", raw, &mut assembler.source)]
+            vec![assembler.unread("message", raw)]
         }
     };
     MessageRecord {
@@ -53,18 +53,17 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
     }
 }
 
-fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     let mut blocks = Vec::new();
     // Older logs keep what was thought beside the content.
     if let Some(text) = message.take_words("reasoning") {
         blocks.push(ContentBlock::thinking(text, None));
     }
     blocks.extend(message.take_blocks("content", Speaker::Assistant, assembler));
-    for raw in message.items("tool_calls") {
-        let call = flat_call(raw, "function", "arguments");
-        let unknown = || content::unknown("tool_call", raw, &mut assembler.source);
-        blocks.push(call.unwrap_or_else(unknown));
-    }
+    let calls = message.items("tool_calls");
+    blocks.extend(assembler.calls("tool_call", calls, |call, _| {
+        flat_call(call, ["id", "function", "arguments"])
+    }));
     blocks
 }
 
@@ -82,7 +81,7 @@ fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
             }
             vec![ContentBlock::Text(told)]
         }
-        (_, None) => content::blocks(raw, Speaker::Tool, &mut assembler.source),
+        (_, None) => assembler.blocks(raw, Speaker::Tool),
     };
     let id = message.take_text("tool_call_id");
     let id = id.unwrap_or_else(|| "unnamed".into());

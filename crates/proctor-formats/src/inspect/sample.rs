@@ -24,13 +24,13 @@ pub(super) struct Sample<'a> {
     records: Records,
     /// Whether compactions are recorded as events.
     is_compacted: bool,
-    system: Vec<ContentBlock>,
+    system: Blocks,
 }
 
 #[derive(Default)]
 struct Call {
     usage: Option<Usage>,
-    time: Option<Timestamp>,
+    time: When,
 }
 
 impl<'a> Sample<'a> {
@@ -40,7 +40,7 @@ impl<'a> Sample<'a> {
         assembler: Assembler,
         sessions: &mut Vec<Session>,
         line: &Line<'_>,
-    ) -> Result<bool, ImportError> {
+    ) -> Result<bool> {
         // The oldest logs have events and attachments in a transcript.
         let mut transcript = object.inner("transcript");
         let attachments = object.take_object("attachments");
@@ -200,12 +200,9 @@ impl<'a> Sample<'a> {
             self.assembler.warn(what);
             return Some(());
         }
-        self.assembler.compaction(RecordedCompaction {
-            at,
-            trigger: event.take_text("type"),
-            pre_tokens: event.take_as("tokens_before").map(Tokens),
-            after,
-        });
+        let (trigger, before) = (event.take_text("type"), event.take_as("tokens_before"));
+        self.assembler
+            .compaction(at, trigger, before.map(Tokens), after);
         Some(())
     }
 

@@ -25,18 +25,14 @@ const BOOKKEEPING: &str = "TurnEnd StepBegin CompactionBegin HookTriggered HookR
      ApprovalRequestResolved ToolCallRequest QuestionRequest PlanDisplay";
 
 pub(super) fn detect(head: &Head) -> bool {
-    let mut values = head.values.iter().take(20);
-    values.any(|it| {
-        let message = it.get("message").filter(|_| it.get("timestamp").is_some());
-        message.is_some_and(|it| it["type"].is_string() && it["payload"].is_object())
-    })
+    head.any(20, "timestamp message/type:s message/payload:o")
 }
 
 pub(super) fn sessions(
     file: &SourceText,
     system: Option<Arc<str>>,
     source: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+) -> Imported {
     let mut agents = vec![Agent::default()];
     agents[0].assembler.header.system = system;
     let mut names: BTreeMap<Arc<str>, usize> = BTreeMap::new();
@@ -84,7 +80,7 @@ pub(super) fn sessions(
 struct Agent {
     assembler: Assembler,
     /// What the user said in a turn that has no step yet.
-    asked: Option<(Vec<ContentBlock>, Option<Timestamp>)>,
+    asked: Option<(Blocks, When)>,
     step: Step,
     /// A call whose arguments may go on.
     open: Option<(Arc<str>, Arc<str>, String)>,
@@ -95,18 +91,18 @@ struct Agent {
 /// A call of the model's, with the results of its tool uses.
 #[derive(Default)]
 struct Step {
-    blocks: Vec<ContentBlock>,
-    results: Vec<ContentBlock>,
+    blocks: Blocks,
+    results: Blocks,
     is_answered: bool,
     id: Option<Arc<str>>,
     usage: Option<Usage>,
     /// When its last part came, and its last result.
-    time: Option<Timestamp>,
-    result_time: Option<Timestamp>,
+    time: When,
+    result_time: When,
 }
 
 impl Agent {
-    fn event(&mut self, mut message: Object<'_>, raw: &RawValue, time: Option<Timestamp>) {
+    fn event(&mut self, mut message: Object<'_>, raw: &RawValue, time: When) {
         let kind = message.take_type();
         let part = message.take("payload");
         let mut payload = part.and_then(Object::read).unwrap_or_default();
@@ -129,8 +125,7 @@ impl Agent {
             }
             ("ContentPart", Some(part)) => {
                 self.asks();
-                let source = &mut self.assembler.source;
-                let block = content::part(part, Speaker::Assistant, source);
+                let block = self.assembler.part(part, Speaker::Assistant);
                 self.step.blocks.push(block);
                 self.step.time = time;
             }
@@ -143,14 +138,14 @@ impl Agent {
                 if let Some((id, name)) = names {
                     self.open = Some((id, name, arguments.to_string()));
                 } else {
-                    let kept = content::unknown(&kind, part, &mut self.assembler.source);
+                    let kept = self.assembler.unread(&kind, part);
                     self.step.blocks.push(kept);
                 }
             }
             ("ToolResult", Some(part)) => {
                 let result = self
                     .result(payload)
-                    .unwrap_or_else(|| content::unknown(&kind, part, &mut self.assembler.source));
+                    .unwrap_or_else(|| self.assembler.unread(&kind, part));
                 self.step.results.push(result);
                 self.step.result_time = time;
             }
@@ -182,7 +177,7 @@ impl Agent {
             ContentBlock::Text(format!("<system>{error}{it}</system>").into())
         });
         let output = value.take("output").filter(|it| it.get() != "\"\"");
-        let output = content::blocks(output, Speaker::Tool, &mut self.assembler.source);
+        let output = self.assembler.blocks(output, Speaker::Tool);
         let blocks = message.into_iter().chain(output).collect();
         Some(ContentBlock::tool_result(id, blocks, is_error))
     }

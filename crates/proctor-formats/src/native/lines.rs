@@ -1,23 +1,18 @@
 //! The lines of a session file: what each holds, read and written.
 
+use super::super::prelude::*;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::ops::Range;
-use std::sync::Arc;
 
 use serde::de::{Error as _, Unexpected};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde::{Deserializer, Serialize, Serializer};
 
 use super::{FORMAT, VERSION};
-use crate::ImportError;
-use crate::file::Line;
 use proctor_sessions::tool_names::class_of;
-use proctor_sessions::units::{ApiCallId, Timestamp, Tokens, Usage};
+use proctor_sessions::units::ApiCallId;
 use proctor_sessions::{
-    CompactedTo, ContentBlock, Details, Image, JsonText, Message, MessageDetails, Opaque, Recorded,
-    RecordedCompaction, ResumePoint, Role, Session, SessionParts, Source, Tag, Thinking, ToolClass,
+    Details, Image, MessageDetails, Opaque, ResumePoint, SessionParts, Thinking, ToolClass,
     ToolResult, ToolSchema, ToolUse,
 };
 
@@ -88,7 +83,7 @@ struct Entry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Arc<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    compaction: Option<Compaction>,
+    compaction: Option<CompactionLine>,
 }
 
 /// All keys of all blocks: an enum tagged by `type` could not hold raw JSON.
@@ -183,25 +178,28 @@ impl<'de> Deserialize<'de> for Time {
 
 /// A compaction, whose place is that of its line.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "RecordedCompaction", deny_unknown_fields)]
 struct Compaction {
+    #[serde(skip)]
+    at: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     trigger: Option<Arc<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pre_tokens: Option<Tokens>,
-    after: After,
+    #[serde(with = "After")]
+    after: CompactedTo,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(remote = "CompactedTo", rename_all = "snake_case")]
 enum After {
-    Replaced(Vec<Piece>),
+    Replaced(#[serde(serialize_with = "write_pieces", deserialize_with = "pieces")] Vec<Recorded>),
     Encrypted,
     Missing,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(remote = "Recorded", rename_all = "snake_case", deny_unknown_fields)]
 enum Piece {
     Kept(Range<usize>),
     Edited {
@@ -209,91 +207,33 @@ enum Piece {
         block: usize,
         text: Arc<str>,
     },
-    Written(WrittenMessage),
+    Written(#[serde(serialize_with = "write_message", deserialize_with = "message")] Arc<Message>),
 }
 
-/// A message inside a line.
-struct WrittenMessage(Arc<Message>);
+/// A compaction in its line.
+#[derive(Serialize, Deserialize)]
+struct CompactionLine(#[serde(with = "Compaction")] RecordedCompaction);
 
-impl Serialize for WrittenMessage {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Entry::of(&self.0).serialize(serializer)
-    }
+/// A piece in a list.
+#[derive(Serialize, Deserialize)]
+struct PieceItem(#[serde(with = "Piece")] Recorded);
+
+fn write_pieces<S: Serializer>(pieces: &[Recorded], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(pieces.iter().cloned().map(PieceItem))
 }
 
-impl<'de> Deserialize<'de> for WrittenMessage {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let message = Entry::deserialize(deserializer)?.message();
-        message
-            .map(|it| Self(Arc::new(it)))
-            .map_err(D::Error::custom)
-    }
+fn pieces<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Recorded>, D::Error> {
+    let pieces = Vec::<PieceItem>::deserialize(deserializer)?.into_iter();
+    Ok(pieces.map(|piece| piece.0).collect())
 }
 
-impl Compaction {
-    fn of(compaction: &RecordedCompaction) -> Self {
-        let after = match &compaction.after {
-            CompactedTo::Replaced(pieces) => {
-                After::Replaced(pieces.iter().map(Piece::of).collect())
-            }
-            CompactedTo::Encrypted => After::Encrypted,
-            CompactedTo::Missing => After::Missing,
-        };
-        Self {
-            trigger: compaction.trigger.clone(),
-            pre_tokens: compaction.pre_tokens,
-            after,
-        }
-    }
-
-    fn read(self, at: usize) -> RecordedCompaction {
-        RecordedCompaction {
-            at,
-            trigger: self.trigger,
-            pre_tokens: self.pre_tokens,
-            after: match self.after {
-                After::Replaced(pieces) => {
-                    CompactedTo::Replaced(pieces.into_iter().map(Piece::read).collect())
-                }
-                After::Encrypted => CompactedTo::Encrypted,
-                After::Missing => CompactedTo::Missing,
-            },
-        }
-    }
+fn write_message<S: Serializer>(message: &Message, serializer: S) -> Result<S::Ok, S::Error> {
+    Entry::of(message).serialize(serializer)
 }
 
-impl Piece {
-    fn of(piece: &Recorded) -> Self {
-        match piece.clone() {
-            Recorded::Kept(range) => Self::Kept(range),
-            Recorded::Edited {
-                message,
-                block,
-                text,
-            } => Self::Edited {
-                message,
-                block,
-                text,
-            },
-            Recorded::Written(message) => Self::Written(WrittenMessage(message)),
-        }
-    }
-
-    fn read(self) -> Recorded {
-        match self {
-            Self::Kept(range) => Recorded::Kept(range),
-            Self::Edited {
-                message,
-                block,
-                text,
-            } => Recorded::Edited {
-                message,
-                block,
-                text,
-            },
-            Self::Written(message) => Recorded::Written(message.0),
-        }
-    }
+fn message<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Message>, D::Error> {
+    let message = Entry::deserialize(deserializer)?.message();
+    message.map(Arc::new).map_err(D::Error::custom)
 }
 
 /// Writes `session` line by line.
@@ -329,7 +269,7 @@ pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_compaction(compaction: &RecordedCompaction, out: &mut dyn Write) -> io::Result<()> {
-    let compaction = Some(Compaction::of(compaction));
+    let compaction = Some(CompactionLine(compaction.clone()));
     write_line(
         out,
         &Entry {
@@ -356,7 +296,7 @@ fn embed(json: &JsonText) -> (Option<&RawValue>, Option<Arc<str>>) {
 }
 
 /// Reads the first line.
-pub(super) fn header(line: &Line<'_>) -> Result<SessionParts, ImportError> {
+pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
     let start: Version<'_> = line.parse()?;
     if start.format != FORMAT {
         return Err(line.error(format!(
@@ -377,7 +317,7 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts, ImportError> {
     Ok(SessionParts {
         id: header.id,
         system: header.system,
-        tools: tools.collect::<Result<_, ImportError>>()?,
+        tools: tools.collect::<Result<_>>()?,
         model: header.model,
         context_window: header.context_window,
         // Written by hand, most likely.
@@ -391,9 +331,9 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts, ImportError> {
 }
 
 /// Reads any other line.
-pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), ImportError> {
+pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<()> {
     let mut entry: Entry<'_> = line.parse()?;
-    let Some(compaction) = entry.compaction.take() else {
+    let Some(mut compaction) = entry.compaction.take() else {
         let message = entry.message().map_err(|problem| line.error(problem))?;
         parts.messages.push(Arc::new(message));
         return Ok(());
@@ -401,8 +341,8 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<(), Imp
     if serde_json::to_value(entry).ok() != Some(serde_json::json!({})) {
         return Err(line.error("a line with `compaction` has no other key"));
     }
-    let compaction = compaction.read(parts.messages.len());
-    parts.compactions.push(compaction);
+    compaction.0.at = parts.messages.len();
+    parts.compactions.push(compaction.0);
     Ok(())
 }
 
@@ -458,7 +398,7 @@ fn need<T>(key: &str, value: Option<T>) -> Result<T, String> {
     value.ok_or_else(|| format!("missing key `{key}`"))
 }
 
-fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Vec<ContentBlock>, String> {
+fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Blocks, String> {
     let blocks = blocks.into_iter().enumerate();
     blocks
         .map(|(at, block)| block.read().map_err(|it| format!("block {at}: {it}")))

@@ -7,7 +7,7 @@ use proctor_sessions::Opaque;
 use proctor_sessions::units::ContentHash;
 
 /// The model's thinking, if a provider shows it: blocks with signatures, or a text.
-pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     // Gateways name it in their own way, and may say it twice.
     let text = object.take_words("reasoning_content");
     let own = object.take_text("reasoning");
@@ -17,7 +17,7 @@ pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> V
     let blocks = object.take("thinking_blocks");
     if let Some(raw) = blocks.filter(|raw| raw.get() != "[]") {
         // The text repeats the blocks.
-        return content::blocks(Some(raw), Speaker::Assistant, &mut assembler.source);
+        return assembler.blocks(Some(raw), Speaker::Assistant);
     }
     let mut text = text.filter(|text| !text.is_empty());
     let mut signature = sealed;
@@ -96,18 +96,14 @@ pub(crate) fn tool_uses(
     object: &mut Object<'_>,
     unnamed: &mut Unnamed,
     assembler: &mut Assembler,
-) -> Vec<ContentBlock> {
-    let mut uses = Vec::new();
-    for raw in object.items("tool_calls") {
-        let tool_use = Object::read(raw).and_then(|mut call| {
-            let id = call.take_words("id");
-            let function = call.take_object("function");
-            let function = function.or_else(|| call.take_object("custom"))?;
-            tool_use(id, function, unnamed, assembler)
-        });
-        let unknown = || content::unknown("tool_call", raw, &mut assembler.source);
-        uses.push(tool_use.unwrap_or_else(unknown));
-    }
+) -> Blocks {
+    let calls = object.items("tool_calls");
+    let mut uses = assembler.calls("tool_call", calls, |mut call, assembler| {
+        let id = call.take_words("id");
+        let function = call.take_object("function");
+        let function = function.or_else(|| call.take_object("custom"))?;
+        tool_use(id, function, unnamed, assembler)
+    });
     if let Some(function) = object.take_object("function_call") {
         uses.extend(tool_use(None, function, unnamed, assembler));
     }

@@ -10,11 +10,11 @@ pub(crate) enum Item {
     /// Nothing.
     Nothing,
     /// The model.
-    Model(Vec<ContentBlock>),
+    Model(Blocks),
     /// The user or a tool.
-    Other(Vec<ContentBlock>),
+    Other(Blocks),
     /// The product, in a message of the developer's role.
-    Product(Vec<ContentBlock>),
+    Product(Blocks),
 }
 
 /// Items of the model's that the provider documents and Proctor keeps as they are.
@@ -67,7 +67,7 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
                 Some("user") => (Speaker::User, Item::Other),
                 _ => (Speaker::User, Item::Product),
             };
-            let blocks = content::blocks(item.content, speaker, &mut assembler.source);
+            let blocks = assembler.blocks(item.content, speaker);
             if blocks.is_empty() {
                 assembler.skip("message without content");
                 return Item::Nothing;
@@ -100,11 +100,9 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
             Item::Other(vec![ContentBlock::tool_result(id, content, is_error)])
         }
         // What another agent wrote to this one (Codex): its words, or their encrypted form.
-        "agent_message" if item.content.is_some() => Item::Product(content::blocks(
-            item.content,
-            Speaker::User,
-            &mut assembler.source,
-        )),
+        "agent_message" if item.content.is_some() => {
+            Item::Product(assembler.blocks(item.content, Speaker::User))
+        }
         "ghost_snapshot" | "item_reference" | "compaction_trigger" | "other" => {
             assembler.skip(&kind);
             Item::Nothing
@@ -123,8 +121,7 @@ fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBloc
 /// The model's thinking: its text or a summary of it if one is shown, and its encrypted form.
 fn reasoning(item: &Raw<'_>, assembler: &mut Assembler) -> Item {
     let lists = [item.summary, item.content].into_iter();
-    let source = &mut assembler.source;
-    let blocks = lists.flat_map(|list| content::blocks(list, Speaker::User, source));
+    let blocks = lists.flat_map(|list| assembler.blocks(list, Speaker::User));
     let texts = blocks.filter_map(|block| block.as_text().cloned());
     let text = texts.collect::<Vec<Arc<str>>>().join("\n\n");
     if !text.is_empty() || item.encrypted_content.is_some() {
@@ -159,7 +156,7 @@ fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<Content
 }
 
 /// A result: a text, a list of parts, or an object with `content` and `success`.
-fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Vec<ContentBlock>, bool) {
+fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Blocks, bool) {
     #[derive(Deserialize)]
     struct ToolOutput<'a> {
         #[serde(borrow)]
@@ -177,12 +174,12 @@ fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Vec<ContentBlock>
     (result_parts(raw, assembler), false)
 }
 
-fn result_parts(raw: &RawValue, assembler: &mut Assembler) -> Vec<ContentBlock> {
+fn result_parts(raw: &RawValue, assembler: &mut Assembler) -> Blocks {
     match raw.get().bytes().next() {
         // An empty result is a result.
-        Some(b'"' | b'[') => content::blocks(Some(raw), Speaker::Tool, &mut assembler.source),
+        Some(b'"' | b'[') => assembler.blocks(Some(raw), Speaker::Tool),
         Some(b'{') if raw.get().contains("\"image_url\"") => {
-            vec![content::part(raw, Speaker::Tool, &mut assembler.source)]
+            vec![assembler.part(raw, Speaker::Tool)]
         }
         _ => vec![ContentBlock::Text(raw.get().into())],
     }

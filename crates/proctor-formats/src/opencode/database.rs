@@ -3,8 +3,8 @@
 
 use sha2::{Digest, Sha256};
 
-use super::super::ImportError;
 use super::super::file::session_id;
+use super::super::prelude::Result;
 use super::super::sqlite::reading::{Database, Listed};
 use super::{Reading, StoredMessage};
 use proctor_sessions::Session;
@@ -13,18 +13,15 @@ use proctor_sessions::Session;
 const NOT_JSON: &str = "row that is not JSON";
 
 /// All sessions, oldest first; those that a tool started are side chains.
-pub(crate) fn list(database: &Database) -> Result<Vec<Listed>, ImportError> {
-    let parent = database.column("session", "parent_id")?;
-    let query = format!("SELECT id, {parent}, NULL FROM session ORDER BY time_created, id");
-    database.listed(&query, |id, parent, model| Listed {
-        id,
-        is_child: parent.is_some(),
-        model,
-    })
+pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
+    let [parent] = database.columns("session", ["parent_id"])?;
+    database.listed(&format!(
+        "SELECT id, {parent}, {parent} IS NOT NULL, NULL FROM session ORDER BY time_created, id"
+    ))
 }
 
 /// One session, message by message.
-pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>, ImportError> {
+pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>> {
     let mut reading = Reading {
         assembler: database.assembler(one),
         ..Reading::default()

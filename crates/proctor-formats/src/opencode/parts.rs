@@ -34,25 +34,25 @@ pub(super) struct Tool {
     pub(super) id: Option<Arc<str>>,
     pub(super) name: Arc<str>,
     input: JsonText,
-    result: Option<(Vec<ContentBlock>, bool)>,
-    started: Option<Timestamp>,
-    ended: Option<Timestamp>,
-    cleared: Option<Timestamp>,
+    result: Option<(Blocks, bool)>,
+    started: When,
+    ended: When,
+    cleared: When,
 }
 
 /// The output of one call and the results of its tools.
 #[derive(Default)]
 pub(super) struct Step {
     /// The blocks of the model's message.
-    pub(super) said: Vec<ContentBlock>,
+    pub(super) said: Blocks,
     /// The results of its tool uses.
-    pub(super) results: Vec<ContentBlock>,
+    pub(super) results: Blocks,
     /// The tool uses whose results were cleared later, and when.
     pub(super) cleared: Vec<(Timestamp, Arc<str>)>,
     /// When its first tool was called.
-    pub(super) time: Option<Timestamp>,
+    pub(super) time: When,
     /// When its last tool was done.
-    pub(super) ended: Option<Timestamp>,
+    pub(super) ended: When,
     /// Whether a command of the user's called its tools, and not the model.
     pub(super) is_command: bool,
 }

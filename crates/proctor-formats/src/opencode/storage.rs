@@ -82,11 +82,10 @@ impl Tree {
 
 /// Whether a value is what a session says of itself in a file of its own.
 pub(super) fn is_session(value: &Value) -> bool {
-    let is_text = |key| value.get(key).is_some_and(Value::is_string);
-    let id = value.get("id").and_then(Value::as_str);
-    id.is_some_and(|id| id.starts_with(SESSION))
-        && is_text("title")
-        && (is_text("version") || is_text("directory"))
+    is_shaped(
+        value,
+        "id^ses_ title:s version:s | id^ses_ title:s directory:s",
+    )
 }
 
 /// The folder with the messages of the session that the file at `path` is about.
@@ -140,11 +139,7 @@ fn one(folder: &Folder) -> Option<(Tree, &str)> {
 }
 
 /// All sessions, oldest first; those that a tool started are side chains.
-pub(super) fn read(
-    folder: &Folder,
-    files: &mut SessionFiles,
-    _: &mut Source,
-) -> Result<Vec<Session>, ImportError> {
+pub(super) fn read(folder: &Folder, files: &mut SessionFiles, _: &mut Source) -> Imported {
     let (trees, only) = match one(folder) {
         Some((tree, session)) => (vec![tree], Some(session)),
         None => (trees(folder), None),
@@ -169,11 +164,7 @@ pub(super) fn read(
     Ok(sessions)
 }
 
-fn session(
-    tree: &Tree,
-    id: &str,
-    files: &mut SessionFiles,
-) -> Result<Option<Session>, ImportError> {
+fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Session>> {
     let Some(folder) = tree.message.folder(id) else {
         return Ok(None);
     };
@@ -183,7 +174,7 @@ fn session(
         None => None,
     };
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
-    let is_child = info.is_some_and(|it| it.get("parentID").is_some_and(Value::is_string));
+    let parent = info.as_ref().and_then(|info| info["parentID"].as_str());
     let mut messages = Vec::new();
     for name in json_files(&folder) {
         let Some(info) = one_value(&folder.child(name), files, &mut source)? else {
@@ -199,7 +190,7 @@ fn session(
         let id = id_of_message.into();
         messages.push(upgraded(StoredMessage { id, info, parts }));
     }
-    let mut reading = Reading::new(is_child);
+    let mut reading = Reading::new(parent);
     add_counts(&mut reading.assembler.source, source);
     reading.stored(&messages, "file that is not JSON");
     reading.finish(files.named(id), folder.path())
@@ -217,7 +208,7 @@ fn one_value(
     path: &Path,
     files: &mut SessionFiles,
     source: &mut Source,
-) -> Result<Option<Arc<str>>, ImportError> {
+) -> Result<Option<Arc<str>>> {
     let read = files.read(path).and_then(|documents| {
         let value = documents.values(source)?.into_iter().next();
         let value: Option<&RawValue> = value.map(|it| it.parse()).transpose()?;
@@ -228,7 +219,7 @@ fn one_value(
         Err(
             ImportError::Empty { .. }
             | ImportError::TornLine { .. }
-            | ImportError::Json { .. }
+            | ImportError::Json(..)
             | ImportError::Nesting { .. },
         ) => {
             source.warn("a file is empty or cut and is left out");

@@ -23,7 +23,7 @@ impl Reading {
             (Some(action), _) => self.action(action, event),
             (None, Some(observation)) => self.observation(observation, event),
             (None, None) => {
-                let block = content::unknown("event", event.raw, &mut self.assembler.source);
+                let block = self.assembler.unread("event", event.raw);
                 self.hear(&event, vec![block], Some(Tag::Meta));
             }
         }
@@ -118,8 +118,7 @@ impl Reading {
                 blocks.extend(message.take_blocks("content", speaker, assembler));
             }
         } else {
-            let source = &mut self.assembler.source;
-            blocks.extend(content::blocks(thought, Speaker::User, source));
+            blocks.extend(self.assembler.blocks(thought, Speaker::User));
         }
         if let Some(wanted) = &wanted {
             self.pairs.unmade.remove(wanted);
@@ -250,7 +249,7 @@ fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
 }
 
 /// The texts that the product looked up for the model.
-fn recalled(extras: &mut Object<'_>) -> Vec<ContentBlock> {
+fn recalled(extras: &mut Object<'_>) -> Blocks {
     let texts = [
         "repo_instructions",
         "additional_agent_instructions",

@@ -82,7 +82,7 @@ impl Reading {
     }
 
     /// Adds blocks of the model's, with the usage of their response.
-    fn speaks(&mut self, mut event: Event<'_>, blocks: Vec<ContentBlock>) {
+    fn speaks(&mut self, mut event: Event<'_>, blocks: Blocks) {
         let response = event.keys.take_text("llm_response_id");
         let usage = response.as_ref().and_then(|id| self.usages.get(id));
         let call = Call {
@@ -139,7 +139,7 @@ impl Reading {
     }
 
     /// The blocks of an observation, and whether it is a failure.
-    fn observed(&mut self, event: &mut Object<'_>) -> (Vec<ContentBlock>, bool) {
+    fn observed(&mut self, event: &mut Object<'_>) -> (Blocks, bool) {
         let raw = event.take("observation");
         let Some(mut observation) = raw.and_then(Object::read) else {
             return (shown(raw, &mut self.assembler), false);
@@ -155,7 +155,7 @@ impl Reading {
                 None => shown(Some(said), &mut self.assembler),
             },
             None => raw
-                .map(|raw| content::unknown("observation", raw, &mut self.assembler.source))
+                .map(|raw| self.assembler.unread("observation", raw))
                 .into_iter()
                 .collect(),
         };
@@ -191,7 +191,7 @@ fn shell(mut metadata: Object<'_>) -> String {
 }
 
 /// The model's thinking, in the shape of any API.
-fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     let blocks = parts::reasoning(object, assembler);
     let Some(raw) = object.take("responses_reasoning_item") else {
         return blocks;
@@ -210,19 +210,19 @@ fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Vec<ContentBl
 }
 
 /// The blocks of a text: providers get no empty text.
-fn said(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+fn said(raw: Option<&RawValue>, assembler: &mut Assembler) -> Blocks {
     let mut blocks = shown(raw, assembler);
     blocks.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
     blocks
 }
 
 /// A text, or a list of texts and pictures.
-fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock> {
+fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Blocks {
     let Some(raw) = raw else {
         return Vec::new();
     };
     let Some(items) = items(raw) else {
-        return content::blocks(Some(raw), Speaker::User, &mut assembler.source);
+        return assembler.blocks(Some(raw), Speaker::User);
     };
     let mut blocks = Vec::new();
     for raw in items {
@@ -230,7 +230,7 @@ fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Vec<ContentBlock>
         match (item.take_text("text"), item.take_list("image_urls")) {
             (Some(text), _) => blocks.push(ContentBlock::Text(text)),
             (None, Some(images)) => blocks.extend(images.into_iter().map(content::image)),
-            (None, None) => blocks.push(content::unknown("part", raw, &mut assembler.source)),
+            (None, None) => blocks.push(assembler.unread("part", raw)),
         }
     }
     blocks

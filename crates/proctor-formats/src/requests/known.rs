@@ -1,12 +1,9 @@
 //! Knows what the requests of a log said, so that one that shares nothing with them is compared with
 //! no session.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
+use super::super::prelude::*;
 use proctor_sessions::units::ContentHash;
 use proctor_sessions::wire::Look;
-use proctor_sessions::{ContentBlock, Message};
 
 /// What the requests so far said.
 #[derive(Default)]
@@ -27,6 +24,11 @@ impl Known {
                     .iter()
                     .any(|hash| self.hashes.contains(hash))
             })
+    }
+
+    /// Whether a message of that look was in an earlier request, or answered one.
+    pub(super) fn holds(&self, look: &Look) -> bool {
+        self.hashes.contains(&look.whole)
     }
 
     /// Takes note of a request, and of its answer.

@@ -1,21 +1,17 @@
 //! Opens a database, and reads rows of any content.
 
+use super::super::prelude::*;
 use std::cell::Cell;
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
-use crate::assemble::Assembler;
-use crate::file::{MAX_FILE, MAX_TEXT};
-use crate::{ImportError, crush, goose, opencode};
-use proctor_sessions::{Session, Tag};
+use crate::file::{MAX_FILE, MAX_TEXT, session_name};
+use crate::{crush, goose, opencode};
 
 /// Reads all sessions of the database at `path`.
-pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
+pub(super) fn load(path: &Path) -> Imported {
     let database = Database::open(path)?;
     let has_messages = database.has(&["sessions", "messages"]);
     let is_opencode = database.has(&["session", "message", "part"])
@@ -23,7 +19,7 @@ pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     let (format, list, read): (_, List, Read) = if is_opencode {
         use opencode::database::{list, read};
         ("opencode", list, read)
-    } else if has_messages && database.column("messages", "parts")? == "parts" {
+    } else if has_messages && database.columns("messages", ["parts"])? == ["parts"] {
         ("crush", crush::list, crush::read)
     } else if has_messages {
         ("goose", goose::database::list, goose::database::read)
@@ -74,10 +70,10 @@ const READ: &[&str] = &[
 ];
 
 /// Lists the sessions of a product's database.
-type List = fn(&Database) -> Result<Vec<Listed>, ImportError>;
+type List = fn(&Database) -> Result<Vec<Listed>>;
 
 /// Reads one of them.
-type Read = fn(&Database, &Listed) -> Result<Option<Session>, ImportError>;
+type Read = fn(&Database, &Listed) -> Result<Option<Session>>;
 
 /// A session as a database lists it.
 pub(crate) struct Listed {
@@ -85,6 +81,8 @@ pub(crate) struct Listed {
     pub(crate) id: Arc<str>,
     /// Whether a tool started it.
     pub(crate) is_child: bool,
+    /// The session that started it, where that is listed.
+    pub(crate) main: Option<Arc<str>>,
     /// The model it was given, where that is listed.
     pub(crate) model: Option<Arc<str>>,
 }
@@ -101,7 +99,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    fn open(path: &Path) -> Result<Self, ImportError> {
+    fn open(path: &Path) -> Result<Self> {
         let failed = |error| damaged(path, &error);
         let mut log_path = path.as_os_str().to_owned();
         log_path.push("-wal");
@@ -151,14 +149,17 @@ impl Database {
         tables.iter().all(|name| self.tables.contains(*name))
     }
 
-    /// The sessions that a query lists by their names, each with two other columns.
-    pub(crate) fn listed(
-        &self,
-        query: &str,
-        listed: impl Fn(Arc<str>, Option<Arc<str>>, Option<Arc<str>>) -> Listed,
-    ) -> Result<Vec<Listed>, ImportError> {
+    /// The sessions that a query lists: the name, the session that started it, whether one did, and the model.
+    pub(crate) fn listed(&self, query: &str) -> Result<Vec<Listed>> {
         let rows = self.rows(query, &[])?.into_iter();
-        let sessions = rows.filter_map(|[id, two, three]| Some(listed(id?, two, three)));
+        let sessions = rows.filter_map(|[id, main, is_child, model]| {
+            Some(Listed {
+                id: id?,
+                is_child: is_child.as_deref() == Some("1"),
+                main,
+                model,
+            })
+        });
         Ok(sessions.collect())
     }
 
@@ -166,6 +167,7 @@ impl Database {
     pub(crate) fn assembler(&self, one: &Listed) -> Assembler {
         let mut assembler = Assembler::new(one.is_child.then_some(Tag::Sidechain).as_slice());
         assembler.header.model.clone_from(&one.model);
+        assembler.source.main = one.main.as_deref().map(session_name);
         if self.has_log {
             let what =
                 "what the product has not yet moved from its log into the database is left out";
@@ -174,11 +176,15 @@ impl Database {
         assembler
     }
 
-    /// The name of a column, or `NULL` where the table has none: columns came with versions.
-    pub(crate) fn column<'a>(&self, table: &str, column: &'a str) -> Result<&'a str, ImportError> {
+    /// The names of columns, or `NULL` for those that the table has not: columns came with versions.
+    pub(crate) fn columns<'a, const N: usize>(
+        &self,
+        table: &str,
+        columns: [&'a str; N],
+    ) -> Result<[&'a str; N]> {
         let names = self.rows("SELECT name FROM pragma_table_info(?1)", &[table])?;
-        let is_there = names.iter().any(|[name]| name.as_deref() == Some(column));
-        Ok(if is_there { column } else { "NULL" })
+        let has = |column| names.iter().any(|[name]| name.as_deref() == Some(column));
+        Ok(columns.map(|column| if has(column) { column } else { "NULL" }))
     }
 
     /// The tables that nothing reads and whose rows hold JSON, with the number of their rows.
@@ -207,7 +213,7 @@ impl Database {
         &self,
         query: &str,
         parameters: &[&str],
-    ) -> Result<Vec<[Option<Arc<str>>; N]>, ImportError> {
+    ) -> Result<Vec<[Option<Arc<str>>; N]>> {
         let failed = |error| damaged(&self.path, &error);
         let mut statement = self.connection.prepare(query).map_err(failed)?;
         let parameters = rusqlite::params_from_iter(parameters);

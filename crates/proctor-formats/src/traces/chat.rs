@@ -170,6 +170,10 @@ fn content_part(part: Value) -> Value {
             let source = json!({"type": "base64", "media_type": media, "data": data});
             json!({"type": "image", "source": source})
         }
+        // The provider wrote a summary, and did not show it.
+        (Some("compaction"), None) if part["content"].is_null() => {
+            json!({"type": "compaction", "encrypted_content": text("id").unwrap_or_default()})
+        }
         (Some("uri"), _) if is_image => {
             json!({"type": "image_url", "image_url": {"url": part["uri"]}})
         }

@@ -10,6 +10,7 @@ use serde_json::{Map, json};
 use super::super::openai_chat::{self, Dialect};
 use super::super::openai_responses;
 use super::super::prelude::*;
+use super::super::requests::ToldCompaction;
 use super::super::{conversations::Conversation, langchain};
 use super::chat::{self, first};
 
@@ -22,12 +23,14 @@ pub(in super::super) struct Exchange {
     pub(in super::super) answered_by: Value,
     pub(in super::super) tools: Value,
     /// When the answer was there.
-    pub(in super::super) end: Option<Timestamp>,
+    pub(in super::super) end: When,
     pub(in super::super) usage: Option<Usage>,
     pub(in super::super) asked: Vec<Value>,
     pub(in super::super) answers: Vec<Value>,
     /// Whether several answers were asked for.
     pub(in super::super) several: bool,
+    /// The compaction before it, where the trace says that there was one.
+    pub(in super::super) compaction: Option<ToldCompaction>,
 }
 
 /// Keys under which an input or an output holds its messages.

@@ -547,6 +547,18 @@ fn a_rollout_goes_on_from_the_one_that_it_names() {
         let (path, _) = rollout("03", "e", Some((absent, 10)), ["five", "six"]);
         check(&path, &["five", "six"], true);
     }
+    // In a circle each is read once, and one that claims more than there is not at all.
+    let (_, end) = rollout("04", "g", Some(("h", 100)), ["one", "two"]);
+    let (path, length) = rollout("04", "h", Some(("g", end)), ["three", "four"]);
+    assert!((100..1000).contains(&length));
+    rollout("04", "g", Some(("h", length)), ["one", "two"]);
+    check(&path, &["one", "two", "three", "four"], true);
+    rollout("04", "g", Some(("h", 999)), ["one", "two"]);
+    check(&path, &["one", "two", "three", "four"], true);
+    let (path, _) = rollout("04", "h", Some(("g", end + 1)), ["three", "four"]);
+    check(&path, &["three", "four"], true);
+    let (path, _) = rollout("04", "i", Some(("i", 100)), ["five", "six"]);
+    check(&path, &["five", "six"], true);
     // What is behind the place that it goes on from is another branch's.
     let line = said("assistant", "two").len() + 1;
     let (path, _) = rollout("03", "f", Some(("a", end - line)), ["five", "six"]);

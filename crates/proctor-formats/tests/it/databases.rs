@@ -36,7 +36,9 @@ fn check(statements: &str, expected: Result<&[&str], &str>) {
                 let usage = usage.unwrap_or_default();
                 format!("{}{side}{usage}", message.model_text().join("|"))
             });
-            let id = session.id().rsplit_once('-').unwrap().0.to_owned();
+            let main = session.source().main.as_ref();
+            let main = main.map(|main| format!(" of {main}")).unwrap_or_default();
+            let id = session.id().rsplit_once('-').unwrap().0.to_owned() + &main;
             let counts = session.compactions().len();
             let unknown = session.source().unknown.len();
             std::iter::once(format!("{id} {counts} {unknown}")).chain(said)
@@ -92,7 +94,7 @@ fn opencodes_sessions_are_read_with_those_that_tools_started() {
             "Look.",
             "read {} 12+2",
             "dry",
-            "ses_b 0 1",
+            "ses_b of ses_a 0 1",
             "Sub. side",
         ]),
     );
@@ -105,7 +107,7 @@ fn rows_of_opencode_2_are_read_and_those_of_unknown_tables_are_named() {
         "{OPENCODE} CREATE TABLE session_message (id TEXT, session_id TEXT, type TEXT, seq INTEGER, data TEXT);"
     );
     let rows = r#"
-        INSERT INTO session VALUES ('ses_A', NULL, 1), ('ses_B', NULL, 2);
+        INSERT INTO session VALUES ('ses_A', NULL, 1), ('ses_B', 'ses_Gone', 2);
         INSERT INTO message VALUES ('o1', 'ses_B', 1, '{"role":"user"}');
         INSERT INTO part VALUES ('o2', 'o1', 'ses_B', 1, '{"type":"text","text":"Old."}');
         INSERT INTO session_message VALUES
@@ -130,8 +132,8 @@ fn rows_of_opencode_2_are_read_and_those_of_unknown_tables_are_named() {
             "a b|no hinge|The following shell command was executed by the user:\n\nCommand:\npwd\n\nOutput:\n/w",
             "Two.",
             r#"{"text":"what is this"}|null"#,
-            "ses_b 0 0",
-            "Old.",
+            "ses_b of ses_gone 0 0",
+            "Old. side",
         ]),
     );
     let event = r#"CREATE TABLE "ev""ent" (id, data); CREATE TABLE todo (a); INSERT INTO todo VALUES ('b');
@@ -167,7 +169,7 @@ fn crushs_sessions_are_read_from_their_parts() {
             "left|no file",
             r#"Go on.|{"type":"mystery","data":{}}"#,
             "Left.",
-            "m2--c1 0 0",
+            "m2--c1 of s1 0 0",
             "Look. side",
             "Left. side",
         ]),

@@ -233,13 +233,73 @@ fn a_product_that_is_not_read_is_refused_by_its_name() {
             r#"{"conversation_id":"a","history":[{"user":{},"assistant":{}}]}"#,
             "Kiro",
         ),
+        (
+            r#"{"schemaVersion":"3","root":{"id":"a"},"messages":[{"id":"b","isActive":true,"lmMessageIds":[0]}]}"#,
+            "Posit Assistant",
+        ),
+        (
+            r#"{"agent":{"memory":{"content":[[{"role":"user","content":"a"},[]]],"_compressed_summary":""}}}"#,
+            "QwenPaw",
+        ),
     ] {
         std::fs::write(&path, text).unwrap();
-        let error = import::load(&path).unwrap_err().to_string();
+        let error = import::load(&path).unwrap_err();
+        assert!(error.hint().is_some() && error.is_no_recording());
+        let error = error.to_string();
         assert!(
             error.ends_with(&format!("is a recording of {product}, which is not read")),
             "{error}"
         );
+    }
+}
+
+#[test]
+fn neighbours_of_formats_that_are_read_are_read_as_those() {
+    let omp = check(
+        "pi/omp.jsonl",
+        "pi",
+        &[r#"0 user[typed_user] "Which lamp is out?"
+1 model[] "The third." = 4/0/0/90/3
+2 user[typed_user meta] "Be brief.", "Light it."
+3 model[] "Lit."
+skipped: entry of an abandoned branch: 1
+skipped: mode_change: 1
+skipped: session: 1
+skipped: session_init: 1
+skipped: title: 1
+skipped: title_change: 1
+skipped: ttsr_injection: 1
+"#],
+    );
+    assert_eq!(omp[0].system(), Some(&"You mend lamps.".into()));
+    let requests = r#"{"requests":[{"requestId":"r","message":{"text":"Which lamp?"},"response":[{"value":"The third."}]}]}"#;
+    let dialog = r#"{"id":"u","name":"user","role":"user","content":[{"type":"text","text":"Which lamp?"}]}
+{"id":"a","name":"F","role":"assistant","content":[{"type":"tool_use","id":"c","name":"look","input":{}}]}
+{"id":"s","name":"system","role":"system","content":[{"type":"tool_result","id":"c","name":"look","output":[{"type":"text","text":"third"}]}]}
+{"id":"b","name":"F","role":"assistant","content":[{"type":"text","text":"The third."}]}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    for (text, format, expected) in [
+        (
+            requests,
+            "copilot-chat",
+            "0 user[typed_user] \"Which lamp?\"\n1 model[] \"The third.\"\n",
+        ),
+        (
+            dialog,
+            "anthropic",
+            "0 user[typed_user] \"Which lamp?\"\n1 model[] other c {}\n2 user[meta] ->c \"third\"\n3 model[] \"The third.\"\n",
+        ),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let sessions = import::load(&path).unwrap();
+        assert_eq!(sessions[0].source().format, format);
+        assert!(
+            outline(&sessions[0]).starts_with(expected),
+            "{}",
+            outline(&sessions[0])
+        );
+        assert!(sessions[0].source().unknown.is_empty());
     }
 }
 

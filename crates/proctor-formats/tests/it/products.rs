@@ -135,7 +135,22 @@ skipped: part step-start: 1
         sessions[0].id()
     );
     // A session alone: the folder of its messages, or the file that names it.
-    check("opencode", "storage/message/ses_6b", frogs);
+    let alone = check("opencode", "storage/message/ses_6b", frogs);
+    for child in [&sessions[1], &alone[0]] {
+        assert_eq!(child.source().main.as_deref(), Some("ses_7a"));
+    }
+    for (parent, main) in [
+        (r#""ses_Gone""#, Some("ses_gone")),
+        ("7", None),
+        ("null", None),
+    ] {
+        let export = format!(
+            r#"{{"info":{{"id":"ses_1","title":"a","directory":"/a","parentID":{parent}}},"messages":[{{"info":{{"role":"assistant"}},"parts":[{{"type":"text","text":"b"}}]}}]}}"#
+        );
+        let sessions = super::read("opencode", export.as_bytes()).expect("a good file");
+        assert_eq!(sessions[0].source().main.as_deref(), main, "{parent}");
+        assert_eq!(sessions[0].is_side_chain(), main.is_some(), "{parent}");
+    }
     check("opencode", "storage/session/pond/ses_7a.json", pond);
     let hill = r#"0 user[typed_user] "How high is the hill?", image {"type":"base64","media_type":"image/png","data":"AAAA"}
 1 model[] thinking "Measure.", shell c1 {"command":"measure hill"}, read c2 {"filePath":"map"}

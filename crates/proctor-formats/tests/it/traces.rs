@@ -364,3 +364,210 @@ fn an_input_or_output_of_another_shape_loses_no_words() {
         "0 model[] \"3\"\nskipped: key `question`: 1\n",
     );
 }
+
+#[test]
+fn a_trace_with_every_sign_of_a_compaction_is_read() {
+    check(
+        "otlp/compactions.jsonl",
+        "otlp",
+        &[r#"0 user[typed_user] "Which lamp is out?"
+1 model[] "The third." = 100/0/0/0/5
+2 user[typed_user] "Light it."
+3 model[] "Lit." = 200/0/0/0/5
+4 user[typed_user] "And the fourth?"
+5 model[] "It burns." = 500/0/0/0/5
+compaction before 2: - 100: missing
+compaction before 4: token_threshold 200: (user[compact_summary] "So far: the third lamp was out, and it is lit again, as was asked."), (model[] "Understood.")
+compaction before 5: compaction 0: (user[compact_summary] "The fourth burns.")
+skipped: span of compact_events: 1
+warning: a compaction is recorded that no later call follows: 2
+warning: a request was sent again; its first answer stands: 1
+"#],
+    );
+}
+
+/// A span from `at` to `at + 1`, with attributes as JSON and events by name.
+fn span_at(at: u32, attributes: &serde_json::Value, events: &[&str]) -> serde_json::Value {
+    let attributes = attributes.as_object().expect("attributes");
+    let attributes = attributes.iter().map(|(key, value)| {
+        let kind = if value.is_boolean() {
+            "boolValue"
+        } else {
+            "stringValue"
+        };
+        serde_json::json!({"key": key, "value": {kind: value}})
+    });
+    let events = events.iter().map(|name| serde_json::json!({"name": name}));
+    serde_json::json!({
+        "spanId": format!("s{at}"),
+        "startTimeUnixNano": format!("{at}000"),
+        "endTimeUnixNano": format!("{}000", at + 1),
+        "attributes": attributes.collect::<Vec<_>>(),
+        "events": events.collect::<Vec<_>>(),
+    })
+}
+
+/// A call that asks these messages, of the user's and the model's by turns.
+fn call_at(at: u32, asked: &[&str], answer: &str, more: &[(&str, bool)]) -> serde_json::Value {
+    let roles = ["user", "assistant"].iter().cycle();
+    let asked = roles.zip(asked).map(|(role, said)| {
+        let said = serde_json::from_str(said)
+            .unwrap_or_else(|_| serde_json::json!({"type": "text", "content": said}));
+        serde_json::json!({"role": role, "parts": [said]})
+    });
+    let asked: serde_json::Value = asked.collect();
+    let mut attributes = serde_json::json!({
+        "gen_ai.operation.name": "chat",
+        "gen_ai.conversation.id": "c",
+        "gen_ai.input.messages": asked.to_string(),
+        "gen_ai.output.messages": answer,
+    });
+    for (key, value) in more {
+        attributes[*key] = (*value).into();
+    }
+    span_at(at, &attributes, &[])
+}
+
+#[test]
+fn compactions_that_a_trace_tells_of_are_recorded_or_named() {
+    const FLAG: &str = "gen_ai.conversation.compacted";
+    let adk = |more: &[(&str, &str)]| {
+        let mut attributes = serde_json::json!({
+            "gen_ai.operation.name": "compact_events",
+            "gen_ai.conversation.id": "c",
+            "gen_ai.compaction.trigger": "token_threshold",
+            "gen_ai.compaction.event_count": "4",
+        });
+        for (key, value) in more {
+            attributes[*key] = (*value).into();
+        }
+        attributes
+    };
+    let done = ("gen_ai.compaction.result_event_id", "e");
+    let first = call_at(1, &["Tide?"], "Low.", &[]);
+    let whole = ["Tide?", "Low.", "Wind?"];
+    let summed = [
+        "So far: the tide is low, as the one who watches the quay said.",
+        "Yes.",
+        "Wind?",
+    ];
+    let written = r#"[{"role":"assistant","parts":[{"type":"compaction","id":"k","content":"The tide is low."},{"type":"text","content":"West."}]}]"#;
+    let sealed = written.replace(r#","content":"The tide is low.""#, "");
+    let part = r#"{"type":"compaction","content":"The tide is low."}"#;
+    let said = "0 user[typed_user] \"Tide?\"\n1 model[] \"Low.\"\n2 user[typed_user] \"Wind?\"\n3 model[] \"West.\"\n";
+    let never = "warning: a compaction is recorded that no later call follows: 1\n";
+    let left = "compaction before 2: - 0: (user[compact_summary] \"The tide is low.\"), (model[] \"Yes.\")\n";
+    let event = {
+        let mut call = call_at(4, &whole, "West.", &[]);
+        call["events"] = serde_json::json!([{"name": FLAG}]);
+        call
+    };
+    for (what, spans, expected) in [
+        (
+            "nothing",
+            vec![call_at(4, &whole, "West.", &[])],
+            said.to_owned(),
+        ),
+        (
+            "the flag",
+            vec![
+                call_at(4, &whole, "West.", &[(FLAG, true)]),
+                call_at(
+                    6,
+                    &["Tide?", "Low.", "Wind?", "West.", "Rain?"],
+                    "No.",
+                    &[(FLAG, true)],
+                ),
+            ],
+            format!(
+                "{said}4 user[typed_user] \"Rain?\"\n5 model[] \"No.\"\ncompaction before 2: - 0: missing\n"
+            ),
+        ),
+        (
+            "no flag",
+            vec![call_at(4, &whole, "West.", &[(FLAG, false)])],
+            said.to_owned(),
+        ),
+        (
+            "an event",
+            vec![event],
+            format!("{said}compaction before 2: - 0: missing\n"),
+        ),
+        (
+            "ADK",
+            vec![
+                span_at(2, &adk(&[done]), &[]),
+                call_at(4, &whole, "West.", &[]),
+            ],
+            format!("{said}compaction before 2: token_threshold 0: missing\n"),
+        ),
+        (
+            "ADK, declined",
+            vec![span_at(2, &adk(&[]), &[]), call_at(4, &whole, "West.", &[])],
+            format!("{said}skipped: span of compact_events: 1\n"),
+        ),
+        (
+            "ADK, at the end",
+            vec![
+                call_at(4, &whole, "West.", &[]),
+                span_at(9, &adk(&[done]), &[]),
+            ],
+            format!("{said}{never}"),
+        ),
+        (
+            "what ADK left",
+            vec![
+                span_at(2, &adk(&[done]), &[]),
+                call_at(4, &summed, "West.", &[]),
+            ],
+            format!(
+                "{said}{}",
+                left.replace("- 0", "token_threshold 0")
+                    .replace("The tide is low.", summed[0])
+            ),
+        ),
+        (
+            "a part of the answer",
+            vec![call_at(4, &whole, written, &[])],
+            format!(
+                "{said}compaction before 3: compaction 0: (user[compact_summary] \"The tide is low.\")\n"
+            ),
+        ),
+        (
+            "a sealed part",
+            vec![call_at(4, &whole, &sealed, &[])],
+            format!("{said}compaction before 3: compaction 0: encrypted\n"),
+        ),
+        (
+            "a part of the question",
+            vec![call_at(
+                4,
+                &[part, "Yes.", "Wind?"],
+                "West.",
+                &[(FLAG, true)],
+            )],
+            format!("{said}{left}"),
+        ),
+    ] {
+        let spans = [vec![first.clone()], spans].concat();
+        let text = serde_json::json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]});
+        let sessions = read("otlp", text.to_string().as_bytes()).expect("a good file");
+        let got: Vec<String> = sessions.iter().map(outline).collect();
+        assert_eq!(got.join("--\n"), expected, "{what}");
+    }
+    // What was before the first call is not recorded.
+    let first = call_at(1, &["Tide?"], "Low.", &[(FLAG, true)]);
+    for spans in [
+        vec![first.clone()],
+        vec![first, call_at(4, &whole, "West.", &[])],
+    ] {
+        let text = serde_json::json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]});
+        let sessions = read("otlp", text.to_string().as_bytes()).expect("a good file");
+        let [session] = &sessions[..] else {
+            panic!("{} sessions", sessions.len());
+        };
+        assert!(session.compactions().is_empty());
+        let warning = "a conversation was compacted before its first call that is recorded";
+        assert_eq!(session.source().warnings.get(warning), Some(&1));
+    }
+}

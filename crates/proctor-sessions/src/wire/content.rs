@@ -113,8 +113,10 @@ pub fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> ContentBlo
             "tool_use" | "tool_call" | "function_call" | "custom_tool_call" | "toolCall",
             Speaker::Assistant,
         ) => call(part),
-        ("tool_result", Speaker::User) => part.take_text("tool_use_id").map(|id| {
-            let content = blocks(part.take("content"), Speaker::Tool, source);
+        // AgentScope's has the names of a call.
+        ("tool_result", Speaker::User) => part.first_text(&["tool_use_id", "id"]).map(|id| {
+            let content = part.first(&["content", "output"]);
+            let content = blocks(content, Speaker::Tool, source);
             ContentBlock::tool_result(id, content, part.take_flag("is_error"))
         }),
         (known, _) if KNOWN_OPAQUE.split_whitespace().any(|it| it == known) => {

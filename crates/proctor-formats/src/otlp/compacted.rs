@@ -1,0 +1,50 @@
+//! Compactions that a trace names beside the messages of its calls.
+//!
+//! - `gen_ai.conversation.compacted` (`open-telemetry/semantic-conventions-genai`, pull request 162): the context of a
+//!   call, or of those within or after a span, is a compacted one. It may be said again at each later call.
+//! - `gen_ai.compaction.*` (`google/adk-python`, `telemetry/tracing.py` of 2.13): a span around each compaction. Only
+//!   one that was done names its result.
+
+use super::super::prelude::*;
+use super::super::traces::{Call, ToldCompaction};
+use super::{Attributes, Span, text};
+
+/// The attribute of a call whose context was compacted, and the event of that name.
+pub(super) const FLAG: &str = "gen_ai.conversation.compacted";
+
+const TRIGGER: &str = "gen_ai.compaction.trigger";
+const RESULT: &str = "gen_ai.compaction.result_event_id";
+
+/// The compaction that attributes tell of.
+pub(super) fn told(attributes: &mut Attributes) -> Option<ToldCompaction> {
+    let flag = attributes.remove(FLAG);
+    let result = attributes.remove(RESULT);
+    (flag == Some(Value::Bool(true)) || result.is_some()).then(|| ToldCompaction {
+        trigger: text(attributes, TRIGGER),
+        is_dated: result.is_some(),
+    })
+}
+
+/// Gives each compaction to the next call of its conversation.
+pub(super) fn place(told: Vec<Call<Span>>, calls: &mut [Call<Span>], source: &mut Source) {
+    let starts = calls.iter().enumerate();
+    let starts = starts.filter_map(|(at, call)| Some((call.conversation.clone(), call.start?, at)));
+    let starts: BTreeSet<(Option<Arc<str>>, i128, usize)> = starts.collect();
+    for span in told {
+        let end = span.record.end;
+        let Some(compaction) = span.record.compaction else {
+            continue;
+        };
+        let since = end.filter(|_| compaction.is_dated).or(span.start);
+        let later = since.and_then(|since| {
+            let mut later = starts.range((span.conversation.clone(), since, 0)..);
+            later
+                .next()
+                .filter(|(conversation, ..)| *conversation == span.conversation)
+        });
+        match later {
+            Some((.., at)) => calls[*at].record.compaction = Some(compaction),
+            None => source.warn("a compaction is recorded that no later call follows"),
+        }
+    }
+}
