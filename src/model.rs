@@ -146,16 +146,16 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request for a summary, in one message.
-    pub(crate) fn summary(
+    /// A request of one message of the user's, without a system prompt and tools.
+    pub fn of_text(
         purpose: Purpose,
-        sections: Vec<String>,
-        text: String,
+        task: Task,
+        text: impl Into<Arc<str>>,
         max_output: Tokens,
     ) -> Self {
         Self {
             purpose,
-            task: Task::Summarise { sections },
+            task,
             system: None,
             tools: None,
             messages: vec![Arc::new(Message::text(Role::User, text))],
@@ -303,18 +303,13 @@ impl CallFailure {
     /// Whether the failure says something about the way to the provider and nothing about what was
     /// asked: the same request may be answered tomorrow.
     pub fn is_of_the_way(&self) -> bool {
-        matches!(
+        !matches!(
             self,
-            Self::RateLimited
-                | Self::Server(_)
-                | Self::Timeout
-                | Self::Stopped { .. }
-                | Self::Network(_)
-                | Self::Cut
-                | Self::Unreadable
-                | Self::Denied(_)
-                | Self::NotKept(_)
-                | Self::CutPrompt { .. }
+            Self::Overflow
+                | Self::Unsupported
+                | Self::Rejected(_)
+                | Self::NotRecorded
+                | Self::NoAnswer
         )
     }
 }

@@ -47,13 +47,8 @@ const VOCABULARY: &str = "o200k";
 /// Tool definitions are left out, because servers leave them out where no tool may be called; so are
 /// images, whose size is the model's own, and thoughts, which are not sent.
 pub(super) fn sent(request: &Request, counts: &CountedTexts) -> Tokens {
-    let is_own = counts.counter_name() == VOCABULARY;
-    let other = if is_own {
-        None
-    } else {
-        counts.by_counter(VOCABULARY)
-    };
-    let counts = other.as_deref().unwrap_or(counts);
+    let other = (counts.counter_name() != VOCABULARY).then(|| counts.by_counter(VOCABULARY));
+    let counts = other.as_ref().and_then(Option::as_deref).unwrap_or(counts);
     let messages = request.messages.iter();
     let blocks = messages.flat_map(|message| message.content().iter().zip(message.model_text()));
     let texts = blocks.filter_map(|(block, text)| match block {
@@ -150,7 +145,6 @@ mod tests {
 
     use super::*;
     use crate::model::{Purpose, Task};
-    use crate::session::{Message, Role};
     use crate::tokens::CharsPer4;
 
     /// Whether the last of these prompts, each as what was sent and read, proves that the server cuts.
@@ -222,13 +216,8 @@ mod tests {
     fn what_is_sent_is_the_texts_by_the_thriftiest_vocabulary() {
         let text = "अनुबंध की शर्तें बदल गई हैं, और नया मूल्य सूची में है। ".repeat(20);
         let request = Request {
-            purpose: Purpose::Probe,
-            task: Task::Judge,
             system: Some("You are a test.".into()),
-            tools: None,
-            messages: vec![Arc::new(Message::text(Role::User, text.clone()))],
-            max_output: Tokens(9),
-            model: None,
+            ..Request::of_text(Purpose::Probe, Task::Judge, text.clone(), Tokens(9))
         };
         let by = |name: &str| {
             let counter = crate::tokens::counter(name).unwrap();

@@ -44,18 +44,12 @@ impl Offline {
             let images = self.counts.images(&block);
             counter.count_block(&block, &|text| counter.count(text), images)
         });
-        last + blocks
-            .iter()
-            .map(|block| self.counts.block(block))
-            .chain(request.system.iter().map(|text| self.counts.size(text)))
-            .chain(
-                request
-                    .tools()
-                    .iter()
-                    .map(|tool| self.counts.schema(tool.text())),
-            )
-            .map(|size| size.tokens)
-            .sum()
+        let system = request.system.iter().map(|text| self.counts.size(text));
+        let tools = request.tools().iter();
+        let tools = tools.map(|tool| self.counts.schema(tool.text()));
+        let sizes = blocks.iter().map(|block| self.counts.block(block));
+        let sizes = sizes.chain(system).chain(tools);
+        last + sizes.map(|size| size.tokens).sum()
     }
 }
 
@@ -93,22 +87,14 @@ impl Model for Offline {
 mod tests {
     use super::*;
     use crate::model::Purpose;
-    use crate::session::{Message, Role};
     use crate::tokens::CharsPer4;
 
     #[test]
     fn it_summarises_but_neither_acts_answers_nor_judges() {
         let offline = Offline::new(Arc::new(CountedTexts::new(Arc::new(CharsPer4))));
         let ask = |task, text: &str| {
-            offline.respond(&Request {
-                purpose: Purpose::Compaction,
-                task,
-                system: None,
-                tools: None,
-                messages: vec![Arc::new(Message::text(Role::User, text))],
-                max_output: Tokens(100),
-                model: None,
-            })
+            let request = Request::of_text(Purpose::Compaction, task, text, Tokens(100));
+            offline.respond(&request)
         };
         let sections = Vec::new();
         let summary = ask(Task::Summarise { sections }, "You must read it.").unwrap();

@@ -60,6 +60,9 @@ impl Purpose {
     }
 }
 
+/// The name by which strategies mean the small model of the agent's provider.
+pub const FAST: &str = "fast";
+
 /// The price of a model's tokens, in thousandths of an uncached input token of the agent's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,6 +80,16 @@ impl RelativePrice {
         let read = usage.prompt().0.saturating_mul(self.input);
         read.saturating_add(usage.output.0.saturating_mul(self.output))
     }
+}
+
+/// A model, and the day on which its prices were read.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatedModel {
+    /// The model.
+    pub model: String,
+    /// The day.
+    pub date: String,
 }
 
 /// The price of each class of tokens. An absent price is unknown.

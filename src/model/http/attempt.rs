@@ -1,5 +1,6 @@
 //! One request until it is answered or given up: sent, read, sent again.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +45,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
     let place = ContentHash::of(&body);
     let mut body = Bytes::from(body);
     let longest = api::longest_bytes(dialect.longest(request));
+    let bounds = (longest, request.task == Task::Judge);
     let mut is_within = false;
     let waits = &wire.connection.waits;
     let answer = loop {
@@ -54,12 +56,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
             break Err(CallFailure::Stopped { was_sent: false });
         };
         let begun = Instant::now();
-        let sent = once(
-            wire,
-            body.clone(),
-            begun,
-            (longest, request.task == Task::Judge),
-        );
+        let sent = once(wire, body.clone(), begun, bounds);
         let came = timeout(wire.connection.whole, sent).await;
         time.took = begun.elapsed();
         time.attempts += 1;
@@ -187,23 +184,21 @@ async fn once(
     }
 }
 
+/// The causes of an error, the nearest first.
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(error.source(), |cause| (**cause).source())
+}
+
 /// Whether the connection ended before an answer began.
 fn is_closed(error: &reqwest::Error) -> bool {
-    let first: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    let mut causes = std::iter::successors(first, |cause| cause.source());
-    causes.any(|cause| {
-        let cause = cause.downcast_ref::<hyper::Error>();
-        cause.is_some_and(hyper::Error::is_incomplete_message)
-    })
+    let mut causes = causes(error).filter_map(|cause| cause.downcast_ref::<hyper::Error>());
+    causes.any(hyper::Error::is_incomplete_message)
 }
 
 /// The last cause of an error, in words: `Connection refused (os error 111)`.
 fn cause(error: &reqwest::Error) -> String {
-    let first: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    let causes = std::iter::successors(first, |cause| cause.source());
-    causes
-        .last()
-        .map_or_else(|| "it broke".to_owned(), ToString::to_string)
+    let last = causes(error).last();
+    last.map_or_else(|| "it broke".to_owned(), ToString::to_string)
 }
 
 /// Classifies a status that is not a success.

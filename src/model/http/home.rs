@@ -8,7 +8,6 @@ use super::{CallTime, Engine, Live, attempt};
 use crate::model::api::Dialect;
 use crate::model::{CallFailure, Purpose, Request, Task};
 use crate::record::words::Latency;
-use crate::session::{Message, Role};
 use crate::units::Tokens;
 
 /// The ports of servers, as each begins without being told: Ollama, llama.cpp, vLLM, LM Studio.
@@ -90,9 +89,8 @@ async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
     if let Some(props) = ask("/props", None).await {
         // llama.cpp.
         of.window = tokens(&props["default_generation_settings"]["n_ctx"]);
-        of.slots = props["total_slots"]
-            .as_u64()
-            .and_then(|slots| slots.try_into().ok());
+        let slots = props["total_slots"].as_u64();
+        of.slots = slots.and_then(|slots| slots.try_into().ok());
     } else if let Some(loaded) = ask("/api/ps", None).await {
         // Ollama.
         let shown = ask("/api/show", Some(json!({ "model": model }))).await;
@@ -198,15 +196,7 @@ impl Live {
     /// How long one request takes, and what it uses.
     fn time(&self, text: &str, question: &str, most: Tokens) -> Result<CallTime, CallFailure> {
         let text = format!("{text}\n\n{question}");
-        let request = Request {
-            purpose: Purpose::Probe,
-            task: Task::Answer,
-            system: None,
-            tools: None,
-            messages: vec![Message::text(Role::User, text).into()],
-            max_output: most,
-            model: None,
-        };
+        let request = Request::of_text(Purpose::Probe, Task::Answer, text, most);
         let dialect = Dialect {
             thinking: Tokens::ZERO,
             ..self.dialect.clone()
