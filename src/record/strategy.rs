@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ProgramState;
+use super::words::Worth;
 
 /// A strategy in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -25,6 +26,9 @@ pub struct StrategyEntry {
     /// The state of its program, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramState>,
+    /// How near it is to the product that it is called after, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<Worth>,
 }
 
 /// The mark of a strategy that removes text from the provider's cache.
