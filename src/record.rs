@@ -25,6 +25,7 @@ pub mod probe;
 mod program;
 pub mod session;
 pub mod shard;
+mod strategy;
 pub mod trail;
 pub mod verdicts;
 pub mod words;
@@ -46,6 +47,7 @@ pub use probe::{
 pub use program::ProgramState;
 pub(crate) use program::kinds_of;
 pub use session::{SessionEntry, repairs};
+pub use strategy::{OWN_MECHANISM, StrategyEntry};
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 pub use words::{
     Drop, Factor, Fit, HeldOut, HiddenThinking, Level, ModelKind, Prediction, SessionSizes, Sizes,
@@ -184,41 +186,6 @@ pub struct ModelEntry {
     pub name: String,
     /// The kind of model: it decides how its answers may be read.
     pub kind: ModelKind,
-}
-
-/// A strategy in the manifest.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StrategyEntry {
-    /// Its name, overrides in brackets.
-    pub name: String,
-    /// One sentence.
-    pub description: String,
-    /// The whole strategy, as TOML.
-    pub toml: String,
-    /// Whether the run added it as a control: it has no row in reports, and no place in baselines.
-    #[serde(default, skip_serializing_if = "crate::units::is_default")]
-    pub is_added: bool,
-    /// Whether its program made two contexts of the same session: its numbers depend on chance, as those of a live
-    /// model do.
-    #[serde(default, skip_serializing_if = "crate::units::is_default")]
-    pub is_random: bool,
-    /// The state of its program, where it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<ProgramState>,
-}
-
-/// The mark of a strategy that removes text from the provider's cache.
-pub const OWN_MECHANISM: &str = "Claude Code's own mechanism: no public API offers it";
-
-impl StrategyEntry {
-    /// The reason why the strategy cannot be used outside Proctor, if there is one: a mark of its
-    /// row.
-    pub fn own_mechanism(&self) -> Option<&'static str> {
-        let is_cached = |line: &str| line.trim() == "mode = \"cache_edit\"";
-        let is_own = self.toml.lines().any(is_cached);
-        is_own.then_some(OWN_MECHANISM)
-    }
 }
 
 /// Which column of the comparison a cell belongs to.

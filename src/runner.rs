@@ -221,6 +221,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
                 is_added: spec.is_added(),
                 is_random: false,
                 program: None,
+                worth: None,
             })
             .collect(),
         repeats: scenario.repeats,
@@ -244,6 +245,10 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         json!(crate::probe::weight::TABLE),
     ])
     .hex(16);
+    // No result depends on it.
+    for (entry, spec) in manifest.strategies.iter_mut().zip(&scenario.strategies) {
+        entry.worth = spec.worth().cloned();
+    }
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.
     manifest.conditions = variant::conditions(scenario);
     let margins = scenario.gate.margins.iter();

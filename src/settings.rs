@@ -107,7 +107,7 @@ impl fmt::Display for Value {
             }
             Self::Table(table) => {
                 let entries = table.entries.iter();
-                let entries = entries.map(|(key, it)| format!("{key} = {}", it.value));
+                let entries = entries.map(|(key, it)| format!("{} = {}", quoted(key), it.value));
                 write!(f, "{{ {} }}", entries.collect::<Vec<_>>().join(", "))
             }
         }
@@ -269,6 +269,15 @@ impl Table {
             )),
         }
     }
+}
+
+/// A key as TOML writes it: in quotes where it is more than one word.
+fn quoted(key: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    if key.chars().all(is_plain) {
+        return key.to_owned();
+    }
+    toml::Value::String(key.to_owned()).to_string()
 }
 
 /// Parses one value as typed on a command line: TOML if it is TOML, else text.

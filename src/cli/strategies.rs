@@ -81,6 +81,9 @@ fn list(words: &[String], as_json: bool) -> anyhow::Result<Exit> {
             "product": product,
             "stands_in": spec.stand_in(),
             "description": spec.description(),
+            "fidelity": spec.worth().map(|worth| worth.fidelity),
+            "missing": spec.worth().and_then(|worth| worth.missing.as_deref()),
+            "sources": spec.sources()?,
         });
         strategies.push((product, about, entry));
     }
@@ -149,14 +152,14 @@ fn show_one(name: &str, as_json: bool) -> anyhow::Result<Exit> {
         "breaks": breaks,
         "stages": stages,
         "tunes": tunes.collect::<Vec<_>>(),
-        "toml": spec.to_toml(),
+        "toml": spec.to_file(),
         "kinds": kinds.map(facts_of).collect::<Vec<_>>(),
     });
     if as_json {
         return show(true, "proctor-strategy", facts, "");
     }
     let about = template::fill(include_str!("text/strategy.txt"), facts)?;
-    let mut text = spec.to_toml();
+    let mut text = spec.to_file();
     for line in prose::folded(&about, 2).lines() {
         let sign = if line.is_empty() { "" } else { "# " };
         writeln!(text, "{sign}{line}")?;

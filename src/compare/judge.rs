@@ -140,6 +140,9 @@ pub struct Findings {
     pub baseline: String,
     /// The candidate strategy.
     pub candidate: String,
+    /// What stands behind the name of either where it may be recommended.
+    #[serde(skip)]
+    pub(crate) outlines: [String; 2],
     /// Whether both are written the same; `None` where one definition is not known.
     pub same_definition: Option<bool>,
     /// Axis by axis, those that both sides have.
@@ -222,6 +225,7 @@ pub fn judge(baseline: &Sample, candidate: &Sample, rule: &Rule) -> Findings {
     Findings {
         baseline: baseline.strategy.clone(),
         candidate: candidate.strategy.clone(),
+        outlines: [baseline.outline(), candidate.outline()],
         same_definition: is_known.then(|| baseline.definition == candidate.definition),
         axes: axes.filter_map(|axis| pairs.judge(axis, &rule)).collect(),
         changed: changes::changed(&pairs.sessions),

@@ -6,11 +6,11 @@ use crate::naming::short_name;
 
 /// Names the one to use. It must be shown to be better on one axis, and not worse on each of the others.
 pub(crate) fn of_pair(findings: &Findings) -> Line {
-    let [baseline, candidate] =
-        [&findings.baseline, &findings.candidate].map(|name| short_name(name));
-    let is_one = baseline == candidate;
-    let name = if is_one { "the candidate" } else { &candidate };
-    let other = if is_one { "the baseline" } else { &baseline };
+    let mut names = [&findings.baseline, &findings.candidate].map(|name| short_name(name));
+    if names[0] == names[1] {
+        names = ["the baseline", "the candidate"].map(str::to_owned);
+    }
+    let [other, name] = [0, 1].map(|side| format!("{}{}", names[side], findings.outlines[side]));
     let axes = judged(findings);
     if axes.is_empty() {
         let why = "Not decided: no axis could be compared; bill, facts and actions need values on both sides.";
@@ -67,7 +67,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
         (better, worse) => {
             let text = format!(
                 "{} is a trade: better on {better}, and worse on {worse}{}{notes}.",
-                capital(name),
+                capital(&name),
                 rest(&apart)
             );
             Line::new("trade", text)
@@ -137,8 +137,8 @@ fn notes(axes: &[&AxisFinding]) -> String {
 
 /// The same with a capital letter in front, unless it is a name.
 fn capital(name: &str) -> String {
-    match name {
-        "the candidate" => "The candidate".to_owned(),
-        name => name.to_owned(),
+    match name.strip_prefix("the candidate") {
+        Some(rest) => format!("The candidate{rest}"),
+        None => name.to_owned(),
     }
 }

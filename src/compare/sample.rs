@@ -12,7 +12,8 @@ use crate::metric::CellSummary;
 use crate::metric::assumption::Assumption;
 use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
-use crate::record::words::{ModelKind, Purpose, Verdict};
+use crate::naming::short_name;
+use crate::record::words::{ModelKind, Purpose, Verdict, Worth};
 use crate::record::{
     CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord, kinds_of,
 };
@@ -34,8 +35,24 @@ pub struct Sample {
     /// Who answered probes; `None` where nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<ModelEntry>,
+    /// How near it is to the product that it is called after, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<Worth>,
     /// Its sessions, by id.
     pub sessions: BTreeMap<String, SessionSample>,
+}
+
+impl Sample {
+    /// [`Worth::outline`] of the strategy.
+    pub(crate) fn outline(&self) -> String {
+        let worth = self.worth.as_ref();
+        worth.map_or_else(String::new, Worth::outline)
+    }
+
+    /// The short name, as a sentence has it that may recommend the strategy.
+    pub(crate) fn title(&self) -> String {
+        short_name(&self.strategy) + &self.outline()
+    }
 }
 
 /// One session under one strategy.
@@ -219,6 +236,7 @@ impl Sample {
             definition: ContentHash::of(toml.as_bytes()).hex(16),
             writer: has_written.then(|| writer(toml, manifest)),
             reader: manifest.reader.clone().filter(|_| was_asked),
+            worth: None,
             sessions,
         }
     }

@@ -168,7 +168,8 @@ impl ComparedRun {
                 is_strategy && cell.end.is_measured()
             };
             let own: Vec<&CellRecord> = cells.iter().filter(is_own).collect();
-            let sample = Sample::of(&entry.name, &entry.toml, &own, &references, manifest);
+            let mut sample = Sample::of(&entry.name, &entry.toml, &own, &references, manifest);
+            sample.worth.clone_from(&entry.worth);
             (entry.name.clone(), sample)
         };
         let of_sessions = |of: fn(&SessionEntry) -> Option<String>| -> BTreeMap<String, String> {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::Axis;
 use crate::metric::cost::SimulatedCost;
 use crate::record::schema_of;
+use crate::record::words::Worth;
 use crate::stats::Estimate;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::{self, Point};
@@ -68,6 +69,9 @@ pub struct Sweep {
     pub independent_confirm: usize,
     /// Sessions of `tune` in which full history fits some window that was tried: doing nothing is a choice there.
     pub full_fits: usize,
+    /// How near the strategy is to the product that it is called after, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worth: Option<Worth>,
 }
 
 /// One setting.
@@ -281,6 +285,7 @@ pub fn judge(
         left_out,
         repairs: None,
         simulated_cost: None,
+        worth: tried.first().and_then(|trial| trial.sample.worth.clone()),
     }
 }
 

@@ -27,6 +27,67 @@ pub enum ModelKind {
     Live,
 }
 
+/// How near a strategy is to the product that it is called after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fidelity {
+    /// Recordings of the product, or its library's own output, show the same prompts.
+    Exact,
+    /// Constants and order are those of its source.
+    Close,
+    /// Written from documents alone.
+    Outline,
+}
+
+impl Fidelity {
+    /// All of them, the nearest first.
+    pub const ALL: [Self; 3] = [Self::Exact, Self::Close, Self::Outline];
+
+    /// The word in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Close => "close",
+            Self::Outline => "outline",
+        }
+    }
+}
+
+/// What a strategy says of itself beside the product that it is called after.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Worth {
+    /// How near it is.
+    pub fidelity: Fidelity,
+    /// The product; empty where none is named.
+    pub product: String,
+    /// What of the product is not there, and what that changes, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<String>,
+}
+
+impl Worth {
+    /// `close to Codex`, `an outline of Codex`; `None` of what is exact.
+    pub fn in_words(&self) -> Option<String> {
+        let product = match &*self.product {
+            "" => "its product",
+            product => product,
+        };
+        match self.fidelity {
+            Fidelity::Exact => None,
+            Fidelity::Close => Some(format!("close to {product}")),
+            Fidelity::Outline => Some(format!("an outline of {product}")),
+        }
+    }
+
+    /// ` (an outline of Codex)` of an outline, else nothing: what stands behind its name where it may be recommended.
+    pub fn outline(&self) -> String {
+        let words = self.in_words();
+        let words = words.filter(|_| self.fidelity == Fidelity::Outline);
+        words.map_or_else(String::new, |words| format!(" ({words})"))
+    }
+}
+
 /// Whose bill a call goes on.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,

@@ -7,7 +7,7 @@ use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
 use crate::metric::cost::SimulatedCost;
 use crate::metric::fidelity::ReaderCeiling;
-use crate::record::words::ModelKind;
+use crate::record::words::{ModelKind, Worth};
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry, repairs};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
@@ -136,13 +136,17 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let mut tables = vec![comparison];
     tables.extend(sections::details(&material));
     for strategy in &manifest.strategies {
+        let is_own = |row: &&mut Row| row.name == strategy.name;
+        if let Some(words) = strategy.worth.as_ref().and_then(Worth::in_words) {
+            let rows = tables[0].table.rows.iter_mut().filter(is_own);
+            rows.for_each(|row| row.marks.push(words.clone().into()));
+        }
         let Some(mark) = strategy.own_mechanism() else {
             continue;
         };
         let rows = tables.iter_mut().flat_map(|it| &mut it.table.rows);
-        for row in rows.filter(|row| row.name == strategy.name) {
-            row.marks.push(mark.into());
-        }
+        rows.filter(is_own)
+            .for_each(|row| row.marks.push(mark.into()));
     }
     let verdict = evidence::verdict(manifest, cells, &material);
     let run = Run {

@@ -9,10 +9,14 @@ use super::strategy_summary::StrategySummary;
 use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
-use crate::record::words::ModelKind;
+use crate::naming::base_name;
+use crate::record::words::{Fidelity, ModelKind};
 use crate::record::{CellRecord, Manifest, kinds_of, repairs};
 use crate::units::Usd;
 use crate::window::Window;
+
+/// Of strategies that are near their products to the same degree, so many are named.
+const MOST_NAMED: usize = 4;
 
 /// The verdict of a run; `manifest` and `cells` hold the controls that it added, `material` does not.
 pub(super) fn verdict(
@@ -291,6 +295,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     });
     let parts = [
         Some(found.join("; ")),
+        worth(manifest),
         left_out,
         repairs,
         sizes,
@@ -301,6 +306,26 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."
+}
+
+/// The strategies that are outlines of their products, and those that are close to theirs, some by name.
+fn worth(manifest: &Manifest) -> Option<String> {
+    let groups = [
+        (Fidelity::Outline, "outlines of their products"),
+        (Fidelity::Close, "close to their products"),
+    ];
+    let groups = groups.map(|(fidelity, words)| {
+        let strategies = manifest.strategies.iter();
+        let own =
+            strategies.filter(|entry| entry.worth.as_ref().map(|it| it.fidelity) == Some(fidelity));
+        let names: BTreeSet<String> = own.map(|entry| base_name(&entry.name)).collect();
+        let more = names.len().saturating_sub(MOST_NAMED);
+        let more = (more > 0).then(|| format!("{more} more"));
+        let named: Vec<String> = names.into_iter().take(MOST_NAMED).chain(more).collect();
+        (!named.is_empty()).then(|| format!("{words}: {}", named.join(", ")))
+    });
+    let groups: Vec<String> = groups.into_iter().flatten().collect();
+    (!groups.is_empty()).then(|| groups.join("; "))
 }
 
 /// Whether agents ran, and nothing was recorded before.

@@ -26,6 +26,7 @@ mod retention;
 pub(super) mod sizes;
 pub(super) mod timings;
 mod trail;
+mod worth;
 
 /// Every section after the comparison; those without a row are left out.
 pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> {
@@ -66,6 +67,7 @@ pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> 
         per_session::counter_error,
         cost::observed,
         per_session::importers,
+        worth::section,
         definitions,
     ]
     .into_iter()

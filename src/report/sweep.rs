@@ -7,6 +7,7 @@ use crate::compare::sweep::{
     Choice, Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
     is_of_window, label,
 };
+use crate::record::words::Worth;
 use crate::report::display::{self, many};
 use crate::stats::Estimate;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -240,9 +241,11 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
 
 /// What is chosen, and why; or why nothing is.
 fn first_sentence(sweep: &Sweep, choice: &Choice) -> String {
+    let worth = sweep.worth.as_ref();
+    let outline = worth.map_or_else(String::new, Worth::outline);
     let place = match choice.window.as_slice() {
-        [] => String::new(),
-        window => format!(" in {}", label(window)),
+        [] => outline,
+        window => format!("{outline} in {}", label(window)),
     };
     let (Some(standing), Some(label)) = (choice.standing, choice.label()) else {
         let problem = choice.problem.as_deref().unwrap_or("nothing was measured");

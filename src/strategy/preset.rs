@@ -10,6 +10,7 @@ use super::law::Law;
 use super::pipeline::Pipeline;
 use super::trigger::Trigger;
 use crate::naming::{StrategyName, StrategyNameError, base_name};
+use crate::record::words::Worth;
 use crate::settings::{
     Place, Reader, Setting, SettingError, Table, Value, parse_value, with_suggestion,
 };
@@ -18,6 +19,7 @@ use crate::units::{Tokens, is_valid_id};
 mod build;
 mod built_in;
 mod tune;
+mod worth;
 
 pub use built_in::PRESETS;
 pub use tune::Tune;
@@ -45,6 +47,7 @@ pub struct StrategySpec {
     programs: Programs,
     /// Whether nobody named it: a run adds it to compare another strategy with.
     is_added: bool,
+    worth: Option<Worth>,
 }
 
 impl StrategySpec {
@@ -111,7 +114,7 @@ impl StrategySpec {
 
     /// A strategy of the user's own, written out in `table`.
     pub fn of(name: &str, table: Table, trigger: &Trigger) -> Result<Self, SettingError> {
-        let spec = Self {
+        let mut spec = Self {
             name: name.to_owned(),
             table: with_stage(table),
             trigger: trigger.clone(),
@@ -119,9 +122,12 @@ impl StrategySpec {
             sizes: BTreeMap::new(),
             programs: Programs::default(),
             is_added: false,
+            worth: None,
         };
         spec.build()?;
         spec.breaks()?;
+        spec.worth = spec.read_worth()?;
+        spec.sources()?;
         Ok(spec)
     }
 
@@ -239,6 +245,11 @@ impl StrategySpec {
         self.table.text("product").unwrap_or_default()
     }
 
+    /// How near it is to its product, where it says so.
+    pub fn worth(&self) -> Option<&Worth> {
+        self.worth.as_ref()
+    }
+
     /// What stands for what a provider's server does, in one sentence.
     pub fn stand_in(&self) -> Option<&str> {
         self.table.text("stand_in")
@@ -258,18 +269,35 @@ impl StrategySpec {
         names.into_iter().map(law).collect()
     }
 
-    /// The settings, written out: what `strategies show` prints and a run's fingerprint covers.
+    /// The settings, written out: what a run's fingerprint covers.
     pub fn to_toml(&self) -> String {
+        self.written(&["stage"], |key| !worth::OF_WORTH.contains(&key))
+    }
+
+    /// The same with what it is worth and its sources: what `strategies show` prints.
+    pub fn to_file(&self) -> String {
+        self.written(&["stage", "source"], |_| true)
+    }
+
+    /// The settings whose key `is_written`, then the tables of these lists.
+    fn written(&self, lists: &[&str], is_written: impl Fn(&str) -> bool) -> String {
         let mut out = String::new();
-        for (key, setting) in self.table.entries() {
+        for (key, setting) in self
+            .table
+            .entries()
+            .iter()
+            .filter(|(key, _)| is_written(key))
+        {
             if !matches!(setting.value, Value::List(_)) || key == "breaks" {
                 let _ = writeln!(out, "{key} = {}", setting.value);
             }
         }
-        for table in self.stages_set() {
-            out.push_str("\n[[stage]]\n");
-            for (key, setting) in table.entries() {
-                let _ = writeln!(out, "{key} = {}", setting.value);
+        for list in lists {
+            for table in self.tables(list) {
+                let _ = writeln!(out, "\n[[{list}]]");
+                for (key, setting) in table.entries() {
+                    let _ = writeln!(out, "{key} = {}", setting.value);
+                }
             }
         }
         out
@@ -378,9 +406,16 @@ impl StrategySpec {
 
     /// The tables of the stages, without that of `[overflow]`.
     fn stages_set(&self) -> impl Iterator<Item = &Table> {
-        let stages = self.table.get("stage").and_then(Setting::as_list);
-        let stages = stages.unwrap_or_default().iter();
-        stages.filter_map(Setting::as_table)
+        self.tables("stage")
+    }
+
+    /// The tables of a list.
+    fn tables(&self, list: &str) -> impl Iterator<Item = &Table> + use<'_> {
+        let tables = self.table.get(list).and_then(Setting::as_list);
+        tables
+            .unwrap_or_default()
+            .iter()
+            .filter_map(Setting::as_table)
     }
 
     /// The stages that have a knob of this name.

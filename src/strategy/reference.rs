@@ -14,6 +14,8 @@ const HEAD: &str = include_str!("reference/head.md");
 
 const OWN_PROMPT: &str = include_str!("reference/own_prompt.md");
 
+const SOURCE: &str = include_str!("reference/source.md");
+
 const TUNE: &str = include_str!("reference/tune.md");
 
 /// All presets, controls, conditions and kinds of stages.
@@ -22,17 +24,24 @@ const TUNE: &str = include_str!("reference/tune.md");
 #[doc(hidden)]
 pub fn reference() -> Result<String, SettingError> {
     let mut out = HEAD.to_owned();
-    out.push_str("\n## Presets\n\n| preset | what it does | stages, in order | breaks by design | source |\n|---|---|---|---|---|\n");
+    out.push_str("\n## Presets\n\n| preset | what it does | fidelity | missing | stages, in order | breaks by design | source |\n|---|---|---|---|---|---|---|\n");
     let trigger = Trigger::of(Condition::window_fraction(0.8));
     for (name, _) in PRESETS {
         let spec = StrategySpec::named(name, &trigger, &Place::BuiltIn)?;
+        let worth = spec.worth();
         let _ = writeln!(
             out,
-            "| [`{name}`](../presets/{name}.toml) | {} | {} | {} | {} |",
+            "| [`{name}`](../presets/{name}.toml) | {} | {} | {} | {} | {} | {} |",
             cell(&sentence(spec.description())),
+            worth.map_or("", |worth| worth.fidelity.name()),
+            cell(
+                worth
+                    .and_then(|worth| worth.missing.as_deref())
+                    .unwrap_or_default()
+            ),
             cell(&spec.stages()?.join("; ")),
             laws(&spec.breaks()?),
-            cell(spec.table().text("source").unwrap_or_default())
+            cell(&spec.sources()?.join("; "))
         );
     }
     out.push_str("\n## Controls\n\n| control | what it does |\n|---|---|\n");
@@ -52,12 +61,11 @@ pub fn reference() -> Result<String, SettingError> {
     out.push_str("\nBeside the condition, for the whole of it:\n\n");
     out.push_str(&keys("when"));
     out.push_str("\n## What every stage takes\n\n");
-    out.push_str("| key | |\n|---|---|\n");
-    for key in KEYS.in_words("stage") {
-        let _ = writeln!(out, "| `{}` | {} |", key.name, cell(key.doc));
-    }
+    out.push_str(&docs("stage"));
     out.push_str(OWN_PROMPT);
     out.push_str(TUNE);
+    out.push_str(SOURCE);
+    out.push_str(&docs("source"));
     out.push_str("\n## Kinds of stages\n\n| stage | what it does |\n|---|---|\n");
     for kind in STAGES {
         let (name, description) = (kind.name, cell(kind.description()));
@@ -91,6 +99,15 @@ fn keys(section: &str) -> String {
     out
 }
 
+/// The same of keys that have no default.
+fn docs(section: &str) -> String {
+    let mut out = "| key | |\n|---|---|\n".to_owned();
+    for key in KEYS.in_words(section) {
+        let _ = writeln!(out, "| `{}` | {} |", key.name, cell(key.doc));
+    }
+    out
+}
+
 fn laws(laws: &[Law]) -> String {
     let names: Vec<String> = laws.iter().map(|law| format!("`{}`", law.name())).collect();
     names.join(", ")
@@ -115,6 +132,8 @@ mod tests {
     fn every_constant_of_every_preset_has_its_source() {
         let mut constants = 0;
         for (name, text) in PRESETS {
+            // Constants of a `[[source]]` are sources.
+            let text = text.split("\n[[source]]").next().unwrap_or_default();
             let tables = text.find("\n[").map_or("", |at| &text[at..]);
             let is_named = |line: &&str| {
                 let mut names = ["kind", "name", "knob"].into_iter();

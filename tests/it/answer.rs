@@ -7,10 +7,11 @@ use std::sync::LazyLock;
 use proctor::metric::CellSummary;
 use proctor::record::Arm;
 use proctor::record::journal::Run;
+use proctor::record::words::{Fidelity, Worth};
 use proctor::report::explain::{EXPLAINED, ExplainError, explain};
 use proctor::report::screen::{LINES, ScreenOptions, SortBy};
 use proctor::report::terminal::Terminal;
-use proctor::report::{Report, Role, Row, Value};
+use proctor::report::{Kind, Report, Value};
 use proctor::runner::Plan;
 
 use crate::support::run_plan;
@@ -107,7 +108,7 @@ fn a_column_is_made_of_its_explained_cells() {
     let report = report();
     let comparison = report.section("comparison").unwrap();
     let rows = comparison.table.rows.iter();
-    for row in rows.filter(|row| row.marks.is_empty()) {
+    for row in rows.filter(|row| row.ranked) {
         for metric in ["tokens", "bill_saved", "actions"] {
             let cells = SMALL.cells.iter().filter(|cell| cell.strategy == row.name);
             let terms = cells.filter_map(|cell| explain(&SMALL.cells, &cell.key(), metric).ok());
@@ -175,9 +176,8 @@ fn controls_have_no_row_and_every_strategy_that_fires_has_one() {
         assert_eq!(contender.control, control);
     }
     // Whatever fired and is not broken is judged.
-    let is_contender = |row: &&Row| row.marks.is_empty();
-    let wanted = rows.iter().filter(|row| row.role == Role::Strategy);
-    let mut wanted: Vec<&str> = wanted.filter(is_contender).map(|row| &*row.name).collect();
+    let wanted = rows.iter().filter(|row| row.ranked);
+    let mut wanted: Vec<&str> = wanted.map(|row| &*row.name).collect();
     let mut found: Vec<&str> = verdict.contenders.iter().map(|it| &*it.strategy).collect();
     wanted.sort_unstable();
     found.sort_unstable();
@@ -201,5 +201,47 @@ fn a_window_in_which_nothing_fits_or_nothing_fires_is_said_on_top() {
         let report = Report::of(&run.manifest, &run.cells);
         let screen = Terminal::plain(80).screen(&report, ScreenOptions::default());
         assert!(screen.contains(says), "{screen}");
+    }
+}
+
+#[test]
+fn an_outline_is_called_one_wherever_it_is_printed_and_an_old_run_says_nothing() {
+    let mut manifest = SMALL.manifest.clone();
+    for entry in &mut manifest.strategies {
+        let is_preset = entry.worth.is_some();
+        entry.worth = is_preset.then(|| Worth {
+            fidelity: Fidelity::Outline,
+            product: "Codex".to_owned(),
+            missing: Some("It sleeps.".to_owned()),
+        });
+    }
+    let named = Report::of(&manifest, &SMALL.cells);
+    let start = "Outlines of their products: claude-code, codex, ";
+    assert!(named.trust.contains(start), "{}", named.trust);
+    manifest
+        .strategies
+        .iter_mut()
+        .for_each(|entry| entry.worth = None);
+    let old = Report::of(&manifest, &SMALL.cells);
+    let of = |report: &Report, name: &str| {
+        let format = proctor::report::format(Kind::Run, name).unwrap();
+        let bytes = format.render(report).unwrap().remove(0).bytes;
+        String::from_utf8(bytes).unwrap()
+    };
+    for (file, has_sentence) in [
+        ("a.json", true),
+        ("a.html", true),
+        ("a.full.md", true),
+        ("a.txt", true),
+        ("a.md", false),
+    ] {
+        let text = of(&named, file);
+        assert!(text.contains("an outline of Codex"), "{file}");
+        assert_eq!(text.contains("It sleeps."), has_sentence, "{file}");
+        let of_old = of(&old, file);
+        assert!(
+            !of_old.contains("outline of") && !of_old.contains("utlines of"),
+            "{file}"
+        );
     }
 }

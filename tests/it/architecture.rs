@@ -13,7 +13,7 @@ use regex::Regex;
 /// Rooms 1 to 3 are crates: `proctor-sessions`, which all use, `proctor-formats` and `proctor-synth`. Inside a module
 /// everything may import everything. Absences that matter:
 /// - no strategy can see probes, patterns or records, and no probe can see a strategy;
-/// - `words`, which is `record::words`, sees nothing: who measures and who reads results share it;
+/// - `words`, which is `record::words`, sees nothing: who makes strategies, who measures and who reads results share it;
 /// - `stats` knows numbers only; `report` sees records, never sessions or contexts;
 /// - a record is judged again by a panel (`probe`), and its answers are joined (`model`): `metric` and `compare` see neither;
 /// - `replay` measures and never computes metrics.
@@ -32,7 +32,7 @@ const EDGES: &[(u8, &str, &str)] = &[
     (
         5,
         "strategy",
-        "process naming settings window context bill model step",
+        "words process naming settings window context bill model step",
     ),
     (6, "probe", "words patterns context model step"),
     (11, "scenario", "settings window bill model strategy probe"),

@@ -702,14 +702,16 @@ fn every_strategy_is_listed_and_shows_its_knobs() {
         "observation-masking",
         "learn-claude-code-s06",
         "tail@N",
+        "aloop-deletion                   outline  AgenticLoop's simplest",
     ] {
-        assert!(listed.contains(name), "{name}");
+        assert!(listed.contains(name), "{name} is missing in\n{listed}");
     }
     let shown = stdout(&run(
         folder.path(),
         &["strategies", "show", "learn-claude-code-s06"],
     ));
     for words in [
+        "fidelity = \"close\"\nmissing = \"",
         "keep_last = 3",
         "input_first_chars = 80000",
         "placeholder (text",

@@ -84,3 +84,26 @@ fn every_key_is_a_condition_or_is_known_to_be_none() {
     assert_eq!(found, wanted);
     golden(TABLE, &made);
 }
+
+#[test]
+fn what_a_strategy_is_worth_is_no_part_of_a_runs_fingerprint() {
+    let fingerprint = |lines: &str| {
+        let text = format!(
+            "[[sessions]]\nsynthetic = {{ family = 'code-review', rounds = 4 }}\n[[strategies]]\nname = 'own'\n\
+             {lines}\n[[strategies.stage]]\nkind = 'clear_results'\n"
+        );
+        let scenario = crate::support::scenario(&text, Path::new(""));
+        let plan = Plan::new(scenario).unwrap();
+        plan.manifest().fingerprint.clone()
+    };
+    let plain = fingerprint("");
+    for lines in [
+        "fidelity = 'exact'",
+        "fidelity = 'outline'\nmissing = 'All of it.'",
+        "source = 'a book'",
+        "[[strategies.source]]\ndocument = 'a book'",
+    ] {
+        assert_eq!(fingerprint(lines), plain, "{lines}");
+    }
+    assert_ne!(fingerprint("guards = { min_gain_tokens = 1 }"), plain);
+}

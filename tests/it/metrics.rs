@@ -223,6 +223,7 @@ fn strategy(name: &str, toml: &str) -> StrategyEntry {
         is_added: false,
         is_random: false,
         program: None,
+        worth: None,
     }
 }
 

@@ -48,6 +48,7 @@ pub(super) fn schema() -> Value {
             "when": when(),
             "condition": condition(),
             "guards": KEYS.object("guards"),
+            "source": KEYS.object("source"),
             "tune": KEYS.object("tune"),
             "stage": { "oneOf": STAGES.iter().map(stage).collect::<Vec<_>>() },
         },

@@ -7,7 +7,7 @@ use crate::compare::gate::{Rules, Verdict as Gated, gate};
 use crate::compare::judge::tests::billed;
 use crate::compare::{Findings, of_pair};
 use crate::record::ModelEntry;
-use crate::record::words::ModelKind;
+use crate::record::words::{Fidelity, ModelKind, Worth};
 
 /// Sessions of a world: doing nothing costs about $10 in each, some more than in others.
 const SESSIONS: usize = 12;
@@ -142,6 +142,55 @@ fn a_cheaper_one_that_keeps_the_facts_is_used() {
     );
     assert_eq!(said.contenders[0].obstacle, None);
     assert!(said.quoted_controls().eq(["tail@codex"]));
+}
+
+#[test]
+fn an_outline_is_recommended_with_the_word_alone() {
+    let outline = |name: &str, fidelity| {
+        let mut row = row(name, SESSIONS, (0.9, 0.99), (0.85, 0.8));
+        row.sample.worth = Some(Worth {
+            fidelity,
+            product: "Codex".to_owned(),
+            missing: None,
+        });
+        row
+    };
+    let rows = [Fidelity::Outline, Fidelity::Close];
+    let rows = rows.map(|fidelity| outline(fidelity.name(), fidelity));
+    check(
+        &world(SESSIONS, true, rows.into()),
+        Answer::Use,
+        &[
+            "Use outline (an outline of Codex) (the same: close): it saves ",
+            "`proctor strategies show outline`",
+        ],
+    );
+    let mut lossy = outline("codex", Fidelity::Outline);
+    lossy.sample = Sample {
+        worth: lossy.sample.worth,
+        ..sample("codex", SESSIONS, 0.9, 0.92)
+    };
+    check(
+        &world(SESSIONS, true, vec![lossy.clone()]),
+        Answer::Trade,
+        &["codex (an outline of Codex) is a trade: "],
+    );
+    let none = sample("none", SESSIONS, 1.0, 0.8);
+    let found = judge::judge(&none, &lossy.sample, &Rule::of_population(1));
+    let text = of_pair(&found).text;
+    assert!(
+        text.starts_with("Use codex (an outline of Codex): better on "),
+        "{text}"
+    );
+    for few in [1, 3] {
+        let mut row = row("codex", few, (0.9, 0.99), (0.85, 0.8));
+        row.sample.worth.clone_from(&lossy.sample.worth);
+        check(
+            &world(few, true, vec![row]),
+            Answer::FewSessions,
+            &["kept as much is codex (an outline of Codex), $"],
+        );
+    }
 }
 
 #[test]

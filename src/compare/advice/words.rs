@@ -207,7 +207,7 @@ impl Rows {
             three.all().all(|it| it.state == State::Same)
         });
         let named = |cases: &[&Case<'_>]| {
-            let names: Vec<String> = cases.iter().map(|it| short_name(it.row.name())).collect();
+            let names: Vec<String> = cases.iter().map(|it| it.row.sample.title()).collect();
             listed(&names)
         };
         let same = match same.as_slice() {
@@ -252,7 +252,8 @@ impl Rows {
             ),
         };
         format!(
-            "Use {name}{same}: {why}. Shown on {}.{}{}{others} `proctor strategies show {name}` prints its settings.",
+            "Use {}{same}: {why}. Shown on {}.{}{}{others} `proctor strategies show {name}` prints its settings.",
+            case.row.sample.title(),
             self.population.0,
             self.unfit(),
             self.weight(case)
@@ -277,7 +278,7 @@ impl Rows {
     }
 
     fn trade(&self, case: &Case<'_>) -> String {
-        let name = short_name(case.row.name());
+        let name = case.row.sample.title();
         let lost = case.given_up();
         let mut taken = self.clone();
         let (mut given, mut flags) = (Vec::new(), Vec::new());
@@ -319,7 +320,7 @@ impl Rows {
     }
 
     fn ahead(&self, case: &Case<'_>, contender: &Contender) -> String {
-        let name = short_name(case.row.name());
+        let name = case.row.sample.title();
         let saves = match &case.nothing {
             Some(_) => format!("it saves {}{}", self.amount(case), self.fired(case)),
             None => format!(
@@ -439,7 +440,7 @@ impl Rows {
                 } else {
                     " of later actions"
                 },
-                short_name(case.row.name()),
+                case.row.sample.title(),
                 self.money(total)
             ),
             None => "nothing that can be compared kept as much".to_owned(),
@@ -507,11 +508,9 @@ impl Rows {
     fn turn(&self, verdict: &Verdict, at: &str, other: &Self) -> Option<String> {
         let (contenders, _) = other.contenders(&other.cases());
         let used = |contenders: &[Contender]| -> Vec<String> {
-            let used = contenders
-                .iter()
-                .filter(|contender| contender.is_recommended);
-            used.map(|contender| short_name(&contender.strategy))
-                .collect()
+            let used = contenders.iter().filter(|it| it.is_recommended);
+            let rows = used.filter_map(|it| self.row(&it.strategy));
+            rows.map(|row| row.sample.title()).collect()
         };
         let (before, after) = (used(&verdict.contenders), used(&contenders));
         if let Some(lost) = before.iter().find(|name| !after.contains(name)) {
@@ -527,10 +526,7 @@ impl Rows {
             .collect();
         rows.sort_by_key(|row| Some(row.name()) != verdict.strategy.as_deref());
         rows.into_iter().find_map(|row| {
-            let own = other
-                .strategies
-                .iter()
-                .find(|other| other.name() == row.name())?;
+            let own = other.row(row.name())?;
             let (before, after) = (self.share_saved(row)?, other.share_saved(own)?);
             let changes = before * after < 0.0 && after.abs() >= LEAST_TURN;
             let name = short_name(row.name());
@@ -541,6 +537,10 @@ impl Rows {
             };
             changes.then(|| format!("{at} {name} {saves}"))
         })
+    }
+
+    fn row(&self, strategy: &str) -> Option<&Row> {
+        self.strategies.iter().find(|row| row.name() == strategy)
     }
 
     /// The share of full history's bill that a row saves.

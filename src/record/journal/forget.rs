@@ -99,6 +99,7 @@ mod tests {
             is_added: false,
             is_random: false,
             program: None,
+            worth: None,
         });
         let mut journal = Journal::open(folder.path(), &changed).unwrap();
         for id in ["one", "two"] {

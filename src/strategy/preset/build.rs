@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::worth::OF_WORTH;
 use super::{OVERFLOW, StrategySpec, name_of};
 use crate::settings::{Reader, Setting, SettingError, Table, with_suggestion};
 use crate::strategy::control::{DIGEST, following_words};
@@ -18,13 +19,15 @@ const RESERVED_STAGES: [&str; 3] = ["guards", OVERFLOW, "window"];
 impl StrategySpec {
     pub(super) fn slots(&self) -> Result<(Vec<Slot>, Retries), SettingError> {
         let mut reader = Reader::new(&self.table, "");
-        for key in ["description", "product", "stand_in", "source"] {
+        for key in ["description", "product", "stand_in"] {
             reader.text(key)?;
         }
         reader.texts("breaks")?;
         // What a sweep varies is no behaviour: it is checked, and a run does not know it.
         self.written_tunes()?;
-        reader.setting("tune");
+        for key in [&["tune"][..], &OF_WORTH].concat() {
+            reader.setting(key);
+        }
         let guards = Guards::default().read(reader.table("guards")?)?;
         if reader.text("follows")?.is_some() {
             let method = reader.choice("method", &following_words())?;

@@ -67,7 +67,8 @@ impl StrategySpec {
     }
 
     /// The value of a knob, `stage.knob`, `guards.…` or `overflow.…`: what is set, else the default. Of
-    /// `stage.when.CONDITION` the value in its trigger, however it is combined with others.
+    /// `stage.when.CONDITION` and `stage.prepare_at.CONDITION` the value in its trigger, however it is combined with
+    /// others.
     pub fn value_of(&self, path: &str) -> Option<Setting> {
         let (head, knob) = path.split_once('.')?;
         let (kind, table) = match head {
@@ -79,8 +80,8 @@ impl StrategySpec {
                 (stage.text("kind")?, stage)
             }
         };
-        if let Some(name) = knob.strip_prefix("when.") {
-            return waited_for(table.get("when")?, name).cloned();
+        if let Some((nested @ ("when" | "prepare_at" | "guards"), name)) = knob.split_once('.') {
+            return waited_for(table.get(nested)?, name).cloned();
         }
         match table.get(knob) {
             Some(set) => Some(set.clone()),
