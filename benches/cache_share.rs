@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let replayed = match name {
                     None => Replayed::Full,
                     Some(name) => {
-                        let trigger = Trigger::of(Condition::WindowFraction(0.8));
+                        let trigger = Trigger::of(Condition::window_fraction(0.8));
                         let spec = StrategySpec::named(name, &trigger, &Place::BuiltIn)?;
                         Replayed::Strategy(Box::new(spec.build()?), Window::new(Tokens(200_000)))
                     }

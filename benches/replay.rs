@@ -39,7 +39,7 @@ fn prepared(tokens: u64) -> Option<(PreparedSession, Models)> {
 }
 
 fn strategy(name: &str) -> Result<StrategySpec, SettingError> {
-    let trigger = Trigger::of(Condition::WindowFraction(0.8));
+    let trigger = Trigger::of(Condition::window_fraction(0.8));
     StrategySpec::parse(name, &trigger, &Place::BuiltIn)
 }
 

@@ -32,11 +32,10 @@ const LIBRARIES: &[(&str, &str, usize)] = &[
         "swe-agent-last-5[clear_results.keep_last=3,clear_results.every=4]",
         21,
     ),
-    // LangChain's estimate has three tokens more for each message, so that it fires earlier: at one call
-    // here, and at several of the summary's.
+    // The recorded run counts the system prompt, too, and fires one call earlier in one session.
     (
         "langchain-clear-tool-uses-approx1500-keep3",
-        "langchain-edit[clear_results.when={tokens_over=1500,counter=\"chars/4\"}]",
+        "langchain-edit[clear_results.when.tokens_over=1500]",
         36,
     ),
     (
@@ -44,6 +43,7 @@ const LIBRARIES: &[(&str, &str, usize)] = &[
         "langchain-edit[clear_results.when={tokens_over=1500,counter=\"cl100k-content\"},clear_results.keep_last=5]",
         37,
     ),
+    // LangChain's estimate has three tokens more for each message, so that it fires earlier.
     (
         "langchain-summarize-approx2000-keep6",
         "langchain-summarize[summarize.when={tokens_over=2000,counter=\"chars/4\",scope=\"messages\"},\
@@ -56,11 +56,16 @@ const LIBRARIES: &[(&str, &str, usize)] = &[
         "langchain-trim[select.when={tokens_over=1500},select.budget_fraction=0.0075]",
         12,
     ),
-    // `pruneMessages` takes calls and results out of the conversation; here both stay, shortened.
+    // There each result is a message of its own; here those of one response are one message.
     (
         "aisdk-prune-4",
-        "vercel-prune[clear_results.keep_last=2,clear_inputs.keep_last=2]",
-        6,
+        "vercel-prune[drop_calls.keep_last_messages=4]",
+        33,
+    ),
+    (
+        "aisdk-prune-10",
+        "vercel-prune[drop_calls.keep_last_messages=10]",
+        26,
     ),
     // OpenHands counts each call and each result as an event, where several come in one message here; and its tokens
     // are those of the rendered events.
