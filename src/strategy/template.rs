@@ -55,6 +55,7 @@ static TEMPLATES: &[Template] = &[
         ..Template::new("state-snapshot", include_str!("template/state-snapshot.md"))
     },
     Template::new("objective", include_str!("template/objective.md")),
+    Template::new("six-sections", include_str!("template/six-sections.md")),
     PLAIN,
 ];
 

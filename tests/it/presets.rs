@@ -146,11 +146,12 @@ const ANSWER_A_PERSON: [&str; 8] = [
     "manual-phases",
 ];
 
-/// The preset, with the stage on that Claude Code has and switches off by default.
+/// The preset, with the stage on that Claude Code has and switches off by default, for what little there is to clear.
 fn with_every_stage(name: &str) -> String {
     match name {
-        "manual-phases" => format!("{name}[micro.enabled=true]"),
-        _ if name.starts_with("claude-code") => format!("{name}[micro.enabled=true]"),
+        _ if name.starts_with("claude-code") || name == "manual-phases" => {
+            format!("{name}[micro.enabled=true,micro.min_gain_tokens=0]")
+        }
         _ => name.to_owned(),
     }
 }

@@ -405,7 +405,7 @@ mod tests {
                 ],
             ),
             (
-                // A stage that is off is not turned.
+                // A stage that is off is not turned; what is restored is more than the newest round.
                 "claude-code",
                 &[
                     "summarize.when.reserve_tokens 10000 13000 20000 50000 100000",
