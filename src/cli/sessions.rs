@@ -279,6 +279,12 @@ mod tests {
             "mini-swe-agent/tools.traj.json",
             "",
         ),
+        (
+            "pi",
+            ".sqlite",
+            "../../../../fuzz/seeds/openclaw.sqlite",
+            "",
+        ),
         ("pi", "", "pi/tree.jsonl", "p/a.jsonl"),
         ("aider", "", "aider/history.md", ""),
         ("specstory", "", "specstory/history.md", "a.md"),
@@ -339,7 +345,8 @@ mod tests {
         for (product, format, paths) in places::table() {
             formats += 1;
             for path in paths {
-                let is_database = path.to_lowercase().ends_with("db");
+                let lower = path.to_lowercase();
+                let is_database = lower.ends_with("db") || lower.ends_with(".sqlite");
                 if is_database && !cfg!(feature = "sqlite") {
                     continue;
                 }

@@ -25,7 +25,7 @@ fn detect(head: &Head) -> bool {
     head.text_at("/type") == Some("session") && has_text("/id") && has_text("/cwd")
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
+pub(super) fn import(file: &SourceText, source: &mut Source) -> Result<Vec<Session>, ImportError> {
     let mut reading = Reading::default();
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for raw in file.raw_lines(source)? {

@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
 use crate::assemble::Assembler;
 use crate::file::{MAX_FILE, MAX_TEXT};
-use crate::{ImportError, crush, goose, opencode};
+use crate::{ImportError, crush, goose, openclaw, opencode};
 use proctor_sessions::{Session, Tag};
 
 /// Reads all sessions of the database at `path`.
@@ -23,6 +23,8 @@ pub(super) fn load(path: &Path) -> Result<Vec<Session>, ImportError> {
     let (format, list, read): (_, List, Read) = if is_opencode {
         use opencode::database::{list, read};
         ("opencode", list, read)
+    } else if database.has(&["transcript_events"]) {
+        ("pi", openclaw::list, openclaw::read)
     } else if has_messages && database.column("messages", "parts")? == "parts" {
         ("crush", crush::list, crush::read)
     } else if has_messages {
@@ -70,6 +72,7 @@ const READ: &[&str] = &[
     "messages",
     "part",
     "session_message",
+    "transcript_events",
     "usage_ledger",
 ];
 
