@@ -28,7 +28,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>,
     let query = format!(
         "SELECT event_json, HEX({packed}) FROM transcript_events WHERE session_id = ?1 ORDER BY seq"
     );
-    let (mut lines, mut source) = (Vec::new(), database.assembler(one).source);
+    let (mut lines, mut assembler) = (Vec::new(), database.assembler(one));
     for [event, packed] in database.rows(&query, &[&*one.id])? {
         let event = event.map(|it| it.as_bytes().to_vec());
         let left = MAX_FILE.saturating_sub(lines.len() as u64);
@@ -36,23 +36,18 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>,
         let packed = packed.and_then(|it| unpacked(&bytes_of(&it), left).ok());
         match event.or(packed).filter(|it| !it.is_empty()) {
             Some(event) => lines.extend([&event[..], b"\n"].concat()),
-            None => {
-                *source
-                    .unknown
-                    .entry("row that is not JSON".to_owned())
-                    .or_default() += 1
-            }
+            None => assembler.unknown("row that is not JSON"),
         }
     }
     let id = session_id(&one.id, Sha256::new().chain_update(&lines));
     let mut text = SourceFile::read(database.path(), &mut &lines[..], MAX_FILE)?.text();
     text.id = id;
-    let mut sessions = match pi::import(&text, &mut source) {
+    let mut sessions = match pi::import(&text, &mut assembler.source) {
         Err(ImportError::NoConversation(_)) => return Ok(None),
         read => read?,
     };
     if let Some(session) = sessions.first_mut() {
-        add_counts(&mut session.parts_mut().source, source);
+        add_counts(&mut session.parts_mut().source, assembler.source);
     }
     Ok(sessions.pop())
 }

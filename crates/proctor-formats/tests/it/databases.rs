@@ -181,7 +181,7 @@ fn packed(text: &str) -> String {
     let block = (u32::from(length) << 3 | 1).to_le_bytes();
     let head = [&b"\x28\xb5\x2f\xfd\x20"[..], &[length], &block[..3]].concat();
     let bytes = head.iter().chain(text.as_bytes());
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    bytes.fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
 }
 
 #[test]
