@@ -1,4 +1,4 @@
-"""A scripted model behind the three API formats that agents use.
+"""A scripted model behind the four API formats that agents use.
 
 Answers an agent's request with one tool call, which reads the next file of the work folder, until the rounds of the
 prompt are used up; then with a last word, after which the next prompt begins. A request that offers no tools is one
@@ -20,6 +20,7 @@ FINISH = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 SHELLS = re.compile(r"shell|bash|exec|terminal|run_command")
 # Fields whose texts a model reads; ids and types are not counted.
 READ = {"text", "content", "output", "arguments", "name", "input", "function", "tool_calls", "thinking"}
+READ |= {"parts", "functionCall", "functionResponse", "args", "response"}
 
 
 def compact(value):
@@ -43,13 +44,13 @@ def characters(value):
 
 
 def messages_of(body):
-    said = body["input"] if "input" in body else body["messages"]
+    said = next(body[key] for key in ("input", "contents", "messages") if key in body)
     return [{"role": "user", "content": said}] if isinstance(said, str) else said
 
 
 def system_of(body):
     """What precedes the conversation: the system prompt's own field, or the leading messages that hold it."""
-    parts = [body[key] for key in ("system", "instructions") if body.get(key)]
+    parts = [body[key] for key in ("system", "instructions", "systemInstruction") if body.get(key)]
     for message in messages_of(body):
         if message.get("role") not in ("system", "developer"):
             break
@@ -60,7 +61,7 @@ def system_of(body):
 def sizes(body):
     """Tokens of the system prompt, of the tools, and of the whole request, at 4 characters each."""
     tools = len(compact(body["tools"])) if body.get("tools") else 0
-    apart = characters([body.get("system"), body.get("instructions")])
+    apart = characters([body.get(key) for key in ("system", "instructions", "systemInstruction")])
     whole = apart + characters(messages_of(body)) + tools
     return characters(system_of(body)) // 4, tools // 4, whole // 4
 
@@ -75,7 +76,7 @@ def kind_of(body):
 
 def properties(tool):
     function = tool.get("function", tool)
-    schema = function.get("parameters") or function.get("input_schema") or {}
+    schema = function.get("parameters") or function.get("input_schema") or function.get("parametersJsonSchema") or {}
     return schema.get("properties", {}), schema.get("required", [])
 
 
@@ -88,8 +89,10 @@ def filler(schema):
 
 def tool_call(tools, file, command):
     """Name and arguments of a call that runs the command, or reads the file where no tool runs commands."""
+    # Gemini's are lists of declarations.
+    tools = [declared for tool in tools for declared in tool.get("functionDeclarations", [tool])]
     named = {tool.get("function", tool).get("name") or "": tool for tool in tools}
-    choices = [(name, ("command", "cmd"), command) for name in sorted(named) if SHELLS.search(name.lower())]
+    choices = [(name, ("command", "cmd", "commands"), command) for name in sorted(named) if SHELLS.search(name.lower())]
     paths = ("path", "file_path", "filePath", "absolute_path")
     choices += [(name, paths, file) for name in sorted(named) if "read" in name.lower()]
     for name, keys, value in choices:
@@ -98,7 +101,8 @@ def tool_call(tools, file, command):
         if key is None:
             continue
         arguments = {need: filler(known.get(need, {})) for need in required if need not in keys}
-        arguments[key] = ["bash", "-c", value] if known[key].get("type") == "array" else value
+        listed = [value] if key == "commands" else ["bash", "-c", value]
+        arguments[key] = listed if known[key].get("type") == "array" else value
         return name, arguments
     raise ValueError(f"no tool among {sorted(named)} reads a file")
 
@@ -161,7 +165,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except ValueError:
             return self.whole(400, {"error": {"type": "invalid_request_error", "message": "not JSON"}})
         path = self.path.split("?")[0]
-        if "messages" not in body and "input" not in body:
+        if path.endswith(":countTokens"):
+            return self.whole(200, {"totalTokens": sizes(body)[2]})
+        if not {"messages", "input", "contents"} & body.keys():
             return self.whole(404, {"error": {"type": "not_found_error", "message": f"no such API: {path}"}})
         if path.endswith("/count_tokens"):
             return self.whole(200, {"input_tokens": sizes(body)[2]})
@@ -170,13 +176,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except ValueError as problem:
             return self.whole(400, {"error": {"type": "invalid_request_error", "message": str(problem)}})
         out = (len(text) + (len(compact(call[1])) if call else 0)) // 4
-        if "input" in body:
+        if "contents" in body:
+            whole, events = content(number, text, call, tokens, out)
+        elif "input" in body:
             whole, events = response(number, text, call, tokens, out)
         elif path.endswith("/messages"):
             whole, events = message(number, text, call, tokens, out)
         else:
             whole, events = completion(number, text, call, tokens, out)
-        return self.stream(events) if body.get("stream") else self.whole(200, whole)
+        streams = body.get("stream") or path.endswith(":streamGenerateContent")
+        return self.stream(events) if streams else self.whole(200, whole)
 
     def received(self):
         if self.headers.get("transfer-encoding", "").lower() == "chunked":
@@ -250,6 +259,17 @@ def completion(number, text, call, tokens, out):
     deltas.append(({}, choice["finish_reason"]))
     events = [dict(chunk, choices=[{"index": 0, "delta": delta, "finish_reason": end}]) for delta, end in deltas]
     return whole, events + [dict(chunk, choices=[], usage=usage), "[DONE]"]
+
+
+def content(number, text, call, tokens, out):
+    """Gemini's generateContent."""
+    parts = [{"text": text}]
+    if call:
+        parts.append({"functionCall": {"name": call[0], "args": call[1]}})
+    usage = {"promptTokenCount": tokens, "candidatesTokenCount": out, "totalTokenCount": tokens + out}
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
+    whole = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": MODEL, "responseId": f"resp-{number:04}"}
+    return whole, [whole]
 
 
 def response(number, text, call, tokens, out):

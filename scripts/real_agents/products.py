@@ -113,8 +113,7 @@ class Product:
         stamp, wanted = folder / "installed", "\n".join(self.packages)
         if stamp.exists() and stamp.read_text() == wanted:
             return
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        empty(folder)
         if self.python:
             made(find_python(self.python), "-m", "venv", folder)
             made(folder / "bin" / "python", "-m", "pip", "install", "--quiet", *self.packages)
@@ -132,6 +131,12 @@ class Product:
         raise NotImplementedError
 
 
+def empty(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
 def made(*command):
     try:
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=INSTALL)
@@ -139,7 +144,8 @@ def made(*command):
         raise Skipped(f"{Path(str(command[0])).name}: {problem}") from problem
     if done.returncode:
         lines = (done.stderr + done.stdout).strip().splitlines() or ["failed"]
-        said = [line for line in lines if "error" in line.lower()] or lines
+        said = [line for line in lines if "error" in line.lower() and "complete log" not in line] or lines
+        said = [line for line in said if "Error: " in line] or said
         raise Skipped(f"{Path(str(command[0])).name}: {said[-1]}")
 
 

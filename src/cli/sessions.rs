@@ -7,55 +7,24 @@ use std::time::SystemTime;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::find_sessions::{self, is_something_else};
-use super::{Exit, Facts, print_json, prose, say, stop_with};
+use super::find_sessions::{self, Input, is_something_else};
+use super::{Exit, Facts, environment, print_json, prose, say, stop_with};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
 use crate::session::import::{self, file_info::file_info};
 use crate::session::{Session, Tag};
+use places::Start;
 
-/// Where products keep their sessions, below the home folder; `*` is any folder. What is in them is
-/// told by the files.
-const PLACES: &[&str] = &[
-    ".claude/projects",
-    ".codex/sessions",
-    ".config/Code/User/globalStorage/emptyWindowChatSessions",
-    ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
-    ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
-    ".config/Code/User/workspaceStorage/*/chatSessions",
-    ".copilot/history-session-state",
-    ".copilot/session-state",
-    ".cursor/projects/*/agent-transcripts",
-    ".factory/sessions",
-    ".gemini/tmp",
-    ".grok/sessions",
-    ".iflow/projects",
-    ".kimi/sessions",
-    ".kimi-code/sessions",
-    ".local/share/amp/threads",
-    ".local/share/goose/sessions",
-    ".local/share/opencode",
-    ".openhands/conversations",
-    ".pi/agent/sessions",
-    ".qwen/projects",
-    "Library/Application Support/Code/User/globalStorage/emptyWindowChatSessions",
-    "Library/Application Support/Code/User/globalStorage/rooveterinaryinc.roo-cline/tasks",
-    "Library/Application Support/Code/User/globalStorage/saoudrizwan.claude-dev/tasks",
-    "Library/Application Support/Code/User/workspaceStorage/*/chatSessions",
-];
+mod places;
 
 /// Arguments of `proctor sessions`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Looks where Claude Code, Codex, Gemini CLI, Qwen Code, Kimi CLI, Kimi Code, Grok Build, Copilot CLI, Copilot Chat in VS Code, Cursor, Droid, Amp, iFlow, \
-                  goose, opencode, OpenHands, pi, Cline and Roo keep their sessions. Reads them, and \
-                  changes nothing."
-)]
+#[command(after_help = places::help())]
 pub(super) struct Args {
     /// Show so many, the newest first
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Home folder in which to look, in place of your own
+    /// Home folder in which to look, in place of your own; the current folder and environment variables are left out then
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
     /// Print JSON
@@ -87,13 +56,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "name it: `proctor sessions --home DIR`";
         return stop_with(Exit::Usage, "there is no home folder".to_owned(), hint);
     };
-    let places = PLACES.iter().flat_map(|place| folders(&home, place));
-    let places: Vec<PathBuf> = places.filter(|place| place.is_dir()).collect();
-    let mut files: Vec<(Reverse<SystemTime>, PathBuf)> = Vec::new();
-    for input in find_sessions::inputs(&places) {
-        let written = written(&input.path).map(Reverse);
-        files.extend(written.map(|at| (at, input.path)));
-    }
+    let start = Start {
+        home: &home,
+        here: args.home.is_none().then_some(Path::new(".")),
+        variable: &|name| environment(name).filter(|_| args.home.is_none()),
+    };
+    let mut files = files(&start);
     files.sort();
     let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, &files[..]);
     while !rest.is_empty() && !is_enough(&mut found, args.limit, rest) {
@@ -142,16 +110,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The folders that a place stands for, in order.
-fn folders(home: &Path, place: &str) -> Vec<PathBuf> {
-    let Some((above, below)) = place.split_once("/*/") else {
-        return vec![home.join(place)];
-    };
-    let entries = std::fs::read_dir(home.join(above));
-    let entries = entries.into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = entries.map(|it| it.path().join(below)).collect();
-    folders.sort();
-    folders
+/// The files at all places, with the time at which each was written. Says which folders cannot be read.
+fn files(start: &Start<'_>) -> Vec<(Reverse<SystemTime>, PathBuf)> {
+    let mut files = Vec::new();
+    for Input { path, .. } in find_sessions::inputs(&start.places()) {
+        match written(&path) {
+            Some(at) => files.push((Reverse(at), path)),
+            None => drop(look(&(Reverse(SystemTime::UNIX_EPOCH), path))),
+        }
+    }
+    files
 }
 
 /// Whether so many are found that no file of the rest holds a newer one: a database holds old conversations too.
@@ -242,4 +210,152 @@ fn line(one: &Found) -> String {
         one.file,
         session.collect::<String>()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// By format, and by the end of a place: a fixture, and where it lies below the place. A place that is a file is
+    /// the fixture itself.
+    const FIXTURES: &[(&str, &str, &str, &str)] = &[
+        (
+            "claude-code",
+            "",
+            "claude-code/compaction.jsonl",
+            "p/a.jsonl",
+        ),
+        (
+            "codex",
+            "",
+            "codex/rollout.jsonl",
+            "2026/01/02/rollout-a.jsonl",
+        ),
+        ("gemini-cli", "", "gemini-cli/chat.jsonl", "p/chats/a.jsonl"),
+        ("qwen-code", "", "qwen-code/chat.jsonl", "p/chats/a.jsonl"),
+        ("iflow", "", "iflow/session.jsonl", "p/session-a.jsonl"),
+        ("kimi-cli", "", "kimi-cli/session", "p/a"),
+        ("kimi-code", "", "kimi-code/session", "wd_p/a"),
+        (
+            "grok-build",
+            "",
+            "grok-build/chat_history.jsonl",
+            "p/a/chat_history.jsonl",
+        ),
+        (
+            "factory-droid",
+            "",
+            "factory-droid/session.jsonl",
+            "p/a.jsonl",
+        ),
+        ("amp", "", "amp/thread.json", "T-a.json"),
+        (
+            "copilot-cli",
+            "session-state",
+            "copilot-cli/events.jsonl",
+            "a/events.jsonl",
+        ),
+        ("copilot-chat", "", "copilot-chat/chat.json", "a.json"),
+        ("cursor", "", "cursor/transcript.jsonl", "a/a.jsonl"),
+        ("cline", "tasks", "cline/task", "a"),
+        (
+            "cline",
+            "",
+            "cline/session.messages.json",
+            "a/a.messages.json",
+        ),
+        ("goose", "", "goose/session.jsonl", "a.jsonl"),
+        ("crush", ".db", "../../../../fuzz/seeds/crush.db", ""),
+        ("opencode", "storage", "opencode/storage", ""),
+        ("opencode", "project", "opencode/first/project", ""),
+        ("opencode", "", "../../../../fuzz/seeds/opencode.db", ""),
+        ("openhands", "", "openhands/conversation", "a"),
+        ("swe-agent", "", "swe-agent/plain.traj", "user/a/a.traj"),
+        (
+            "mini-swe-agent",
+            ".json",
+            "mini-swe-agent/tools.traj.json",
+            "",
+        ),
+        (
+            "pi",
+            ".sqlite",
+            "../../../../fuzz/seeds/openclaw.sqlite",
+            "",
+        ),
+        ("pi", "", "pi/tree.jsonl", "p/a.jsonl"),
+        ("aider", "", "aider/history.md", ""),
+        ("specstory", "", "specstory/history.md", "a.md"),
+    ];
+
+    fn copy(from: &Path, to: &Path) {
+        if from.is_dir() {
+            for entry in fs::read_dir(from).unwrap() {
+                let entry = entry.unwrap();
+                copy(&entry.path(), &to.join(entry.file_name()));
+            }
+        } else {
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(from, to).unwrap();
+        }
+    }
+
+    /// What is found where one file of the format lies at this path, and nothing else anywhere.
+    fn found_at(path: &str, format: &str) -> Result<Vec<String>, String> {
+        let is_its = |it: &&(&str, &str, &str, &str)| it.0 == format && path.ends_with(it.1);
+        let fixture = FIXTURES.iter().find(is_its);
+        let (_, _, fixture, name) = fixture.ok_or("has no fixture")?;
+        let all = tempfile::tempdir().unwrap();
+        let (home, here) = (all.path().join("home"), all.path().join("here"));
+        let moved = all.path().join("moved");
+        let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+        let place = match first.strip_prefix('$') {
+            Some(_) if rest.is_empty() => moved.clone(),
+            Some(_) => moved.join(rest),
+            None if first == "~" => home.join(rest),
+            None => here.join(path),
+        };
+        let place = place.display().to_string().replace('*', "x");
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let fixtures = fixtures.join("crates/proctor-formats/tests/fixtures");
+        let file = if name.is_empty() {
+            place.into()
+        } else {
+            Path::new(&place).join(name)
+        };
+        copy(&fixtures.join(fixture), &file);
+        let variable = |name: &str| {
+            (first.strip_prefix('$') == Some(name)).then(|| moved.display().to_string())
+        };
+        let start = Start {
+            home: &home,
+            here: Some(&here),
+            variable: &variable,
+        };
+        let found = files(&start).into_iter().flat_map(|file| look(&file));
+        Ok(found.map(|found| found.format).collect())
+    }
+
+    #[test]
+    fn a_session_is_found_at_each_place_of_the_table() {
+        let mut wrong = Vec::new();
+        let mut formats = 0;
+        for (product, format, paths) in places::table() {
+            formats += 1;
+            for path in paths {
+                let lower = path.to_lowercase();
+                let is_database = lower.ends_with("db") || lower.ends_with(".sqlite");
+                if is_database && !cfg!(feature = "sqlite") {
+                    continue;
+                }
+                match found_at(path, format) {
+                    Ok(found) if !found.is_empty() && found.iter().all(|it| it == format) => {}
+                    told => wrong.push(format!("{product}: `{path}`: {told:?}")),
+                }
+            }
+        }
+        assert!(wrong.is_empty() && formats > 25, "{}", wrong.join("\n"));
+    }
 }

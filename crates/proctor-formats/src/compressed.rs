@@ -30,6 +30,18 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     })
 }
 
+/// What bytes that Zstandard packed unpack to, if that is no longer than `limit`.
+#[cfg(feature = "sqlite")]
+pub(super) fn unpacked(file: &[u8], limit: u64) -> io::Result<Vec<u8>> {
+    let decoder = FrameDecoder::new();
+    let mut bytes = Vec::new();
+    let frames = Frames { file, decoder };
+    frames.take(limit + 1).read_to_end(&mut bytes)?;
+    let fits = bytes.len() as u64 <= limit;
+    fits.then_some(bytes)
+        .ok_or_else(|| io::Error::other("it unpacks to too much"))
+}
+
 /// Whether a file is compressed.
 pub(super) fn is_compressed(path: &Path) -> bool {
     let file = File::open(path).map(BufReader::new);

@@ -69,6 +69,8 @@ mod mini_swe_agent;
 mod missing_prompt;
 pub mod native;
 mod open_call;
+#[cfg(feature = "sqlite")]
+mod openclaw;
 mod openai_chat;
 mod openai_responses;
 mod opencode;

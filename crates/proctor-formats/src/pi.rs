@@ -36,7 +36,7 @@ fn detect(head: &Head) -> bool {
         .is_some_and(|header| is_shaped(header, "type=session id:s cwd:s"))
 }
 
-fn import(file: &SourceText, source: &mut Source) -> Imported {
+pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for raw in file.raw_lines(source)? {

@@ -232,6 +232,18 @@ fn the_sessions_of_agents_are_found_where_they_keep_them() {
         1_500_000_000,
     );
     fs::write(home.path().join(".qwen/projects/q/notes.md"), "# Notes").unwrap();
+    // A list of projects names folders, which are not followed.
+    put("elsewhere/p/a.jsonl", "claude-code/cleared.jsonl", 1);
+    let projects = home.path().join(".local/share/crush/projects.json");
+    fs::create_dir_all(projects.parent().unwrap()).unwrap();
+    let elsewhere = home.path().join("elsewhere");
+    fs::write(
+        projects,
+        format!(r#"{{"projects":[{{"path":{elsewhere:?}}}]}}"#),
+    )
+    .unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(".codex", home.path().join(".codex")).unwrap();
     let at = home.path().display().to_string();
     let shown = |words: &[&str]| {
         let output = run(home.path(), &[&["sessions", "--home", &at], words].concat());
@@ -254,6 +266,10 @@ fn the_sessions_of_agents_are_found_where_they_keep_them() {
     );
     assert!(
         err.contains("2 older files not looked at") && err.contains("passed over: 1 file"),
+        "{err}"
+    );
+    assert!(
+        !cfg!(unix) || err.contains(".codex/sessions`: Too many levels of symbolic links"),
         "{err}"
     );
     let (json, _) = shown(&["--json"]);

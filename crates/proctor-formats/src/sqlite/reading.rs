@@ -7,8 +7,10 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
+use crate::assemble::Assembler;
 use crate::file::{MAX_FILE, MAX_TEXT, session_name};
-use crate::{crush, goose, opencode};
+use crate::{crush, goose, openclaw, opencode};
+use proctor_sessions::{Session, Tag};
 
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Imported {
@@ -19,6 +21,8 @@ pub(super) fn load(path: &Path) -> Imported {
     let (format, list, read): (_, List, Read) = if is_opencode {
         use opencode::database::{list, read};
         ("opencode", list, read)
+    } else if database.has(&["transcript_events"]) {
+        ("pi", openclaw::list, openclaw::read)
     } else if has_messages && database.columns("messages", ["parts"])? == ["parts"] {
         ("crush", crush::list, crush::read)
     } else if has_messages {
@@ -66,6 +70,7 @@ const READ: &[&str] = &[
     "messages",
     "part",
     "session_message",
+    "transcript_events",
     "usage_ledger",
 ];
 

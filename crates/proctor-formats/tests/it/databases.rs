@@ -1,4 +1,4 @@
-//! Databases of opencode, goose and Crush.
+//! Databases of opencode, goose, Crush and OpenClaw.
 //!
 //! `.ci/run optional` runs these with the feature `sqlite`.
 
@@ -175,6 +175,42 @@ fn crushs_sessions_are_read_from_their_parts() {
         ]),
     );
     check(CRUSH, Err("holds no conversation"));
+}
+
+/// A text as Zstandard packs it where nothing is repeated, in hexadecimal digits.
+fn packed(text: &str) -> String {
+    let length = u8::try_from(text.len()).unwrap();
+    let block = (u32::from(length) << 3 | 1).to_le_bytes();
+    let head = [&b"\x28\xb5\x2f\xfd\x20"[..], &[length], &block[..3]].concat();
+    let bytes = head.iter().chain(text.as_bytes());
+    bytes.fold(String::new(), |digits, byte| {
+        digits + &format!("{byte:02x}")
+    })
+}
+
+#[test]
+fn openclaws_rows_are_read_as_pis_entries() {
+    let last = packed(
+        r#"{"type":"message","id":"d","parentId":"b","message":{"role":"assistant","content":[{"type":"text","text":"Left."}],"usage":{"input":7,"output":2,"cacheRead":5}}}"#,
+    );
+    let table = "CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER, event_zstd BLOB);";
+    let rows = format!(
+        r#"
+        INSERT INTO transcript_events VALUES
+            ('s1', 3, '{{"type":"message","id":"c","parentId":"b","message":{{"role":"user","content":"No."}}}}', 4, NULL),
+            ('s1', 4, NULL, 5, x'{last}'),
+            ('s1', 0, '{{"type":"session","version":4,"id":"s1","cwd":"/w"}}', 1, NULL),
+            ('s1', 1, '{{"type":"message","id":"a","parentId":null,"message":{{"role":"user","content":"Which oar?"}}}}', 2, x'00'),
+            ('s1', 2, '{{"type":"message","id":"b","parentId":"a","message":{{"role":"assistant","content":[{{"type":"text","text":"Both."}}]}}}}', 3, NULL),
+            ('s1', 5, NULL, 6, x'28b52ffd00'),
+            ('s1', 6, NULL, 6, NULL),
+            ('s0', 0, '{{"type":"session","version":4,"id":"s0","cwd":"/w"}}', 9, NULL);"#
+    );
+    check(
+        &format!("{table}{rows}"),
+        Ok(&["s1 0 1", "Which oar?", "Both.", "Left. 12+2"]),
+    );
+    check(table, Err("holds no conversation"));
 }
 
 #[test]

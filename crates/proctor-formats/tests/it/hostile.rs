@@ -5,7 +5,6 @@
 //! the sessions are those of the unchanged file.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use proctor_formats as import;
@@ -23,7 +22,7 @@ const NAME: &str = "some/File One.jsonl";
 /// A file of a format.
 pub(super) struct Sample {
     pub(super) importer: &'static Importer,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     pub(super) bytes: Vec<u8>,
     /// The values of the file; several where each stands on a line of its own, and none in a text.
     values: Vec<Value>,
@@ -74,7 +73,7 @@ fn json_samples() -> impl Iterator<Item = Sample> {
 }
 
 impl Sample {
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let name = self.path.file_name().unwrap().to_string_lossy();
         format!("{}/{name}", self.importer.format())
     }
@@ -571,57 +570,6 @@ fn keys_in_another_order_and_keys_nobody_knows_change_no_message() {
     }
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
-
-/// Which importer takes which file of ours: `docs/confusion.md`.
-#[test]
-fn every_file_is_taken_for_its_own_format_and_no_other() {
-    let mut files: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut forced: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    let mut wrong = Vec::new();
-    for sample in samples() {
-        let own = sample.importer.format();
-        *files.entry(own).or_default() += 1;
-        let taken = IMPORTERS.iter().find(|it| it.detect(&sample.bytes));
-        let taken = taken.map(proctor_formats::Importer::format);
-        if taken != Some(own) {
-            wrong.push(format!("{} is taken for {taken:?}", sample.name()));
-        }
-        for other in IMPORTERS.iter().filter(|it| it.format() != own) {
-            let read = other.import(Path::new(NAME), &mut &sample.bytes[..]);
-            let calls = |session: &Session| session.calls().len();
-            if read.is_ok_and(|sessions| sessions.iter().map(calls).sum::<usize>() > 0) {
-                forced.entry(own).or_default().insert(other.format());
-            }
-        }
-    }
-    let facts = include_str!("../../../../docs/formats.md");
-    for importer in IMPORTERS {
-        let format = importer.format();
-        if !facts.contains(&format!("`{format}`")) {
-            wrong.push(format!("`docs/formats.md` says nothing of {format}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let mut page = CONFUSION.to_owned();
-    for (own, files) in files {
-        let others = forced.remove(own).unwrap_or_default();
-        let others: Vec<String> = others.iter().map(|it| format!("`{it}`")).collect();
-        let others = others.join(", ");
-        writeln!(page, "| `{own}` | {files} | {files} | 0 | {others} |").unwrap();
-    }
-    crate::goldens::golden("../../docs/confusion.md", &page);
-}
-
-const CONFUSION: &str = "\
-# Which importer takes which file
-
-The files in `tests/fixtures/` of `proctor-formats` before all importers, each alone and in their order; folders and databases are in other tests. Every file is taken
-for its own format. The last column names importers that find an answer of a model in it where `--format` forces them: formats that have
-the same messages inside.
-
-| files of | files | taken for it | taken for another | by force also read as |
-|---|---:|---:|---:|---|
-";
 
 #[test]
 fn ids_that_are_all_the_same_or_lead_in_a_circle_are_followed_once() {

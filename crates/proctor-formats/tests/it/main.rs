@@ -25,6 +25,7 @@ mod chat;
 mod chats;
 mod claude_code;
 mod codex;
+mod confusion;
 #[cfg(feature = "sqlite")]
 mod databases;
 mod dialects;

@@ -1,0 +1,116 @@
+//! Where agents keep their sessions: the table of `docs/formats.md`, which says how a path is written.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::cli::say;
+use crate::report::display::listed;
+use crate::report::escape::plain;
+
+static PAGE: &str = include_str!("../../../docs/formats.md");
+
+/// Products, their formats, and the paths at which their sessions may be.
+pub(super) fn table() -> impl Iterator<Item = (&'static str, &'static str, Vec<&'static str>)> {
+    let section = PAGE.split("\n## ").find(|it| it.starts_with("Where "));
+    let rows = section.into_iter().flat_map(str::lines);
+    rows.filter_map(|row| {
+        let (product, cells) = row.strip_prefix("| ")?.split_once(" | `")?;
+        let (format, cells) = cells.split_once("` | ")?;
+        Some((
+            product,
+            format,
+            cells.split('`').skip(1).step_by(2).collect(),
+        ))
+    })
+}
+
+/// The end of the help text: whose sessions are found.
+pub(super) fn help() -> String {
+    let products: Vec<&str> = table().map(|(product, ..)| product).collect();
+    format!(
+        "Looks where these keep their sessions: {}. `docs/formats.md` lists the places. Reads \
+         them, and changes nothing.",
+        listed(&products, ", ", "none")
+    )
+}
+
+/// What paths begin with.
+pub(super) struct Start<'a> {
+    pub(super) home: &'a Path,
+    /// None where the folder of another home is looked at.
+    pub(super) here: Option<&'a Path>,
+    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Start<'_> {
+    /// The folder at which a path of the table begins, and the rest of it.
+    fn of<'p>(&self, path: &'p str) -> Option<(PathBuf, &'p str)> {
+        let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+        match first.strip_prefix('$') {
+            Some(name) => Some(((self.variable)(name)?.into(), rest)),
+            None if first == "~" => Some((self.home.to_owned(), rest)),
+            None => Some((self.here?.to_owned(), path)),
+        }
+    }
+
+    /// The files and folders of the table that are there, each once. Says which cannot be looked at.
+    pub(super) fn places(&self) -> Vec<PathBuf> {
+        let mut places: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+        for path in table().flat_map(|(.., paths)| paths) {
+            let Some((folder, rest)) = self.of(path) else {
+                continue;
+            };
+            for path in matching(folder, rest) {
+                if let Some(itself) = there(&path, path.canonicalize()) {
+                    places.entry(itself).or_insert(path);
+                }
+            }
+        }
+        places.into_values().collect()
+    }
+}
+
+/// The paths below a folder that a pattern stands for: `*` in one of its names is any text.
+fn matching(folder: PathBuf, pattern: &str) -> Vec<PathBuf> {
+    let mut paths = vec![folder];
+    for name in pattern.split('/').filter(|name| !name.is_empty()) {
+        paths = match name.split_once('*') {
+            None => paths.iter().map(|path| path.join(name)).collect(),
+            Some((start, end)) => {
+                let names = paths.iter().flat_map(|path| entries(path));
+                let fits = |path: &PathBuf| {
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    let rest = name.strip_prefix(start);
+                    rest.is_some_and(|rest| rest.ends_with(end))
+                };
+                names.filter(fits).collect()
+            }
+        };
+    }
+    paths
+}
+
+/// What is in a folder; nothing where it is none.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = there(folder, std::fs::read_dir(folder)).into_iter();
+    let mut paths: Vec<PathBuf> = entries.flatten().flatten().map(|it| it.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// What was asked of a path, if it is there. Says why where that cannot be told.
+fn there<T>(path: &Path, asked: io::Result<T>) -> Option<T> {
+    match asked {
+        Ok(found) => Some(found),
+        Err(error) => {
+            if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+                let path = path.display();
+                say(&plain(&format!(
+                    "passed over: cannot look at `{path}`: {error}"
+                )));
+            }
+            None
+        }
+    }
+}
