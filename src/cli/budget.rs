@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Exit, Format, show_with, stop_with, token_count};
-use crate::settings::{Place, Setting};
+use crate::settings::Place;
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Measure, Scope, Trigger};
 use crate::units::Tokens;
@@ -180,30 +180,19 @@ fn stages(name: &str, window: Window, system: Tokens) -> anyhow::Result<Vec<Stag
     let common = Trigger::of(Condition::window_fraction(0.8));
     let place = Place::Flag(format!("--preset {name}").into());
     let spec = StrategySpec::parse(name, &common, &place)?;
-    let tables = spec.table().get("stage").and_then(Setting::as_list);
-    let shown = spec.stages()?.into_iter().enumerate();
-    let lines = shown.map(|(at, stage)| {
-        let when = tables.and_then(|tables| tables.get(at)?.as_table()?.get("when"));
-        let trigger = match when {
-            Some(when) if when.as_text() == Some("scenario") => Some(common.clone()),
-            Some(when) => Some(Trigger::read("when", when)?),
-            None => None,
+    let lines = spec.triggers()?.into_iter().map(|(name, trigger)| {
+        let line = first_size(&trigger.condition, window);
+        let before = match trigger.scope {
+            Scope::Prompt => Tokens::ZERO,
+            Scope::Messages => system,
         };
-        let fires_at = trigger.as_ref().and_then(|trigger| {
-            let line = first_size(&trigger.condition, window)?;
-            Some(match trigger.scope {
-                Scope::Prompt => line,
-                Scope::Messages => line + system,
-            })
-        });
-        let is_exact = trigger.is_none_or(|trigger| trigger.counter == Measure::Scenario);
-        Ok(StageLine {
-            stage,
-            fires_at,
-            is_exact: is_exact || fires_at.is_none(),
-        })
+        StageLine {
+            stage: format!("{name} ({trigger})"),
+            fires_at: line.map(|line| line + before),
+            is_exact: line.is_none() || trigger.counter == Measure::Scenario,
+        }
     });
-    lines.collect()
+    Ok(lines.collect())
 }
 
 /// The smallest size at which a condition holds, if it asks for one. Of several that must all hold
@@ -214,9 +203,19 @@ fn first_size(condition: &Condition, window: Window) -> Option<Tokens> {
         sizes.collect()
     };
     match condition {
+        Condition::All(all) if all.iter().any(|one| excludes(one, window)) => None,
         Condition::All(all) => each(all).into_iter().max(),
         Condition::Any(any) => each(any).into_iter().min(),
         one => one.line(window, window.effective()),
+    }
+}
+
+/// Whether a condition never holds in this window.
+fn excludes(condition: &Condition, window: Window) -> bool {
+    match condition {
+        Condition::WindowOver(limit) => window.tokens <= *limit,
+        Condition::WindowUnder(limit) => window.tokens >= *limit,
+        _ => false,
     }
 }
 
@@ -297,6 +296,36 @@ Stages of learn-claude-code-s06
         assert_eq!(json["readings"][0]["prompt"]["zone"], "auto_compact");
         assert_eq!(json["readings"][0]["zones"][1]["flags"]["error"], true);
         assert_eq!(json["typical_read"]["up_to_auto_compact"], 113);
+    }
+
+    /// `presets/lines.tsv`: where a product begins to summarise, as its source computes it. One that waits for more than a
+    /// line fires one token later.
+    #[test]
+    fn presets_summarise_where_their_products_do() {
+        let rows = include_str!("../../presets/lines.tsv").lines().skip(1);
+        for row in rows {
+            let columns: Vec<&str> = row.split('\t').collect();
+            let [preset, window, max_output, line, holds, _] = columns[..] else {
+                panic!("{row}");
+            };
+            let tokens = |text: &str| text.parse().map(Tokens).unwrap();
+            let window = Window {
+                max_output: tokens(max_output),
+                ..Window::new(tokens(window))
+            };
+            let stages = stages(preset, window, Tokens::ZERO).unwrap();
+            let ours = stages.iter().filter(|stage| {
+                let kinds = ["summarize", "digest"];
+                kinds.iter().any(|kind| stage.stage.starts_with(kind))
+            });
+            let ours = ours.filter_map(|stage| stage.fires_at).min();
+            let later = u64::from(holds == ">");
+            let exact = tokens(line);
+            assert!(
+                ours == Some(exact) || ours == Some(exact + Tokens(later)),
+                "{row}: {ours:?}"
+            );
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::control::{self, Control};
 use super::external::{Host, Programs};
@@ -444,12 +445,19 @@ impl StrategySpec {
         Some((format!("{head}.{other}"), values))
     }
 
-    /// The stages with their triggers, for people: `clear_results (before every call)`.
+    /// The stages that are switched on, each with its name and its trigger; that of `[overflow]` among them.
+    pub fn triggers(&self) -> Result<Vec<(Arc<str>, Trigger)>, SettingError> {
+        let slots = self.slots()?.0.into_iter();
+        Ok(slots
+            .map(|slot| (slot.notes.name, slot.notes.when))
+            .collect())
+    }
+
+    /// The same for people: `clear_results (before every call)`.
     pub fn stages(&self) -> Result<Vec<String>, SettingError> {
-        let slots = self.slots()?.0;
-        let notes = slots.iter().map(|slot| &slot.notes);
-        Ok(notes
-            .map(|notes| format!("{} ({})", notes.name, notes.when))
+        let triggers = self.triggers()?.into_iter();
+        Ok(triggers
+            .map(|(name, when)| format!("{name} ({when})"))
             .collect())
     }
 
