@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let session = Arc::new(generate(&recipe, &counts)?.session);
     let prepared = PreparedSession::new(session, counts.clone(), Vec::new())?;
 
-    let when = Trigger::of(Condition::WindowFraction(0.8));
+    let when = Trigger::of(Condition::window_fraction(0.8));
     let stage = Box::new(KeepNewest { entries: 20 });
     let slot = Slot::new("keep_newest".into(), when, Guards::default(), stage);
     let strategy = Box::new(Pipeline::new(vec![slot], Retries::default()));
