@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 use serde::Serialize;
 
-pub use crate::record::words::{Latency, PerToken, Placement, Rates, RelativePrice};
+pub use crate::record::words::{FAST, Latency, PerToken, Placement, Rates, RelativePrice};
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usage, Usd, whole};
 
@@ -42,11 +42,8 @@ pub struct Prices {
 /// The window of models whose window no price file names.
 const ASSUMED_WINDOW: Tokens = Tokens(200_000);
 
-/// The name by which strategies mean the small model of the agent's provider.
-pub const FAST: &str = "fast";
-
 /// One price file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PriceList {
     /// Its name: `anthropic.toml` for one that comes with Proctor, else its path.
     #[serde(skip)]
@@ -90,6 +87,8 @@ pub struct ModelPrice {
     pub holds_up_to: Option<Tokens>,
     /// The shortest prefix that is cached.
     pub minimum_cacheable: Option<Tokens>,
+    /// How long a prefix lives after its last use, in seconds, if not as the scheme says.
+    pub ttl_seconds: Option<u64>,
     /// The context window, the smallest where there are several.
     pub window: Option<Tokens>,
     /// All context windows that the provider offers, ascending; none where no document names one.
@@ -117,13 +116,15 @@ impl PerToken {
             .sum()
     }
 
+    /// A price in thousandths of the input's.
+    fn of_input(&self, price: Option<Usd>) -> Option<u32> {
+        let (price, input) = (u128::from(price?.0), u128::from(self.input?.0));
+        let thousandths = (price * 1_000 + input / 2).checked_div(input)?;
+        u32::try_from(thousandths).ok()
+    }
+
     /// The rates of a scheme for a model of these prices; what they do not tell stays as it is.
     fn rates(&self, scheme: &CacheScheme) -> Rates {
-        let of_input = |price: Option<Usd>| -> Option<u32> {
-            let (price, input) = (u128::from(price?.0), u128::from(self.input?.0));
-            let thousandths = (price * 1_000 + input / 2).checked_div(input)?;
-            u32::try_from(thousandths).ok()
-        };
         let lives_long = scheme.ttl_seconds.is_some_and(|seconds| seconds > 300);
         let write = if lives_long {
             self.cache_write_1h
@@ -132,9 +133,9 @@ impl PerToken {
         };
         let known = scheme.rates;
         Rates {
-            write: known.write.map(|rate| of_input(write).unwrap_or(rate)),
-            read: of_input(self.cache_read).unwrap_or(known.read),
-            output: of_input(self.output).unwrap_or(known.output),
+            write: self.of_input(write).or(known.write),
+            read: self.of_input(self.cache_read).unwrap_or(known.read),
+            output: self.of_input(self.output).unwrap_or(known.output),
         }
     }
 }
@@ -142,18 +143,39 @@ impl PerToken {
 impl Prices {
     /// The prices that come with Proctor.
     pub fn built_in() -> Result<Self, SettingError> {
-        let lists = BUILT_IN
-            .iter()
-            .map(|(file, text)| PriceList::parse(file, text));
-        Ok(Self {
-            lists: lists.collect::<Result<_, _>>()?,
-        })
+        let none = Self { lists: Vec::new() };
+        let mut files = BUILT_IN.iter().rev();
+        files.try_fold(none, |prices, (file, text)| prices.with_file(file, text))
     }
 
-    /// The same, with a file whose models and schemes go before those of the same name.
+    /// The same, with a file whose models and schemes go before those of the same name. Its small model must be
+    /// served on the day of the file.
     pub fn with_file(mut self, file: &str, text: &str) -> Result<Self, SettingError> {
-        self.lists.insert(0, PriceList::parse(file, text)?);
-        Ok(self)
+        let table = Table::parse(file, text)?;
+        let list = PriceList::read(file, &table)?;
+        self.lists.insert(0, list.clone());
+        let Some(fast) = &list.fast else {
+            return Ok(self);
+        };
+        let retired = self.of(fast).map(|(_, price)| price.retired.clone());
+        let why = match retired {
+            None => "has no price".to_owned(),
+            Some(Some(day)) if day <= list.date => {
+                format!(
+                    "was retired on {day}, and these prices are of {}",
+                    list.date
+                )
+            }
+            Some(_) => return Ok(self),
+        };
+        let place = place_of(&mut Reader::new(&table, ""), FAST);
+        let error = SettingError::new(place, format!("the model of `fast`, `{fast}`, {why}"));
+        let cheapest = list.cheapest().and_then(|price| price.names.first());
+        let hint = cheapest.map_or_else(
+            || "name one that is served on that day".to_owned(),
+            |name| format!("the cheapest one here is `{name}`"),
+        );
+        Err(error.with_hint(hint))
     }
 
     /// The same for the models of a run itself, with those that a server on this machine answers as: each with
@@ -214,6 +236,19 @@ impl Prices {
         })
     }
 
+    /// The lowest and the highest price of a read among the served models of a provider, in thousandths of their
+    /// input.
+    pub fn read_shares(&self, provider: &str) -> Option<[u32; 2]> {
+        let lists = self.lists.iter().filter(|list| list.provider == provider);
+        let served = lists.flat_map(|list| list.models.iter().filter(|price| list.serves(price)));
+        let prices = served.map(|price| &price.per_token);
+        let shares = prices.filter_map(|prices| prices.of_input(prices.cache_read));
+        shares.fold(None, |ends, share| {
+            let [least, most] = ends.unwrap_or([share; 2]);
+            Some([least.min(share), most.max(share)])
+        })
+    }
+
     /// The limits of a model's requests beside its window: those of its provider, else those of the
     /// provider named. A window that is not known is taken to be `ASSUMED_WINDOW`.
     pub fn limits(&self, provider: &str, model: Option<&str>) -> Vec<Limit> {
@@ -258,6 +293,7 @@ impl Prices {
                 && of.provider == list.provider
             {
                 scheme.minimum = price.minimum_cacheable.unwrap_or(scheme.minimum);
+                scheme.ttl_seconds = price.ttl_seconds.or(scheme.ttl_seconds);
                 scheme.rates = price.per_token.rates(&scheme);
             }
             schemes.push(scheme);
@@ -296,24 +332,38 @@ impl PriceList {
         Self {
             file: "this machine".into(),
             provider: "this machine".to_owned(),
-            date: String::new(),
-            document: String::new(),
-            fast: None,
-            batch: None,
             schemes: vec![CacheScheme {
                 name: "longest-prefix".to_owned(),
                 reuse: Reuse::LongestPrefix,
                 ..CacheScheme::none()
             }],
-            limits: Vec::new(),
-            models: Vec::new(),
+            ..Self::default()
         }
     }
 
+    /// Whether the provider serves a model of this file on the file's day.
+    pub fn serves(&self, price: &ModelPrice) -> bool {
+        price.retired.as_ref().is_none_or(|day| *day > self.date)
+    }
+
+    /// The day on which the prices of a model of this file were read.
+    pub fn day_of<'a>(&'a self, price: &'a ModelPrice) -> &'a str {
+        price.date.as_ref().unwrap_or(&self.date)
+    }
+
+    /// The served model with the lowest price of a million tokens read and a fifth of that written, as a
+    /// summariser does.
+    pub fn cheapest(&self) -> Option<&ModelPrice> {
+        let usage = Usage::uncached(Tokens(1_000_000), Tokens(200_000));
+        let models = self.models.iter().filter(|price| self.serves(price));
+        let priced = models.filter_map(|price| Some((price.per_token.cost(&usage)?, price)));
+        let cheapest = priced.min_by_key(|(cost, _)| *cost);
+        cheapest.map(|(_, price)| price)
+    }
+
     /// Reads a price file; `file` names it in errors and reports.
-    pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
-        let table = Table::parse(file, text)?;
-        let mut reader = Reader::new(&table, "");
+    fn read(file: &str, table: &Table) -> Result<Self, SettingError> {
+        let mut reader = Reader::new(table, "");
         let format = reader.text("format")?;
         let version = reader.whole("version", 0, u64::MAX)?;
         if format != Some(FORMAT) || version != Some(1) {
@@ -339,9 +389,16 @@ impl PriceList {
         let limits = reader.tables("limits")?.into_iter();
         let limits = limits.map(|table| Limit::read(Reader::new(table, "limits")));
         let limits = limits.collect::<Result<_, _>>()?;
-        let models = reader.tables("models")?;
-        let models = models.into_iter().map(read_model);
-        let models = models.collect::<Result<_, _>>()?;
+        let mut models: Vec<ModelPrice> = Vec::new();
+        for table in reader.tables("models")? {
+            let model = read_model(table)?;
+            let mut known = models.iter().flat_map(|known| &known.names);
+            if let Some(name) = known.find(|name| model.names.contains(name)) {
+                let problem = format!("model `{name}` is there twice");
+                return Err(SettingError::new(table.place(), problem));
+            }
+            models.push(model);
+        }
         reader.finish()?;
         Ok(Self {
             file: file.into(),
@@ -367,7 +424,8 @@ fn day(reader: &mut Reader<'_>, key: &str) -> Result<Option<String>, SettingErro
     let Some(date) = reader.text(key)? else {
         return Ok(None);
     };
-    if !without_date(&format!("-{date}")).is_empty() {
+    let read = date.parse::<jiff::civil::Date>();
+    if read.map_or(true, |day| day.to_string() != date) {
         let problem = format!(
             "`{}` must be a day such as `2026-11-21`, not `{date}`",
             reader.path_of(key)
@@ -389,6 +447,7 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
     let retired = day(&mut reader, "retired")?;
     let windows = windows(&mut reader)?;
     let mut price = |key| per_token(&mut reader, key);
+    let write = price("cache_write")?;
     let model = ModelPrice {
         names: names.into_iter().map(str::to_owned).collect(),
         document,
@@ -396,13 +455,14 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
         retired,
         per_token: PerToken {
             input: price("input")?,
-            cache_write_5m: price("cache_write_5m")?,
-            cache_write_1h: price("cache_write_1h")?,
+            cache_write_5m: price("cache_write_5m")?.or(write),
+            cache_write_1h: price("cache_write_1h")?.or(write),
             cache_read: price("cache_read")?,
             output: price("output")?,
         },
         holds_up_to: tokens(&mut reader, "prompts_up_to")?,
         minimum_cacheable: tokens(&mut reader, "minimum_cacheable_tokens")?,
+        ttl_seconds: reader.whole("cache_ttl_seconds", 1, u64::MAX)?,
         window: windows.first().copied(),
         windows,
         max_output: tokens(&mut reader, "max_output")?,

@@ -60,6 +60,9 @@ impl Purpose {
     }
 }
 
+/// The name by which strategies mean the small model of the agent's provider.
+pub const FAST: &str = "fast";
+
 /// The price of a model's tokens, in thousandths of an uncached input token of the agent's model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

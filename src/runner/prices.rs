@@ -50,15 +50,22 @@ pub(super) fn model<'a>(cache: &'a CacheSetting, session: &'a Session) -> Option
 /// The known prices of a model, for the manifest.
 pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
     let (list, price) = prices.of(model)?;
+    let fast = list.fast.as_ref().and_then(|model| {
+        let (list, price) = prices.of(model)?;
+        let (model, date) = (model.clone(), list.day_of(price).to_owned());
+        Some(DatedModel { model, date })
+    });
     Some(PriceEntry {
         model: model.to_owned(),
         provider: list.provider.clone(),
-        date: price.date.as_ref().unwrap_or(&list.date).clone(),
+        date: list.day_of(price).to_owned(),
         document: price.document.as_ref().unwrap_or(&list.document).clone(),
         scheme: list.schemes.first().map(|scheme| scheme.name.clone()),
         per_token: price.per_token,
         prompts_up_to: price.holds_up_to,
         latency: price.latency,
+        fast,
+        read_shares: prices.read_shares(&list.provider),
     })
 }
 
@@ -74,19 +81,21 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
     }
     let messages = session.messages().iter();
     let usage: Usage = messages.filter_map(|message| message.details.usage).sum();
-    if usage.cache_write_1h > usage.cache_write_5m {
-        return cache("anthropic-1h", CacheBasis::Billed);
-    }
-    if usage.cache_write_5m > Tokens::ZERO {
-        return cache("anthropic-5m", CacheBasis::Billed);
-    }
     let model = model(&scenario.cache, session);
     let list = model
         .and_then(|model| prices.of(model))
         .map(|(list, _)| list);
     let scheme = list.and_then(|list| list.schemes.first());
-    // Many formats count reads only. Only OpenAI and similar providers write for nothing.
-    let basis = if usage.cache_read > Tokens::ZERO {
+    // OpenAI has one scheme, whether a model bills writes or not.
+    let may_be_anthropic = scheme.is_none_or(|scheme| scheme.rates.write.is_some());
+    if may_be_anthropic && usage.cache_write_1h > usage.cache_write_5m {
+        return cache("anthropic-1h", CacheBasis::Billed);
+    }
+    if may_be_anthropic && usage.cache_write_5m > Tokens::ZERO {
+        return cache("anthropic-5m", CacheBasis::Billed);
+    }
+    // Many formats count reads only. OpenAI's older models write for nothing.
+    let basis = if usage.cache_read + usage.cache_write_5m > Tokens::ZERO {
         CacheBasis::Billed
     } else {
         CacheBasis::Assumed

@@ -545,7 +545,7 @@ fn a_summary_that_another_model_writes_reads_no_cache_and_has_its_price() {
         }
     };
     check("same", false, None);
-    check("fast", true, Some(160));
+    check("fast", true, Some(40));
     check("gpt-5.4", true, Some(2_000));
     check("of-nobody", true, None);
 }

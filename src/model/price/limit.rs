@@ -123,7 +123,7 @@ impl fmt::Display for Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::price::{PriceList, Prices};
+    use crate::model::price::Prices;
 
     #[test]
     fn a_provider_refuses_what_its_documents_name() {
@@ -190,8 +190,9 @@ mod tests {
         let head = "format = 'proctor-prices'\nversion = 1\nprovider = 'x'\n\
              date = '2026-01-02'\ndocument = 'd'\n[[limits]]\n";
         let says = |text: &str| {
-            let error = PriceList::parse("p.toml", &format!("{head}{text}")).unwrap_err();
-            error.to_string()
+            let prices = Prices::built_in().unwrap();
+            let text = format!("{head}{text}");
+            prices.with_file("p.toml", &text).unwrap_err().to_string()
         };
         assert!(says("of = 'imagse'\nmost = 1").contains("`limits.of` must be one of"));
         assert!(says("of = 'images'").contains("`limits.most` must be set"));

@@ -35,9 +35,9 @@ fn another_model_costs_a_share_of_the_agents_where_both_are_known() {
         let found = found.map(|price| (price.input, price.output));
         assert_eq!(found, expected, "{agent:?} {named}");
     };
-    // 0.1 and 0.5 dollars against 3; 0.2 and 1.2 against 1.25.
+    // 0.1 and 0.5 dollars against 3; 0.05 and 0.4 against 1.25.
     check(Some("claude-sonnet-4-20250514"), FAST, Some((33, 167)));
-    check(Some("gpt-5-codex"), FAST, Some((160, 960)));
+    check(Some("gpt-5-codex"), FAST, Some((40, 320)));
     check(Some("gpt-5-codex"), "gpt-5.4", Some((2_000, 12_000)));
     check(Some("gpt-5-codex"), "nobody's", None);
     check(Some("nobody's"), FAST, None);
@@ -71,7 +71,7 @@ fn a_file_of_ones_own_goes_before_the_built_in_ones() {
         (&*list.file, price.per_token.input),
         ("mine.toml", Some(Usd(4_000)))
     );
-    assert_eq!(prices.of("gpt-5.4").unwrap().0.date, "2026-11-21");
+    assert_eq!(prices.of("gpt-5.4").unwrap().0.date, "2026-11-29");
     let usage = Usage {
         cache_read: Tokens(10_000),
         ..Usage::uncached(Tokens(2_000), Tokens(100))
@@ -85,10 +85,27 @@ fn a_file_of_ones_own_goes_before_the_built_in_ones() {
 fn a_mistake_in_a_file_is_named_with_its_line() {
     let head = "format = 'proctor-prices'\nversion = 1\nprovider = 'x'\n\
          date = '2026-01-02'\ndocument = 'd'\n";
-    let says = |text: &str| PriceList::parse("p.toml", text).unwrap_err().to_string();
+    let says = |text: &str| {
+        let prices = Prices::built_in().unwrap();
+        prices.with_file("p.toml", text).unwrap_err().to_string()
+    };
     assert!(says("input = 3").contains("this is no price file"));
-    assert!(says(&head.replace("01-02", "1-2")).contains("`date` must be a day"));
+    for date in ["1-2", "13-02", "02-30", "0102"] {
+        let text = head.replace("01-02", date);
+        assert!(
+            says(&text).contains("line 4: `date` must be a day"),
+            "{date}"
+        );
+    }
     for (line, problem) in [
+        (
+            "retired = 'soon'",
+            "line 8: `models.retired` must be a day such as `2026-11-21`, not `soon`",
+        ),
+        (
+            "[[models]]\nnames = ['n', 'm']",
+            "line 8: model `m` is there twice",
+        ),
         (
             "inptu = 3",
             "line 8: unknown key `models.inptu`, did you mean `input`?",
@@ -109,6 +126,66 @@ fn a_mistake_in_a_file_is_named_with_its_line() {
         let text = format!("{head}[[models]]\nnames = ['m']\n{line}\n");
         assert!(says(&text).contains(problem), "{}", says(&text));
     }
+}
+
+#[test]
+fn a_small_model_that_is_gone_is_refused_and_another_one_named() {
+    let check = |date: &str, fast: &str, expected: Option<&str>| {
+        let text = format!(
+            "format = 'proctor-prices'\nversion = 1\nprovider = 'x'\ndate = '{date}'\ndocument = 'd'\n\
+             fast = '{fast}'\n[[models]]\nnames = ['old']\nretired = '2026-05-01'\ninput = 1\noutput = 1\n\
+             [[models]]\nnames = ['new']\ninput = 2\noutput = 2\n"
+        );
+        let prices = Prices::built_in().unwrap().with_file("p.toml", &text);
+        let error = prices.err();
+        let found = error.as_ref().map(ToString::to_string);
+        assert_eq!(found.as_deref(), expected, "{date} {fast}");
+        let hint = error.and_then(|error| error.hint);
+        assert_eq!(
+            hint.is_some_and(|hint| hint.contains("`new`")),
+            expected.is_some()
+        );
+    };
+    let gone = "`p.toml`: line 6: the model of `fast`, `old`, was retired on 2026-05-01, and these prices are of \
+                2026-05-01";
+    check("2026-05-01", "old", Some(gone));
+    check("2026-05-01", "new", None);
+    // One of the files that come with Proctor.
+    check("2026-05-01", "claude-haiku-5-5", None);
+    let gone = "`p.toml`: line 6: the model of `fast`, `claude-3-5-haiku`, was retired on 2026-02-19, and these \
+                prices are of 2026-05-01";
+    check("2026-05-01", "claude-3-5-haiku", Some(gone));
+    let unknown = "`p.toml`: line 6: the model of `fast`, `nobody-s`, has no price";
+    check("2026-05-01", "nobody-s", Some(unknown));
+}
+
+#[test]
+fn a_model_with_a_price_of_writing_changes_the_scheme_of_its_provider() {
+    let prices = Prices::built_in().unwrap();
+    let check = |model: &str, write: Option<u32>, read: u32, ttl_seconds: u64| {
+        let schemes = prices.schemes("openai", Some(model));
+        let scheme = schemes.iter().find(|it| it.name == "auto-prefix").unwrap();
+        let found = (scheme.rates.write, scheme.rates.read, scheme.ttl_seconds);
+        assert_eq!(found, (write, read, Some(ttl_seconds)), "{model}");
+    };
+    check("gpt-5.5", None, 100, 600);
+    check("gpt-5.6-terra", Some(1_250), 100, 1_800);
+    check("gpt-6.1-terra", Some(1_250), 50, 1_800);
+    check("gpt-4o-2024-11-20", None, 500, 600);
+}
+
+#[test]
+fn the_ends_of_a_read_are_those_of_the_models_that_are_served() {
+    let prices = Prices::built_in().unwrap();
+    assert_eq!(prices.read_shares("anthropic"), Some([25, 100]));
+    assert_eq!(prices.read_shares("openai"), Some([50, 500]));
+    assert_eq!(prices.read_shares("gemini"), Some([50, 100]));
+    assert_eq!(prices.read_shares("nobody"), None);
+    let own = "format = 'proctor-prices'\nversion = 1\nprovider = 'anthropic'\ndate = '2026-05-01'\n\
+               document = 'd'\n[[models]]\nnames = ['m']\ninput = 10\ncache_read = 3\n\
+               [[models]]\nnames = ['n']\nretired = '2026-05-01'\ninput = 10\ncache_read = 9\n";
+    let prices = prices.with_file("own.toml", own).unwrap();
+    assert_eq!(prices.read_shares("anthropic"), Some([25, 300]));
 }
 
 #[test]
@@ -199,27 +276,21 @@ fn a_model_with_several_windows_has_the_smallest_first() {
     let both = vec![200_000, 1_000_000];
     assert_eq!(windows("claude-sonnet-4-5-20250929"), (Some(200_000), both));
     assert_eq!(windows("gpt-5-mini"), (Some(400_000), vec![400_000]));
-    assert_eq!(windows("claude-fable-5"), (None, vec![]));
+    assert_eq!(windows("claude-3-7-sonnet"), (None, vec![]));
     let halved = prices.lists().iter().all(|list| list.batch == Some(500));
     assert!(halved);
 }
 
 #[test]
 fn the_fast_model_is_the_cheapest_of_its_file_that_is_not_retired() {
-    // A model of summaries reads more than it writes.
-    let usage = Usage {
-        input_uncached: Tokens(1_000_000),
-        output: Tokens(200_000),
-        ..Usage::default()
-    };
     for list in Prices::built_in().unwrap().lists() {
-        let cost = |model: &ModelPrice| model.per_token.cost(&usage).unwrap();
         let fast = list.fast.as_ref().unwrap();
-        let mut models = list.models.iter();
-        let named = models.find(|model| model.names.contains(fast)).unwrap();
-        assert_eq!(named.retired, None, "{fast}");
-        let served = list.models.iter().filter(|model| model.retired.is_none());
-        assert_eq!(Some(cost(named)), served.map(cost).min(), "{fast}");
+        let cheapest = list.cheapest().unwrap();
+        assert!(
+            cheapest.names.contains(fast),
+            "{fast}: {:?}",
+            cheapest.names
+        );
     }
 }
 
