@@ -13,8 +13,8 @@ use crate::metric::fidelity::ReaderCeiling;
 use crate::naming::base_name;
 use crate::record::words::ModelKind;
 use crate::record::{
-    Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, SessionEntry,
-    StrategyEntry, repairs,
+    Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, PriceEntry,
+    SessionEntry, StrategyEntry, repairs,
 };
 
 /// All strategies of a run, with what they were measured by: what a baseline's file holds.
@@ -193,7 +193,7 @@ impl ComparedRun {
                 judge: manifest.judge.clone(),
                 faults: manifest.faults.clone(),
                 sample: manifest.sample,
-                prices: of_sessions(|it| serde_json::to_string(it.price.as_ref()?).ok()),
+                prices: of_sessions(|it| condition(it.price.as_ref()?)),
                 settings: manifest.conditions.clone(),
                 repeats: manifest.repeats,
                 random: random.collect(),
@@ -442,6 +442,16 @@ impl Conditions {
             ("faults", or_none(self.faults.clone())),
         ]
     }
+}
+
+/// What a session is billed by, as a condition: what other models cost is none.
+fn condition(price: &PriceEntry) -> Option<String> {
+    let own = PriceEntry {
+        fast: None,
+        read_shares: None,
+        ..price.clone()
+    };
+    serde_json::to_string(&own).ok()
 }
 
 /// Questions and values of probe items; the records of full history hold them.

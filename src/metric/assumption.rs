@@ -14,7 +14,7 @@ use crate::units::Usd;
 pub enum Assumption {
     /// Where the client puts its cache breakpoints.
     Breakpoints,
-    /// What a read from the cache costs.
+    /// What a read from the cache costs: other models of the provider have other shares of their input.
     CacheRead,
     /// How long Anthropic's cache keeps a prefix.
     CacheLifetime,
@@ -32,9 +32,6 @@ pub struct Alternative {
     /// That of full history over the same calls.
     pub reference: Usd,
 }
-
-/// Prices of a read that models have, in thousandths of their input.
-const READ_PRICES: [(u64, &str); 2] = [(50, "0.05"), (100, "0.1")];
 
 /// Tokens of the real summaries of a product, for strategies of four or more. Claude Code's: the outputs of all
 /// compactions in recordings of the product that say what they wrote.
@@ -95,27 +92,23 @@ fn under(cell: &CellSummary, bill: &Bill, words: &str) -> Option<Alternative> {
     })
 }
 
-/// The same tokens at the other end of the prices of a read; at both where it is neither.
+/// The same tokens at the lowest and the highest share of input that a read costs at the provider's models.
 fn cache_reads(cell: &CellSummary, cost: &SchemeCost) -> Vec<Alternative> {
-    let mut found = Vec::new();
-    for (thousandths, words) in READ_PRICES {
-        found.extend(cache_read(cell, cost, thousandths, words));
-    }
-    found
+    let ends = cell.price.as_ref().and_then(|price| price.read_shares);
+    let ends = ends.into_iter().flatten();
+    ends.filter_map(|share| cache_read(cell, cost, share))
+        .collect()
 }
 
-fn cache_read(
-    cell: &CellSummary,
-    cost: &SchemeCost,
-    thousandths: u64,
-    words: &str,
-) -> Option<Alternative> {
+/// The same tokens where a read costs this share of input, in thousandths.
+fn cache_read(cell: &CellSummary, cost: &SchemeCost, share: u32) -> Option<Alternative> {
     let mut prices = cell.price.as_ref()?.per_token;
     // A price that is not known is not assumed.
     prices.cache_read?;
-    prices.cache_read = Some(Usd(prices.input?.0.saturating_mul(thousandths) / 1_000));
+    let read = prices.input?.0.saturating_mul(share.into()) / 1_000;
+    prices.cache_read = Some(Usd(read));
     Some(Alternative {
-        words: format!("at a read price of {words} of input"),
+        words: format!("at a read price of {} of input", f64::from(share) / 1_000.0),
         own: cost.dollars(&prices)?,
         reference: prices.cost(&cost.reference)?,
     })
@@ -249,10 +242,9 @@ mod tests {
                 provider: "p".to_owned(),
                 date: "2026-01-01".to_owned(),
                 document: "d".to_owned(),
-                scheme: None,
                 per_token: prices(read),
-                prompts_up_to: None,
-                latency: None,
+                read_shares: Some([50, 100]),
+                ..PriceEntry::default()
             }),
             ..CellSummary::of(&own, Some(&cell([100, 200, 300], &full)))
         }
@@ -305,6 +297,9 @@ mod tests {
             Assumption::CacheRead,
             &[cheap, dear],
         );
+        let mut unknown = summary(&[], 100, scheme);
+        unknown.price.as_mut().unwrap().read_shares = None;
+        check(&unknown, Assumption::CacheRead, &[]);
     }
 
     #[test]

@@ -308,13 +308,11 @@ mod tests {
             provider: "p".to_owned(),
             date: "2026-01-01".to_owned(),
             document: "d".to_owned(),
-            scheme: None,
             per_token: PerToken {
                 input: Some(Usd::of_dollars(1.0)),
                 ..PerToken::default()
             },
-            prompts_up_to: None,
-            latency: None,
+            ..PriceEntry::default()
         };
         CellSummary {
             costs: vec![cost],

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::CellRecord;
-use crate::record::words::Placement;
+use crate::record::words::{DatedModel, Placement};
 pub use crate::record::words::{Latency, PerToken, Rates, RelativePrice};
 use crate::units::{Tokens, Usage};
 
@@ -54,7 +54,7 @@ pub struct CacheRecord {
 }
 
 /// The prices in force for a session's model.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceEntry {
     /// The model.
@@ -76,6 +76,12 @@ pub struct PriceEntry {
     /// How long its calls take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
+    /// The provider's small model, where the price file names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast: Option<DatedModel>,
+    /// The lowest and the highest price of a read among the provider's models, in thousandths of their input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_shares: Option<[u32; 2]>,
 }
 
 /// The scheme of the provider's cache that a session is billed with.

@@ -82,6 +82,16 @@ impl RelativePrice {
     }
 }
 
+/// A model, and the day on which its prices were read.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatedModel {
+    /// The model.
+    pub model: String,
+    /// The day.
+    pub date: String,
+}
+
 /// The price of each class of tokens. An absent price is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

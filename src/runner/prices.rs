@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::price::{CacheScheme, Prices};
+use crate::model::price::{CacheScheme, DatedModel, Prices};
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
 use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
@@ -178,6 +178,10 @@ mod tests {
         check("", claude, usage(10, 9, 0), ("anthropic-5m", Billed));
         check(openai, None, usage(1, 0, 99), ("anthropic-5m", Billed));
         check("", codex, usage(0, 0, 99), ("auto-prefix", Billed));
+        // GPT-5.6 and later models bill writes, under the same scheme.
+        let luna = Some("gpt-6-luna");
+        check("", luna, usage(9, 0, 99), ("auto-prefix", Billed));
+        check("", luna, usage(9, 0, 0), ("auto-prefix", Billed));
         check("", claude, usage(0, 0, 99), ("anthropic-5m", Billed));
         check("", None, usage(0, 0, 99), ("auto-prefix", Billed));
         check("", codex, usage(0, 0, 0), ("auto-prefix", Assumed));

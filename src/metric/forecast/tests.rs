@@ -308,14 +308,12 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
         provider: "p".to_owned(),
         date: "2026-01-01".to_owned(),
         document: "d".to_owned(),
-        scheme: None,
         per_token: PerToken {
             input: Some(Usd(1_000)),
             output: Some(Usd(5_000)),
             ..PerToken::default()
         },
-        prompts_up_to: None,
-        latency: None,
+        ..PriceEntry::default()
     };
     let found = |writes| {
         let carry = Carry::of(&own, writes);
