@@ -165,6 +165,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         lines: [
             lines(&run, &coverage, &material),
             repairs(&manifest.sessions).into_iter().collect(),
+            sections::cost::fast(&material).into_iter().collect(),
         ]
         .concat(),
         subject: Subject::Run,

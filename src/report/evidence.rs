@@ -282,6 +282,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
     let simulated = cost::simulated(material);
     let dollars = cost::unpriced(material);
+    let fast = cost::fast(material);
     let repairs = repairs(&manifest.sessions);
     let left_out: usize = manifest.left_out.values().sum();
     let left_out = (left_out > 0).then(|| {
@@ -296,6 +297,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         cache,
         simulated,
         dollars,
+        fast,
     ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."

@@ -1458,6 +1458,48 @@ fn repriced() -> Bench {
 }
 
 #[test]
+fn the_model_that_small_calls_are_billed_as_is_named_wherever_trust_is_printed() {
+    let bench = Bench::new();
+    bench.write("prices.toml", &price_file("2026-01-02", 3, 0.3, 1.0));
+    let run = |model: &str| {
+        let own = format!(
+            "[[strategies]]\npreset = 'compact-directly'\nname = 'summarised'\n\
+             set = {{ summarize.mode = 'fresh', summarize.model = '{model}' }}\n"
+        );
+        bench.write("ci.toml", &(scenario(1, 1, 1) + &own));
+        let priced = ["--prices", "prices.toml", "--set", "cache.model=our-model"];
+        let files = ["--out", model, "-o", "page.html", "-o", "report.md"];
+        let said = bench.check(&[&["run", "ci.toml"][..], &priced, &files].concat(), 0, &[]);
+        let json = bench.check(&["report", model, "--json"], 0, &[]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let trust = json["trust"].as_str().unwrap().to_owned();
+        [
+            said,
+            bench.read("page.html"),
+            bench.read("report.md"),
+            trust,
+        ]
+        .map(|text| text.replace('\\', ""))
+    };
+    let words = "alls to `fast` are billed as our-small (prices of 2026-01-02)";
+    for text in run("fast") {
+        assert!(text.contains(words), "{text}");
+    }
+    for text in run("our-small") {
+        assert!(!text.contains("are billed as"), "{text}");
+    }
+    let retired = price_file("2026-01-02", 3, 0.3, 1.0) + "retired = '2026-01-01'\n";
+    bench.write("prices.toml", &retired);
+    let problem =
+        "prices.toml`: line 6: the model of `fast`, `our-small`, was retired on 2026-01-01";
+    bench.check(
+        &["run", "ci.toml", "--prices", "prices.toml"],
+        3,
+        &[problem],
+    );
+}
+
+#[test]
 fn new_prices_between_a_baseline_and_a_run_break_no_build() {
     let bench = repriced();
     let words =

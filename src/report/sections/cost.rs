@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::prelude::*;
 use crate::metric::CellSummary;
 use crate::metric::cost::{AS_BILLED, Bill};
-use crate::record::words::Placement;
+use crate::record::words::{FAST, Placement};
 use crate::report::cost::StrategyCost;
 use crate::report::display;
 use crate::units::{Usd, median};
@@ -226,6 +226,29 @@ pub(super) fn partly_known(material: &Material<'_>) -> Vec<String> {
         Some(format!("{metric}: known for {known} of {all} sessions"))
     });
     notes.collect()
+}
+
+/// The models that calls to the provider's small model are billed as, where a strategy made such calls.
+pub(crate) fn fast(material: &Material<'_>) -> Option<String> {
+    let asks = |cell: &&&CellRecord| {
+        let mut calls = cell.model_calls.iter();
+        calls.any(|call| call.model.as_deref() == Some(FAST))
+    };
+    let asking = material.cells.iter().filter(asks);
+    let asking: BTreeSet<&str> = asking.map(|cell| cell.session.as_str()).collect();
+    let sessions = material.manifest.sessions.iter();
+    let models = sessions
+        .filter(|it| asking.contains(it.id.as_str()))
+        .map(|session| {
+            let fast = session.price.as_ref().and_then(|price| price.fast.as_ref());
+            fast.map_or_else(
+                || "a model without a known price".to_owned(),
+                |fast| format!("{} (prices of {})", fast.model, fast.date),
+            )
+        });
+    let models: BTreeSet<String> = models.collect();
+    let models: Vec<&str> = models.iter().map(String::as_str).collect();
+    (!models.is_empty()).then(|| format!("calls to `{FAST}` are billed as {}", models.join(", ")))
 }
 
 /// The models of recordings whose prices are not known, and what costs are then.
