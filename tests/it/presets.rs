@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use proctor::model::price::{FAST, Prices};
 use proctor::model::scripted::response;
 use proctor::model::{CallFailure, Purpose, Request};
 use proctor::record::CellRecord;
 use proctor::step::Answer;
+use proctor::strategy::preset::PRESETS;
 
 use crate::support::{EVERY_PART, strategy};
 use crate::walk::Walk;
@@ -209,4 +211,43 @@ fn after_a_compaction_stand_boundary_summary_kept_messages_attachments_and_what_
         "{:#?}",
         walk.contexts[refused]
     );
+}
+
+/// The models that a preset names for its calls, wherever they stand in its file.
+fn named_models(value: &toml::Value) -> Vec<&str> {
+    match value {
+        toml::Value::Table(table) => {
+            let own = table.get("model").and_then(toml::Value::as_str);
+            own.into_iter()
+                .chain(table.values().flat_map(named_models))
+                .collect()
+        }
+        toml::Value::Array(items) => items.iter().flat_map(named_models).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// `same` is the model of the recording, whatever became of it.
+#[test]
+fn no_preset_is_billed_at_the_price_of_a_model_that_is_gone() {
+    let prices = Prices::built_in().unwrap();
+    let mut fast = 0;
+    for (preset, text) in PRESETS {
+        let file: toml::Value = toml::from_str(text).unwrap();
+        for named in named_models(&file)
+            .into_iter()
+            .filter(|named| *named != "same")
+        {
+            fast += usize::from(named == FAST);
+            for provider in prices.lists() {
+                let meant = provider.fast.as_deref().filter(|_| named == FAST);
+                let model = meant.unwrap_or(named);
+                let (list, price) = prices
+                    .of(model)
+                    .unwrap_or_else(|| panic!("{preset}: {model}"));
+                assert!(list.serves(price), "{preset}: {model} was retired");
+            }
+        }
+    }
+    assert!(fast >= 5, "{fast}");
 }
