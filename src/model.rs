@@ -146,16 +146,16 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request for a summary, in one message.
-    pub(crate) fn summary(
+    /// A request of one message of the user's, without a system prompt and tools.
+    pub fn of_text(
         purpose: Purpose,
-        sections: Vec<String>,
-        text: String,
+        task: Task,
+        text: impl Into<Arc<str>>,
         max_output: Tokens,
     ) -> Self {
         Self {
             purpose,
-            task: Task::Summarise { sections },
+            task,
             system: None,
             tools: None,
             messages: vec![Arc::new(Message::text(Role::User, text))],

@@ -150,7 +150,6 @@ mod tests {
 
     use super::*;
     use crate::model::{Purpose, Task};
-    use crate::session::{Message, Role};
     use crate::tokens::CharsPer4;
 
     /// Whether the last of these prompts, each as what was sent and read, proves that the server cuts.
@@ -222,13 +221,8 @@ mod tests {
     fn what_is_sent_is_the_texts_by_the_thriftiest_vocabulary() {
         let text = "अनुबंध की शर्तें बदल गई हैं, और नया मूल्य सूची में है। ".repeat(20);
         let request = Request {
-            purpose: Purpose::Probe,
-            task: Task::Judge,
             system: Some("You are a test.".into()),
-            tools: None,
-            messages: vec![Arc::new(Message::text(Role::User, text.clone()))],
-            max_output: Tokens(9),
-            model: None,
+            ..Request::of_text(Purpose::Probe, Task::Judge, text.clone(), Tokens(9))
         };
         let by = |name: &str| {
             let counter = crate::tokens::counter(name).unwrap();

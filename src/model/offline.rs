@@ -93,22 +93,14 @@ impl Model for Offline {
 mod tests {
     use super::*;
     use crate::model::Purpose;
-    use crate::session::{Message, Role};
     use crate::tokens::CharsPer4;
 
     #[test]
     fn it_summarises_but_neither_acts_answers_nor_judges() {
         let offline = Offline::new(Arc::new(CountedTexts::new(Arc::new(CharsPer4))));
         let ask = |task, text: &str| {
-            offline.respond(&Request {
-                purpose: Purpose::Compaction,
-                task,
-                system: None,
-                tools: None,
-                messages: vec![Arc::new(Message::text(Role::User, text))],
-                max_output: Tokens(100),
-                model: None,
-            })
+            let request = Request::of_text(Purpose::Compaction, task, text, Tokens(100));
+            offline.respond(&request)
         };
         let sections = Vec::new();
         let summary = ask(Task::Summarise { sections }, "You must read it.").unwrap();

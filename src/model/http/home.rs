@@ -8,7 +8,6 @@ use super::{CallTime, Engine, Live, attempt};
 use crate::model::api::Dialect;
 use crate::model::{CallFailure, Purpose, Request, Task};
 use crate::record::words::Latency;
-use crate::session::{Message, Role};
 use crate::units::Tokens;
 
 /// The ports of servers, as each begins without being told: Ollama, llama.cpp, vLLM, LM Studio.
@@ -198,15 +197,7 @@ impl Live {
     /// How long one request takes, and what it uses.
     fn time(&self, text: &str, question: &str, most: Tokens) -> Result<CallTime, CallFailure> {
         let text = format!("{text}\n\n{question}");
-        let request = Request {
-            purpose: Purpose::Probe,
-            task: Task::Answer,
-            system: None,
-            tools: None,
-            messages: vec![Message::text(Role::User, text).into()],
-            max_output: most,
-            model: None,
-        };
+        let request = Request::of_text(Purpose::Probe, Task::Answer, text, most);
         let dialect = Dialect {
             thinking: Tokens::ZERO,
             ..self.dialect.clone()

@@ -77,17 +77,12 @@ pub fn requests(session: &Session) -> Vec<Request> {
             }
         }
     }
-    let requests = parts.iter().map(|part| Request {
-        purpose: Purpose::Probe,
-        task: Task::Answer,
-        system: Some(Arc::from(INSTRUCTIONS)),
-        tools: None,
-        messages: vec![Arc::new(Message::text(
-            Role::User,
-            format!("<part>\n{}\n</part>", part.trim_end()),
-        ))],
-        max_output: MAX_PROPOSALS,
-        model: None,
+    let requests = parts.iter().map(|part| {
+        let text = format!("<part>\n{}\n</part>", part.trim_end());
+        Request {
+            system: Some(Arc::from(INSTRUCTIONS)),
+            ..Request::of_text(Purpose::Probe, Task::Answer, text, MAX_PROPOSALS)
+        }
     });
     requests.collect()
 }

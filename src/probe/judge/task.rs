@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{Brief, MAX_NARROW, MAX_VERDICT, NARROW, RUBRIC, Word, neutralised, plain};
 use crate::model::{CallFailure, Purpose, Request, Response, Stop, Task};
 use crate::probe::Unscored;
-use crate::session::{Message, Role};
 
 /// Ends a narrow request.
 const GIVES: &str =
@@ -51,18 +50,14 @@ impl JudgeTask {
         };
         let answer = neutralised(&plain(answer));
         let text = format!("{shown}<answer>\n{answer}\n</answer>{question}");
+        // Servers are sent the schema of verdicts with the wide task alone.
+        let task = match self {
+            Self::Wide => Task::Judge,
+            Self::Narrow => Task::Answer,
+        };
         Request {
-            purpose: Purpose::Judge,
-            // Servers are sent the schema of verdicts with the wide task alone.
-            task: match self {
-                Self::Wide => Task::Judge,
-                Self::Narrow => Task::Answer,
-            },
             system: Some(Arc::from(rules)),
-            tools: None,
-            messages: vec![Arc::new(Message::text(Role::User, text))],
-            max_output,
-            model: None,
+            ..Request::of_text(Purpose::Judge, task, text, max_output)
         }
     }
 

@@ -4,6 +4,7 @@
 //! detail stays than in one summary. How rounds are grouped, and how far a collapse goes, is ours.
 
 use super::prelude::*;
+use crate::model::Task;
 use crate::step::Answer;
 use crate::strategy::model_text;
 use crate::strategy::own_prompt::PromptValues;
@@ -144,7 +145,8 @@ impl CollapseGroups {
             None => (format!("{}\n\n{json}", INSTRUCTIONS.trim_end()), Vec::new()),
             Some(own) => own.request(&given),
         };
-        Request::summary(cx.purpose(), sections, text, self.max_output_tokens)
+        let task = Task::Summarise { sections };
+        Request::of_text(cx.purpose(), task, text, self.max_output_tokens)
     }
 
     /// Each group that has its account makes way for it; where none has, the first failure.

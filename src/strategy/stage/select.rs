@@ -207,9 +207,8 @@ impl Select {
             let _ = write!(text, "\n[{at}] {}", words.join(" "));
         }
         Request {
-            task: Task::Select,
             model: (&*self.model != "same").then(|| self.model.clone()),
-            ..Request::summary(cx.purpose(), Vec::new(), text, self.max_output_tokens)
+            ..Request::of_text(cx.purpose(), Task::Select, text, self.max_output_tokens)
         }
     }
 }

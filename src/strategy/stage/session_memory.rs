@@ -6,7 +6,7 @@
 //! notes are written are not published, and are ours.
 
 use super::prelude::*;
-use crate::model::Purpose;
+use crate::model::{Purpose, Task};
 use crate::strategy::own_prompt::PromptValues;
 use crate::strategy::stage::json_of;
 use crate::strategy::stage::summarize::place::boundary;
@@ -195,7 +195,8 @@ impl SessionMemory {
                 ..PromptValues::new(&json, self.max_output_tokens, cx)
             }),
         };
-        Request::summary(Purpose::Background, sections, text, self.max_output_tokens)
+        let task = Task::Summarise { sections };
+        Request::of_text(Purpose::Background, task, text, self.max_output_tokens)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::overlap::Overlap;
 use super::select::Selection;
+use crate::model::Task;
 use crate::script::first_chars;
 use crate::session::wire;
 use crate::strategy::Trigger;
@@ -152,7 +153,8 @@ impl Prompt {
             add(&mut text, self.template().around()[1]);
             (text, self.template().sections(span))
         };
-        let mut request = Request::summary(cx.purpose(), sections, text, self.max_output_tokens);
+        let task = Task::Summarise { sections };
+        let mut request = Request::of_text(cx.purpose(), task, text, self.max_output_tokens);
         request.model = self.other_model();
         if self.mode != Mode::Fresh {
             request.system.clone_from(&cx.system);
