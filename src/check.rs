@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::context::{Context, Entry, Origin};
 use crate::model::fault::{Fault, FaultSchedule, Faults};
-use crate::model::scripted::{RequestMatcher, Scripted, response};
+use crate::model::scripted::{Scripted, response};
 use crate::model::{CallFailure, Request};
 use crate::record::{CellRecord, End, Level};
 use crate::replay::observe::changes::Changes;
@@ -351,7 +351,7 @@ impl<'a> Trial<'a> {
             session: self.session.clone(),
         };
         let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-        let model = Scripted::new().reply(RequestMatcher::always(), move |_| answer());
+        let model = Scripted::new().reply(move |_| answer());
         let models = Models {
             summariser: Arc::new(model),
             ..Models::offline(&counts)

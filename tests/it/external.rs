@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proctor::check;
 use proctor::model::Request;
-use proctor::model::scripted::{RequestMatcher, Scripted, response};
+use proctor::model::scripted::{Scripted, response};
 use proctor::record::journal::Run;
 use proctor::record::{CellRecord, End};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay};
@@ -59,7 +59,7 @@ fn spec(command: &[String], knobs: &[(&str, i64)]) -> StrategySpec {
 fn play(spec: &StrategySpec, session: &PreparedSession, window: u64) -> CellRecord {
     let strategy = Box::new(spec.build().unwrap());
     let replayed = Replayed::Strategy(strategy, Window::new(Tokens(window)));
-    let answers = Scripted::new().reply(RequestMatcher::always(), |_| Ok(response("THE SUMMARY")));
+    let answers = Scripted::new().reply(|_| Ok(response("THE SUMMARY")));
     replay(session, cell("own"), replayed, &models(answers), &NoClock).record
 }
 

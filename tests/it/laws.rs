@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use proctor::context::Context;
 use proctor::model::CallFailure;
-use proctor::model::scripted::{RequestMatcher, Scripted, response};
+use proctor::model::scripted::{Scripted, response};
 use proctor::record::{End, Level};
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
@@ -186,9 +186,7 @@ fn shared_recordings_pass_through_every_stage() {
                 &prepared,
                 cell(spec.name()),
                 Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(40_000))),
-                &models(
-                    Scripted::new().reply(RequestMatcher::always(), |_| Ok(response("a summary"))),
-                ),
+                &models(Scripted::new().reply(|_| Ok(response("a summary")))),
                 &NoClock,
                 vec![Box::new(Validity::default())],
             );

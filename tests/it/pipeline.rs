@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use proctor::context::Context;
-use proctor::model::scripted::{RequestMatcher, Scripted, response};
+use proctor::model::scripted::{Scripted, response};
 use proctor::model::{CallFailure, Purpose};
 use proctor::record::CellRecord;
 use proctor::replay::{NoClock, Replayed, replay};
@@ -185,7 +185,7 @@ fn three_failures_in_a_row_are_the_last_attempts() {
          guards.on_inflation = 'apply'";
     let failing = || (0..100).map(|_| Err(CallFailure::SERVER));
     let answers = [Ok(response("S"))].into_iter().chain(failing());
-    let model = Scripted::new().answers(RequestMatcher::always(), answers);
+    let model = Scripted::new().answers(answers);
     let (record, breaker) = noted(reads(6), stages, model);
     // The first call is none of the summary's: a round has to pass.
     let expected = [
@@ -219,9 +219,7 @@ fn an_open_breaker_is_closed_by_a_compaction_that_was_asked_for() {
     messages.extend([said("a"), typed("b"), said("c")]);
     // Fails twice; then nothing, until the model asks; fails once more, and then succeeds.
     let failures = (0..3).map(|_| Err(CallFailure::SERVER));
-    let model = Scripted::new()
-        .answers(RequestMatcher::always(), failures)
-        .texts(RequestMatcher::always(), ["S"; 9]);
+    let model = Scripted::new().answers(failures).texts(["S"; 9]);
     let (record, breaker) = noted(messages, stages, model);
     let expected = [
         (0, false),
@@ -247,7 +245,7 @@ fn notes_that_were_written_close_a_breaker() {
     let failed = || Err(CallFailure::SERVER);
     let written = || Ok(response("NOTES"));
     let answers = [failed(), written(), failed(), written(), failed(), failed()];
-    let model = Scripted::new().answers(RequestMatcher::always(), answers);
+    let model = Scripted::new().answers(answers);
     let (record, breaker) = noted(reads(8), stages, model);
     // Two failures in a row are the last attempts, and only two in a row.
     let failures: Vec<u32> = breaker.iter().map(|(failures, _)| *failures).collect();
@@ -267,7 +265,7 @@ fn what_would_fire_again_may_make_way_for_a_better_stage() {
         )
     };
     let run = |rounds, stages: &str| {
-        let model = Scripted::new().texts(RequestMatcher::always(), ["S"; 9]);
+        let model = Scripted::new().texts(["S"; 9]);
         through(reads(rounds), stages, 200_000, model)
     };
     let record = run(4, &stages("keep"));
@@ -289,7 +287,7 @@ fn what_would_fire_again_may_make_way_for_a_better_stage() {
 #[test]
 fn what_leaves_the_context_over_its_own_trigger_is_noted() {
     let over = |rounds: usize, stages: &str| -> Vec<(usize, bool)> {
-        let model = Scripted::new().texts(RequestMatcher::always(), ["S"; 9]);
+        let model = Scripted::new().texts(["S"; 9]);
         let record = through(reads(rounds), stages, 200_000, model);
         let events = record.compactions.iter();
         events.map(|event| (event.call, event.still_over)).collect()
@@ -345,7 +343,7 @@ fn what_was_asked_for_ahead_is_there_when_it_is_wanted() {
         )
     };
     let run = |rounds, window, stages: &str| {
-        let model = Scripted::new().texts(RequestMatcher::always(), ["S"; 9]);
+        let model = Scripted::new().texts(["S"; 9]);
         through(reads(rounds), stages, window, model)
     };
     let asked = |record: &CellRecord| -> Vec<(usize, Purpose)> {
@@ -394,7 +392,7 @@ fn what_was_asked_for_ahead_is_there_when_it_is_wanted() {
 fn a_compaction_never_causes_another() {
     // Each request for a summary is itself far over the threshold.
     let stages = "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 1_500 }\nmode = 'append'";
-    let model = Scripted::new().texts(RequestMatcher::always(), ["S"; 99]);
+    let model = Scripted::new().texts(["S"; 99]);
     let record = through(reads(8), stages, 200_000, model);
     let calls: Vec<usize> = record.model_calls.iter().map(|call| call.call).collect();
     assert_eq!(calls, [2, 4, 6, 8]);

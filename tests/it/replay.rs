@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use proctor::context::{Applied, Context, Edit, Entry, Origin, Patch};
 use proctor::model::CallFailure;
-use proctor::model::scripted::{RequestMatcher, Scripted, response};
+use proctor::model::scripted::{Scripted, response};
 use proctor::record::{CellRecord, End};
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
@@ -230,7 +230,7 @@ fn what_observers_are_told_is_enough_to_follow_the_context() {
             &prepared,
             cell(name),
             Replayed::Strategy(Box::new(pipeline), Window::new(Tokens(12_000))),
-            &models(Scripted::new().reply(RequestMatcher::always(), |_| Ok(response("a summary")))),
+            &models(Scripted::new().reply(|_| Ok(response("a summary")))),
             &NoClock,
             vec![Box::new(Mirror::default())],
         );
@@ -305,7 +305,7 @@ fn a_refused_prompt_is_recovered_as_often_as_allowed_and_no_oftener() {
 fn a_summariser_that_fails_costs_nothing_but_its_attempts() {
     let prepared = prepared(reading_session(20, 4_000));
     let name = "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 },guards.max_consecutive_failures=3]";
-    let failing = || Scripted::new().reply(RequestMatcher::always(), |_| Err(CallFailure::SERVER));
+    let failing = || Scripted::new().reply(|_| Err(CallFailure::SERVER));
     let record = run(&prepared, name, 200_000, &models(failing())).record;
     // The breaker opens after three attempts, and the history is never destroyed.
     assert_eq!(record.failures.len(), 3);
@@ -327,7 +327,7 @@ fn an_empty_summary_a_tool_call_and_a_refusal_leave_the_history() {
     let prepared = prepared(reading_session(6, 4_000));
     let name = "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 },guards.max_consecutive_failures=3]";
     for stop in [proctor::model::Stop::ToolUse, proctor::model::Stop::Refusal] {
-        let model = Scripted::new().reply(RequestMatcher::always(), move |_| {
+        let model = Scripted::new().reply(move |_| {
             Ok(proctor::model::Response {
                 stop,
                 ..response("text")
@@ -340,7 +340,7 @@ fn an_empty_summary_a_tool_call_and_a_refusal_leave_the_history() {
             "{stop:?}"
         );
     }
-    let model = Scripted::new().reply(RequestMatcher::always(), |_| Ok(response(" \n")));
+    let model = Scripted::new().reply(|_| Ok(response(" \n")));
     let record = run(&prepared, name, 200_000, &models(model)).record;
     assert_eq!((record.compactions.len(), record.failures.len()), (0, 3));
     assert_eq!(record.failures[0].error, "the summary is empty");
@@ -353,7 +353,7 @@ fn learn_claude_code_s06_does_what_its_lesson_says() {
     // for the first layer.
     let prepared = prepared(reading_session(24, 10_000));
     let summary = || {
-        Scripted::new().reply(RequestMatcher::always(), |request| {
+        Scripted::new().reply(|request| {
             let text = request.messages[0].model_text()[0].clone();
             assert!(
                 text.chars().count() < 80_000 + 500,
@@ -419,7 +419,7 @@ fn the_compact_tool_triggers_a_summary_once() {
         typed("more"),
         said("done"),
     ]));
-    let model = Scripted::new().texts(RequestMatcher::always(), ["short"]);
+    let model = Scripted::new().texts(["short"]);
     let record = run(&prepared, "learn-claude-code-s06", 200_000, &models(model)).record;
     assert_eq!(record.model_calls.len(), 1);
     assert_eq!(record.compactions.len(), 1);
@@ -479,7 +479,7 @@ fn a_summary_that_gains_too_little_is_a_failed_attempt() {
     );
     let pipeline = Box::new(spec.unwrap().build().unwrap());
     let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(200_000)));
-    let models = models(Scripted::new().reply(RequestMatcher::always(), |_| Ok(response("short"))));
+    let models = models(Scripted::new().reply(|_| Ok(response("short"))));
     let replay = replay_observed(
         &prepared,
         cell("own"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use proctor::model::scripted::{RequestMatcher, Scripted};
+use proctor::model::scripted::Scripted;
 use proctor::record::{CellRecord, End, Level};
 use proctor::replay::{NoClock, Replay, Replayed, replay};
 use proctor::runner::Plan;
@@ -26,7 +26,7 @@ fn staged(messages: Vec<Message>, stages: &str, window: u64) -> Replay {
     let prepared = prepared(session(messages));
     let strategy = Box::new(spec.build().unwrap());
     let replayed = Replayed::Strategy(strategy, Window::new(Tokens(window)));
-    let model = Scripted::new().texts(RequestMatcher::always(), ["S"; 50]);
+    let model = Scripted::new().texts(["S"; 50]);
     replay(&prepared, cell("own"), replayed, &models(model), &NoClock)
 }
 
@@ -256,7 +256,7 @@ fn an_image_weighs_in_the_padded_counter() {
 /// A session of reads through one of the lesson's presets.
 fn s08(rounds: usize, chars: usize, name: &str, window: u64) -> CellRecord {
     let prepared = prepared(reading_session(rounds, chars));
-    let model = Scripted::new().texts(RequestMatcher::always(), ["THE SUMMARY"; 50]);
+    let model = Scripted::new().texts(["THE SUMMARY"; 50]);
     run(&prepared, name, window, &models(model)).record
 }
 
@@ -316,7 +316,7 @@ fn a_refused_prompt_is_summarised_once_and_its_end_repeated() {
         .map(|message| (**message).clone())
         .collect();
     messages.splice(13..13, [said("Half of them."), typed("Go on.")]);
-    let model = Scripted::new().texts(RequestMatcher::always(), ["THE SUMMARY"; 50]);
+    let model = Scripted::new().texts(["THE SUMMARY"; 50]);
     let record = run(&prepared(session(messages)), name, 4_500, &models(model)).record;
     assert_eq!(record.end, End::Completed);
     assert_eq!(fired(&record), ["5 overflow", "8 overflow"]);
@@ -356,7 +356,7 @@ fn working_session() -> Vec<Message> {
 fn without_its_guard_the_lesson_breaks_what_the_provider_demands() {
     let prepared = prepared(session(working_session()));
     let record = |name: &str| {
-        let model = Scripted::new().texts(RequestMatcher::always(), ["THE SUMMARY"; 50]);
+        let model = Scripted::new().texts(["THE SUMMARY"; 50]);
         run(&prepared, name, 200_000, &models(model)).record
     };
     let guarded = record("learn-claude-code-s08");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use proctor::context::{Applied, Entry, Origin};
 use proctor::model::Request;
-use proctor::model::scripted::{RequestMatcher, Scripted};
+use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
 use proctor::replay::observe::lost_before_read::LostBeforeRead;
 use proctor::replay::observe::validity::Validity;
@@ -38,7 +38,7 @@ impl Walk {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let contexts = Arc::new(Mutex::new(Vec::new()));
         let asked = requests.clone();
-        let model = Scripted::new().reply(RequestMatcher::always(), move |request| {
+        let model = Scripted::new().reply(move |request| {
             let mut asked = asked.lock().unwrap();
             asked.push(request.clone());
             reply(asked.len() - 1, request)

@@ -1,7 +1,7 @@
 //! Tests which answers are kept, found again, and not found.
 
 use super::*;
-use crate::model::scripted::{RequestMatcher, Scripted, response};
+use crate::model::scripted::{Scripted, response};
 use crate::model::{Stop, Task};
 use crate::session::{Message, Role};
 use crate::units::{Tokens, Usage};
@@ -25,7 +25,7 @@ fn request(text: &str) -> Request {
 fn counting() -> (Arc<dyn Model>, Arc<Mutex<usize>>) {
     let asked = Arc::new(Mutex::new(0));
     let counter = asked.clone();
-    let model = Scripted::new().reply(RequestMatcher::always(), move |_| {
+    let model = Scripted::new().reply(move |_| {
         let mut asked = counter.lock().unwrap();
         *asked += 1;
         let usage = Usage::uncached(Tokens(10), Tokens(1));
@@ -40,15 +40,14 @@ fn counting() -> (Arc<dyn Model>, Arc<Mutex<usize>>) {
 fn taped(cassette: &Arc<Cassette>, model: Option<Arc<dyn Model>>) -> CassetteModel {
     let dialect = Dialect::new(crate::session::wire::Provider::Anthropic, "m");
     let spending = Arc::new(Spending::default());
-    let keeps: KeepFilter = |_, response| response.stop != Stop::Refusal;
-    CassetteModel::new(
-        cassette.clone(),
+    CassetteModel {
+        cassette: cassette.clone(),
         dialect,
-        ModelKind::Scripted,
+        kind: ModelKind::Scripted,
         model,
         spending,
-        keeps,
-    )
+        keeps: |_, response| response.stop != Stop::Refusal,
+    }
 }
 
 #[test]
@@ -250,8 +249,7 @@ fn failures_and_refusals_are_not_kept() {
         ..response("no")
     };
     let answers = [Err(CallFailure::SERVER), Ok(refused), Ok(response("yes"))];
-    let model: Arc<dyn Model> =
-        Arc::new(Scripted::new().answers(RequestMatcher::always(), answers));
+    let model: Arc<dyn Model> = Arc::new(Scripted::new().answers(answers));
     let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
     let tape = taped(&cassette, Some(model));
     assert_eq!(text(&tape, "a", 0), Err(CallFailure::SERVER));

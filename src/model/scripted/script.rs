@@ -3,7 +3,7 @@
 //! A script is a list of rules; the first that fits a request answers it. What such a model says is
 //! its author's alone, and every report that shows it says so.
 
-use super::{RequestMatcher, Scripted, response};
+use super::{Scripted, response};
 use crate::model::{AGAIN, Purpose, Request};
 use crate::settings::{Reader, SettingError, Table};
 
@@ -55,7 +55,7 @@ pub fn parse(file: &str, text: &str) -> Result<Scripted, SettingError> {
         let rule = rules.find(|rule| rule.fits(request))?;
         Some(Ok(response(rule.text.as_str())))
     };
-    Ok(Scripted::new().answer_in(RequestMatcher::always(), answer))
+    Ok(Scripted::new().answer_in(answer))
 }
 
 fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {

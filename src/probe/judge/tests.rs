@@ -1,7 +1,7 @@
 //! From a question to a verdict, and what replies are taken for one.
 
 use super::*;
-use crate::model::scripted::{RequestMatcher, Scripted, response};
+use crate::model::scripted::{Scripted, response};
 use crate::model::{CallFailure, Model, Response, Stop};
 use crate::probe::grade::Rules;
 use crate::session::ground_truth::Importance;
@@ -31,7 +31,7 @@ fn probe() -> Probe {
 }
 
 fn check(reply: Answer, expected: Verdict) {
-    let model = Scripted::new().answers(RequestMatcher::purpose(Purpose::Judge), [reply]);
+    let model = Scripted::new().answers([reply]);
     let probe = probe();
     let verdict = drive(
         Judge::default().grade(&probe, 1, "48213"),
@@ -178,15 +178,13 @@ fn a_question_joins_the_last_user_message() {
 
 #[test]
 fn probe_to_reader_to_rules_to_judge() {
-    let model = Scripted::new()
-        .texts(
-            RequestMatcher::purpose(Purpose::Probe).containing("staging gateway"),
-            ["It is 48213.", "not in context", "four eight two one three"],
-        )
-        .texts(
-            RequestMatcher::purpose(Purpose::Judge),
-            ["VERDICT: correct"],
-        );
+    // The reader's answers, and the judge's.
+    let model = Scripted::new().texts([
+        "It is 48213.",
+        "not in context",
+        "four eight two one three",
+        "VERDICT: correct",
+    ]);
     let probe = probe();
     let rules = Rules::new(std::slice::from_ref(&probe));
     let context = [Arc::new(Message::text(Role::User, "hello"))];

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use proctor::context::{Applied, Context, Entry, Origin};
 use proctor::model::Request;
-use proctor::model::scripted::{RequestMatcher, Scripted};
+use proctor::model::scripted::Scripted;
 use proctor::record::{CellRecord, Level, PutEntry};
 use proctor::replay::observe::changes::Changes;
 use proctor::replay::observe::messages::Messages;
@@ -54,7 +54,7 @@ pub(super) fn observed(spec: &StrategySpec, prepared: &PreparedSession, answer: 
             prepared,
             cell(spec.name()),
             Replayed::Strategy(strategy, window),
-            &models(Scripted::new().reply(RequestMatcher::always(), move |_| answer.clone())),
+            &models(Scripted::new().reply(move |_| answer.clone())),
             &NoClock,
             vec![
                 Box::new(police),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proctor::context::{Context, Entry};
-use proctor::model::scripted::{RequestMatcher, Scripted, response};
+use proctor::model::scripted::{Scripted, response};
 use proctor::record::CellRecord;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
@@ -179,9 +179,7 @@ impl Observer for Prompts {
 fn prompts(spec: &StrategySpec, prepared: &PreparedSession) -> Vec<Vec<String>> {
     let seen = Arc::default();
     let summary = format!("{SUMMARY}, src/main.rs and tests/test_io.py.");
-    let model = Scripted::new().reply(RequestMatcher::always(), move |_| {
-        Ok(response(summary.as_str()))
-    });
+    let model = Scripted::new().reply(move |_| Ok(response(summary.as_str())));
     let window = Window::new(Tokens(200_000));
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), window);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(Prompts(Arc::clone(&seen)))];
