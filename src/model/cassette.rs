@@ -342,35 +342,21 @@ impl Drop for AskGuard<'_> {
 /// A model whose answers are kept in a cassette.
 #[derive(Debug)]
 pub struct CassetteModel {
-    cassette: Arc<Cassette>,
-    dialect: Dialect,
-    kind: ModelKind,
+    /// Where they are kept.
+    pub cassette: Arc<Cassette>,
+    /// How the model is spoken to.
+    pub dialect: Dialect,
+    /// The use to which its answers may be put.
+    pub kind: ModelKind,
     /// Asked where nothing is recorded; without one, recorded answers are all there is.
-    model: Option<Arc<dyn Model>>,
-    spending: Arc<Spending>,
-    keeps: KeepFilter,
+    pub model: Option<Arc<dyn Model>>,
+    /// What is paid for its answers.
+    pub spending: Arc<Spending>,
+    /// The answers that are kept.
+    pub keeps: KeepFilter,
 }
 
 impl CassetteModel {
-    /// The answers of `model`, which is asked where the cassette holds none.
-    pub fn new(
-        cassette: Arc<Cassette>,
-        dialect: Dialect,
-        kind: ModelKind,
-        model: Option<Arc<dyn Model>>,
-        spending: Arc<Spending>,
-        keeps: KeepFilter,
-    ) -> Self {
-        Self {
-            cassette,
-            dialect,
-            kind,
-            model,
-            spending,
-            keeps,
-        }
-    }
-
     /// The key of a request: a hash of its exact bytes, the model, and the repeat.
     pub fn key(dialect: &Dialect, request: &Request, repeat: u32) -> ContentHash {
         let body = dialect.body(request);

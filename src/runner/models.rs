@@ -209,9 +209,14 @@ impl ModelFactory<'_> {
         let Some(cassette) = self.cassette.clone() else {
             return model.map_or(Handle::Offline, Handle::Shared);
         };
-        let spending = self.spending.clone();
-        let taped = CassetteModel::new(cassette, dialect, kind, model, spending, is_worth_keeping);
-        Handle::Shared(Arc::new(taped))
+        Handle::Shared(Arc::new(CassetteModel {
+            cassette,
+            dialect,
+            kind,
+            model,
+            spending: self.spending.clone(),
+            keeps: is_worth_keeping,
+        }))
     }
 }
 
