@@ -144,22 +144,17 @@ impl Refusals {
     }
 }
 
-/// Whether a refusal is about what was asked: its size, or a policy.
-fn is_about_content(why: &str) -> bool {
+/// The words of refusals that are about what was asked: its size, or a policy.
+const ABOUT_CONTENT: &str =
+    "http 413|http 422|content_filter|policy|flagged|invalid_prompt|moderation|safety";
+
+/// The words of refusals that are about the form of the answer.
+const ABOUT_SCHEMA: &str = "schema|response_format|output_config|output_format|structured output";
+
+/// Whether a refusal has one of these words, which `|` separates.
+fn is_about(why: &str, words: &str) -> bool {
     let why = why.to_ascii_lowercase();
-    let words = [
-        "HTTP 413",
-        "HTTP 422",
-        "content_filter",
-        "policy",
-        "flagged",
-        "invalid_prompt",
-        "moderation",
-        "safety",
-    ];
-    words
-        .iter()
-        .any(|word| why.contains(&word.to_ascii_lowercase()))
+    words.split('|').any(|word| why.contains(word))
 }
 
 /// A failure without words that differ each time: ids of requests, counts.
@@ -388,7 +383,7 @@ impl Live {
         }
         let answered = self.send(&self.dialect, request);
         match &answered.answer {
-            Err(CallFailure::Rejected(why)) if names_schema(why) => {
+            Err(CallFailure::Rejected(why)) if is_about(why, ABOUT_SCHEMA) => {
                 self.schema_refused.get_or_init(|| why.clone());
                 let mut again = self.send(&in_words, request);
                 again.failed.splice(0..0, answered.failed);
@@ -444,7 +439,7 @@ impl Live {
                 };
             }
             // The content of one prompt was refused: other prompts may be answered.
-            Err(CallFailure::Rejected(why)) if is_about_content(why) => {}
+            Err(CallFailure::Rejected(why)) if is_about(why, ABOUT_CONTENT) => {}
             Err(CallFailure::Rejected(why)) => {
                 let why = in_general(why);
                 if refused.why != why {
@@ -467,19 +462,6 @@ impl Live {
 fn is_without_answer(reply: &Reply) -> bool {
     let response = reply.answer.as_ref().ok();
     response.is_some_and(|it| it.stop == Stop::Length && it.text.trim().is_empty())
-}
-
-/// Whether a refusal is about the form of the answer.
-fn names_schema(why: &str) -> bool {
-    let why = why.to_ascii_lowercase();
-    let names = [
-        "schema",
-        "response_format",
-        "output_config",
-        "output_format",
-        "structured output",
-    ];
-    names.iter().any(|name| why.contains(name))
 }
 
 /// No redirects: a key goes to the address that was named and to no other.

@@ -1,5 +1,6 @@
 //! One request until it is answered or given up: sent, read, sent again.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -187,23 +188,21 @@ async fn once(
     }
 }
 
+/// The causes of an error, the nearest first.
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(error.source(), |cause| (**cause).source())
+}
+
 /// Whether the connection ended before an answer began.
 fn is_closed(error: &reqwest::Error) -> bool {
-    let first: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    let mut causes = std::iter::successors(first, |cause| cause.source());
-    causes.any(|cause| {
-        let cause = cause.downcast_ref::<hyper::Error>();
-        cause.is_some_and(hyper::Error::is_incomplete_message)
-    })
+    let mut causes = causes(error).filter_map(|cause| cause.downcast_ref::<hyper::Error>());
+    causes.any(hyper::Error::is_incomplete_message)
 }
 
 /// The last cause of an error, in words: `Connection refused (os error 111)`.
 fn cause(error: &reqwest::Error) -> String {
-    let first: Option<&dyn std::error::Error> = std::error::Error::source(error);
-    let causes = std::iter::successors(first, |cause| cause.source());
-    causes
-        .last()
-        .map_or_else(|| "it broke".to_owned(), ToString::to_string)
+    let last = causes(error).last();
+    last.map_or_else(|| "it broke".to_owned(), ToString::to_string)
 }
 
 /// Classifies a status that is not a success.

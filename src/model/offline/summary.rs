@@ -13,6 +13,7 @@ use super::listed;
 use crate::script::{first_chars, is_unspaced};
 use crate::session::{ContentBlock, Message, Role};
 use crate::units::Tokens;
+use InformationKind::{Decision, Error, Path, Pending, Rule};
 
 /// Characters to a token: the summariser only has to stay below its limit.
 const CHARS_PER_TOKEN: usize = 4;
@@ -30,33 +31,24 @@ enum InformationKind {
     Path,
 }
 
-const ALL: [InformationKind; 5] = [
-    InformationKind::Rule,
-    InformationKind::Decision,
-    InformationKind::Pending,
-    InformationKind::Error,
-    InformationKind::Path,
-];
+const ALL: [InformationKind; 5] = [Rule, Decision, Pending, Error, Path];
 
 /// The lists of marks, by what a line with one of them carries.
 const MARKS: [(InformationKind, &str); 4] = [
-    (InformationKind::Rule, "rule_marks"),
-    (InformationKind::Decision, "decision_marks"),
-    (InformationKind::Pending, "pending_marks"),
-    (InformationKind::Error, "error_marks"),
+    (Rule, "rule_marks"),
+    (Decision, "decision_marks"),
+    (Pending, "pending_marks"),
+    (Error, "error_marks"),
 ];
 
 /// Headings, by what belongs under them: the first that fits counts.
 const HEADINGS: [(&[&str], &[InformationKind]); 6] = [
-    (&["next", "pending", "todo"], &[InformationKind::Pending]),
-    (
-        &["decision"],
-        &[InformationKind::Decision, InformationKind::Rule],
-    ),
-    (&["constraint", "instruction"], &[InformationKind::Rule]),
-    (&["error"], &[InformationKind::Error]),
-    (&["file"], &[InformationKind::Path]),
-    (&["state"], &[InformationKind::Error]),
+    (&["next", "pending", "todo"], &[Pending]),
+    (&["decision"], &[Decision, Rule]),
+    (&["constraint", "instruction"], &[Rule]),
+    (&["error"], &[Error]),
+    (&["file"], &[Path]),
+    (&["state"], &[Error]),
 ];
 
 /// A summary of `messages` with these sections, within `max_output` tokens.
@@ -151,7 +143,7 @@ fn under(title: &str) -> &'static [InformationKind] {
     let title = title.to_lowercase();
     let mut headings = HEADINGS.iter();
     let heading = headings.find(|(words, _)| words.iter().any(|word| title.contains(word)));
-    heading.map_or(&[InformationKind::Path], |(_, carried)| *carried)
+    heading.map_or(&[Path], |(_, carried)| *carried)
 }
 
 fn cut(line: &str) -> &str {
@@ -223,13 +215,13 @@ fn carried(line: &str, is_speech: bool) -> Vec<InformationKind> {
         found.map(|found| says[found.pattern().as_usize()])
     }) {
         // Rules are what the user says, not what a file says.
-        if (what != InformationKind::Rule || is_speech) && !carries.contains(&what) {
+        if (what != Rule || is_speech) && !carries.contains(&what) {
             carries.push(what);
         }
     }
     carries.sort_unstable();
     if line.contains('/') && line.split_whitespace().any(is_path) {
-        carries.push(InformationKind::Path);
+        carries.push(Path);
     }
     carries
 }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use std::fmt;
 
+use LimitedProperty::{ImageBytes, ImageEdge, Images, RequestBytes};
+
 use crate::settings::{Reader, SettingError};
 use crate::units::Tokens;
 
@@ -34,22 +36,10 @@ pub enum LimitedProperty {
 
 /// Every property, with its word in price files and the unit of its limit.
 const LIMITED: [(&str, LimitedProperty, &str); 4] = [
-    (
-        "request_bytes",
-        LimitedProperty::RequestBytes,
-        "bytes in a request",
-    ),
-    ("images", LimitedProperty::Images, "images in a request"),
-    (
-        "image_bytes",
-        LimitedProperty::ImageBytes,
-        "bytes in an image",
-    ),
-    (
-        "image_edge",
-        LimitedProperty::ImageEdge,
-        "pixels on an image's side",
-    ),
+    ("request_bytes", RequestBytes, "bytes in a request"),
+    ("images", Images, "images in a request"),
+    ("image_bytes", ImageBytes, "bytes in an image"),
+    ("image_edge", ImageEdge, "pixels on an image's side"),
 ];
 
 /// A limit of a provider's, over which a request is refused.
@@ -99,10 +89,10 @@ impl Limit {
     /// Whether a request of this size is refused.
     pub fn refuses(&self, request: &RequestSize) -> bool {
         let size = match self.of {
-            LimitedProperty::RequestBytes => request.bytes,
-            LimitedProperty::Images => request.images,
-            LimitedProperty::ImageBytes => request.largest_image,
-            LimitedProperty::ImageEdge => request.longest_edge,
+            RequestBytes => request.bytes,
+            Images => request.images,
+            ImageBytes => request.largest_image,
+            ImageEdge => request.longest_edge,
         };
         size > self.most && self.images_over.is_none_or(|most| request.images > most)
     }
