@@ -222,9 +222,8 @@ impl Wire {
         };
         let failure = failure.to_string();
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = told
-            .entry((in_general(&failure), pause.is_none()))
-            .or_default();
+        let key = (in_general(&failure), pause.is_none());
+        let times = told.entry(key).or_default();
         *times += 1;
         let times = *times;
         drop(told);
@@ -354,7 +353,8 @@ impl Model for Live {
     }
 
     fn in_slot(&self, work: &mut dyn FnMut()) {
-        self.wire.pacer.in_slot(work);
+        let _slot = self.engine.0.block_on(self.wire.pacer.slot());
+        work();
     }
 
     fn address(&self) -> Option<String> {
@@ -438,9 +438,8 @@ impl Live {
                     ..Refusals::default()
                 };
             }
-            // The content of one prompt was refused: other prompts may be answered.
-            Err(CallFailure::Rejected(why)) if is_about(why, ABOUT_CONTENT) => {}
-            Err(CallFailure::Rejected(why)) => {
+            // Where the content of one prompt was refused, other prompts may be answered.
+            Err(CallFailure::Rejected(why)) if !is_about(why, ABOUT_CONTENT) => {
                 let why = in_general(why);
                 if refused.why != why {
                     refused.why.clone_from(&why);

@@ -5,10 +5,10 @@
 //! refused is sent again later, with a pause that doubles and is spread by a seeded draw, so that
 //! workers that were refused together do not come back together.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::units::{ContentHash, Tokens};
@@ -73,11 +73,10 @@ pub struct Pacer {
     setting: PaceSetting,
     state: Mutex<State>,
     changed: Notify,
-    taken_slots: Mutex<usize>,
-    slot_left: Condvar,
+    slots: Option<Semaphore>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     /// How many may be under way; a fraction has grown.
     limit: f64,
@@ -111,20 +110,16 @@ pub(super) struct Pass {
 impl Pacer {
     /// Begins with as many at once as are allowed.
     pub fn new(setting: PaceSetting) -> Self {
-        let at_once = setting.at_once.max(1);
+        let limit = setting.at_once.max(1) as f64;
+        let slots = setting.slots.map(|slots| Semaphore::new(slots.max(1)));
         Self {
             setting,
             state: Mutex::new(State {
-                limit: at_once as f64,
-                under_way: 0,
-                round: 0,
-                closed_until: None,
-                bucket: None,
-                has_answered: false,
+                limit,
+                ..State::default()
             }),
             changed: Notify::new(),
-            taken_slots: Mutex::new(0),
-            slot_left: Condvar::new(),
+            slots,
         }
     }
 
@@ -139,22 +134,10 @@ impl Pacer {
         self.setting.slots
     }
 
-    /// Does `work`, which puts all its requests to one prompt, once the server has a slot for it: no other
-    /// prompt takes its place in the server's memory before it is done.
-    pub fn in_slot(&self, work: &mut dyn FnMut()) {
-        let Some(slots) = self.setting.slots else {
-            return work();
-        };
-        let taken = self
-            .taken_slots
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let taken = self
-            .slot_left
-            .wait_while(taken, |taken| *taken >= slots.max(1));
-        *taken.unwrap_or_else(PoisonError::into_inner) += 1;
-        let _slot = Slot(self);
-        work();
+    /// Waits until the server has a slot for a prompt, where that matters: until it is dropped, no other prompt
+    /// takes its place in the server's memory.
+    pub(super) async fn slot(&self) -> Option<SemaphorePermit<'_>> {
+        self.slots.as_ref()?.acquire().await.ok()
     }
 
     /// How many may be under way now.
@@ -222,20 +205,6 @@ impl Pacer {
         }
         state.under_way += 1;
         Ok(state.round)
-    }
-}
-
-/// A taken slot, until it is dropped.
-struct Slot<'a>(&'a Pacer);
-
-impl Drop for Slot<'_> {
-    fn drop(&mut self) {
-        *self
-            .0
-            .taken_slots
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.slot_left.notify_one();
     }
 }
 
@@ -313,14 +282,11 @@ impl Drop for Pass {
 
 /// The pause before the next attempt: doubled each time up to the longest, half of it at random.
 fn pause(setting: &PaceSetting, attempts: u32, spread: f64) -> Duration {
-    let doubled = 1_u32
-        .checked_shl(attempts.saturating_sub(1))
-        .unwrap_or(u32::MAX);
-    let whole = setting
-        .pause
-        .saturating_mul(doubled)
-        .min(setting.longest_pause);
-    whole.mul_f64(0.5 + spread / 2.0)
+    let times = attempts.saturating_sub(1);
+    let doubled = 1_u32.checked_shl(times).unwrap_or(u32::MAX);
+    let whole = setting.pause.saturating_mul(doubled);
+    let pause = whole.min(setting.longest_pause);
+    pause.mul_f64(0.5 + spread / 2.0)
 }
 
 /// A number from 0 to 1 that is the same for the same request, attempt and seed.
