@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{CallFailure, Request, Response, Task};
 use crate::session::wire::{self, Provider};
-use crate::session::{ContentBlock, Message, ToolSchema};
+use crate::session::{ContentBlock, Message};
 use crate::units::Tokens;
 
 mod anthropic;
@@ -40,18 +40,15 @@ const THOUGHTS: [(&str, &str); 3] = [
 /// end whose beginning stood in the prompt's template ends them, too, where nothing follows on its line.
 pub fn without_thoughts(text: &str) -> &str {
     let mut rest = text;
-    'next: loop {
-        let said = rest.trim_start();
-        for (open, close) in THOUGHTS {
-            if let Some(thought) = said.strip_prefix(open) {
-                let Some((_, after)) = thought.split_once(close) else {
-                    return "";
-                };
-                rest = after.trim_start();
-                continue 'next;
-            }
-        }
-        break;
+    let opened = |rest: &str| {
+        let mut tags = THOUGHTS.iter();
+        tags.find(|(open, _)| rest.trim_start().starts_with(open))
+    };
+    while let Some((_, close)) = opened(rest) {
+        let Some((_, after)) = rest.split_once(close) else {
+            return "";
+        };
+        rest = after.trim_start();
     }
     for (open, close) in THOUGHTS {
         if let Some((before, after)) = rest.split_once(close)
@@ -165,31 +162,20 @@ fn sendable(messages: &[Arc<Message>], provider: Provider) -> Vec<Arc<Message>> 
     let mut sent = Vec::with_capacity(messages.len());
     for message in messages {
         let message = wire::for_provider(message, provider);
-        let plain = |block: &ContentBlock| match block {
-            ContentBlock::Text(text) => !text.is_empty(),
-            ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_) | ContentBlock::Image(_) => true,
-            ContentBlock::Thinking(_) | ContentBlock::Opaque(_) => false,
-        };
-        if message.content().iter().all(plain) {
+        let blocks = message.content().iter().zip(message.model_text());
+        let content = blocks.filter_map(|(block, text)| match block {
+            ContentBlock::Thinking(_) => None,
+            ContentBlock::Text(_) | ContentBlock::Opaque(_) if text.is_empty() => None,
+            ContentBlock::Opaque(_) => Some(ContentBlock::Text(text.clone())),
+            ContentBlock::Text(_)
+            | ContentBlock::ToolUse(_)
+            | ContentBlock::ToolResult(_)
+            | ContentBlock::Image(_) => Some(block.clone()),
+        });
+        let content: Vec<ContentBlock> = content.collect();
+        if content == message.content() {
             sent.push(message);
-            continue;
-        }
-        let texts = message.model_text();
-        let content: Vec<ContentBlock> = message
-            .content()
-            .iter()
-            .zip(texts)
-            .filter_map(|(block, text)| match block {
-                ContentBlock::Thinking(_) => None,
-                ContentBlock::Text(_) | ContentBlock::Opaque(_) if text.is_empty() => None,
-                ContentBlock::Opaque(_) => Some(ContentBlock::Text(text.clone())),
-                ContentBlock::Text(_)
-                | ContentBlock::ToolUse(_)
-                | ContentBlock::ToolResult(_)
-                | ContentBlock::Image(_) => Some(block.clone()),
-            })
-            .collect();
-        if !content.is_empty() {
+        } else if !content.is_empty() {
             sent.push(Arc::new(Message::new(message.role(), content)));
         }
     }
@@ -199,28 +185,18 @@ fn sendable(messages: &[Arc<Message>], provider: Provider) -> Vec<Arc<Message>> 
 /// Definitions of the tools, as the provider takes them. Anthropic refuses a conversation in which
 /// tools are used that have no definition: if none were recorded, their names are.
 fn definitions(request: &Request, provider: Provider) -> Vec<String> {
-    let tools: &[ToolSchema] = request.tools();
-    if !tools.is_empty() {
-        let defined = tools.iter();
-        return defined
-            .map(|tool| wire::definition(tool, provider))
-            .collect();
+    let tools = request.tools().iter();
+    let mut defined: Vec<String> = tools.map(|tool| wire::definition(tool, provider)).collect();
+    if defined.is_empty() && provider == Provider::Anthropic {
+        let messages = request.messages.iter();
+        let used = messages.flat_map(|message| message.tool_uses());
+        let used: BTreeSet<&str> = used.map(|(_, tool)| &*tool.name).collect();
+        defined.extend(used.into_iter().map(|name| {
+            let name = Value::from(name);
+            format!(r#"{{"name":{name},"input_schema":{{"type":"object"}}}}"#)
+        }));
     }
-    let messages = request.messages.iter();
-    let used: BTreeSet<&str> = messages
-        .flat_map(|message| message.tool_uses())
-        .map(|(_, tool)| &*tool.name)
-        .collect();
-    match provider {
-        Provider::OpenAi => Vec::new(),
-        Provider::Anthropic => used
-            .into_iter()
-            .map(|name| {
-                let name = Value::from(name);
-                format!(r#"{{"name":{name},"input_schema":{{"type":"object"}}}}"#)
-            })
-            .collect(),
-    }
+    defined
 }
 
 /// Whether the model must write and not call a tool. A summary is asked for exactly as its product

@@ -177,17 +177,13 @@ pub fn read(provider: Provider, whole: &Value) -> Read {
 fn reported(value: &Value) -> Option<CallFailure> {
     let error = value.get("error").filter(|error| !error.is_null())?;
     let text = value.to_string();
-    let code = error.get("code").and_then(Value::as_u64).unwrap_or(500);
+    let code = error["code"].as_u64().unwrap_or(500);
     let status = u16::try_from(code).ok().filter(|code| *code >= 400);
     if overflow::refusal(status.unwrap_or(500), &text).is_some() {
         return Some(CallFailure::Overflow);
     }
-    let kind = error
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    Some(match (kind, status) {
-        ("rate_limit_error", _) | (_, Some(429)) => CallFailure::RateLimited,
+    Some(match (error["type"].as_str(), status) {
+        (Some("rate_limit_error"), _) | (_, Some(429)) => CallFailure::RateLimited,
         _ => CallFailure::SERVER,
     })
 }
