@@ -65,12 +65,7 @@ impl ReplayMode {
 
     /// The name used in scenarios and on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Strict => "strict",
-            Self::Record => "record",
-            Self::Off => "off",
-        }
+        ["auto", "strict", "record", "off"][self as usize]
     }
 }
 
@@ -238,10 +233,8 @@ impl Cassette {
             if state.under_way.insert(key.to_owned()) {
                 break;
             }
-            state = self
-                .answered
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            let answered = self.answered.wait(state);
+            state = answered.unwrap_or_else(PoisonError::into_inner);
         }
         let shared = state.shared.clone();
         drop(state);
@@ -393,10 +386,8 @@ impl CassetteModel {
         };
         let is_strict = self.cassette.mode() == ReplayMode::Strict;
         let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {
-            let shape = Shape::of(request);
             let name = &self.dialect.model;
-            self.cassette
-                .note_miss(key, name, repeat, request.purpose, &shape);
+            self.cassette.note_miss(key, name, request, repeat);
             return Reply::once(Err(CallFailure::NotRecorded));
         };
         let cut = self.cassette.state().cut.get(&self.dialect.model).cloned();
@@ -412,13 +403,7 @@ impl CassetteModel {
         if let Some(failure) = not_kept().filter(|_| is_live) {
             return Reply::once(Err(failure));
         }
-        let deferred = || Deferred {
-            dialect: self.dialect.clone(),
-            request: request.clone(),
-            repeat,
-            keeps: self.keeps,
-        };
-        if is_live && self.cassette.puts_off(key, request.purpose, deferred) {
+        if is_live && self.puts_off(key, request, repeat) {
             return Reply::once(Err(CallFailure::NotRecorded));
         }
         let mut answered = model.answer(request, repeat, counts);
@@ -440,7 +425,7 @@ impl CassetteModel {
                 is_whole = cassette.check_read(name, sent, read, address.as_deref());
             }
         }
-        if let Err(failure) = is_whole.and_then(|()| self.is_same(model, &answered)) {
+        if let Err(failure) = is_whole.and_then(|()| self.is_same(&**model, &answered)) {
             answered.answer = Err(failure);
         }
         if let Ok(response) = &answered.answer {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cassette, Entry, KeepFilter, Shape};
+use super::{Cassette, CassetteModel, Entry, KeepFilter, Shape};
 use crate::model::api::Dialect;
 use crate::model::cut;
 use crate::model::spending::Spending;
@@ -47,23 +47,6 @@ impl Cassette {
         self.state().deferral.get_or_insert_default();
     }
 
-    /// Puts a request off, if it can wait and was not in a batch before.
-    pub(super) fn puts_off(
-        &self,
-        key: &str,
-        purpose: Purpose,
-        deferred: impl FnOnce() -> Deferred,
-    ) -> bool {
-        let mut state = self.state();
-        let deferral = state.deferral.as_mut().filter(|_| can_wait(purpose));
-        let Some(deferral) = deferral.filter(|deferral| !deferral.tried.contains(key)) else {
-            return false;
-        };
-        let waiting = &mut deferral.waiting;
-        waiting.entry(key.to_owned()).or_insert_with(deferred);
-        true
-    }
-
     /// Deferred requests without an answer yet, by key.
     pub fn deferred(&self) -> BTreeMap<String, Deferred> {
         let state = self.state();
@@ -99,6 +82,28 @@ impl Cassette {
             self.settle(key, Some(entry));
         }
         Some(response)
+    }
+}
+
+impl CassetteModel {
+    /// Puts a request off, if it can wait and was not in a batch before.
+    pub(super) fn puts_off(&self, key: &str, request: &Request, repeat: u32) -> bool {
+        let mut state = self.cassette.state();
+        let deferral = state
+            .deferral
+            .as_mut()
+            .filter(|_| can_wait(request.purpose));
+        let Some(deferral) = deferral.filter(|deferral| !deferral.tried.contains(key)) else {
+            return false;
+        };
+        let waiting = deferral.waiting.entry(key.to_owned());
+        waiting.or_insert_with(|| Deferred {
+            dialect: self.dialect.clone(),
+            request: request.clone(),
+            repeat,
+            keeps: self.keeps,
+        });
+        true
     }
 }
 

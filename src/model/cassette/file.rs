@@ -21,10 +21,8 @@ struct Head {
 /// Writes one answer at once. A first line says what the file is.
 pub(super) fn append(path: &Path, entry: &Entry) -> io::Result<()> {
     let line = lines::of(&[sorted(entry)?])?;
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
+    // Of a name without a folder it is empty, and there.
+    if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
     let mut file = locked(path)?;

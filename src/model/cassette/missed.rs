@@ -1,7 +1,7 @@
 //! Requests that were wanted and are not recorded, in words.
 
-use super::{Cassette, Shape};
-use crate::model::Purpose;
+use super::{Cassette, Entry, Shape};
+use crate::model::Request;
 
 impl Cassette {
     /// How many requests were wanted and not recorded, and the first of them in words.
@@ -10,23 +10,17 @@ impl Cassette {
         Some((state.misses, state.miss.clone()?))
     }
 
-    pub(super) fn note_miss(
-        &self,
-        key: &str,
-        model: &str,
-        repeat: u32,
-        purpose: Purpose,
-        shape: &Shape,
-    ) {
+    pub(super) fn note_miss(&self, key: &str, model: &str, request: &Request, repeat: u32) {
         let mut state = self.state();
         state.misses += 1;
         if state.miss.is_some() {
             return;
         }
-        let entries = state.entries.values();
-        let alike = entries.filter(|entry| entry.model == model && entry.purpose == purpose);
+        let shape = Shape::of(request);
+        let is_alike = |entry: &&Entry| entry.model == model && entry.purpose == request.purpose;
+        let alike = state.entries.values().filter(is_alike);
         let nearest =
-            alike.max_by_key(|entry| (entry.request.likeness(shape), entry.repeat == repeat));
+            alike.max_by_key(|entry| (entry.request.likeness(&shape), entry.repeat == repeat));
         let path = self.path.display();
         let words = shape.in_words();
         if let Some(entry) = state.entries.get(key) {

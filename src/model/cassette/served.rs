@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CassetteModel, ReplayMode, State};
+use super::{CassetteModel, ReplayMode};
 use crate::model::{CallFailure, Model, Reply};
 use crate::script::first_chars;
 
@@ -17,27 +17,20 @@ impl CassetteModel {
 
     /// An error where the server on this machine answers as another model than before: somebody has started that
     /// one in its place.
-    pub(super) fn is_same(
-        &self,
-        model: &Arc<dyn Model>,
-        answered: &Reply,
-    ) -> Result<(), CallFailure> {
+    pub(super) fn is_same(&self, model: &dyn Model, answered: &Reply) -> Result<(), CallFailure> {
         let (Ok(response), Some(_)) = (&answered.answer, model.slots()) else {
             return Ok(());
         };
         let name = (self.dialect.model.clone(), model.address());
         let mut state = self.cassette.state();
-        let State {
-            entries, served, ..
-        } = &mut *state;
-        let first = served.entry(name.clone()).or_insert_with(|| {
+        let state = &mut *state;
+        let first = state.served.entry(name.clone()).or_insert_with(|| {
             // Where all is asked again, what was answered before is past.
             let counts = self.cassette.mode() != ReplayMode::Record;
-            let mut own = entries
-                .values()
-                .filter(|entry| counts && entry.model == name.0);
-            let recorded = own.next().map(|entry| entry.answer.model.clone());
-            recorded.unwrap_or_else(|| response.model.clone())
+            let mut kept = state.entries.values();
+            let own = kept.find(|entry| counts && entry.model == name.0);
+            own.map_or(&response.model, |entry| &entry.answer.model)
+                .clone()
         });
         if *first == response.model {
             return Ok(());

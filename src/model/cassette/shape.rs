@@ -89,35 +89,30 @@ impl Shape {
         let common = self.common(other);
         let first = other.asked.lines().next().unwrap_or_default();
         let (limit, other_limit) = (self.max_output, other.max_output);
-        let found = [
-            (
-                common < ours.min(theirs),
-                format!("message {} of {ours} is another", common + 1),
-            ),
-            (
-                ours != theirs,
-                format!("it has {theirs} messages, not {ours}"),
-            ),
-            (
-                self.system != other.system,
-                "the system prompt is another".to_owned(),
-            ),
-            (
-                self.tools != other.tools,
-                "the tool definitions are others".to_owned(),
-            ),
-            (self.asked != other.asked, format!("it asks `{first}`")),
-            (
-                limit != other_limit,
-                format!("its answer may have {other_limit} tokens, not {limit}"),
-            ),
-            (
-                repeat != recorded,
-                format!("it is of repeat {recorded}, not {repeat}"),
-            ),
-        ];
-        let found = found.into_iter().filter(|(is_found, _)| *is_found);
-        let mut different: Vec<String> = found.map(|(_, words)| words).collect();
+        let mut different = Vec::new();
+        if common < ours.min(theirs) {
+            different.push(format!("message {} of {ours} is another", common + 1));
+        }
+        if ours != theirs {
+            different.push(format!("it has {theirs} messages, not {ours}"));
+        }
+        if self.system != other.system {
+            different.push("the system prompt is another".to_owned());
+        }
+        if self.tools != other.tools {
+            different.push("the tool definitions are others".to_owned());
+        }
+        if self.asked != other.asked {
+            different.push(format!("it asks `{first}`"));
+        }
+        if limit != other_limit {
+            different.push(format!(
+                "its answer may have {other_limit} tokens, not {limit}"
+            ));
+        }
+        if repeat != recorded {
+            different.push(format!("it is of repeat {recorded}, not {repeat}"));
+        }
         if different.is_empty() {
             different.push("the same messages under other settings of the model".to_owned());
         }
