@@ -45,6 +45,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
     let place = ContentHash::of(&body);
     let mut body = Bytes::from(body);
     let longest = api::longest_bytes(dialect.longest(request));
+    let bounds = (longest, request.task == Task::Judge);
     let mut is_within = false;
     let waits = &wire.connection.waits;
     let answer = loop {
@@ -55,12 +56,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
             break Err(CallFailure::Stopped { was_sent: false });
         };
         let begun = Instant::now();
-        let sent = once(
-            wire,
-            body.clone(),
-            begun,
-            (longest, request.task == Task::Judge),
-        );
+        let sent = once(wire, body.clone(), begun, bounds);
         let came = timeout(wire.connection.whole, sent).await;
         time.took = begun.elapsed();
         time.attempts += 1;

@@ -150,7 +150,7 @@ impl Live {
                 }
                 // The address in the reply is not followed: it would receive the key.
                 let lines = self.fetched(&format!("{path}/results"))?;
-                Ok(Batch::Ended(answers(&lines, anthropic_answer)))
+                Ok(Batch::Ended(answers(Provider::Anthropic, &lines)))
             }
             Provider::OpenAi => {
                 let state = read(&self.fetched(&format!("/batches/{name}"))?)?;
@@ -169,7 +169,7 @@ impl Live {
                     if let Some(file) = state[file].as_str() {
                         let path = format!("/files/{}/content", checked(file)?);
                         let lines = self.fetched(&path)?;
-                        ended.extend(answers(&lines, openai_answer));
+                        ended.extend(answers(Provider::OpenAi, &lines));
                     }
                 }
                 Ok(Batch::Ended(ended))
@@ -240,8 +240,8 @@ impl Live {
                         return Err(BatchError::Unreached(format!("HTTP {status}")));
                     }
                     Ok((status, bytes)) => {
-                        let said = String::from_utf8_lossy(&bytes).into_owned();
-                        return Err(BatchError::Refused(format!("HTTP {status}: {said}")));
+                        let said = format!("HTTP {status}: {}", String::from_utf8_lossy(&bytes));
+                        return Err(BatchError::Refused(wire.said(&said)));
                     }
                     Err(problem) if is_safe => problem.clone_into(&mut failed),
                     Err(problem) => return Err(BatchError::Unreached(problem.to_owned())),
@@ -249,10 +249,7 @@ impl Live {
             }
             Err(BatchError::Unreached(failed))
         };
-        match self.engine.0.block_on(called) {
-            Err(BatchError::Refused(said)) => Err(BatchError::Refused(wire.said(&said))),
-            other => other,
-        }
+        self.engine.0.block_on(called)
     }
 }
 
@@ -347,29 +344,22 @@ fn unmark(blocks: &mut Value) {
 
 /// The answers of a file, line by line, by the names of their requests. A line that is none is left
 /// out: its request counts as never answered.
-fn answers(
-    lines: &[u8],
-    read: fn(&Value) -> Result<Response, CallFailure>,
-) -> Vec<(String, Result<Response, CallFailure>)> {
+fn answers(provider: Provider, lines: &[u8]) -> Vec<(String, Result<Response, CallFailure>)> {
     let lines = lines.split(|byte| *byte == b'\n');
     let values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    values
-        .filter_map(|value| Some((value["custom_id"].as_str()?.to_owned(), read(&value))))
-        .collect()
-}
-
-fn anthropic_answer(line: &Value) -> Result<Response, CallFailure> {
-    match line["result"]["type"].as_str() {
-        Some("succeeded") => api::read(Provider::Anthropic, &line["result"]["message"]),
-        Some("errored") => Err(CallFailure::SERVER),
-        Some(_) | None => Err(CallFailure::NoAnswer),
-    }
-}
-
-fn openai_answer(line: &Value) -> Result<Response, CallFailure> {
-    if line["response"]["status_code"] == 200 {
-        api::read(Provider::OpenAi, &line["response"]["body"])
-    } else {
-        Err(CallFailure::SERVER)
-    }
+    let named = values.filter_map(|value| {
+        let name = value["custom_id"].as_str()?.to_owned();
+        let (result, response) = (&value["result"], &value["response"]);
+        let read = match (provider, result["type"].as_str()) {
+            (Provider::Anthropic, Some("succeeded")) => api::read(provider, &result["message"]),
+            (Provider::Anthropic, Some("errored")) => Err(CallFailure::SERVER),
+            (Provider::Anthropic, _) => Err(CallFailure::NoAnswer),
+            (Provider::OpenAi, _) if response["status_code"] == 200 => {
+                api::read(provider, &response["body"])
+            }
+            (Provider::OpenAi, _) => Err(CallFailure::SERVER),
+        };
+        Some((name, read))
+    });
+    named.collect()
 }

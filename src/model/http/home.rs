@@ -89,9 +89,8 @@ async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
     if let Some(props) = ask("/props", None).await {
         // llama.cpp.
         of.window = tokens(&props["default_generation_settings"]["n_ctx"]);
-        of.slots = props["total_slots"]
-            .as_u64()
-            .and_then(|slots| slots.try_into().ok());
+        let slots = props["total_slots"].as_u64();
+        of.slots = slots.and_then(|slots| slots.try_into().ok());
     } else if let Some(loaded) = ask("/api/ps", None).await {
         // Ollama.
         let shown = ask("/api/show", Some(json!({ "model": model }))).await;
