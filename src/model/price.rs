@@ -159,14 +159,12 @@ impl Prices {
         let Some(fast) = &list.fast else {
             return Ok(self);
         };
+        let of = &list.date;
         let retired = self.of(fast).map(|(_, price)| price.retired.clone());
         let why = match retired {
             None => "has no price".to_owned(),
-            Some(Some(day)) if day <= list.date => {
-                format!(
-                    "was retired on {day}, and these prices are of {}",
-                    list.date
-                )
+            Some(Some(day)) if day <= *of => {
+                format!("was retired on {day}, and these prices are of {of}")
             }
             Some(_) => return Ok(self),
         };
@@ -185,22 +183,14 @@ impl Prices {
     #[must_use]
     pub fn with_own(mut self, models: Vec<(String, Option<Latency>)>) -> Self {
         for (name, latency) in models {
-            let known = self
-                .of(&name)
-                .map(|(list, price)| (list.clone(), price.clone()));
-            let (list, price) = known.unwrap_or_else(|| (PriceList::own(), ModelPrice::free()));
-            let own = ModelPrice {
-                names: vec![name],
-                latency: latency.or(price.latency),
-                ..price
-            };
-            self.lists.insert(
-                0,
-                PriceList {
-                    models: vec![own],
-                    ..list
-                },
-            );
+            let known = self.of(&name);
+            let known = known.map(|(list, price)| (list.clone(), price.clone()));
+            let (mut list, mut price) =
+                known.unwrap_or_else(|| (PriceList::own(), ModelPrice::free()));
+            price.names = vec![name];
+            price.latency = latency.or(price.latency);
+            list.models = vec![price];
+            self.lists.insert(0, list);
         }
         self
     }
@@ -274,23 +264,18 @@ impl Prices {
     pub fn schemes(&self, provider: &str, model: Option<&str>) -> Vec<CacheScheme> {
         let priced = model.and_then(|model| self.of(model));
         let provider = priced.map_or(provider, |(list, _)| &list.provider);
-        let (given, built_in) = self
-            .lists
-            .split_at(self.lists.len().saturating_sub(BUILT_IN.len()));
-        let is_own = |list: &&PriceList| list.provider == provider;
-        let (own, others): (Vec<_>, Vec<_>) = built_in.iter().partition(is_own);
-        let order = || given.iter().chain(own.iter().chain(&others).copied());
+        let given = self.lists.len().saturating_sub(BUILT_IN.len());
+        let mut lists: Vec<&PriceList> = self.lists.iter().collect();
+        lists[given..].sort_by_key(|list| list.provider != provider);
+        let found = lists
+            .iter()
+            .flat_map(|list| list.schemes.iter().map(move |scheme| (list, scheme)));
         let mut schemes = vec![CacheScheme::none()];
-        for named in self.lists.iter().flat_map(|list| &list.schemes) {
-            let is_it = |it: &&CacheScheme| it.name == named.name;
-            let first = |list: &'_ PriceList| list.schemes.iter().find(is_it).cloned();
-            let mut found = order().filter_map(|list| Some((list, first(list)?)));
-            let Some((list, mut scheme)) = found
-                .next()
-                .filter(|_| !schemes.iter().any(|it| is_it(&it)))
-            else {
+        for (list, scheme) in found {
+            if schemes.iter().any(|known| known.name == scheme.name) {
                 continue;
-            };
+            }
+            let mut scheme = scheme.clone();
             if let Some((of, price)) = priced
                 && of.provider == list.provider
             {
@@ -300,6 +285,9 @@ impl Prices {
             }
             schemes.push(scheme);
         }
+        let mentioned = self.lists.iter().flat_map(|list| &list.schemes);
+        let mentioned: Vec<&str> = mentioned.map(|scheme| scheme.name.as_str()).collect();
+        schemes.sort_by_key(|scheme| mentioned.iter().position(|name| *name == scheme.name));
         schemes
     }
 }
@@ -509,20 +497,20 @@ fn windows(reader: &mut Reader<'_>) -> Result<Vec<Tokens>, SettingError> {
         return Ok(one.into_iter().collect());
     };
     let whole = |item: &Setting| match item.value {
-        Value::Integer(tokens) => u64::try_from(tokens).ok().filter(|tokens| *tokens > 0),
+        Value::Integer(tokens) => u64::try_from(tokens).ok().map(Tokens),
         _ => None,
     };
     let items = setting.as_list().unwrap_or_default().iter();
-    let windows: Option<Vec<u64>> = items.map(whole).collect();
-    let windows = windows.filter(|windows| {
-        one.is_none() && !windows.is_empty() && windows.is_sorted_by(|one, next| one < next)
+    let windows: Option<Vec<Tokens>> = items.map(whole).collect();
+    let ascending = windows.filter(|windows| {
+        let from_one = windows.first().is_some_and(|first| *first > Tokens::ZERO);
+        one.is_none() && from_one && windows.is_sorted_by(|one, next| one < next)
     });
-    let problem = format!(
-        "`{}` must be a list of ascending numbers of tokens, without `window` beside it",
-        reader.path_of("windows")
-    );
-    let windows = windows.ok_or_else(|| SettingError::new(&setting.place, problem))?;
-    Ok(windows.into_iter().map(Tokens).collect())
+    ascending.ok_or_else(|| {
+        let key = reader.path_of("windows");
+        let wanted = "a list of ascending numbers of tokens, without `window` beside it";
+        SettingError::new(&setting.place, format!("`{key}` must be {wanted}"))
+    })
 }
 
 #[cfg(test)]

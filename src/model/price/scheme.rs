@@ -8,10 +8,11 @@ use crate::settings::{Reader, SettingError};
 use crate::units::{Tokens, is_valid_id, whole};
 
 /// Which prefixes of a prompt are found again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reuse {
     /// None: there is no cache.
+    #[default]
     Nothing,
     /// Those that end at a breakpoint of an earlier prompt.
     Breakpoints,
@@ -20,7 +21,7 @@ pub enum Reuse {
 }
 
 /// The rules of a provider's prompt cache.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CacheScheme {
     /// Its name in reports.
     pub name: String,
@@ -30,7 +31,7 @@ pub struct CacheScheme {
     pub rates: Rates,
     /// The shortest prefix that is cached.
     pub minimum: Tokens,
-    /// Cached prefixes are rounded down to a multiple of this.
+    /// Cached prefixes are rounded down to a multiple of this, if it is not 0.
     pub step: Tokens,
     /// Breakpoints in a prompt, at most. [`Client`](super::Client) says where they are.
     pub breakpoints: usize,
@@ -54,17 +55,12 @@ impl CacheScheme {
     pub fn none() -> Self {
         Self {
             name: "none".to_owned(),
-            reuse: Reuse::Nothing,
             rates: Rates {
                 write: None,
                 read: 1_000,
                 output: OUTPUT,
             },
-            minimum: Tokens::ZERO,
-            step: Tokens(1),
-            breakpoints: 0,
-            look_back: None,
-            ttl_seconds: None,
+            ..Self::default()
         }
     }
 
