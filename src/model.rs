@@ -303,18 +303,13 @@ impl CallFailure {
     /// Whether the failure says something about the way to the provider and nothing about what was
     /// asked: the same request may be answered tomorrow.
     pub fn is_of_the_way(&self) -> bool {
-        matches!(
+        !matches!(
             self,
-            Self::RateLimited
-                | Self::Server(_)
-                | Self::Timeout
-                | Self::Stopped { .. }
-                | Self::Network(_)
-                | Self::Cut
-                | Self::Unreadable
-                | Self::Denied(_)
-                | Self::NotKept(_)
-                | Self::CutPrompt { .. }
+            Self::Overflow
+                | Self::Unsupported
+                | Self::Rejected(_)
+                | Self::NotRecorded
+                | Self::NoAnswer
         )
     }
 }

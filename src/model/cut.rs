@@ -47,13 +47,8 @@ const VOCABULARY: &str = "o200k";
 /// Tool definitions are left out, because servers leave them out where no tool may be called; so are
 /// images, whose size is the model's own, and thoughts, which are not sent.
 pub(super) fn sent(request: &Request, counts: &CountedTexts) -> Tokens {
-    let is_own = counts.counter_name() == VOCABULARY;
-    let other = if is_own {
-        None
-    } else {
-        counts.by_counter(VOCABULARY)
-    };
-    let counts = other.as_deref().unwrap_or(counts);
+    let other = (counts.counter_name() != VOCABULARY).then(|| counts.by_counter(VOCABULARY));
+    let counts = other.as_ref().and_then(Option::as_deref).unwrap_or(counts);
     let messages = request.messages.iter();
     let blocks = messages.flat_map(|message| message.content().iter().zip(message.model_text()));
     let texts = blocks.filter_map(|(block, text)| match block {

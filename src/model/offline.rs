@@ -44,18 +44,12 @@ impl Offline {
             let images = self.counts.images(&block);
             counter.count_block(&block, &|text| counter.count(text), images)
         });
-        last + blocks
-            .iter()
-            .map(|block| self.counts.block(block))
-            .chain(request.system.iter().map(|text| self.counts.size(text)))
-            .chain(
-                request
-                    .tools()
-                    .iter()
-                    .map(|tool| self.counts.schema(tool.text())),
-            )
-            .map(|size| size.tokens)
-            .sum()
+        let system = request.system.iter().map(|text| self.counts.size(text));
+        let tools = request.tools().iter();
+        let tools = tools.map(|tool| self.counts.schema(tool.text()));
+        let sizes = blocks.iter().map(|block| self.counts.block(block));
+        let sizes = sizes.chain(system).chain(tools);
+        last + sizes.map(|size| size.tokens).sum()
     }
 }
 

@@ -56,7 +56,7 @@ impl Spending {
     pub fn new(prices: BTreeMap<String, PerToken>) -> Self {
         Self {
             prices,
-            spent: Mutex::new(SpendingTotals::default()),
+            ..Self::default()
         }
     }
 

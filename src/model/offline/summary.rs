@@ -66,11 +66,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
         let titles = sections.iter().map(String::as_str);
         titles.map(|title| (Some(title), under(title))).collect()
     };
-    let everywhere: Vec<InformationKind> = plan
-        .iter()
-        .flat_map(|(_, wanted)| *wanted)
-        .copied()
-        .collect();
+    let everywhere: Vec<_> = plan.iter().flat_map(|(_, wanted)| *wanted).collect();
     for (at, (title, wanted)) in plan.iter().enumerate() {
         let mut section = title.map_or_else(String::new, |title| format!("## {title}\n"));
         let head = size(&section);
@@ -115,10 +111,8 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
 /// The numbers of the listed pieces, those first that carry most kinds of information; of two that carry as many, the
 /// newer one.
 pub(super) fn ranking(messages: &[Arc<Message>]) -> String {
-    let texts = messages
-        .last()
-        .into_iter()
-        .flat_map(|message| message.model_text());
+    let last = messages.last().into_iter();
+    let texts = last.flat_map(|message| message.model_text());
     let pieces = texts.flat_map(|text| text.lines()).filter_map(|line| {
         let (number, rest) = line.strip_prefix('[')?.split_once(']')?;
         let number: usize = number.parse().ok()?;

@@ -61,21 +61,16 @@ pub fn parse(file: &str, text: &str) -> Result<Scripted, SettingError> {
 fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
     let purpose = reader.choice("purpose", &PURPOSES.map(|(name, _)| name))?;
     let purpose = PURPOSES.iter().find(|(name, _)| Some(*name) == purpose);
-    let asked = reader.text("asked")?.map(str::to_owned);
-    let holds = reader.text("holds")?.map(str::to_owned);
-    let alike = reader.fraction("alike")?;
-    let turn = reader.whole("turn", 1, 100)?;
-    let Some(text) = reader.text("text")? else {
-        let problem = "`answer.text` must be set";
-        return Err(SettingError::new(reader.place(), problem));
-    };
     let rule = Rule {
         purpose: purpose.map(|(_, purpose)| *purpose),
-        asked,
-        holds,
-        alike,
-        turn,
-        text: text.to_owned(),
+        asked: reader.text("asked")?.map(str::to_owned),
+        holds: reader.text("holds")?.map(str::to_owned),
+        alike: reader.fraction("alike")?,
+        turn: reader.whole("turn", 1, 100)?,
+        text: match reader.text("text")? {
+            Some(text) => text.to_owned(),
+            None => return Err(reader.must_be_set("text")),
+        },
     };
     reader.finish()?;
     Ok(rule)
@@ -111,11 +106,8 @@ fn likeness(prompt: &str) -> f64 {
     if reference.is_empty() {
         return 0.0;
     }
-    let held = reference
-        .iter()
-        .filter(|word| answer.contains(word))
-        .count();
-    held as f64 / reference.len() as f64
+    let held = reference.iter().filter(|word| answer.contains(word));
+    held.count() as f64 / reference.len() as f64
 }
 
 fn words(text: &str) -> Vec<String> {
