@@ -9,7 +9,9 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 use serde::Serialize;
 
-pub use crate::record::words::{FAST, Latency, PerToken, Placement, Rates, RelativePrice};
+pub use crate::record::words::{
+    DatedModel, FAST, Latency, PerToken, Placement, Rates, RelativePrice,
+};
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usage, Usd, whole};
 

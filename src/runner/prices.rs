@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::price::{CacheScheme, Prices};
-use crate::record::words::DatedModel;
+use crate::model::price::{CacheScheme, DatedModel, Prices};
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
 use crate::scenario::{CacheSetting, ModelsSetting, Scenario};

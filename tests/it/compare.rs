@@ -1491,7 +1491,7 @@ fn the_model_that_small_calls_are_billed_as_is_named_wherever_trust_is_printed()
     let retired = price_file("2026-01-02", 3, 0.3, 1.0) + "retired = '2026-01-01'\n";
     bench.write("prices.toml", &retired);
     let problem =
-        "`prices.toml`: line 6: the model of `fast`, `our-small`, was retired on 2026-01-01";
+        "prices.toml`: line 6: the model of `fast`, `our-small`, was retired on 2026-01-01";
     bench.check(
         &["run", "ci.toml", "--prices", "prices.toml"],
         3,
