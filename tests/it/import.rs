@@ -16,6 +16,7 @@ mod listed;
 mod memory;
 #[path = "../../crates/proctor-formats/tests/it/outline.rs"]
 mod outline;
+mod places;
 mod real_agents;
 mod views;
 

@@ -10,24 +10,20 @@ use crate::report::escape::plain;
 
 static PAGE: &str = include_str!("../../../docs/formats.md");
 
-/// Products, their formats, and the paths at which their sessions may be.
-pub(super) fn table() -> impl Iterator<Item = (&'static str, &'static str, Vec<&'static str>)> {
+/// Products, and the paths at which their sessions may be.
+fn table() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     let section = PAGE.split("\n## ").find(|it| it.starts_with("Where "));
     let rows = section.into_iter().flat_map(str::lines);
     rows.filter_map(|row| {
         let (product, cells) = row.strip_prefix("| ")?.split_once(" | `")?;
-        let (format, cells) = cells.split_once("` | ")?;
-        Some((
-            product,
-            format,
-            cells.split('`').skip(1).step_by(2).collect(),
-        ))
+        let (_, cells) = cells.split_once("` | ")?;
+        Some((product, cells.split('`').skip(1).step_by(2).collect()))
     })
 }
 
 /// The end of the help text: whose sessions are found.
 pub(super) fn help() -> String {
-    let products: Vec<&str> = table().map(|(product, ..)| product).collect();
+    let products: Vec<&str> = table().map(|(product, _)| product).collect();
     format!(
         "Looks where these keep their sessions: {}. `docs/formats.md` lists the places. Reads \
          them, and changes nothing.",
@@ -57,7 +53,7 @@ impl Start<'_> {
     /// The files and folders of the table that are there, each once. Says which cannot be looked at.
     pub(super) fn places(&self) -> Vec<PathBuf> {
         let mut places: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
-        for path in table().flat_map(|(.., paths)| paths) {
+        for path in table().flat_map(|(_, paths)| paths) {
             let Some((folder, rest)) = self.of(path) else {
                 continue;
             };
