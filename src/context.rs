@@ -318,11 +318,14 @@ impl Context {
         last.map_or(0, |at| at + 1)
     }
 
-    /// A context of these entries that takes the place of `earlier`: positions in that one mean nothing here.
-    pub(crate) fn begun_anew(entries: Vec<Entry>, earlier: &Self) -> Self {
+    /// A context of these entries in which positions mean something only where [`replacements`](Self::replacements) is
+    /// this number.
+    pub(crate) fn begun_anew(entries: Vec<Entry>, replacements: u64) -> Self {
         let mut context = Self::with_capacity(entries.len());
-        entries.into_iter().for_each(|entry| context.append(entry));
-        context.replacements = earlier.replacements + 1;
+        for entry in entries {
+            context.append(entry);
+        }
+        context.replacements = replacements;
         context
     }
 

@@ -66,7 +66,9 @@ pub trait Stage: Debug + Send {
 
     /// Takes note of the messages that a resumed session was loaded with, before anything else.
     fn on_load(&mut self, loaded: &[Entry]) {
-        loaded.iter().for_each(|entry| self.take_note_of(entry));
+        for entry in loaded {
+            self.take_note_of(entry);
+        }
     }
 
     /// Plans the changes in an entry that is about to be appended, where it has index 0. Called after

@@ -14,6 +14,8 @@ pub(crate) struct History {
     entries: BTreeMap<usize, Entry>,
     /// Whether the context is no longer all of it.
     is_edited: bool,
+    /// How often the whole was begun anew: what a stage noted of one is not taken for another's.
+    begun: u64,
 }
 
 impl History {
@@ -44,11 +46,12 @@ impl History {
 
     /// What stages make of the whole history. They are given the context to work on, and
     /// [`as_sent`](Self::as_sent) takes back what they left.
-    pub(crate) fn whole(&self, context: &Context) -> Context {
+    pub(crate) fn whole(&mut self, context: &Context) -> Context {
         if !self.is_edited {
             return context.clone();
         }
-        Context::begun_anew(self.entries(context.entries()), context)
+        self.begun = self.begun.max(context.replacements()) + 1;
+        Context::begun_anew(self.entries(context.entries()), self.begun)
     }
 
     /// The context that stages left of the whole history, as one change of `sent`, the context that was sent before.

@@ -213,7 +213,9 @@ impl Pipeline {
 impl Strategy for Pipeline {
     fn on_load(&mut self, loaded: &[Entry]) {
         if let Some(history) = &mut self.history {
-            loaded.iter().for_each(|entry| history.append(entry));
+            for entry in loaded {
+                history.append(entry);
+            }
         }
         for slot in &mut self.slots {
             slot.stage.on_load(loaded);

@@ -465,9 +465,11 @@ impl StrategySpec {
     pub fn build(&self) -> Result<Pipeline, SettingError> {
         let (slots, retries) = self.slots()?;
         let pipeline = Pipeline::new(slots, retries);
-        Ok(match self.sees_all()? {
-            true => pipeline.seeing_all(),
-            false => pipeline,
+        let sees_all = self.sees_all()?;
+        Ok(if sees_all {
+            pipeline.seeing_all()
+        } else {
+            pipeline
         })
     }
 }

@@ -14,7 +14,7 @@ pub mod condition;
 mod langchain;
 
 pub use condition::Condition;
-use condition::{Depth, Present, read_condition};
+use condition::{Depth, Present, part_of, read_condition};
 
 /// A condition, with the unit it measures in.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,6 +27,8 @@ pub struct Trigger {
     pub scope: Scope,
     /// The window that it measures against.
     pub window: WindowOf,
+    /// The part of it, for conditions that name none: shares of the stage itself are measured against it, too.
+    pub of: WindowPart,
     /// The number of calls that must pass after firing before it fires again; 0 for none.
     pub min_rounds_between: u64,
 }
@@ -138,6 +140,7 @@ impl Trigger {
             counter: Measure::Scenario,
             scope: Scope::Prompt,
             window: WindowOf::Scenario,
+            of: WindowPart::default(),
             min_rounds_between: 0,
         }
     }
@@ -168,6 +171,7 @@ impl Trigger {
                 Some("product") => WindowOf::Product,
                 _ => WindowOf::Scenario,
             };
+            trigger.of = part_of(&mut reader)?.unwrap_or_default();
             let between = reader.whole("min_rounds_between", 0, u64::MAX)?;
             trigger.min_rounds_between = between.unwrap_or(0);
         }

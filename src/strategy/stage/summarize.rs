@@ -28,7 +28,8 @@ struct Summarize {
 }
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
-    let tail: Tail = knobs.read()?;
+    let mut tail: Tail = knobs.read()?;
+    tail.of = knobs.when.of;
     let is_exceeded = |max| tail.keep_min_tokens > max;
     if tail.keep_max_tokens.is_some_and(is_exceeded) {
         return Err(knobs.wrong("keep_min_tokens", "is more than `keep_max_tokens`"));

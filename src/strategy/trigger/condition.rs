@@ -161,8 +161,10 @@ impl Condition {
         match self {
             Self::TokensOver(limit) => Some(*limit + Tokens(1)),
             Self::WindowFraction(share) => {
-                let line = whole(share.of).0 as f64 * share.amount;
-                Some(Tokens(line.ceil() as u64))
+                let whole = whole(share.of);
+                let below = whole.fraction(share.amount);
+                let is_whole = below.0 as f64 >= whole.0 as f64 * share.amount;
+                Some(below + Tokens(u64::from(!is_whole)))
             }
             Self::ReserveTokens(reserve) => Some(whole(reserve.of) - reserve.amount),
             Self::ReserveFraction(reserve) => {
@@ -298,6 +300,12 @@ const OF_THE_WHOLE: [&str; 4] = ["counter", "scope", "window", "min_rounds_betwe
 /// The words of `of`.
 const PARTS: [WindowPart; 3] = [WindowPart::Window, WindowPart::Input, WindowPart::Effective];
 
+/// The part of the window that a table names by `of`.
+pub(super) fn part_of(reader: &mut Reader<'_>) -> Result<Option<WindowPart>, SettingError> {
+    let named = reader.choice("of", &PARTS.map(WindowPart::word))?;
+    Ok(PARTS.into_iter().find(|part| Some(part.word()) == named))
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     Outermost,
@@ -325,9 +333,7 @@ pub(super) fn read_condition(
     };
     let mut reader = Reader::new(table, path);
     KEYS.check(&mut reader, "condition")?;
-    let own = reader.choice("of", &PARTS.map(WindowPart::word))?;
-    let own = PARTS.into_iter().find(|part| Some(part.word()) == own);
-    let part = own.unwrap_or(part);
+    let part = part_of(&mut reader)?.unwrap_or(part);
     let mut conditions = Vec::new();
     for (name, setting) in table.entries() {
         let nested = || match setting.as_list() {

@@ -52,7 +52,7 @@ fn of_message(message: &Message) -> u64 {
     if has_rest || tokens == 0 {
         let role = match message.role() {
             Role::Assistant => "assistant".len() as u64,
-            _ => "user".len() as u64,
+            Role::User => "user".len() as u64,
         };
         // The calls stand in a list.
         tokens += FRAME + (rest + role + 2 * calls).div_ceil(4);

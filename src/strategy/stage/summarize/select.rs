@@ -5,6 +5,7 @@ use crate::strategy::cut::answered;
 use crate::strategy::stage::prelude::*;
 use crate::strategy::stage::truncate_output::without_middle;
 use crate::strategy::template::Span;
+use crate::window::WindowPart;
 
 /// Which messages are summarised, and which stay.
 #[derive(Debug, Deserialize)]
@@ -49,6 +50,9 @@ pub(super) struct Tail {
     keep_last_tokens: Tokens,
     keep_last_fraction: f64,
     keep_fraction_of: FractionOf,
+    /// The part of the window that it is a share of.
+    #[serde(skip)]
+    pub(super) of: WindowPart,
     pub(super) keep_min_tokens: Tokens,
     /// Nothing for no limit.
     pub(super) keep_max_tokens: Option<Tokens>,
@@ -240,7 +244,7 @@ impl Tail {
         }
         let whole = match self.keep_fraction_of {
             FractionOf::History => context.size().tokens,
-            FractionOf::Window => cx.window.effective(),
+            FractionOf::Window => cx.window.part(self.of),
         };
         let share = whole.fraction(self.keep_last_fraction);
         let share = share.max(self.keep_min_tokens);
