@@ -39,6 +39,13 @@ impl Three {
         [self.kept.as_ref(), self.actions.as_ref()]
     }
 
+    /// The axes of quality on which it is shown to be better, in words.
+    pub(super) fn better(&self) -> Vec<String> {
+        let quality = self.quality().into_iter().flatten();
+        let better = quality.filter(|it| it.state == State::Better);
+        better.map(AxisFinding::in_words).collect()
+    }
+
     /// Whether no loss of quality beyond the margin is left open.
     pub(super) fn keeps(&self) -> bool {
         self.quality().into_iter().all(is_held)

@@ -177,26 +177,33 @@ impl Rows {
         let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
             return String::new();
         };
-        let better = three.quality().into_iter().flatten();
-        let better = better
-            .filter(|it| is_above(Some(it)))
-            .map(AxisFinding::in_words);
-        let mut better: Vec<String> = better.collect();
+        let better = three.quality().into_iter().filter(|it| is_above(*it));
+        let mut better: Vec<String> = better.flatten().map(AxisFinding::in_words).collect();
         if better.is_empty() {
             better.extend(three.bill.as_ref().map(AxisFinding::in_words));
         }
         let all = |_: &str| true;
         let totals = case.total.zip(self.total(control, all));
         let paid = totals.map(|(own, other)| (own - other) / self.clusters as f64);
-        let paid = paid
-            .filter(|paid| *paid > 0.0)
-            .map(|paid| format!(", for {} more a session", self.money(paid)));
+        let paid = paid.filter(|paid| *paid > 0.0);
+        let paid = paid.map_or_else(String::new, |paid| {
+            format!(", for {} more a session", self.money(paid))
+        });
         let name = short_name(&control.strategy);
-        format!(
-            "; it beats {name} on {}{}",
-            listed(&better),
-            paid.unwrap_or_default()
-        )
+        format!("; it beats {name} on {}{paid}", listed(&better))
+    }
+
+    /// Another that is recommended, with what it keeps better than the first, and what that costs.
+    fn beside(&self, first: &Case<'_>, other: &Case<'_>) -> String {
+        let better = Three::between(&first.row.sample, &other.row.sample, &self.rule).better();
+        let title = other.row.sample.title();
+        match first.total.zip(other.total) {
+            Some((least, own)) if !better.is_empty() => {
+                let more = self.money(own - least);
+                format!("{title}, {} for {more} more", listed(&better))
+            }
+            _ => title,
+        }
     }
 
     fn use_it(&self, case: &Case<'_>, cases: &[Case<'_>], recommended: &[usize]) -> String {
@@ -206,17 +213,15 @@ impl Rows {
             let three = Three::between(&case.row.sample, &other.row.sample, &self.rule);
             three.all().all(|it| it.state == State::Same)
         });
-        let named = |cases: &[&Case<'_>]| {
-            let names: Vec<String> = cases.iter().map(|it| it.row.sample.title()).collect();
-            listed(&names)
-        };
+        let same: Vec<String> = same.iter().map(|it| it.row.sample.title()).collect();
         let same = match same.as_slice() {
             [] => String::new(),
-            same => format!(" (the same: {})", named(same)),
+            same => format!(" (the same: {})", listed(same)),
         };
+        let others: Vec<String> = others.iter().map(|it| self.beside(case, it)).collect();
         let others = match others.as_slice() {
             [] => String::new(),
-            others => format!(" Shown as well: {}.", named(others)),
+            others => format!(" Shown as well: {}.", listed(others)),
         };
         let control = self.beaten_control(case);
         let why = match &case.nothing {
@@ -383,11 +388,7 @@ impl Rows {
     /// That a case keeps more than its control, for more than doing nothing costs.
     fn paid_for(&self, case: &Case<'_>) -> Option<String> {
         let is_dearer = case.nothing.as_ref()?.bill.as_ref()?.state == State::Worse;
-        let better = case.control.as_ref()?.quality().into_iter().flatten();
-        let better: Vec<String> = better
-            .filter(|it| it.state == State::Better)
-            .map(AxisFinding::in_words)
-            .collect();
+        let better = case.control.as_ref()?.better();
         let control = case.row.control.as_ref()?;
         (is_dearer && !better.is_empty()).then(|| {
             format!(
