@@ -298,11 +298,11 @@ Stages of learn-claude-code-s06
         assert_eq!(json["typical_read"]["up_to_auto_compact"], 113);
     }
 
-    /// `presets/lines.tsv`: where a product begins to summarise, as its source computes it. One that waits for more than a
+    /// `preset_lines.tsv`: where a product begins to summarise, as its source computes it. One that waits for more than a
     /// line fires one token later.
     #[test]
     fn presets_summarise_where_their_products_do() {
-        let rows = include_str!("../../presets/lines.tsv").lines().skip(1);
+        let rows = include_str!("text/preset_lines.tsv").lines().skip(1);
         for row in rows {
             let columns: Vec<&str> = row.split('\t').collect();
             let [preset, window, max_output, line, holds, _] = columns[..] else {

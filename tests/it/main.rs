@@ -11,6 +11,7 @@
 mod answer;
 mod architecture;
 mod check_bill;
+mod check_presets;
 mod ci;
 mod cli;
 mod closed_loop;
