@@ -28,15 +28,13 @@ impl History {
 
     /// All messages, each as it stands in `now` if it is there as the session has it: what the provider has since left
     /// out of it stays out.
-    pub(crate) fn entries(&self, now: &[Entry]) -> Vec<Entry> {
-        let verbatim = now.iter().filter_map(|entry| match entry.origin {
-            Origin::Verbatim(at) => Some((at, entry)),
-            _ => None,
-        });
-        let verbatim: BTreeMap<usize, &Entry> = verbatim.collect();
-        let all = self.entries.iter();
-        all.map(|(at, entry)| (*verbatim.get(at).unwrap_or(&entry)).clone())
-            .collect()
+    pub(crate) fn entries(&mut self, now: &[Entry]) -> Vec<Entry> {
+        for entry in now {
+            if let Origin::Verbatim(at) = entry.origin {
+                self.entries.insert(at, entry.clone());
+            }
+        }
+        self.entries.values().cloned().collect()
     }
 
     /// The context is about to be changed by what does not see the whole: it is made anew at the next call.
@@ -51,7 +49,8 @@ impl History {
             return context.clone();
         }
         self.begun = self.begun.max(context.replacements()) + 1;
-        Context::begun_anew(self.entries(context.entries()), self.begun)
+        let all = self.entries(context.entries());
+        Context::begun_anew(all, self.begun)
     }
 
     /// The context that stages left of the whole history, as one change of `sent`, the context that was sent before.
@@ -249,6 +248,14 @@ mod tests {
             (
                 format!("[[stage]]\n{full}\nprepare_at = {{ tokens_over = 9 }}"),
                 "`own.toml`: line 3: `clear_results` prepares what it does later, and cannot see the whole history at each",
+            ),
+            (
+                format!("[[stage]]\n{full}\nmode = 'cache_edit'"),
+                "`own.toml`: line 3: `clear_results` has the provider clear, and cannot see the whole history at each",
+            ),
+            (
+                format!("[[stage]]\n{full}\n[overflow]\nstage = 'summarize'"),
+                "`own.toml`: line 3: `history = \"full\"` beside `summarize`, which keeps what it did",
             ),
             (
                 "[[stage]]\nkind = 'clear_results'\nhistory = 'all'".to_owned(),

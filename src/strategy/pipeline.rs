@@ -212,6 +212,9 @@ impl Pipeline {
 
 impl Strategy for Pipeline {
     fn on_load(&mut self, loaded: &[Entry]) {
+        if loaded.iter().any(is_typed) {
+            self.in_turn = 0;
+        }
         if let Some(history) = &mut self.history {
             for entry in loaded {
                 history.append(entry);
@@ -223,7 +226,6 @@ impl Strategy for Pipeline {
     }
 
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
-        let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
         if context.entries().iter().any(is_typed) {
             self.in_turn = 0;
         }
@@ -305,6 +307,10 @@ impl Strategy for Pipeline {
     fn program_cpu(&self) -> Duration {
         self.slots.iter().map(|slot| slot.stage.program_cpu()).sum()
     }
+}
+
+fn is_typed(entry: &Entry) -> bool {
+    entry.message.has_tag(Tag::TypedUser)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -172,6 +172,13 @@ impl Trigger {
                 _ => WindowOf::Scenario,
             };
             trigger.of = part_of(&mut reader)?.unwrap_or_default();
+            if trigger.window == WindowOf::Product && trigger.of != WindowPart::Effective {
+                let problem = format!(
+                    "`{path}.of` beside `window = \"product\"`, of which one part is known"
+                );
+                return Err(SettingError::new(&setting.place, problem)
+                    .with_hint("leave `of` out: it is the effective window"));
+            }
             let between = reader.whole("min_rounds_between", 0, u64::MAX)?;
             trigger.min_rounds_between = between.unwrap_or(0);
         }
@@ -228,6 +235,7 @@ impl Trigger {
             calls: 0,
             turns: 0,
             images: context.attachments().images(),
+            is_answered: context.answered() > 0,
             applied,
             cx,
         }

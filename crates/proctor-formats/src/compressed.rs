@@ -39,7 +39,7 @@ pub(super) fn unpacked(file: &[u8], limit: u64) -> io::Result<Vec<u8>> {
     frames.take(limit + 1).read_to_end(&mut bytes)?;
     let fits = bytes.len() as u64 <= limit;
     fits.then_some(bytes)
-        .ok_or_else(|| io::Error::other("it unpacks to too much"))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, "it unpacks to too much"))
 }
 
 /// Whether a file is compressed.

@@ -468,7 +468,7 @@ const UNREAD: &[(&str, &str, &str)] = &[
     // `sessions/*.json` below `~/.copaw/workspaces/`: agentscope-ai/QwenPaw, `agents/context/agent_context.py`.
     (
         "QwenPaw",
-        "agent/memory",
+        "agent/memory/content",
         "it holds what is left of the context; name the days in the folder `dialog` beside `sessions`",
     ),
 ];

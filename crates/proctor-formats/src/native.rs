@@ -22,7 +22,7 @@
 //! ```
 
 use super::prelude::*;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 
 use super::compressed;
 use super::{Recording, checked};
@@ -84,7 +84,9 @@ pub fn stem(path: &Path) -> Option<String> {
 pub fn id_in(path: &Path) -> Option<String> {
     let mut first = String::new();
     let file = compressed::open(path).ok()?;
-    BufReader::new(file).read_line(&mut first).ok()?;
+    // A compressed file may unpack to any length.
+    let mut begin = BufReader::new(file.take(crate::MAX_FILE));
+    begin.read_line(&mut first).ok()?;
     let header: serde_json::Value = serde_json::from_str(&first).ok()?;
     Some(header.get("id")?.as_str()?.to_owned())
 }

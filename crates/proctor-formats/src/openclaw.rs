@@ -3,6 +3,9 @@
 //!
 //! Source: databases that OpenClaw 2026.9.6 wrote, and their schema.
 
+use std::io::ErrorKind;
+
+use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 
 use super::compressed::unpacked;
@@ -27,14 +30,33 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
     );
     let (mut lines, mut assembler) = (Vec::new(), database.assembler(one));
     for [event, packed] in database.rows(&query, &[&*one.id])? {
-        let event = event.map(|it| it.as_bytes().to_vec());
-        let left = MAX_FILE.saturating_sub(lines.len() as u64);
-        let packed = packed.filter(|_| event.is_none());
-        let packed = packed.and_then(|it| unpacked(&bytes_of(&it), left).ok());
-        match event.or(packed).filter(|it| !it.is_empty()) {
-            Some(event) => lines.extend([&event[..], b"\n"].concat()),
-            None => assembler.unknown("row that is not JSON"),
+        let event = match (event, packed) {
+            (Some(event), _) => event.as_bytes().to_vec(),
+            (None, Some(packed)) => {
+                let event = unpacked(&bytes_of(&packed), database.left());
+                database.charge(match &event {
+                    Ok(event) => event.len() as u64,
+                    Err(error) if error.kind() == ErrorKind::FileTooLarge => u64::MAX,
+                    Err(_) => 0,
+                })?;
+                event.unwrap_or_default()
+            }
+            (None, None) => Vec::new(),
+        };
+        // One row that cannot be read costs itself.
+        if serde_json::from_slice::<IgnoredAny>(&event).is_err() {
+            assembler.unknown("row that is not JSON");
+            continue;
         }
+        let spaced = |byte| {
+            if matches!(byte, b'\n' | b'\r') {
+                b' '
+            } else {
+                byte
+            }
+        };
+        lines.extend(event.into_iter().map(spaced));
+        lines.push(b'\n');
     }
     let id = session_id(&one.id, Sha256::new().chain_update(&lines));
     let mut text = SourceFile::read(database.path(), &mut &lines[..], MAX_FILE)?.text();

@@ -56,11 +56,13 @@ impl Logged {
         last.filter(|last| self.is_answered && last.role() == Role::Assistant)
     }
 
-    /// Counts a compaction before all that is recorded.
-    fn count_told(&mut self) {
-        if self.compaction.take().is_some() {
+    /// Counts a compaction before all that is recorded; whether there was one.
+    fn count_told(&mut self) -> bool {
+        let was_told = self.compaction.take().is_some();
+        if was_told {
             self.session.parts_mut().source.warn(TOLD);
         }
+        was_told
     }
 }
 

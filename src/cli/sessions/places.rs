@@ -1,6 +1,6 @@
 //! Where agents keep their sessions: the table of `docs/formats.md`, which says how a path is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -50,31 +50,58 @@ impl Start<'_> {
         }
     }
 
-    /// The files and folders of the table that are there, each once. Says which cannot be looked at.
+    /// The files and folders of the table that are there, each once, and none that is looked at with another. Says which
+    /// cannot be looked at.
     pub(super) fn places(&self) -> Vec<PathBuf> {
         let mut places: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+        let mut closed = BTreeSet::new();
         for path in table().flat_map(|(_, paths)| paths) {
             let Some((folder, rest)) = self.of(path) else {
                 continue;
             };
-            for path in matching(folder, rest) {
-                if let Some(itself) = there(&path, path.canonicalize()) {
+            for path in matching(folder, rest, &mut closed) {
+                let itself = path.canonicalize();
+                // What is behind any name may be of any program.
+                let is_closed = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
+                if rest.contains('*') && itself.as_ref().is_err_and(is_closed) {
+                    continue;
+                }
+                if let Some(itself) = there(&path, itself, &mut closed) {
                     places.entry(itself).or_insert(path);
                 }
             }
         }
-        places.into_values().collect()
+        for text in &closed {
+            say(text);
+        }
+        let mut kept: Vec<(PathBuf, PathBuf)> = Vec::new();
+        for (itself, path) in places {
+            let outer = kept.last().map(|(outer, _)| outer);
+            if !outer.is_some_and(|outer| is_walked(outer, &itself)) {
+                kept.push((itself, path));
+            }
+        }
+        kept.into_iter().map(|(_, path)| path).collect()
     }
 }
 
+/// Whether a walk through `outer` comes to `inner`: it passes over hidden names.
+fn is_walked(outer: &Path, inner: &Path) -> bool {
+    let below = inner.strip_prefix(outer);
+    below.is_ok_and(|below| {
+        let mut names = below.iter();
+        names.all(|name| !name.to_string_lossy().starts_with('.'))
+    })
+}
+
 /// The paths below a folder that a pattern stands for: `*` in one of its names is any text.
-fn matching(folder: PathBuf, pattern: &str) -> Vec<PathBuf> {
+fn matching(folder: PathBuf, pattern: &str, closed: &mut BTreeSet<String>) -> Vec<PathBuf> {
     let mut paths = vec![folder];
     for name in pattern.split('/').filter(|name| !name.is_empty()) {
         paths = match name.split_once('*') {
             None => paths.iter().map(|path| path.join(name)).collect(),
             Some((start, end)) => {
-                let names = paths.iter().flat_map(|path| entries(path));
+                let names = paths.iter().flat_map(|path| entries(path, closed));
                 let fits = |path: &PathBuf| {
                     let name = path.file_name().unwrap_or_default().to_string_lossy();
                     let rest = name.strip_prefix(start);
@@ -88,23 +115,22 @@ fn matching(folder: PathBuf, pattern: &str) -> Vec<PathBuf> {
 }
 
 /// What is in a folder; nothing where it is none.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = there(folder, std::fs::read_dir(folder)).into_iter();
+fn entries(folder: &Path, closed: &mut BTreeSet<String>) -> Vec<PathBuf> {
+    let entries = there(folder, std::fs::read_dir(folder), closed).into_iter();
     let mut paths: Vec<PathBuf> = entries.flatten().flatten().map(|it| it.path()).collect();
     paths.sort();
     paths
 }
 
-/// What was asked of a path, if it is there. Says why where that cannot be told.
-fn there<T>(path: &Path, asked: io::Result<T>) -> Option<T> {
+/// What was asked of a path, if it is there; where that cannot be told, the reason is added to `closed`.
+fn there<T>(path: &Path, asked: io::Result<T>, closed: &mut BTreeSet<String>) -> Option<T> {
     match asked {
         Ok(found) => Some(found),
         Err(error) => {
             if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
                 let path = path.display();
-                say(&plain(&format!(
-                    "passed over: cannot look at `{path}`: {error}"
-                )));
+                let text = format!("passed over: cannot look at `{path}`: {error}");
+                closed.insert(plain(&text));
             }
             None
         }

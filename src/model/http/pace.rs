@@ -111,7 +111,9 @@ impl Pacer {
     /// Begins with as many at once as are allowed.
     pub fn new(setting: PaceSetting) -> Self {
         let limit = setting.at_once.max(1) as f64;
-        let slots = setting.slots.map(|slots| Semaphore::new(slots.max(1)));
+        let slots = setting
+            .slots
+            .map(|slots| Semaphore::new(slots.clamp(1, Semaphore::MAX_PERMITS)));
         Self {
             setting,
             state: Mutex::new(State {

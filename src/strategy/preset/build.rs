@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::worth::OF_WORTH;
 use super::{OVERFLOW, StrategySpec, name_of};
-use crate::settings::{Reader, Setting, SettingError, Table, with_suggestion};
+use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
 use crate::strategy::control::{DIGEST, following_words};
 use crate::strategy::guard::Guards;
 use crate::strategy::knob::Knobs;
@@ -71,16 +71,16 @@ impl StrategySpec {
     pub fn check_window(&self, window: Window) -> Result<(), SettingError> {
         let (slots, _) = self.slots()?;
         for (key, stage, trigger) in slots.iter().flat_map(Slot::triggers) {
-            let Some(reserve) = trigger.condition.too_large_reserve(window) else {
+            let Some((reserve, part)) = trigger.condition.too_large_reserve(window) else {
                 continue;
             };
             let mut tables = self.stages_set();
             let table = tables.find(|table| name_of(table) == Some(stage));
             let place = table.and_then(|table| Some(&table.get(key)?.place));
             let problem = format!(
-                "`{stage}.{key}` of `{}` reserves {reserve} tokens of a window that has {}: it would hold before every call",
+                "`{stage}.{key}` of `{}` reserves {reserve} tokens of {part}, which has {}: it would hold before every call",
                 self.name,
-                window.effective()
+                window.part(part)
             );
             let hint = format!(
                 "set a smaller reserve, or leave it out where the window is small: `{{ all = [{{ window_over = {reserve} }}, {{ \
@@ -118,17 +118,19 @@ impl StrategySpec {
         let mut full: Option<&Setting> = None;
         for stage in self.stages_set() {
             let history = stage.get("history");
-            match history.filter(|_| stage.text("history") == Some("full")) {
-                None => kept = kept.or_else(|| name_of(stage)),
-                Some(setting) => full = Some(setting),
-            }
-            let kind = stage.text("kind").and_then(stage::kind);
-            let cannot = match (history, kind) {
-                (Some(_), Some(kind)) if !kind.is_stateless() => "keeps something between calls",
-                (Some(_), _) if stage.get("prepare_at").is_some() => "prepares what it does later",
-                _ => continue,
+            let Some(setting) = history.filter(|_| stage.text("history") == Some("full")) else {
+                kept = kept.or_else(|| name_of(stage));
+                continue;
             };
-            if let Some(setting) = full {
+            full = Some(setting);
+            let kind = stage.text("kind").and_then(stage::kind);
+            let cannot = match kind {
+                Some(kind) if !kind.is_stateless() => Some("keeps something between calls"),
+                _ if stage.get("prepare_at").is_some() => Some("prepares what it does later"),
+                _ if stage.text("mode") == Some("cache_edit") => Some("has the provider clear"),
+                _ => None,
+            };
+            if let Some(cannot) = cannot {
                 let name = name_of(stage).unwrap_or_default();
                 let problem =
                     format!("`{name}` {cannot}, and cannot see the whole history at each");
@@ -138,6 +140,10 @@ impl StrategySpec {
                 return Err(SettingError::new(&setting.place, problem).with_hint(hint));
             }
         }
+        let answer = self.table.get(OVERFLOW).and_then(Setting::as_table);
+        let answer = answer.and_then(|overflow| overflow.text("stage"));
+        let kept =
+            kept.or(answer.filter(|name| stage::kind(name).is_some_and(|it| !it.is_stateless())));
         match (full, kept) {
             (Some(full), Some(kept)) => {
                 let problem =
@@ -250,8 +256,17 @@ impl StrategySpec {
                 table.set(key, setting.clone());
             }
         }
+        // Shares of the stage are of the same part of the window.
+        let when = table.get("when").and_then(Setting::as_table);
+        let of = when.and_then(|when| when.get("of").cloned());
         for key in ["name", "enabled", "when", "prepare_at", "history"] {
             table.remove(key);
+        }
+        if let Some(of) = of {
+            let mut when = Table::new(place.clone());
+            when.set("always", Setting::new(Value::Flag(true), &place));
+            when.set("of", of);
+            table.put("when", when, &place);
         }
         let mut slot = self.slot(&table, guards, None)?;
         slot.notes.name = OVERFLOW.into();

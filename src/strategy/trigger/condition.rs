@@ -99,6 +99,8 @@ pub(super) struct Present<'a> {
     /// Messages that the user typed since then.
     pub(super) turns: u64,
     pub(super) images: u64,
+    /// Whether the context holds an answer.
+    pub(super) is_answered: bool,
     /// The patches that were applied so far in this run of the pipeline.
     pub(super) applied: &'a [Applied],
     pub(super) cx: &'a Situation,
@@ -134,7 +136,7 @@ impl Condition {
             Self::RoundsEvery(calls) => present.calls >= *calls,
             Self::TurnsEvery(turns) => present.turns >= *turns,
             Self::Typed => cx.has_typed,
-            Self::TurnOver => cx.call > 0 && cx.tool_requests.is_empty(),
+            Self::TurnOver => present.is_answered && cx.tool_requests.is_empty(),
             Self::ImagesOver(limit) => present.images > *limit,
             Self::WindowOver(limit) => cx.window.tokens > *limit,
             Self::WindowUnder(limit) => cx.window.tokens < *limit,
@@ -221,30 +223,33 @@ impl Condition {
         })
     }
 
-    /// The reserve in it that is no smaller than its part of the window, so that it would hold before every call.
-    pub(crate) fn too_large_reserve(&self, window: Window) -> Option<Tokens> {
-        match self {
-            Self::ReserveTokens(Amount { amount, of }) => {
-                (*amount >= window.part(*of)).then_some(*amount)
+    /// The reserve in it that is no smaller than its part of the window, and that part: it would hold before every
+    /// call. A share of nothing would, too.
+    pub(crate) fn too_large_reserve(&self, window: Window) -> Option<(Tokens, WindowPart)> {
+        let (reserve, of) = match self {
+            Self::ReserveTokens(Amount { amount, of }) => (*amount, *of),
+            Self::ReserveFraction(Amount { amount, of }) => (window.tokens.fraction(*amount), *of),
+            Self::WindowFraction(Amount { of, .. }) => {
+                let whole = window.part(*of);
+                return (whole == Tokens::ZERO).then_some((whole, *of));
             }
-            Self::ReserveFraction(Amount { amount, of }) => {
-                let reserve = window.tokens.fraction(*amount);
-                (reserve >= window.part(*of)).then_some(reserve)
+            Self::Any(inner) => {
+                return inner.iter().find_map(|one| one.too_large_reserve(window));
             }
-            Self::Any(inner) => inner.iter().find_map(|one| one.too_large_reserve(window)),
             Self::All(inner) => {
-                let reserve = inner.iter().find_map(|one| one.too_large_reserve(window))?;
+                let found = inner.iter().find_map(|one| one.too_large_reserve(window))?;
                 // What else must hold says when it fires, or leaves small windows out.
                 let is_idle = |one: &Self| match one {
                     Self::Always => true,
-                    Self::WindowOver(limit) => *limit < reserve && window.tokens > *limit,
+                    Self::WindowOver(limit) => *limit < found.0 && window.tokens > *limit,
                     Self::WindowUnder(limit) => window.tokens < *limit,
                     other => other.too_large_reserve(window).is_some(),
                 };
-                inner.iter().all(is_idle).then_some(reserve)
+                return inner.iter().all(is_idle).then_some(found);
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        (reserve >= window.part(of)).then_some((reserve, of))
     }
 
     /// The stages it names.
@@ -449,6 +454,7 @@ mod tests {
                 calls: number,
                 turns: number,
                 images: number,
+                is_answered: true,
                 applied: &[],
                 cx: &cx,
             })

@@ -26,11 +26,11 @@ fn of_message(message: &Message) -> u64 {
     let (mut tokens, mut rest, mut calls, mut images) = (0, 0, 0, 0);
     let mut has_rest = false;
     for (block, text) in message.content().iter().zip(message.model_text()) {
-        let chars = text.chars().count() as u64;
+        let chars = length(text);
         match block {
             ContentBlock::ToolResult(result) => {
-                let role = "tool".len() + result.tool_use_id.len();
-                tokens += FRAME + (chars + role as u64).div_ceil(4);
+                let role = "tool".len() as u64 + length(&result.tool_use_id);
+                tokens += FRAME + (chars + role).div_ceil(4);
                 let pictures = result.content.iter();
                 images += pictures
                     .filter(|part| matches!(part, ContentBlock::Image(_)))
@@ -40,9 +40,7 @@ fn of_message(message: &Message) -> u64 {
             ContentBlock::Thinking(_) => continue,
             ContentBlock::ToolUse(call) => {
                 calls += 1;
-                rest += CALL
-                    + (call.name.len() + call.id.len()) as u64
-                    + call.input.as_str().len() as u64;
+                rest += CALL + length(&call.name) + length(&call.id) + length(call.input.as_str());
             }
             ContentBlock::Image(_) => images += 1,
             ContentBlock::Text(_) | ContentBlock::Opaque(_) => rest += chars,
@@ -58,4 +56,9 @@ fn of_message(message: &Message) -> u64 {
         tokens += FRAME + (rest + role + 2 * calls).div_ceil(4);
     }
     tokens + IMAGE * images as u64
+}
+
+/// In characters.
+fn length(text: &str) -> u64 {
+    text.chars().count() as u64
 }

@@ -27,6 +27,8 @@ pub(super) struct Thread {
     pub(super) is_answered: bool,
     /// It was sent, and the response was not an answer.
     pub(super) is_failed: bool,
+    /// A compaction was told of before all that is recorded.
+    was_told: bool,
 }
 
 /// A message of a context.
@@ -40,8 +42,9 @@ struct Seen {
 impl Thread {
     pub(super) fn new(mut one: Logged) -> Self {
         let is_answered = one.answer().is_some();
-        one.count_told();
+        let was_told = one.count_told();
         let mut thread = Self {
+            was_told,
             is_failed: one.is_answered && !is_answered,
             agent: Agent::of(&one.session, one.cache_key),
             session: one.session,
@@ -186,7 +189,8 @@ impl Thread {
 
     /// Adds a request, of which the first `known` messages are not new, and its answer.
     pub(super) fn grow(&mut self, one: Logged, known: usize) {
-        self.told(one.compaction);
+        let told = one.compaction;
+        let at = self.session.parts().messages.len();
         let parts = one.session.into_parts();
         let own = self.session.parts_mut();
         let source = &mut own.source;
@@ -194,20 +198,39 @@ impl Thread {
             source.warn("the system prompt changed; the first one stands");
         }
         add_counts(source, parts.source);
+        let earlier = self.session.parts().compactions.len();
         self.provider_compacted(parts.compactions, known);
+        self.told(told, at, earlier);
         self.add(parts.messages.into_iter().skip(known).collect());
     }
 
-    /// Adds the compaction before a call that shows none itself.
-    fn told(&mut self, told: Option<ToldCompaction>) {
+    /// Adds the compaction in front of `at`, before a call that shows none itself; of those that are shown, `earlier`
+    /// are of calls before.
+    fn told(&mut self, told: Option<ToldCompaction>, at: usize, earlier: usize) {
         let Some(told) = told else { return };
-        let parts = self.session.parts_mut();
-        let at = parts.messages.len();
-        match parts.compactions.last_mut() {
-            Some(shown) if shown.at == at || !told.is_dated => {
+        let pre_tokens = self.prompts.last().map(|(_, prompt)| *prompt);
+        let compactions = &mut self.session.parts_mut().compactions;
+        if !told.is_dated && (self.was_told || !compactions.is_empty()) {
+            // It may be said again at each later call.
+            if let Some(shown) = compactions.last_mut() {
                 shown.trigger = shown.trigger.take().or(told.trigger);
             }
-            _ => self.client_compacted(told.trigger, CompactedTo::Missing),
+            return;
+        }
+        let mut before = compactions[..earlier].iter_mut();
+        match before.next_back() {
+            Some(shown) if shown.at == at => {
+                shown.trigger = shown.trigger.take().or(told.trigger);
+            }
+            _ => compactions.insert(
+                earlier,
+                RecordedCompaction {
+                    at,
+                    trigger: told.trigger,
+                    pre_tokens,
+                    after: CompactedTo::Missing,
+                },
+            ),
         }
     }
 
@@ -359,7 +382,9 @@ impl Thread {
         if !self.is_context(&left, at) {
             self.client_compacted(None, CompactedTo::Replaced(left));
         }
-        self.told(one.compaction);
+        let own = self.session.parts();
+        let (at, earlier) = (own.messages.len(), own.compactions.len());
+        self.told(one.compaction, at, earlier);
         add_counts(&mut self.session.parts_mut().source, parts.source);
         let kept = looks.len() - added.len();
         let seen = |look: &Look| Seen {

@@ -213,6 +213,19 @@ impl Database {
         rows.collect()
     }
 
+    /// How many bytes may still be read of it.
+    pub(crate) fn left(&self) -> u64 {
+        self.left.get()
+    }
+
+    /// Counts bytes that were read of it.
+    pub(crate) fn charge(&self, bytes: u64) -> Result<()> {
+        let left = self.left().checked_sub(bytes);
+        let too_large = || ImportError::TooLarge(self.path.clone(), MAX_FILE);
+        self.left.set(left.ok_or_else(too_large)?);
+        Ok(())
+    }
+
     /// The query's answer: the columns of each row.
     pub(crate) fn rows<const N: usize>(
         &self,
@@ -227,9 +240,7 @@ impl Database {
         while let Some(row) = rows.next().map_err(failed)? {
             let texts: [_; N] = std::array::from_fn(|column| text(row, column));
             let length: usize = texts.iter().flatten().map(|text| text.len()).sum();
-            let left = self.left.get().checked_sub(length as u64);
-            let too_large = || ImportError::TooLarge(self.path.clone(), MAX_FILE);
-            self.left.set(left.ok_or_else(too_large)?);
+            self.charge(length as u64)?;
             found.push(texts);
         }
         Ok(found)

@@ -528,7 +528,7 @@ fn compactions_that_a_trace_tells_of_are_recorded_or_named() {
         ),
         (
             "a part of the answer",
-            vec![call_at(4, &whole, written, &[])],
+            vec![call_at(4, &whole, written, &[(FLAG, true)])],
             format!(
                 "{said}compaction before 3: compaction 0: (user[compact_summary] \"The tide is low.\")\n"
             ),
@@ -559,7 +559,9 @@ fn compactions_that_a_trace_tells_of_are_recorded_or_named() {
     let first = call_at(1, &["Tide?"], "Low.", &[(FLAG, true)]);
     for spans in [
         vec![first.clone()],
-        vec![first, call_at(4, &whole, "West.", &[])],
+        vec![first.clone(), call_at(4, &whole, "West.", &[])],
+        // It may be said again at each later call.
+        vec![first, call_at(4, &whole, "West.", &[(FLAG, true)])],
     ] {
         let text = serde_json::json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]});
         let sessions = read("otlp", text.to_string().as_bytes()).expect("a good file");
