@@ -376,7 +376,7 @@ mod tests {
         let small = "[window]\ntokens = 13_000\n[[sessions]]\npath = 'a'\n[[strategies]]\nname = 'mine'\n[[strategies.stage]]\nkind = 'summarize'\n";
         check(
             &format!("{small}when = {{ any = ['manual', {{ reserve_tokens = 13_000 }}] }}"),
-            "line 9: `summarize.when` of `mine` reserves 13000 tokens of a window that has 13000: it would hold before",
+            "line 9: `summarize.when` of `mine` reserves 13000 tokens of the effective window, which has 13000: it would hold before",
         );
         check(
             &format!(

@@ -365,7 +365,7 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
     // A strategy that somebody chose is refused; one of the defaults is left out.
     let small = ["--window", "12k", "--sample", "1"];
     let chosen = [&["run", "--strategy", "claude-code"], &small[..]].concat();
-    let reserve = "reserves 13000 tokens of a window that has 12000";
+    let reserve = "reserves 13000 tokens of the effective window, which has 12000";
     refuses(&[], &chosen, &[reserve]);
     let folder = tempfile::tempdir().unwrap();
     let ran = run(folder.path(), &[&["run"], &small[..]].concat());
