@@ -86,6 +86,8 @@ pub(super) struct Join {
     /// The model's last answers, for any request may have asked for a summary.
     answers: VecDeque<Arc<str>>,
     known: Known,
+    /// The names of the sessions that ended with a response, by its id.
+    ended: BTreeMap<Arc<str>, BTreeSet<usize>>,
 }
 
 impl Join {
@@ -122,14 +124,28 @@ impl Join {
         let looks: Vec<Look> = asked.iter().map(|it| Look::of(it)).collect();
         let said = hashes(asked, &looks);
         let session = self.session_of(one, &looks, &said);
+        self.ends(session, &answer);
         self.known.add(session, said, answer);
     }
 
     /// Begins a session, and returns its name.
     fn begin(&mut self, one: Logged) -> usize {
         self.begun += 1;
+        if let Some(last) = one.session.parts().messages.last() {
+            self.ends(self.begun, last);
+        }
         self.threads.push(Thread::new(self.begun, one));
         self.begun
+    }
+
+    /// Takes note of the response with which a session ends.
+    fn ends(&mut self, session: usize, last: &Message) {
+        if let Some(call) = &last.details.api_call {
+            self.ended
+                .entry(call.0.clone())
+                .or_default()
+                .insert(session);
+        }
     }
 
     /// Adds an answered conversation to the session it continues, or begins one with it. Returns the name of that session.
@@ -143,11 +159,17 @@ impl Join {
         if one.follows.is_none() && !self.known.shares(said) && !is_summed_up {
             return self.begin(one);
         }
-        if let Some(id) = &one.follows
-            && let Some(thread) = threads.iter_mut().find(|it| it.ends_with(id))
-        {
-            thread.grow(one, 0);
-            return thread.name;
+        let ended = one
+            .follows
+            .as_ref()
+            .and_then(|id| self.ended.get_key_value(id));
+        let ended = ended.and_then(|(id, names)| {
+            let mut near = places(threads, Some(names.clone())).into_iter();
+            near.find(|at| threads[*at].ends_with(id))
+        });
+        if let Some(at) = ended {
+            threads[at].grow(one, 0);
+            return threads[at].name;
         }
         // One that goes on from the whole of another begins like it.
         let begins = asked.len().min(1);
