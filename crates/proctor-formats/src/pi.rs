@@ -288,7 +288,9 @@ impl Reading {
             (Some(id), _) => self.by_id.get(&id).copied(),
             (None, index) => index,
         };
-        let said = first.and_then(|first| self.said.iter().find(|(at, _)| *at >= first));
+        // They are in the order of the file.
+        let behind = |first| self.said.partition_point(|(at, _)| *at < first);
+        let said = first.and_then(|first| self.said.get(behind(first)));
         let kept = said.and_then(|(_, name)| self.assembler.message_of(name));
         if first.is_some() && kept.is_none() {
             self.assembler
