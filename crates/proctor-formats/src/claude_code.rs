@@ -38,11 +38,12 @@ use super::file::session_name;
 use super::prelude::*;
 use super::product::with_side_chains;
 use super::usage_check;
-use attachments::{AttachmentUse, attached};
+use attachments::{AttachmentUse, attached, rendered};
 use chain::{Chain, ClearedContent, ConversationRecord, Entry};
 use proctor_sessions::units::ContentHash;
 use records::{
-    ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, Record, Replacement, is_bookkeeping,
+    ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot, Record,
+    Replacement, is_bookkeeping,
 };
 
 mod attachments;
@@ -141,6 +142,8 @@ struct Recording {
     calls: BTreeMap<Arc<str>, NamedCall>,
     /// The hash of each text with its call or its time, and the record that holds it.
     said: BTreeMap<ContentHash, Option<Arc<str>>>,
+    /// What was sent in front of the conversations.
+    given: BTreeMap<usize, PromptSnapshot>,
     /// The newest version that a record names.
     version: Option<Arc<str>>,
     source: Source,
@@ -185,7 +188,7 @@ impl Recording {
             }
             "user" => self.user(&record, timestamp, chain > 0),
             "assistant" => self.assistant(&record, timestamp, repeated.is_some()),
-            "attachment" => self.attachment(&record),
+            "attachment" => self.attachment(&record, chain),
             "content-replacement" => self.replacements(&record),
             "system" => match record.subtype.as_deref() {
                 Some("compact_boundary") => {
@@ -419,11 +422,23 @@ impl Recording {
         )))
     }
 
-    fn attachment(&mut self, record: &Record<'_>) -> Option<ConversationRecord> {
+    fn attachment(&mut self, record: &Record<'_>, chain: usize) -> Option<ConversationRecord> {
         let attachment = record.attachment.map(value).unwrap_or_default();
         let kind = attachment["type"].as_str().unwrap_or("without type");
         let name = format!("attachment/{kind}");
-        match attached(kind, &attachment) {
+        if kind == "prompt_snapshot"
+            && let Some(raw) = record.attachment
+            && let Some(given) = lenient::object::<PromptSnapshot>(raw.get(), &mut self.source)
+        {
+            let known = self.given.entry(chain);
+            let known = known.or_insert_with(|| given.clone());
+            // The first ones have no tools.
+            if known.tools.is_empty() {
+                *known = given;
+            }
+        }
+        let sent = record.rendered.map(value).unwrap_or_default();
+        match rendered(kind, &sent).unwrap_or_else(|| attached(kind, &attachment)) {
             AttachmentUse::Seen(blocks, tag) => Some(ConversationRecord::Attachment(blocks, tag)),
             AttachmentUse::Hidden => {
                 self.source.skip(&name);
@@ -455,6 +470,11 @@ impl Recording {
         for entry in std::mem::take(&mut self.entries) {
             if let Some(chain) = chains.get_mut(entry.chain) {
                 chain.add(entry, &self.parents);
+            }
+        }
+        for (chain, given) in std::mem::take(&mut self.given) {
+            if let Some(chain) = chains.get_mut(chain) {
+                chain.give(given);
             }
         }
         let chains = chains.into_iter().map(Chain::end);

@@ -123,7 +123,7 @@ impl<'a> Log<'a> {
 
     fn rewind(&mut self, to: Option<&Arc<str>>) {
         let is_target = |event: &Event<'_>| to.is_some() && event.id.as_ref() == to;
-        if let Some(at) = self.events.iter().position(is_target) {
+        if let Some(at) = self.events.iter().rposition(is_target) {
             self.events.truncate(at);
             self.source.skip("rewind");
         } else {

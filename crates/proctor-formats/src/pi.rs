@@ -10,6 +10,7 @@
 //! - Where the person went is an entry too (`leaf`), for the file may end there.
 //! - A command that the user ran is shown to the model as a message of the user's.
 //! - Usage counts the cached tokens apart.
+//! - The newest versions write the system prompt and the tools as a message.
 //!
 //! `omp` (oh-my-pi) writes the same with a title in front and more bookkeeping: can1357/oh-my-pi,
 //! `packages/coding-agent/src/session/`; November 2026.
@@ -143,6 +144,9 @@ struct MessageRecord<'a> {
     command: Option<Arc<str>>,
     output: Option<Arc<str>>,
     exclude_from_context: Option<bool>,
+    /// Of the system prompt, by their names.
+    sections: Option<serde_json::Map<String, Value>>,
+    tools_added: Option<Vec<&'a RawValue>>,
 }
 
 impl Reading {
@@ -208,6 +212,18 @@ impl Reading {
                 let record = AssistantRecord::of(blocks, time).by(None, model, usage);
                 return self.assembler.assistant(Some(&name), record);
             }
+            Some("system") => {
+                assembler.skip("system prompt");
+                let sections = said.sections.iter().flat_map(serde_json::Map::values);
+                let sections: Vec<&str> = sections.filter_map(Value::as_str).collect();
+                if assembler.header.system.is_none() && !sections.is_empty() {
+                    assembler.header.system = Some(sections.join("\n\n").into());
+                }
+                for tool in said.tools_added.into_iter().flatten() {
+                    assembler.tool(Object::read(tool).and_then(|it| it.text("name")), tool);
+                }
+                return;
+            }
             Some("toolResult") => {
                 let content = blocks(Speaker::User);
                 let is_error = said.is_error == Some(true);
@@ -272,7 +288,9 @@ impl Reading {
             (Some(id), _) => self.by_id.get(&id).copied(),
             (None, index) => index,
         };
-        let said = first.and_then(|first| self.said.iter().find(|(at, _)| *at >= first));
+        // They are in the order of the file.
+        let behind = |first| self.said.partition_point(|(at, _)| *at < first);
+        let said = first.and_then(|first| self.said.get(behind(first)));
         let kept = said.and_then(|(_, name)| self.assembler.message_of(name));
         if first.is_some() && kept.is_none() {
             self.assembler

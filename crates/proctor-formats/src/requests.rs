@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 use super::assemble::ORPHANS;
 use super::checked;
 use agent::Agent;
-use known::Known;
+use known::{Known, hashes};
+use proctor_sessions::units::ContentHash;
 use proctor_sessions::wire::Look;
 use said::{holds_answer, is_summary, summary_in, tag_acknowledgements, text};
 use thread::Thread;
@@ -78,10 +79,15 @@ pub(super) struct Join {
     /// The conversations that are not joined yet: at most one of them is answered.
     held: Vec<Logged>,
     answered: usize,
+    /// In the order of their names.
     threads: Vec<Thread>,
+    /// How many sessions were begun: the name of the last.
+    begun: usize,
     /// The model's last answers, for any request may have asked for a summary.
     answers: VecDeque<Arc<str>>,
     known: Known,
+    /// The names of the sessions that ended with a response, by its id.
+    ended: BTreeMap<Arc<str>, BTreeSet<usize>>,
 }
 
 impl Join {
@@ -109,53 +115,101 @@ impl Join {
     /// Adds one conversation to the session it continues, or begins one with it.
     fn place(&mut self, mut one: Logged) {
         self.tag_summary(&mut one);
-        let answers: &[Arc<str>] = self.answers.make_contiguous();
-        let threads = &mut self.threads;
-        if one.answer().is_none() {
-            return threads.push(Thread::new(one));
-        }
+        let Some(answer) = one.answer().cloned() else {
+            self.begin(one);
+            return;
+        };
         let messages = &one.session.parts().messages;
         let asked = &messages[..messages.len() - 1];
         let looks: Vec<Look> = asked.iter().map(|it| Look::of(it)).collect();
-        let mut summaries = asked
-            .iter()
-            .filter(|it| is_summary(it) || holds_answer(it, answers));
-        let is_related =
-            one.follows.is_some() || self.known.shares(asked, &looks) || summaries.next().is_some();
-        self.known.add(messages, &looks);
-        if !is_related {
-            return threads.push(Thread::new(one));
+        let said = hashes(asked, &looks);
+        let session = self.session_of(one, &looks, &said);
+        self.ends(session, &answer);
+        self.known.add(session, said, answer);
+    }
+
+    /// Begins a session, and returns its name.
+    fn begin(&mut self, one: Logged) -> usize {
+        self.begun += 1;
+        if let Some(last) = one.session.parts().messages.last() {
+            self.ends(self.begun, last);
         }
-        if let Some(id) = &one.follows
-            && let Some(thread) = threads.iter_mut().find(|it| it.ends_with(id))
-        {
-            return thread.grow(one, 0);
+        self.threads.push(Thread::new(self.begun, one));
+        self.begun
+    }
+
+    /// Takes note of the response with which a session ends.
+    fn ends(&mut self, session: usize, last: &Message) {
+        if let Some(call) = &last.details.api_call {
+            self.ended
+                .entry(call.0.clone())
+                .or_default()
+                .insert(session);
         }
-        let begun = threads.iter_mut().filter(|it| it.is_begun_by(&looks));
-        if let Some(thread) = begun.max_by_key(|thread| thread.length()) {
-            let known = thread.length();
-            thread.recognise(&looks);
-            return thread.grow(one, known);
+    }
+
+    /// Adds an answered conversation to the session it continues, or begins one with it. Returns the name of that session.
+    fn session_of(&mut self, one: Logged, looks: &[Look], said: &[ContentHash]) -> usize {
+        let answers: &[Arc<str>] = self.answers.make_contiguous();
+        let threads = &mut self.threads;
+        let messages = &one.session.parts().messages;
+        let asked = &messages[..messages.len() - 1];
+        let mut summaries = asked.iter();
+        let is_summed_up = summaries.any(|it| is_summary(it) || holds_answer(it, answers));
+        if one.follows.is_none() && !self.known.shares(said) && !is_summed_up {
+            return self.begin(one);
+        }
+        let ended = one
+            .follows
+            .as_ref()
+            .and_then(|id| self.ended.get_key_value(id));
+        let ended = ended.and_then(|(id, names)| {
+            let mut near = places(threads, Some(names.clone())).into_iter();
+            near.find(|at| threads[*at].ends_with(id))
+        });
+        if let Some(at) = ended {
+            threads[at].grow(one, 0);
+            return threads[at].name;
+        }
+        // One that goes on from the whole of another begins like it.
+        let begins = asked.len().min(1);
+        let begins = hashes(&asked[..begins], &looks[..begins]);
+        let near = places(threads, self.known.sharing(&begins));
+        let first = |is_it: &dyn Fn(&Thread) -> bool| {
+            let mut near = near.iter().copied();
+            near.find(|at| is_it(&threads[*at]))
+        };
+        let begun = near.iter().filter(|at| threads[**at].is_begun_by(looks));
+        if let Some(&at) = begun.max_by_key(|at| threads[**at].length()) {
+            let known = threads[at].length();
+            threads[at].recognise(looks);
+            threads[at].grow(one, known);
+            return threads[at].name;
         }
         let agent = Agent::of(&one.session, one.cache_key.clone());
-        let was_asked = |it: &&mut Thread| it.was_asked(&looks) && it.agent.is_like(&agent);
-        if let Some(thread) = threads.iter_mut().find(was_asked) {
-            let source = &mut thread.session.parts_mut().source;
-            return source.warn("a request was sent again; its first answer stands");
+        if let Some(at) = first(&|it| it.was_asked(looks) && it.agent.is_like(&agent)) {
+            let source = &mut threads[at].session.parts_mut().source;
+            source.warn("a request was sent again; its first answer stands");
+            return threads[at].name;
         }
-        let is_anew =
-            |it: &&mut Thread| it.was_not_answered(asked, &looks) && it.agent.is_like(&agent);
-        if let Some(thread) = threads.iter_mut().find(is_anew) {
-            return thread.ask_anew(one);
+        if let Some(at) = first(&|it| it.was_not_answered(asked, looks) && it.agent.is_like(&agent))
+        {
+            threads[at].ask_anew(one);
+            return threads[at].name;
         }
-        let kept = threads.iter().enumerate();
-        let kept = kept
-            .filter_map(|(at, thread)| Some((thread.kept(&agent, asked, &looks, answers)?, at)));
-        let Some((_, mut of)) = kept.max() else {
-            return threads.push(Thread::new(one));
+        let near = places(threads, self.known.sharing(said));
+        let kept = near
+            .iter()
+            .filter_map(|at| Some((threads[*at].kept(&agent, asked, looks, answers)?, *at)));
+        // A summary may be all that is left of any session of the agent.
+        let is_like = |it: &Thread| it.is_answered && it.agent.is_like(&agent);
+        let mut others = (0..threads.len()).rev().filter(|_| is_summed_up);
+        let last = others.find(|at| is_like(&threads[*at]) && near.binary_search(at).is_err());
+        let Some((_, mut of)) = kept.chain(last.map(|at| (0, at))).max() else {
+            return self.begin(one);
         };
         // A single-request session whose answer is new in this context was a request for a summary.
-        let new = asked.iter().zip(&looks);
+        let new = asked.iter().zip(looks);
         let new = new.filter(|(_, look)| threads[of].place(look).is_none());
         let new: Vec<String> = new.map(|(message, _)| text(message)).collect();
         let mut summaries = Vec::new();
@@ -171,7 +225,8 @@ impl Join {
                 _ => at += 1,
             }
         }
-        threads[of].compact(one, &looks, answers, &summaries);
+        threads[of].compact(one, looks, answers, &summaries);
+        threads[of].name
     }
 
     /// Tags the summary that a compaction left which the log tells of: the first message, if it is new and another
@@ -205,6 +260,15 @@ impl Join {
             session(thread.session)
         });
         sessions.collect()
+    }
+}
+
+/// Where sessions of these names are, or all, in their order. Some may be no more.
+fn places(threads: &[Thread], names: Option<BTreeSet<usize>>) -> Vec<usize> {
+    let place = |name: usize| threads.binary_search_by_key(&name, |it| it.name).ok();
+    match names {
+        Some(names) => names.into_iter().filter_map(place).collect(),
+        None => (0..threads.len()).collect(),
     }
 }
 

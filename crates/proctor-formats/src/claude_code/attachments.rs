@@ -1,8 +1,9 @@
 //! Attachments: what Claude Code slips into the next user message, and what it only notes.
 //!
 //! An `attachment` record holds one object with a `type`. Some types carry text that the model
-//! read; the product wraps it in words of its own, which are not recorded, so that the imported
-//! text is a little shorter than what was sent. One table says which field is read.
+//! read; the product wraps it in words of its own, which older versions do not record, so that the imported
+//! text is a little shorter than what was sent. One table says which field is read. Newer versions record what
+//! was sent (`rendered`).
 
 use super::super::prelude::*;
 use proctor_sessions::wire::images::{embedded, image};
@@ -27,6 +28,19 @@ pub(super) enum AttachmentUse {
     Hidden,
     /// The type is not in the table.
     Unknown,
+}
+
+/// Reads the part of an attachment of type `kind` that the model saw, where a record says what was sent.
+pub(super) fn rendered(kind: &str, sent: &Value) -> Option<AttachmentUse> {
+    if matches!(kind, "queued_command" | "file") {
+        return None;
+    }
+    let sent = sent.as_array()?.iter();
+    let texts = sent.map(|one| one["content"].as_str().filter(|text| !text.is_empty()));
+    let blocks: Option<Blocks> = texts
+        .map(|text| text.map(|text| ContentBlock::Text(text.into())))
+        .collect();
+    Some(seen(blocks.filter(|it| !it.is_empty())?, Tag::Meta))
 }
 
 /// Reads the part of an attachment of type `kind` that the model saw.

@@ -1,7 +1,7 @@
 //! One conversation of a recording, and the compactions in it.
 
 use super::super::prelude::*;
-use super::records::{CompactMetadata, Parents, PreservedRecords};
+use super::records::{CompactMetadata, Parents, PreservedRecords, PromptSnapshot};
 
 /// A record's part of its conversation.
 pub(super) enum ConversationRecord {
@@ -71,6 +71,19 @@ impl Chain {
         Self {
             assembler: Assembler::new([Tag::Sidechain]),
             ..Self::default()
+        }
+    }
+
+    /// Takes what was sent in front of the conversation.
+    pub(super) fn give(&mut self, given: PromptSnapshot) {
+        let texts: Vec<Arc<str>> = given
+            .cli_prefix
+            .into_iter()
+            .chain(given.system_prompt)
+            .collect();
+        self.assembler.header.system = (!texts.is_empty()).then(|| texts.join("\n\n").into());
+        for tool in given.tools {
+            self.assembler.tool(Some(tool.name), &tool.schema);
         }
     }
 

@@ -42,6 +42,8 @@ pub(super) struct Record<'a> {
     pub(super) message: Option<&'a RawValue>,
     pub(super) content: Option<&'a RawValue>,
     pub(super) attachment: Option<&'a RawValue>,
+    /// The texts that an attachment was sent as.
+    pub(super) rendered: Option<&'a RawValue>,
     pub(super) data: Option<&'a RawValue>,
     #[serde(alias = "compact_metadata")]
     pub(super) compact_metadata: Option<&'a RawValue>,
@@ -65,6 +67,24 @@ pub(super) struct ApiMessage<'a> {
     #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
     pub(super) usage: Option<Value>,
+}
+
+/// What was sent in front of a conversation, as newer versions attach it.
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PromptSnapshot {
+    pub(super) cli_prefix: Option<Arc<str>>,
+    #[serde(default)]
+    pub(super) system_prompt: Vec<Arc<str>>,
+    #[serde(default)]
+    pub(super) tools: Vec<SnapshotTool>,
+}
+
+/// A tool of a snapshot, with its whole definition.
+#[derive(Clone, Deserialize)]
+pub(super) struct SnapshotTool {
+    pub(super) name: Arc<str>,
+    pub(super) schema: Box<RawValue>,
 }
 
 /// The `compactMetadata` of a boundary, which a stream writes with underscores.

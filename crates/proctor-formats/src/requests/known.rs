@@ -1,56 +1,61 @@
-//! Knows what the requests of a log said, so that one that shares nothing with them is compared with
-//! no session.
+//! Knows what the requests of a log said, so that one is compared only with sessions that share something with it.
 
 use super::super::prelude::*;
 use proctor_sessions::units::ContentHash;
 use proctor_sessions::wire::Look;
 
-/// What the requests so far said.
+/// What the requests so far said, and in which sessions.
 #[derive(Default)]
 pub(super) struct Known {
-    hashes: BTreeSet<ContentHash>,
+    /// The names of the sessions in which something was said, in the order of their beginning.
+    sessions: BTreeMap<ContentHash, Vec<usize>>,
     /// A request without messages was answered: what goes on from it may share none.
     is_begun_by_model: bool,
 }
 
 impl Known {
-    /// Whether a request has a message of an earlier one, or one that begins like it.
-    pub(super) fn shares(&self, asked: &[Arc<Message>], looks: &[Look]) -> bool {
-        let mut messages = asked.iter().zip(looks);
-        self.is_begun_by_model
-            || looks.is_empty()
-            || messages.any(|(message, look)| {
-                hashes(message, look)
-                    .iter()
-                    .any(|hash| self.hashes.contains(hash))
-            })
+    /// Whether a session has a message of a request, or one that begins like it.
+    pub(super) fn shares(&self, said: &[ContentHash]) -> bool {
+        self.is_any(said) || said.iter().any(|hash| self.sessions.contains_key(hash))
+    }
+
+    /// The sessions that have one; none where it may be any.
+    pub(super) fn sharing(&self, said: &[ContentHash]) -> Option<BTreeSet<usize>> {
+        let sessions = said.iter().filter_map(|hash| self.sessions.get(hash));
+        (!self.is_any(said)).then(|| sessions.flatten().copied().collect())
+    }
+
+    fn is_any(&self, said: &[ContentHash]) -> bool {
+        self.is_begun_by_model || said.is_empty()
     }
 
     /// Whether a message of that look was in an earlier request, or answered one.
     pub(super) fn holds(&self, look: &Look) -> bool {
-        self.hashes.contains(&look.whole)
+        self.sessions.contains_key(&look.whole)
     }
 
-    /// Takes note of a request, and of its answer.
-    pub(super) fn add(&mut self, messages: &[Arc<Message>], asked: &[Look]) {
+    /// Takes note of what a request and its answer said in a session.
+    pub(super) fn add(&mut self, session: usize, asked: Vec<ContentHash>, answer: Arc<Message>) {
         self.is_begun_by_model |= asked.is_empty();
-        for (at, message) in messages.iter().enumerate() {
-            let look = asked.get(at).copied();
-            let look = look.unwrap_or_else(|| Look::of(message));
-            self.hashes.extend(hashes(message, &look));
+        let look = Look::of(&answer);
+        for hash in asked.into_iter().chain(hashes(&[answer], &[look])) {
+            let known = self.sessions.entry(hash).or_default();
+            if known.last() != Some(&session) {
+                known.push(session);
+            }
         }
     }
 }
 
-/// The hashes of a message: of all of it, of its first block, and of its shape where the ids of tool
-/// uses make that its own.
-fn hashes(message: &Message, look: &Look) -> Vec<ContentHash> {
-    let first = message.model_text().first();
+/// The hashes of messages: of all of each, of the first text, which may be asked again with more behind it, and of the
+/// shapes that the ids of tool uses make their own.
+pub(super) fn hashes(messages: &[Arc<Message>], looks: &[Look]) -> Vec<ContentHash> {
+    let first = messages.first().and_then(|it| it.model_text().first());
     let first = first.map(|text| ContentHash::of(text.as_bytes()));
-    let mut blocks = message.content().iter();
-    let calls = blocks.any(|it: &ContentBlock| it.is_use() || it.is_result());
-    [Some(look.whole), first, calls.then_some(look.shape)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let each = messages.iter().zip(looks).flat_map(|(message, look)| {
+        let mut blocks = message.content().iter();
+        let calls = blocks.any(|it| it.is_use() || it.is_result());
+        [Some(look.whole), calls.then_some(look.shape)]
+    });
+    first.into_iter().chain(each.flatten()).collect()
 }

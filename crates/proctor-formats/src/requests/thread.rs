@@ -10,6 +10,8 @@ use proctor_sessions::wire::Look;
 
 /// A session that grows request by request.
 pub(super) struct Thread {
+    /// Its number in the order of beginning.
+    pub(super) name: usize,
     pub(super) session: Session,
     /// The last request with its answer.
     context: Vec<Seen>,
@@ -40,10 +42,11 @@ struct Seen {
 }
 
 impl Thread {
-    pub(super) fn new(mut one: Logged) -> Self {
+    pub(super) fn new(name: usize, mut one: Logged) -> Self {
         let is_answered = one.answer().is_some();
         let was_told = one.count_told();
         let mut thread = Self {
+            name,
             was_told,
             is_failed: one.is_answered && !is_answered,
             agent: Agent::of(&one.session, one.cache_key),

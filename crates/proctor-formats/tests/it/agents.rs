@@ -407,3 +407,24 @@ fn shared_sessions_of_other_agents_are_read_whole() {
         }
     }
 }
+
+#[test]
+fn pis_newest_versions_say_what_the_system_prompt_and_the_tools_are() {
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s","cwd":"/w"}"#,
+        r#"{"type":"message","id":"a","parentId":null,"message":{"role":"system","content":"","sections":{"preamble":"You mend clocks.","rules":"Be brief.","odd":7},"toolsAdded":[{"name":"bash","parameters":{}}]}}"#,
+        r#"{"type":"message","id":"b","parentId":"a","message":{"role":"user","content":"Go."}}"#,
+        r#"{"type":"message","id":"c","parentId":"b","message":{"role":"assistant","content":[{"type":"text","text":"Done."}]}}"#,
+        r#"{"type":"message","id":"d","parentId":"c","message":{"role":"system","sections":{"preamble":"Else."}}}"#,
+    ];
+    let sessions = read("pi", lines.join("\n").as_bytes()).expect("a good file");
+    let parts = sessions[0].parts();
+    assert_eq!(
+        parts.system.as_deref(),
+        Some("You mend clocks.\n\nBe brief.")
+    );
+    let tools = sessions[0].tools().iter().map(|tool| &*tool.name);
+    assert_eq!(tools.collect::<Vec<_>>(), ["bash"]);
+    assert_eq!(parts.messages.len(), 2);
+    assert!(parts.source.unknown.is_empty(), "{:?}", parts.source);
+}

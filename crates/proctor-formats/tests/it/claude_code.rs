@@ -441,3 +441,43 @@ fn a_sub_agent_in_a_file_of_its_own_names_the_main_session() {
     let mains = sessions.iter().map(|it| it.source().main.as_deref());
     assert_eq!(mains.collect::<Vec<_>>(), [Some("s-06")]);
 }
+
+#[test]
+fn what_newer_versions_say_was_sent_is_read() {
+    let attached = |uuid: &str, parent: &str, of: &str, more: &str| {
+        format!(
+            r#"{{"type":"attachment","uuid":"{uuid}","parentUuid":"{parent}","sessionId":"s","attachment":{of}{more}}}"#
+        )
+    };
+    let sent =
+        r#","rendered":[{"content":"<system-reminder>\nIt is Friday.\n</system-reminder>"}]"#;
+    let first = r#"{"type":"prompt_snapshot","systemPrompt":["You mend clocks.","Be brief."]}"#;
+    let whole = r#"{"type":"prompt_snapshot","cliPrefix":"You are an agent.","systemPrompt":["You mend clocks.","Be brief."],"tools":[{"name":"Bash","schema":{"name":"Bash","input_schema":{}}}]}"#;
+    let later = r#"{"type":"prompt_snapshot","systemPrompt":["Else."],"tools":[{"name":"Read","schema":{}}]}"#;
+    let lines = [
+        user("u", "", "Go."),
+        attached("v", "u", r#"{"type":"date","date":"2026-11-27"}"#, sent),
+        attached("w", "v", r#"{"type":"auto_mode","bypass":true}"#, sent),
+        attached("x", "w", r#"{"type":"model","text":"Opus"}"#, ""),
+        attached("y", "x", r#"{"type":"session_context","context":{}}"#, ""),
+        attached("z", "y", first, ""),
+        r#"{"type":"api-request-shape","sessionId":"s","shape":{"system":[]}}"#.to_owned(),
+        r#"{"type":"api-request","sessionId":"s","params":{}}"#.to_owned(),
+        model("a", "z", "1", r#"{"type":"text","text":"Done."}"#),
+        attached("b", "a", whole, ""),
+        attached("c", "b", later, r#","rendered":7"#),
+        r#"{"type":"tools-used","sessionId":"s","tools":["Bash"]}"#.to_owned(),
+    ];
+    let sessions = read("claude-code", lines.join("\n").as_bytes()).expect("a good file");
+    let parts = sessions[0].parts();
+    let system = "You are an agent.\n\nYou mend clocks.\n\nBe brief.";
+    assert_eq!(parts.system.as_deref(), Some(system));
+    let tools = sessions[0].tools().iter().map(|tool| &*tool.name);
+    assert_eq!(tools.collect::<Vec<_>>(), ["Bash"]);
+    let reminder = "<system-reminder>\nIt is Friday.\n</system-reminder>";
+    let texts = parts.messages[0].model_text();
+    let texts: Vec<&str> = texts.iter().map(|it| &**it).collect();
+    assert_eq!(texts, ["Go.", reminder, reminder, "Opus"]);
+    assert!(parts.source.unknown.is_empty(), "{:?}", parts.source);
+    round_trip(&sessions[0]);
+}
