@@ -42,28 +42,28 @@ impl History {
         self.is_edited = true;
     }
 
-    /// What stages make of the whole history. They are given the context to work on, and
-    /// [`as_sent`](Self::as_sent) takes back what they left.
-    pub(crate) fn whole(&mut self, context: &Context) -> Context {
+    /// The whole history for stages to work on, and the context itself where it is no longer the whole.
+    /// [`as_sent`](Self::as_sent) takes both back.
+    pub(crate) fn whole(&mut self, context: Context) -> (Context, Option<Context>) {
         if !self.is_edited {
-            return context.clone();
+            return (context, None);
         }
         self.begun = self.begun.max(context.replacements()) + 1;
         let all = self.entries(context.entries());
-        Context::begun_anew(all, self.begun)
+        (Context::begun_anew(all, self.begun), Some(context))
     }
 
-    /// The context that stages left of the whole history, as one change of `sent`, the context that was sent before.
+    /// The context that stages left of the whole history, as one change of the context that was sent before.
     pub(crate) fn as_sent(
         &mut self,
         left: Compaction,
-        mut sent: Context,
+        sent: Option<Context>,
         cx: &Situation,
     ) -> Compaction {
-        if !self.is_edited {
+        let Some(mut sent) = sent else {
             self.is_edited = !left.applied.is_empty();
             return left;
-        }
+        };
         let mut state = Compaction {
             applied: Vec::new(),
             ..left

@@ -263,9 +263,10 @@ impl Strategy for Pipeline {
             let state = Compaction::unchanged(context);
             return run(slots, Moment::BeforeCall, state, Vec::new(), cx);
         };
-        let state = Compaction::unchanged(history.whole(&context));
+        let (whole, sent) = history.whole(context);
+        let state = Compaction::unchanged(whole);
         let left = run(slots, Moment::BeforeCall, state, Vec::new(), cx);
-        left.map(move |left| history.as_sent(left, context, cx))
+        left.map(move |left| history.as_sent(left, sent, cx))
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
