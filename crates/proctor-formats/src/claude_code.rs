@@ -142,7 +142,7 @@ struct Recording {
     calls: BTreeMap<Arc<str>, NamedCall>,
     /// The hash of each text with its call or its time, and the record that holds it.
     said: BTreeMap<ContentHash, Option<Arc<str>>>,
-    /// What was sent in front of the conversations.
+    /// The system prompts and tools, by the place of their record.
     given: BTreeMap<usize, PromptSnapshot>,
     /// The newest version that a record names.
     version: Option<Arc<str>>,

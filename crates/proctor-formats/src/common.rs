@@ -7,7 +7,7 @@ use super::prelude::*;
 use proctor_sessions::ToolSchema;
 use proctor_sessions::units::ApiCallId;
 
-/// What is in a message.
+/// The content of a message.
 pub(super) type Blocks = Vec<ContentBlock>;
 
 /// When something was said, where the recording tells it.

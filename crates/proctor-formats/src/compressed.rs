@@ -30,7 +30,11 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// What bytes that Zstandard packed unpack to, if that is no longer than `limit`.
+/// Unpacks Zstandard.
+///
+/// # Errors
+///
+/// [`FileTooLarge`](io::ErrorKind::FileTooLarge) where the result is longer than `limit`.
 #[cfg(feature = "sqlite")]
 pub(super) fn unpacked(file: &[u8], limit: u64) -> io::Result<Vec<u8>> {
     let decoder = FrameDecoder::new();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use proctor_sessions::{Session, SessionError};
 
-/// What is read, or why it is not.
+/// The result of reading something of a recording.
 pub(crate) type Result<T, E = ImportError> = std::result::Result<T, E>;
 
 /// The sessions of a file or folder, or why they are not read.

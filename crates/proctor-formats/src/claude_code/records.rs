@@ -69,7 +69,7 @@ pub(super) struct ApiMessage<'a> {
     pub(super) usage: Option<Value>,
 }
 
-/// What was sent in front of a conversation, as newer versions attach it.
+/// The system prompt and the tools of a conversation, as newer versions attach them.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PromptSnapshot {

@@ -4,7 +4,7 @@ use super::super::prelude::*;
 use proctor_sessions::units::ContentHash;
 use proctor_sessions::wire::Look;
 
-/// What the requests so far said, and in which sessions.
+/// Hashes of the messages of earlier requests, with the sessions that have them.
 #[derive(Default)]
 pub(super) struct Known {
     /// The names of the sessions in which something was said, in the order of their beginning.

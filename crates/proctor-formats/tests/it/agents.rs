@@ -1,9 +1,9 @@
-//! The importers of pi, SWE-agent and Gemini CLI.
+//! The importers of pi, SWE-agent, Gemini CLI, aider and Grok Build.
 
 use proctor_formats as import;
 use proctor_sessions::{Session, Tag};
 
-use super::{catalogue, outline, read, round_trip};
+use super::{catalogue, check_fixture, outline, read, round_trip};
 use crate::shared;
 
 #[track_caller]
@@ -427,4 +427,47 @@ fn pis_newest_versions_say_what_the_system_prompt_and_the_tools_are() {
     assert_eq!(tools.collect::<Vec<_>>(), ["bash"]);
     assert_eq!(parts.messages.len(), 2);
     assert!(parts.source.unknown.is_empty(), "{:?}", parts.source);
+}
+
+#[test]
+fn each_chat_of_aider_is_a_session() {
+    let sessions = check_fixture(
+        "aider/history.md",
+        "aider",
+        &[
+            r#"0 user[typed_user] "Which wheel is worn?\nSay it briefly."
+1 model[] "Wheel two:\n\nmill.txt\n```\ntwo worn\n```"
+2 user[typed_user] "/ask Why?"
+3 model[] "It was never oiled."
+skipped: command of the user's: 2
+skipped: line of the product's: 5
+warning: the files and the system prompt of a chat are not recorded: 1
+"#,
+            r#"0 user[typed_user] "Oil it."
+1 model[] "Oiled."
+skipped: line of the product's: 1
+warning: the files and the system prompt of a chat are not recorded: 1
+"#,
+        ],
+    );
+    assert_eq!(sessions[0].model(), Some("some-model"));
+}
+
+#[test]
+fn a_session_of_grok_build_is_read_line_by_line() {
+    check_fixture(
+        "grok-build/chat_history.jsonl",
+        "grok-build",
+        &[
+            r#"0 user[typed_user meta] "<user_info>Folder: /home/dev/hedges</user_info>", "Which hedge is too high?"
+1 model[] thinking "Measure all of them.", "I measure.", shell h1 {"command":"cat hedges"}, read h2 {"target_file":"rules.md"}
+2 user[] ->h1 "east 180\nwest 260\n", ->h2 "At most 200."
+3 model[] thinking "West is over.", "The west hedge is 60 too high."
+4 user[typed_user] "Cut it."
+5 model[] edit h3 {"file_path":"hedges","old_string":"260","new_string":"200"}
+6 user[] ->h3 "done"
+7 model[] "It is 200 now."
+"#,
+        ],
+    );
 }

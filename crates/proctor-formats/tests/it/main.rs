@@ -32,6 +32,7 @@ mod dialects;
 mod exported;
 mod folders;
 mod hostile;
+mod inspect;
 mod libraries;
 mod native;
 mod openhands;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use proctor_sessions::units::Tokens;
 use proctor_synth::{FAMILIES, Generated, Length};
 
-use super::made_in;
+use super::{counts, made_in, rounds, size};
 use crate::goldens::sampled;
 
 /// Families in which a person goes away.
@@ -103,4 +104,59 @@ fn nobody_is_away_but_where_that_is_the_point() {
             assert_eq!((minutes, hours), (0, 0), "{}", family.name);
         }
     }
+}
+
+#[test]
+fn results_are_heavy_tailed_and_observations_have_their_share() {
+    let counts = counts();
+    let mut sizes: Vec<usize> = Vec::new();
+    let (mut per_round, mut shares) = (Vec::new(), Vec::new());
+    for seed in 1..=8 {
+        let made = rounds(seed, 120);
+        let session = &made.session;
+        let results: Vec<&Arc<str>> = session
+            .messages()
+            .iter()
+            .flat_map(|m| m.tool_results().map(|(block, _)| &m.model_text()[block]))
+            .collect();
+        let observed: Tokens = results.iter().map(|text| counts.size(text).tokens).sum();
+        let all = size(session, &counts);
+        let share = observed.0 * 100 / all.0;
+        shares.push(share);
+        per_round.push(all.0 / 120);
+        sizes.extend(results.iter().map(|text| text.len()));
+    }
+    sizes.sort_unstable();
+    let at = |share: usize| sizes[(sizes.len() - 1) * share / 1_000];
+    println!(
+        "results {}: p10 {} median {} p75 {} p95 {} p99 {} max {}; tokens per round {per_round:?}; share of observations {shares:?}",
+        sizes.len(),
+        at(100),
+        at(500),
+        at(750),
+        at(950),
+        at(990),
+        at(1_000)
+    );
+    assert!(
+        shares.iter().all(|share| (26..=84).contains(share)),
+        "{shares:?}"
+    );
+    assert!((1_500..=4_000).contains(&at(500)), "{}", at(500));
+    assert!((9_000..=25_000).contains(&at(950)), "{}", at(950));
+    assert!((40_000..=200_000).contains(&at(1_000)), "{}", at(1_000));
+    let mean = per_round.iter().sum::<u64>() / per_round.len() as u64;
+    assert!((1_500..=2_600).contains(&mean), "{mean}");
+}
+
+#[test]
+fn a_long_session_holds_results_forty_times_the_usual_and_none_above_half_a_megabyte() {
+    let made = rounds(1, 3_000);
+    let sizes = made.session.messages().iter().flat_map(|message| {
+        message
+            .tool_results()
+            .map(|(block, _)| message.model_text()[block].len())
+    });
+    let largest = sizes.max().unwrap_or(0);
+    assert!((80_000..=520_000).contains(&largest), "{largest}");
 }
