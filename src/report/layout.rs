@@ -1,5 +1,7 @@
 //! Layout: which columns fit a width, how wide each gets, and where texts break.
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// Blanks between columns.
 pub(crate) const GAP: usize = 2;
 
@@ -14,7 +16,7 @@ pub(crate) const SHORTEST: usize = 10;
 
 /// Columns an item of text takes up on a terminal.
 pub(crate) fn width(text: &str) -> usize {
-    text.chars().map(char_width).sum()
+    text.width()
 }
 
 /// The blanks that fill a text up to a width.
@@ -22,20 +24,40 @@ pub(crate) fn blanks(text: &str, to: usize) -> String {
     " ".repeat(to.saturating_sub(width(text)))
 }
 
-/// East Asian wide characters and emoji take two columns (Unicode Standard Annex 11, by block).
+/// [`width`] of one character.
 fn char_width(c: char) -> usize {
-    match u32::from(c) {
-        0x1100..=0x115f
-        | 0x2e80..=0xa4cf
-        | 0xac00..=0xd7a3
-        | 0xf900..=0xfaff
-        | 0xfe30..=0xfe6f
-        | 0xff00..=0xff60
-        | 0xffe0..=0xffe6
-        | 0x1f300..=0x1faff
-        | 0x2_0000..=0x3_fffd => 2,
-        _ => 1,
+    c.width().unwrap_or(0)
+}
+
+/// A text of at most `limit` columns: of a longer one the beginning and the end, with `…` between them.
+pub(crate) fn cut_middle(text: &str, limit: usize) -> String {
+    if width(text) <= limit {
+        return text.to_owned();
     }
+    let room = limit.saturating_sub(1);
+    let end: Vec<char> = fitting(text.chars().rev(), room / 2);
+    let end: String = end.into_iter().rev().collect();
+    let start = fitting(text.chars(), room - width(&end));
+    start.into_iter().chain(['…']).chain(end.chars()).collect()
+}
+
+/// A text of at most `limit` columns, cut at its end with `…`.
+pub(crate) fn cut(text: &str, limit: usize) -> String {
+    if width(text) <= limit {
+        return text.to_owned();
+    }
+    let start = fitting(text.chars(), limit.saturating_sub(1));
+    start.into_iter().chain(['…']).collect()
+}
+
+/// The first of these characters, as many as fit `room` columns.
+fn fitting(text: impl Iterator<Item = char>, room: usize) -> Vec<char> {
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += char_width(*c);
+        used <= room
+    };
+    text.take_while(fits).collect()
 }
 
 /// A piece of text that is never broken, and whether a blank precedes it.
@@ -47,19 +69,26 @@ struct Piece<'a> {
 /// Breaks `text` into lines of at most `limit` columns: at blanks, before `[`, and inside a long
 /// name after a sign; nowhere else unless a piece alone is too wide.
 pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
-    let limit = limit.max(1);
+    wrap_after(text, limit, limit)
+}
+
+/// The same, where the first line is as wide as `first` and the others as `rest`.
+pub(crate) fn wrap_after(text: &str, first: usize, rest: usize) -> Vec<String> {
+    let mut limit = first.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for piece in pieces(text, LONGEST_NAME.min(limit)) {
+    for piece in pieces(text, LONGEST_NAME.min(rest.max(1))) {
         let blank = usize::from(piece.blank && !line.is_empty());
         if !line.is_empty() && width(&line) + blank + width(piece.text) > limit {
             lines.push(std::mem::take(&mut line));
+            limit = rest.max(1);
         } else if blank == 1 {
             line.push(' ');
         }
         for c in piece.text.chars() {
             if !line.is_empty() && width(&line) + char_width(c) > limit {
                 lines.push(std::mem::take(&mut line));
+                limit = rest.max(1);
             }
             line.push(c);
         }
