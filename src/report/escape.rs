@@ -5,14 +5,23 @@
 
 use std::fmt::Write as _;
 
+use unicode_width::UnicodeWidthChar as _;
+
+use super::layout;
+
+/// Marks that one letter may carry; more would cover the lines above.
+const MOST_MARKS: usize = 4;
+
 /// `text` on one line, without control characters and invisible characters.
 ///
-/// Control characters, direction marks, zero-width characters and unassigned ones become
-/// `\u{1b}`; letters of all scripts stay.
+/// Control characters, direction marks, invisible characters and unassigned ones become
+/// `\u{1b}`; letters of all scripts stay, with the marks that combine with them.
 pub fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    let mut marks = MOST_MARKS;
     for c in text.chars() {
-        if is_safe(c) {
+        marks = if c.width() == Some(0) { marks + 1 } else { 0 };
+        if is_safe(c) && marks <= MOST_MARKS {
             out.push(c);
         } else {
             let _ = write!(out, "{}", c.escape_unicode());
@@ -21,15 +30,10 @@ pub fn plain(text: &str) -> String {
     out
 }
 
-/// [`plain`], cut to `length` characters with `…` in place of the rest.
-pub fn short(text: &str, length: usize) -> String {
+/// [`plain`], cut to `columns` of a terminal with `…` in place of the rest.
+pub fn short(text: &str, columns: usize) -> String {
     let text = plain(text);
-    if text.chars().count() <= length {
-        return text;
-    }
-    let mut cut: String = text.chars().take(length.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
+    layout::cut(&text, columns)
 }
 
 /// [`plain`], with everything escaped that Markdown or HTML would take for markup.
@@ -92,14 +96,23 @@ pub fn json(text: &str) -> String {
 fn is_safe(c: char) -> bool {
     match c {
         '\'' | '"' | '\\' => true,
-        // Isolates and marks that the standard library counts as printable or might one day.
-        '\u{061c}'
+        // Isolates, fillers, selectors and tags: the standard library counts them as printable or might one day.
+        '\u{034f}'
+        | '\u{061c}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}'
         | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' => false,
-        // `escape_debug` escapes controls, format characters and unassigned code points.
-        c => c.escape_debug().count() == 1,
+        | '\u{2800}'
+        | '\u{3164}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{e0000}'..='\u{e0fff}' => false,
+        // Escapes controls, format characters and unassigned code points; behind a letter no mark that combines
+        // with it.
+        c => String::from_iter(['a', c]).escape_debug().count() == 2,
     }
 }
 
@@ -131,11 +144,17 @@ mod tests {
             ("\u{202e}evil", "\\u{202e}evil"),
             ("zero\u{200b}width", "zero\\u{200b}width"),
             ("Grüße, 世界, it's \"ok\"", "Grüße, 世界, it's \"ok\""),
+            ("e\u{301} हिन्दी ไทย", "e\u{301} हिन्दी ไทย"),
+            ("\u{301}first", "\\u{301}first"),
+            ("a\u{e0041}\u{3164}", "a\\u{e0041}\\u{3164}"),
         ] {
             assert_eq!(plain(text), shown);
         }
         assert_eq!(short("0123456789", 5), "0123…");
         assert_eq!(short("01234", 5), "01234");
+        assert_eq!(short("世界世界", 5), "世界…");
+        let stacked = format!("a{}", "\u{301}".repeat(9));
+        assert_eq!(plain(&stacked).matches("\\u{301}").count(), 9 - MOST_MARKS);
     }
 
     #[test]
