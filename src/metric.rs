@@ -36,7 +36,7 @@ pub mod trail;
 pub mod unscored;
 pub mod validity;
 
-pub(crate) use pool::{Formula, PooledValue, estimate, saved, sessions, total};
+pub(crate) use pool::{Formula, PooledValue, clusters, estimate, saved, sessions, total};
 pub use summary::CellSummary;
 pub use table::{DETAILS, METRICS};
 

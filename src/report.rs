@@ -31,6 +31,7 @@ pub(crate) mod display;
 pub mod escape;
 mod format;
 pub(crate) mod github;
+mod grid;
 mod headline;
 mod html;
 pub mod json;
@@ -85,9 +86,15 @@ pub struct Report {
     pub verdict: Option<Verdict>,
     /// Notices to read before any number; in every format.
     pub banners: Vec<Banner>,
-    /// What doing nothing costs for all sessions, in a sentence.
+    /// The sessions, and what they cost as they ran and with full history.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub totals: String,
+    /// The model whose prices hold, or how many there are.
+    #[serde(skip)]
+    pub(crate) priced_as: String,
+    /// Whether all sessions were recorded, and so the bill is the user's own.
+    #[serde(skip)]
+    pub(crate) is_recorded: bool,
     /// How far to trust it, in a few sentences.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub trust: String,
@@ -97,6 +104,9 @@ pub struct Report {
     /// The command that a person may want to run next.
     #[serde(skip)]
     pub next: Vec<String>,
+    /// What it is for.
+    #[serde(skip)]
+    pub(crate) next_why: String,
     /// The session whose timeline the page shows first, whatever it lost.
     #[serde(skip)]
     pub first_session: Option<String>,

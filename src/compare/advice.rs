@@ -15,6 +15,7 @@ use super::{Axis, Line, Margins, Sample, judge};
 use crate::naming::base_name;
 use crate::stats::multiple::holm;
 use crate::stats::paired::FEWEST_SESSIONS;
+use crate::units::Tokens;
 
 mod avoid;
 mod case;
@@ -56,9 +57,6 @@ pub enum Answer {
 pub struct Verdict {
     /// The sessions that it speaks of, in words: `12 generated sessions (code-review)`.
     pub population: String,
-    /// How many they are.
-    #[serde(skip)]
-    pub sessions: usize,
     /// Independent sessions: those of one file count once.
     pub clusters: usize,
     /// By how much a strategy may be worse.
@@ -107,7 +105,7 @@ pub struct Contender {
     pub strategy: String,
     /// Its total bill, in dollars where prices are known, else in input tokens.
     pub bill: Option<f64>,
-    /// Sessions in which it changed anything.
+    /// Independent sessions in which it changed anything.
     pub fired: usize,
     /// Against doing nothing, over the sessions in which that completes; empty where there are fewer than six.
     pub against_nothing: Vec<Difference>,
@@ -177,8 +175,10 @@ pub(crate) struct Row {
     pub(crate) sample: Sample,
     /// What its control left; `None` for controls, and where the run has none.
     pub(crate) control: Option<Sample>,
-    /// Sessions in which it changed anything.
+    /// Independent sessions in which it changed anything.
     pub(crate) fired: usize,
+    /// The largest prompt of the others; `None` where there are none, or no size is known.
+    pub(crate) largest_elsewhere: Option<Tokens>,
     /// Why it takes part in no ranking.
     pub(crate) broken: Option<String>,
     /// Whether it is a program of the user's own.
@@ -218,8 +218,8 @@ pub(crate) struct Nothing {
 /// The rows of a run, with all that the advice rests on.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
-    /// The sessions in words, and how many they are.
-    pub(crate) population: (String, usize),
+    /// The sessions in words.
+    pub(crate) population: String,
     /// Independent sessions that ran.
     pub(crate) clusters: usize,
     /// Doing nothing.
@@ -381,8 +381,7 @@ impl Rows {
         let cases = self.cases();
         let (contenders, recommended) = self.contenders(&cases);
         let mut verdict = Verdict {
-            population: self.population.0.clone(),
-            sessions: self.population.1,
+            population: self.population.clone(),
             clusters: self.clusters,
             margins: self.rule.margins.clone(),
             answer: Answer::Keep,

@@ -3,7 +3,7 @@
 use derive_more::AddAssign;
 
 use super::prelude::*;
-use crate::metric::sessions;
+use crate::metric::clusters;
 use crate::record::CompactionEvent;
 
 /// Patches of one stage.
@@ -19,10 +19,10 @@ pub struct StageTotal {
     pub failures: usize,
 }
 
-/// Sessions in which the strategy changed the context at all.
+/// Clusters in which the strategy changed the context at all.
 pub(super) fn fired(cells: &[&CellSummary]) -> PooledValue {
-    let fired = sessions(cells, CellSummary::fired);
-    PooledValue::Part(fired, sessions(cells, |_| true))
+    let fired = clusters(cells, CellSummary::fired);
+    PooledValue::Part(fired, clusters(cells, |_| true))
 }
 
 /// The work of each stage of a cell, by its name.

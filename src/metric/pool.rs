@@ -121,6 +121,13 @@ pub(crate) fn sessions(cells: &[&CellSummary], is_meant: fn(&CellSummary) -> boo
     sessions.len()
 }
 
+/// How many clusters have a cell with this property.
+pub(crate) fn clusters(cells: &[&CellSummary], is_meant: fn(&CellSummary) -> bool) -> usize {
+    let meant = cells.iter().filter(|cell| is_meant(cell));
+    let clusters: BTreeSet<&str> = meant.map(|cell| cell.cluster.as_str()).collect();
+    clusters.len()
+}
+
 /// The mean over clusters, each weighing the same.
 pub(crate) fn estimate(
     cells: &[&CellSummary],

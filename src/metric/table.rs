@@ -60,7 +60,7 @@ pub static METRICS: &[Metric] = metrics! {
     "tasks_solved" = "tasks solved", Share, Higher, "the tests of each task, where agents ran", Some((0, 4)), [Best, Optional]
         => Mean(|cell| counted(cell.score, 1));
 
-    /// sessions in which the strategy changed the context at all
+    /// sessions in which the strategy changed the context at all; a recording counts once, with its sub-agents
     /// sessions with at least one applied patch, of all sessions
     "fired" = "fired", Count, Neutral, REPLAY, Some((1, 3)), []
         => Pool(|cells, _| Some(compaction::fired(cells)));

@@ -15,6 +15,27 @@ pub const LOWEST_CEILING: f64 = 0.6;
 /// The weight of a fact of high importance: a gate fails where one is lost, and reports name it.
 pub const HIGH_WEIGHT: u8 = 3;
 
+/// The product that writes recordings of a format, by its own name; the format where there is none here.
+pub(crate) fn product(format: &str) -> &str {
+    match format {
+        "aider" => "Aider",
+        "amp" => "Amp",
+        "claude-code" | "claude-code-web" => "Claude Code",
+        "cline" => "Cline",
+        "codex" | "codex-exec" => "Codex",
+        "copilot-chat" => "Copilot Chat",
+        "copilot-cli" => "Copilot CLI",
+        "crush" => "Crush",
+        "cursor" => "Cursor",
+        "gemini-cli" => "Gemini CLI",
+        "kimi-cli" => "Kimi CLI",
+        "kimi-code" => "Kimi Code",
+        "openhands" => "OpenHands",
+        "qwen-code" => "Qwen Code",
+        format => format,
+    }
+}
+
 /// The use to which a model's answers may be put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

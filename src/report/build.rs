@@ -149,6 +149,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
             .for_each(|row| row.marks.push(mark.into()));
     }
     let verdict = evidence::verdict(manifest, cells, &material);
+    let next = evidence::next(manifest, &verdict);
     let run = Run {
         proctor: manifest.proctor.clone(),
         fingerprint: manifest.fingerprint.clone(),
@@ -177,11 +178,14 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         coverage,
         controls,
         unfit_judges: sections::models::unfit(&material),
-        totals: sections::cost::totals(&material).unwrap_or_default(),
+        totals: evidence::heading(&material),
+        priced_as: sections::cost::priced_as(&material).unwrap_or_default(),
+        is_recorded: (manifest.sessions.iter()).all(|entry| entry.format != evidence::SYNTHETIC),
         trust: evidence::trust(&material),
         simulated_cost: material.simulated_cost(),
         quoted_controls: quoted_controls(manifest, cells, &verdict),
-        next: evidence::next(manifest, &verdict),
+        next: next.0,
+        next_why: next.1.to_owned(),
         verdict: Some(verdict),
         first_session: None,
         banners,

@@ -10,10 +10,13 @@ use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
 use crate::naming::base_name;
-use crate::record::words::{Fidelity, ModelKind};
-use crate::record::{CellRecord, Manifest, kinds_of, repairs};
+use crate::record::words::{Fidelity, ModelKind, product};
+use crate::record::{Arm, CellRecord, Manifest, kinds_of, repairs};
 use crate::units::Usd;
 use crate::window::Window;
+
+/// The format of generated sessions.
+pub(super) const SYNTHETIC: &str = "synthetic";
 
 /// Of strategies that are near their products to the same degree, so many are named.
 const MOST_NAMED: usize = 4;
@@ -35,7 +38,7 @@ pub(super) fn verdict(
         .compared()
         .filter_map(|it| row(it, &source, material));
     let rows = Rows {
-        population: (population(manifest), manifest.sessions.len()),
+        population: population(manifest, true),
         clusters: ran.len(),
         nothing: nothing(&source, material),
         strategies: strategies.collect(),
@@ -68,7 +71,11 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
     let sample = source.strategy(name)?;
     let cells = material.summaries.iter();
     let fired = cells.filter(|cell| cell.strategy == name && cell.fired());
-    let fired: BTreeSet<&str> = fired.map(|cell| cell.session.as_str()).collect();
+    let fired: BTreeSet<&str> = fired.map(|cell| cell.cluster.as_str()).collect();
+    let elsewhere = material
+        .summaries
+        .iter()
+        .filter(|cell| cell.arm == Arm::Reference && !fired.contains(cell.cluster.as_str()));
     let entry = material
         .manifest
         .strategies
@@ -77,6 +84,7 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
     Some(Row {
         control: source.strategy(&format!("tail@{name}")).cloned(),
         fired: fired.len(),
+        largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),
         is_program: entry.is_some_and(|it| it.toml.contains("kind = \"external\"")),
         tokens_saved: strategy.estimate("tokens").map(|it| it.point_estimate),
@@ -207,21 +215,37 @@ fn full_fits<'a>(material: &Material<'a>) -> BTreeSet<&'a str> {
     fitting.map(|cell| cell.session.as_str()).collect()
 }
 
-/// The sessions in words: `12 generated sessions (code-review)`.
-fn population(manifest: &Manifest) -> String {
-    let sessions = &manifest.sessions;
-    let is_made = |format: &str| format == "synthetic";
-    let made = sessions.iter().filter(|entry| is_made(&entry.format));
-    let families: BTreeSet<&str> = made.clone().map(|entry| family(&entry.id)).collect();
+/// The sessions in words, a recording and its sub-agents as one: `12 generated sessions (code-review)`, the
+/// families where they are wanted, or `10 Claude Code sessions`.
+pub(super) fn population(manifest: &Manifest, with_families: bool) -> String {
+    let clusters: BTreeSet<&str> = manifest.clusters().into_values().collect();
+    let sessions = manifest.sessions.iter();
+    let (made, recorded): (Vec<_>, Vec<_>) = sessions.partition(|entry| entry.format == SYNTHETIC);
+    let formats: BTreeSet<&str> = recorded.iter().map(|entry| entry.format.as_str()).collect();
+    let kind = match (made.len(), formats.first()) {
+        (0, Some(format)) if formats.len() == 1 => format!("{} ", product(format)),
+        (0, _) => "recorded ".to_owned(),
+        (_, None) => "generated ".to_owned(),
+        (_, Some(_)) => String::new(),
+    };
+    let families: BTreeSet<&str> = made.iter().map(|entry| family(&entry.id)).collect();
     let families: Vec<&str> = families.into_iter().collect();
-    let many = |one: &str, more: &str| super::display::many(sessions.len(), one, more);
-    match made.count() {
-        0 => many("recorded session", "recorded sessions"),
-        count if count == sessions.len() => {
-            let sessions = many("generated session", "generated sessions");
-            format!("{sessions} ({})", families.join(", "))
+    let families = match families.as_slice() {
+        families if with_families && recorded.is_empty() && !families.is_empty() => {
+            format!(" ({})", families.join(", "))
         }
-        _ => many("session", "sessions"),
+        _ => String::new(),
+    };
+    let [one, more] = ["session", "sessions"].map(|noun| format!("{kind}{noun}"));
+    super::display::many(clusters.len(), &one, &more) + &families
+}
+
+/// The sessions, and what they cost as they ran and with full history.
+pub(super) fn heading(material: &Material<'_>) -> String {
+    let sessions = population(material.manifest, false);
+    match cost::totals(material) {
+        Some(totals) => format!("{sessions}: {totals}"),
+        None => sessions,
     }
 }
 
@@ -263,7 +287,11 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     }
     if material.has_calls() {
         found.push(match summariser.kind {
-            ModelKind::Deterministic => "rules wrote the summaries, no model was asked".to_owned(),
+            ModelKind::Deterministic if reader.is_none() => {
+                "rules wrote the summaries, and no model was asked (`--graded local` asks one)"
+                    .to_owned()
+            }
+            ModelKind::Deterministic => "rules wrote the summaries".to_owned(),
             ModelKind::Scripted => "summaries were scripted".to_owned(),
             ModelKind::Live => format!("the summaries are by {}", summariser.name),
         });
@@ -294,14 +322,14 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         format!("{sessions} left out, `--tables` says why")
     });
     let parts = [
+        sizes,
+        simulated,
+        cache,
+        dollars,
         Some(found.join("; ")),
         worth(manifest),
         left_out,
         repairs,
-        sizes,
-        cache,
-        simulated,
-        dollars,
         fast,
     ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
@@ -342,20 +370,29 @@ pub(super) fn capital(text: &str) -> String {
 /// Stages that have nothing to tune.
 const UNTUNED: [&str; 2] = ["recorded", "external"];
 
-/// The words of a sweep of the strategy that saves most; a flag with its value is one word. The scenario or
-/// the recordings go behind the first, where they are known.
-pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> Vec<String> {
-    let contender = verdict.contenders.first();
-    let entry = contender.and_then(|it| {
-        let mut strategies = manifest.strategies.iter();
-        strategies.find(|entry| entry.name == it.strategy)
-    });
+/// The words of the command that comes next, and what it is for: a smaller window where the cheapest strategy
+/// fires in under half of the sessions, else a sweep of it. A flag with its value is one word. The scenario or the
+/// recordings go behind the first, where they are known.
+pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> (Vec<String>, &'static str) {
+    let Some(contender) = verdict.contenders.first() else {
+        return Default::default();
+    };
+    let is_native = manifest.window == "native";
+    if is_native && verdict.answer == Answer::Keep && contender.fired * 2 < verdict.clusters {
+        let words = ["proctor run", "--window fit:0.6"].map(str::to_owned);
+        return (words.to_vec(), "a smaller window, in which all fire");
+    }
+    let mut entries = manifest.strategies.iter();
+    let entry = entries.find(|entry| entry.name == contender.strategy);
     let tuned = entry.filter(|entry| {
         let kinds = kinds_of(&entry.toml);
         kinds.iter().any(|kind| !UNTUNED.contains(&&**kind))
     });
-    tuned.map_or_else(Vec::new, |entry| {
+    tuned.map_or_else(Default::default, |entry| {
         let strategy = escape::flag("--strategy", &entry.name);
-        vec!["proctor sweep".to_owned(), strategy]
+        (
+            vec!["proctor sweep".to_owned(), strategy],
+            "tunes its thresholds",
+        )
     })
 }

@@ -8,8 +8,8 @@ use crate::report::{Cell, Column, Controls, Report, Role, Row, Value, display, e
 pub(super) struct Headline {
     /// Its id.
     pub(super) column: &'static str,
-    /// The two lines of its heading.
-    pub(super) heading: [&'static str; 2],
+    /// Its heading.
+    pub(super) heading: &'static str,
     /// Where it is shown besides Markdown and the page.
     pub(super) screen: OnScreen,
 }
@@ -37,21 +37,21 @@ pub(super) const SOLVED: &str = "tasks_solved";
 
 /// All of them, in order.
 pub(super) const HEADLINES: [Headline; 12] = [
-    headline(SOLVED, ["tasks", "solved"], OnScreen::Always),
-    headline("completion", ["", "completed"], OnScreen::Never),
-    headline("bill", ["", "bill"], OnScreen::Always),
-    headline("bill_saved", ["bill", "saved"], OnScreen::Always),
-    headline("bill_saved_edge", ["bill saved,", "edge"], OnScreen::Never),
-    headline(KEPT[0], ["", "answers"], OnScreen::Always),
-    headline(KEPT[1], ["", "facts"], OnScreen::Always),
-    headline("actions", ["", "actions"], OnScreen::Always),
-    headline("fired", ["", "fired"], OnScreen::Always),
-    headline("tokens", ["tokens", "saved"], OnScreen::Wide),
-    headline("calls", ["", "calls"], OnScreen::Wide),
-    headline("waiting", ["", "waiting"], OnScreen::Wide),
+    headline(SOLVED, "tasks solved", OnScreen::Always),
+    headline("completion", "completed", OnScreen::Never),
+    headline("bill", "bill", OnScreen::Always),
+    headline("bill_saved", "bill saved", OnScreen::Wide),
+    headline("bill_saved_edge", "bill saved, edge", OnScreen::Never),
+    headline(KEPT[0], "answers", OnScreen::Always),
+    headline(KEPT[1], "facts", OnScreen::Always),
+    headline("actions", "actions", OnScreen::Always),
+    headline("fired", "fired", OnScreen::Always),
+    headline("tokens", "tokens saved", OnScreen::Wide),
+    headline("calls", "calls", OnScreen::Wide),
+    headline("waiting", "waiting", OnScreen::Wide),
 ];
 
-const fn headline(column: &'static str, heading: [&'static str; 2], screen: OnScreen) -> Headline {
+const fn headline(column: &'static str, heading: &'static str, screen: OnScreen) -> Headline {
     Headline {
         column,
         heading,
@@ -62,7 +62,7 @@ const fn headline(column: &'static str, heading: [&'static str; 2], screen: OnSc
 impl Headline {
     /// The heading on one line.
     pub(super) fn words(&self) -> String {
-        self.heading.join(" ").trim().to_owned()
+        self.heading.to_owned()
     }
 }
 

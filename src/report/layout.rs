@@ -250,27 +250,6 @@ pub(crate) fn overflow(specs: &[ColumnSpec], shown: &[bool], limit: usize) -> Ve
     tables
 }
 
-/// A command beside its heading. It breaks between its words, so that it can be copied.
-pub(crate) fn command(heading: &str, words: &[String], columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut line = format!("{heading:<7}");
-    for (at, word) in words.iter().enumerate() {
-        let word = super::escape::plain(word);
-        // A blank, and ` \\` at the end of a line.
-        if at > 0 && width(&line) + width(&word) + 3 > columns {
-            lines.push(format!("{line} \\"));
-            line = format!("{:9}{word}", "");
-            continue;
-        }
-        if at > 0 {
-            line.push(' ');
-        }
-        line.push_str(&word);
-    }
-    lines.push(line);
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,16 +1,18 @@
-//! The results of a run on one screen: the comparison in five columns, the verdict, what was lost, how
-//! far to trust it, and what to do next.
+//! The results of a run on one screen: what it costs, the strategies in four columns, the verdict, what was
+//! lost, how far to trust it, and what to do next.
 
 use std::time::Duration;
 
 use crate::compare::Line;
 use crate::compare::advice::Verdict;
+use crate::naming::{base_name, short_name};
 use crate::record::words::ModelKind;
+use crate::report::grid::{GridRow, INDENT};
 use crate::report::headline::{
-    self, HEADLINES, Headline, OnScreen, WIDE, is_control, kept, label, row_label, short_value,
+    self, HEADLINES, Headline, OnScreen, WIDE, is_control, kept, row_label, short_value,
     with_controls,
 };
-use crate::report::layout::{self, wrap};
+use crate::report::layout::{self, wrap, wrap_after};
 use crate::report::terminal::{Style, Terminal};
 use crate::report::{BannerLevel, Report, Row, RowMark, Subject, Value, display, escape};
 use crate::stats::pareto;
@@ -24,17 +26,11 @@ const ROWS: usize = 10;
 /// Lines of notices above the table at most.
 const NOTICES: usize = 4;
 
-/// Blanks in front of every line below a heading.
-pub(super) const INDENT: &str = "  ";
+/// How deep the further lines of a sentence stand.
+const HANGING: usize = 2;
 
-/// How deep the second line of a sentence stands.
-const HANGING: usize = 4;
-
-/// The room that the names of strategies have at least.
-const SHORTEST_NAME: usize = 12;
-
-/// The longest name of a strategy that is not cut.
-const LONGEST_NAME: usize = 36;
+/// How deep text stands beside its label.
+const BESIDE: usize = 7;
 
 /// What the rows of the screen are sorted by: best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -98,16 +94,17 @@ pub struct ScreenOptions {
 /// The columns at this width. Where a model answered, its answers take the place of the facts.
 fn columns(report: &Report, width: usize) -> Vec<&'static Headline> {
     let mut columns: Vec<&Headline> = HEADLINES.iter().collect();
+    let is_known = |column: &str| {
+        let mut rows = report.strategies();
+        rows.any(|row| is_measured(report, row, column))
+    };
     columns.retain(|column| match column.screen {
         OnScreen::Always => true,
-        OnScreen::Wide => width >= WIDE,
+        // Without prices it is all that is known of the bill.
+        OnScreen::Wide => width >= WIDE || column.column == "bill_saved" && !is_known("bill"),
         OnScreen::Never => false,
     });
-    columns.retain(|column| {
-        let rows = report.compared().iter();
-        let mut rows = rows.filter(|row| row.role == crate::report::Role::Strategy);
-        rows.any(|row| is_measured(report, row, column.column))
-    });
+    columns.retain(|column| is_known(column.column));
     headline::keep_one(&mut columns);
     columns
 }
@@ -126,33 +123,6 @@ fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
         Value::Seconds(seconds) => Some(seconds),
         _ => None,
     }
-}
-
-/// The cells of these rows, and how wide each column is.
-fn numbers(
-    report: &Report,
-    rows: &[&Row],
-    columns: &[&Headline],
-) -> (Vec<Vec<String>>, Vec<usize>) {
-    let mut cells = vec![Vec::new(); rows.len()];
-    let mut widths = Vec::new();
-    for column in columns {
-        // A heading ends where the numbers do, in front of the star.
-        let [above, below] = column.heading.map(layout::width);
-        let mut width = above.max(below) + 1;
-        for (row, cells) in rows.iter().zip(&mut cells) {
-            let text = cell(report, row, column);
-            width = width.max(layout::width(&text));
-            cells.push(text);
-        }
-        widths.push(width);
-    }
-    (cells, widths)
-}
-
-/// The room that columns of these widths take, with a blank in front of each.
-fn taken(widths: &[usize]) -> usize {
-    widths.iter().map(|width| width + 1).sum()
 }
 
 /// The most rows, lost facts and lines of the verdict.
@@ -193,26 +163,19 @@ impl Terminal {
 
     fn lines_of(self, report: &Report, options: ScreenOptions, room: Room) -> Vec<String> {
         let [rows, lost, sentences] = room;
-        let mut out = vec![self.heading(&title(report, options.took))];
-        let totals = wrap(&report.totals, self.columns()).into_iter();
-        out.extend(totals.filter(|line| !line.is_empty()));
+        let mut out = Vec::new();
+        let heading = wrap(&escape::plain(&report.totals), self.columns()).into_iter();
+        out.extend(heading.map(|line| self.paint(Style::Heading, &line)));
+        let about = wrap(&escape::plain(&about(report, options.took)), self.columns()).into_iter();
+        out.extend(about.map(|line| self.paint(Style::Dim, &line)));
         add(&mut out, self.notices(report));
         add(&mut out, self.rows(report, options.sort, rows));
-        let said = report.verdict.as_ref().map(Verdict::lines);
-        add(&mut out, self.verdict(&said.unwrap_or_default(), sentences));
-        add(&mut out, self.lost(report, lost));
-        let more = "-o report.html: pictures, timelines, each lost fact; --tables: all tables";
-        add(
-            &mut out,
-            self.ends(&[("Trust", &report.trust), ("More", more)]),
-        );
-        if !report.next.is_empty() {
-            let mut lines = layout::command("Next", &report.next, self.columns());
-            if let Some(first) = lines.first_mut() {
-                *first = first.replacen("Next", &self.paint(Style::Heading, "Next"), 1);
-            }
-            out.extend(lines);
-        }
+        add(&mut out, self.verdict(&self.sentences(report), sentences));
+        let mut ends = self.lost(report, lost);
+        ends.extend(self.beside("Sure?", &trust(report)));
+        ends.extend(self.beside("More", MORE));
+        ends.extend(self.command("Next", &report.next, &report.next_why));
+        add(&mut out, ends);
         out
     }
 
@@ -221,47 +184,75 @@ impl Terminal {
         self.paint(Style::Heading, &escape::short(text, self.columns()))
     }
 
-    /// The last block: paragraphs, each beside its heading.
-    pub(super) fn ends(self, paragraphs: &[(&str, &str)]) -> Vec<String> {
-        let paragraphs = paragraphs.iter().filter(|(_, text)| !text.is_empty());
-        let lines =
-            |(heading, text): &(&str, &str)| self.hanging(&format!("{heading:<5}"), text, 7);
-        paragraphs.flat_map(lines).collect()
+    /// A paragraph beside its label; nothing where there is none.
+    pub(super) fn beside(self, label: &str, text: &str) -> Vec<String> {
+        if text.is_empty() {
+            return Vec::new();
+        }
+        self.paragraph(&format!("{label:<BESIDE$}"), text, BESIDE)
+    }
+
+    /// Text behind a label, with its further lines `indent` columns deep.
+    pub(super) fn paragraph(self, label: &str, text: &str, indent: usize) -> Vec<String> {
+        let room = |taken: usize| self.columns().saturating_sub(taken);
+        let first = room(layout::width(label));
+        let lines = wrap_after(&escape::plain(text), first, room(indent));
+        let mut label = self.paint(Style::Heading, label);
+        let lines = lines.into_iter().map(|line| {
+            let lead = std::mem::replace(&mut label, " ".repeat(indent));
+            format!("{lead}{line}")
+        });
+        lines.collect()
+    }
+
+    /// A command beside its label, and what it is for where there is room. It breaks between its words, so that
+    /// it can be copied.
+    pub(super) fn command(self, label: &str, words: &[String], why: &str) -> Vec<String> {
+        if words.is_empty() {
+            return Vec::new();
+        }
+        let words: Vec<String> = words.iter().map(|word| escape::plain(word)).collect();
+        let mut lines = vec![String::new()];
+        for word in &words {
+            let Some(line) = lines.last_mut() else { break };
+            // A blank, and ` \\` at the end of a line.
+            if line.is_empty() {
+                line.push_str(word);
+            } else if BESIDE + layout::width(line) + layout::width(word) + 3 > self.columns() {
+                line.push_str(" \\");
+                lines.push(format!("  {word}"));
+            } else {
+                line.extend([" ", word]);
+            }
+        }
+        if let [line] = lines.as_mut_slice()
+            && !why.is_empty()
+            && BESIDE + layout::width(line) + 4 + layout::width(why) <= self.columns()
+        {
+            // A shell takes the line as it stands.
+            line.push_str(&self.paint(Style::Dim, &format!("  # {why}")));
+        }
+        let mut label = self.paint(Style::Heading, &format!("{label:<BESIDE$}"));
+        let lines = lines.into_iter().map(|line| {
+            let lead = std::mem::replace(&mut label, " ".repeat(BESIDE));
+            format!("{lead}{line}")
+        });
+        lines.collect()
     }
 
     /// A fact that was lost, question and value, and below it where and by what.
     pub(super) fn fact(self, question: &str, value: &str, fate: &str) -> [String; 2] {
-        let room = self.columns().saturating_sub(INDENT.len());
+        let room = self.columns().saturating_sub(BESIDE);
         let value = escape::short(value, room / 3);
         let gap = usize::from(!value.is_empty()) * 2;
         let question = escape::short(question, room.saturating_sub(layout::width(&value) + gap));
         let gap = " ".repeat(gap);
-        let room = room.saturating_sub(INDENT.len());
-        let fate = format!("{INDENT}{INDENT}{}", escape::short(fate, room));
+        let fate = escape::short(fate, room);
+        let indent = " ".repeat(BESIDE);
         [
-            format!("{INDENT}{question}{gap}{value}"),
-            self.paint(Style::Dim, &fate),
+            format!("{indent}{question}{gap}{value}"),
+            format!("{indent}{}", self.paint(Style::Dim, &fate)),
         ]
-    }
-
-    /// A label, then text whose further lines stand `indent` columns deep.
-    pub(super) fn hanging(self, label: &str, text: &str, indent: usize) -> Vec<String> {
-        let gap = if label.ends_with(':') { " " } else { "  " };
-        let first = layout::width(label) + gap.len();
-        let text = escape::plain(text);
-        let limit = self.columns();
-        // The first line is shorter by what its label is longer than the indent.
-        let lead = "\u{a0}".repeat(first.saturating_sub(indent));
-        let wrapped = wrap(&format!("{lead}{text}"), limit.saturating_sub(indent));
-        let wrapped = wrapped.into_iter().enumerate().map(|(at, line)| {
-            if at == 0 {
-                let rest = line.trim_start_matches('\u{a0}');
-                format!("{}{gap}{rest}", self.paint(Style::Heading, label))
-            } else {
-                format!("{}{line}", " ".repeat(indent))
-            }
-        });
-        wrapped.collect()
     }
 
     pub(super) fn notices(self, report: &Report) -> Vec<String> {
@@ -301,120 +292,47 @@ impl Terminal {
         }
         let (shown, left_out) = chosen(report, &columns, rows, most);
         let shown = with_controls(report, shown);
-        let (cells, widths) = numbers(report, &shown, &columns);
-        let labels: Vec<String> = shown.iter().map(|row| row_label(report, row)).collect();
-        let room = self.columns();
-        let room = room.saturating_sub(taken(&widths) + INDENT.len());
-        let names = labels.iter().map(|name| layout::width(name));
-        let name = names.max().unwrap_or(0).max("strategy".len());
-        let name = name.min(LONGEST_NAME).min(room.max(SHORTEST_NAME));
-        let mut out = Vec::new();
-        for line in 0..2 {
-            let first = if line == 1 { "strategy" } else { "" };
-            let heads = columns.iter().zip(&widths);
-            let heads =
-                heads.map(|(it, width)| format!(" {:>w$} ", it.heading[line], w = width - 1));
-            let text = format!("{INDENT}{first:<name$}{}", heads.collect::<String>());
-            out.push(self.paint(Style::Heading, text.trim_end()));
-        }
-        for ((row, label), cells) in shown.iter().zip(&labels).zip(&cells) {
-            let shown_name = fit(label, name);
-            let pad = layout::blanks(&shown_name, name);
-            let padded = cells.iter().zip(&widths).map(|(cell, width)| {
-                let pad = layout::blanks(cell, *width);
-                let style = if cell.ends_with('*') {
-                    Style::Best
-                } else {
-                    Style::Plain
-                };
-                format!(" {pad}{}", self.paint(style, cell))
-            });
-            let why = not_ranked(row);
-            let has_numbers = is_measured(report, row, "bill_saved") && row.is_broken();
-            let rest = match &why {
-                Some(why) if !has_numbers => {
-                    let solved = columns
-                        .iter()
-                        .take_while(|it| it.column == headline::SOLVED);
-                    let known: String = padded.take(solved.count()).collect();
-                    let taken = INDENT.len() + name + layout::width(&known) + 2;
-                    let room = self.columns().saturating_sub(taken);
-                    format!("{known}  {}", escape::short(why, room))
-                }
-                Some(_) | None => padded.collect(),
-            };
-            let line = format!("{INDENT}{shown_name}{pad}{rest}");
-            out.push(line.trim_end().to_owned());
-            // What it did in the sessions that ended counts, and it takes part in no ranking.
-            let room = self.columns() - 2 * INDENT.len();
-            let hollow = why
-                .filter(|_| has_numbers)
-                .map(|why| escape::short(&why, room));
-            out.extend(hollow.map(|why| self.paint(Style::Dim, &format!("{INDENT}{INDENT}{why}"))));
-        }
+        let heading = |it: &&Headline| match it.column {
+            "bill" if report.is_recorded => "your bill".to_owned(),
+            _ => it.words(),
+        };
+        let mut grid = vec![GridRow {
+            cells: columns.iter().map(heading).collect(),
+            ..GridRow::default()
+        }];
+        grid.extend(shown.iter().map(|row| grid_row(report, row, &columns)));
+        let mut out = self.grid(&grid);
         if left_out > 0 {
             let more = display::many(left_out, "more strategy", "more strategies");
             let text = format!("{INDENT}… and {more}: --tables=comparison");
             out.push(self.paint(Style::Dim, &text));
         }
-        out.extend(self.also(report));
-        let legend = "shares in %, of full history's bill; ± 95 %; * best, or not shown to differ";
-        let legend = wrap(legend, self.columns() - INDENT.len()).into_iter();
-        out.extend(legend.map(|line| self.paint(Style::Dim, &format!("{INDENT}{line}"))));
         out
     }
 
-    /// Tokens, calls and waiting of the strategy that the verdict names, where they have no columns.
-    fn also(self, report: &Report) -> Option<String> {
-        let named = report.verdict.as_ref()?.strategy.as_deref()?;
-        let row = report.compared().iter().find(|row| row.name == named)?;
-        let value = |column: &str| headline::cell(report, row, column).map(|cell| &cell.value);
-        let mut parts = Vec::new();
-        if let Some(Value::Share(saved)) = value("tokens") {
-            let sign = if *saved > 0.0 { "−" } else { "+" };
-            parts.push(format!("tokens {sign}{} %", (saved.abs() * 100.0).round()));
+    /// The verdict, and behind its first sentence what has no column at this width.
+    fn sentences(self, report: &Report) -> Vec<Line> {
+        let said = report.verdict.as_ref().map(Verdict::lines);
+        let mut said = said.unwrap_or_default();
+        let also = (self.columns() < WIDE).then(|| also(report)).flatten();
+        if let Some(also) = also {
+            said.insert(said.len().min(1), Line::new("also", also));
         }
-        if let Some(Value::Count(calls)) = value("calls") {
-            parts.push(match calls {
-                0 => "no calls of its own".to_owned(),
-                _ => format!("{calls} calls of its own"),
-            });
-        }
-        if let Some(waiting @ Value::Seconds(_)) = value("waiting") {
-            parts.push(format!("{} of waiting", display::value(waiting)));
-        }
-        let text = format!("{INDENT}also: {} ({})", parts.join(", "), label(named));
-        let is_shown = self.columns() < WIDE && !parts.is_empty();
-        is_shown.then(|| self.paint(Style::Dim, &escape::short(&text, self.columns())))
+        said
     }
 
-    /// The verdict in at most so many lines, and its heading.
+    /// Sentences in at most so many lines.
     pub(super) fn verdict(self, said: &[Line], most: usize) -> Vec<String> {
-        let mut lines = Vec::new();
-        for line in said {
-            let text = escape::plain(&line.text);
-            let wrapped = wrap(&text, self.columns() - HANGING)
-                .into_iter()
-                .enumerate();
-            lines.extend(wrapped.map(|(at, text)| match at {
-                0 => format!("{INDENT}{text}"),
-                _ => format!("{}{text}", " ".repeat(HANGING)),
-            }));
-        }
+        let paragraphs = said.iter().map(|line| {
+            let (start, rest) = first_words(&line.text);
+            self.paragraph(start, rest, HANGING)
+        });
+        let mut lines: Vec<String> = paragraphs.flatten().collect();
         if lines.len() > most {
             lines.truncate(most);
             if let Some(last) = lines.last_mut() {
-                let kept = layout::width(last).min(self.columns() - 2);
-                *last = format!("{} …", fit(last, kept).trim_end());
+                *last = layout::cut(&format!("{last} …"), self.columns());
             }
-        }
-        self.titled("Verdict", lines)
-    }
-
-    /// Lines below a heading; nothing where there is none.
-    pub(super) fn titled(self, title: &str, mut lines: Vec<String>) -> Vec<String> {
-        if !lines.is_empty() {
-            lines.insert(0, self.paint(Style::Heading, title));
         }
         lines
     }
@@ -425,41 +343,131 @@ impl Terminal {
         let Some(section) = report.section("lost") else {
             return Vec::new();
         };
-        let mut lines = Vec::new();
-        let mut title = "Lost by some strategies, kept by others";
-        for row in section.table.rows.iter().take(most) {
+        let facts = section.table.rows.iter().take(most).flat_map(|row| {
             let text = |column: &str| {
                 let cell = section.table.cell(row, column);
                 cell.map_or_else(String::new, display::cell)
             };
-            let lost = section.table.cell(row, "lost").map(|cell| &cell.value);
-            if matches!(lost, Some(Value::Fraction(lost, all)) if lost == all) {
-                title = "Lost facts of high importance";
-            }
-            let fate = format!("{} lose it, {}", text("lost"), text("stage"));
-            let fate = match text("kept") {
-                kept if kept.is_empty() => fate,
-                kept => format!("{fate}; kept by {kept}"),
+            let kept = match text("kept") {
+                kept if kept.is_empty() => kept,
+                kept => format!("; kept by {kept}"),
             };
-            let fate = match section
-                .table
-                .cell(row, "changed_to")
-                .map(|cell| &cell.value)
-            {
-                Some(Value::Text(said)) => {
-                    format!("{fate}; changed to \"{}\"", escape::plain(said))
-                }
-                _ => fate,
+            let changed = section.table.cell(row, "changed_to");
+            let changed = match changed.map(|cell| &cell.value) {
+                Some(Value::Text(said)) => format!("; changed to \"{said}\""),
+                _ => String::new(),
             };
-            let fate = format!("{fate}, in {}", escape::plain(&text("session")));
-            lines.extend(self.fact(&row.name, &text("value"), &fate));
+            let fate = format!(
+                "{} lose it, {}{kept}{changed}, in {}",
+                text("lost"),
+                text("stage"),
+                text("session")
+            );
+            self.fact(&row.name, &text("value"), &fate)
+        });
+        self.labelled("Lost", facts.collect())
+    }
+
+    /// Lines with a label in front of the first.
+    pub(super) fn labelled(self, label: &str, mut lines: Vec<String>) -> Vec<String> {
+        if let Some(first) = lines.first_mut() {
+            let label = self.paint(Style::Heading, label) + &layout::blanks(label, BESIDE);
+            *first = format!("{label}{}", first.trim_start());
         }
-        self.titled(title, lines)
+        lines
     }
 }
 
-/// `quick-start: 12 sessions, 8 strategies, window 80k, offline, 4.6 s`.
-fn title(report: &Report, took: Option<Duration>) -> String {
+/// What a screen does not show.
+const MORE: &str = "-o report.html: pictures, timelines, each lost fact; --tables: all tables";
+
+/// How far to trust the numbers, and how they are written.
+fn trust(report: &Report) -> String {
+    let shares = "Shares are in %, with ± half of a 95 % interval over sessions.";
+    let mut rows = report.strategies();
+    let has_intervals = rows.any(|row| {
+        report
+            .share(row, "actions")
+            .is_some_and(|it| it.1.is_some())
+    });
+    if has_intervals && !report.trust.is_empty() {
+        format!("{} {shares}", report.trust)
+    } else {
+        report.trust.clone()
+    }
+}
+
+/// The words that a sentence begins with, and the rest: `Keep what you have. `, `Avoid codex: `.
+fn first_words(text: &str) -> (&str, &str) {
+    let ends = [". ", ": "].map(|sign| text.find(sign).map(|at| at + sign.len()));
+    let end = ends.into_iter().flatten().min().unwrap_or(0);
+    text.split_at(if end <= LONGEST_START { end } else { 0 })
+}
+
+/// Longer beginnings of sentences are text like the rest.
+const LONGEST_START: usize = 40;
+
+/// Tokens, calls and waiting of the strategy that the verdict names.
+fn also(report: &Report) -> Option<String> {
+    let named = report.verdict.as_ref()?.strategy.as_deref()?;
+    let row = report.compared().iter().find(|row| row.name == named)?;
+    let value = |column: &str| headline::cell(report, row, column).map(|cell| &cell.value);
+    let mut parts = Vec::new();
+    if let Some(Value::Share(saved)) = value("tokens") {
+        let sign = if *saved > 0.0 { "−" } else { "+" };
+        parts.push(format!("tokens {sign}{} %", (saved.abs() * 100.0).round()));
+    }
+    if let Some(Value::Count(calls)) = value("calls") {
+        parts.push(match calls {
+            0 => "no calls of its own".to_owned(),
+            1 => "1 call of its own".to_owned(),
+            calls => format!("{calls} calls of its own"),
+        });
+    }
+    if let Some(waiting @ Value::Seconds(_)) = value("waiting") {
+        parts.push(format!("{} of waiting", display::value(waiting)));
+    }
+    let name = short_name(named);
+    (!parts.is_empty()).then(|| format!("Also: {} ({name}).", parts.join(", ")))
+}
+
+/// A row of the table: its values, or in their place why it has none.
+fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
+    let avoided = report.verdict.iter().flat_map(|verdict| &verdict.avoid);
+    let mut avoided = avoided.filter(|it| !it.is_broken);
+    let is_avoided = avoided.any(|it| it.strategy == row.name);
+    let name = match base_name(&row.name).as_str() {
+        "recorded" => "what your agent did".to_owned(),
+        _ => row_label(report, row),
+    };
+    let why = not_ranked(row);
+    // What it did in the sessions that ended counts, and it takes part in no ranking.
+    let has_numbers = why.is_none() || row.is_broken() && is_measured(report, row, "bill_saved");
+    let cells = columns.iter().map(|column| cell(report, row, column));
+    let known = columns
+        .iter()
+        .take_while(|it| has_numbers || it.column == headline::SOLVED);
+    let cells = cells.take(known.count()).collect();
+    let (end, style, below) = match why {
+        Some(why) if has_numbers => (String::new(), Style::Plain, why),
+        Some(why) => (why, Style::Plain, String::new()),
+        None if is_avoided => ("avoid".to_owned(), Style::Caution, String::new()),
+        None => Default::default(),
+    };
+    GridRow {
+        name,
+        cells,
+        end,
+        style,
+        below,
+    }
+}
+
+/// The name of a run of recordings without a scenario, which says nothing.
+const UNNAMED: &str = "sessions";
+
+/// `quick-start: window 80k, at the prices of claude-sonnet-5-5, offline, 4.6 s`.
+fn about(report: &Report, took: Option<Duration>) -> String {
     let Some(run) = &report.run else {
         return report.title.clone();
     };
@@ -473,20 +481,24 @@ fn title(report: &Report, took: Option<Duration>) -> String {
     let cells = (coverage.outstanding > 0)
         .then(|| format!("{} of {} cells", coverage.recorded, coverage.planned));
     let window = match run.window.trim_end_matches(" tokens").parse::<u64>() {
-        Ok(tokens) => display::tokens(tokens).replace(".0", ""),
-        Err(_) => run.window.clone(),
+        Ok(tokens) => format!("window {}", display::tokens(tokens).replace(".0", "")),
+        Err(_) if run.window == "native" => "each in its own window".to_owned(),
+        Err(_) => format!("window {}", run.window),
     };
     let parts = [
-        Some(display::many(run.sessions, "session", "sessions")),
-        Some(display::many(run.strategies, "strategy", "strategies")),
-        (run.repeats > 1).then(|| format!("{} repeats", run.repeats)),
         cells,
-        Some(format!("window {window}")),
+        Some(window),
+        (run.repeats > 1).then(|| format!("{} repeats", run.repeats)),
+        (!report.priced_as.is_empty()).then(|| format!("at the prices of {}", report.priced_as)),
         (!is_live).then(|| "offline".to_owned()),
         took.map(|took| format!("{:.1} s", took.as_secs_f64())),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("{}: {}", run.scenario, parts.join(", "))
+    let parts = parts.join(", ");
+    match run.scenario.as_str() {
+        UNNAMED => parts,
+        name => format!("{name}: {parts}"),
+    }
 }
 
 /// The rows of the strategies, the best first; those that take part in no ranking come last.
@@ -568,29 +580,16 @@ fn not_ranked(row: &Row) -> Option<String> {
     why.map(|why| format!("– {why}{elsewhere}"))
 }
 
-/// A name cut to a width.
-fn fit(name: &str, width: usize) -> String {
-    if layout::width(name) <= width {
-        return name.to_owned();
-    }
-    let mut kept = String::new();
-    for c in name.chars() {
-        if layout::width(&kept) + 2 > width {
-            break;
-        }
-        kept.push(c);
-    }
-    kept + "…"
-}
-
-/// `25 ±5*`: whole points, half of the interval, and the star of the best.
+/// `25 ±5`: whole points, and half of the interval; `3 of 10` of what is counted.
 fn cell(report: &Report, row: &Row, column: &Headline) -> String {
     let section = report.section("comparison");
     let Some(cell) = section.and_then(|it| it.table.cell(row, column.column)) else {
         return String::new();
     };
-    let star = if cell.best { '*' } else { ' ' };
+    if let Value::Fraction(part, whole) = cell.value {
+        return format!("{part} of {whole}");
+    }
     let (value, half) = short_value(cell);
     let half = half.map(|half| format!(" {half}"));
-    format!("{value}{}{star}", half.unwrap_or_default())
+    value + &half.unwrap_or_default()
 }

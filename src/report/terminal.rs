@@ -101,8 +101,9 @@ impl Terminal {
 }
 
 /// How a piece of text is shown where colours are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Style {
+    #[default]
     Plain,
     Heading,
     Dim,

@@ -13,6 +13,7 @@ use proctor::report::screen::{LINES, ScreenOptions, SortBy};
 use proctor::report::terminal::Terminal;
 use proctor::report::{Kind, Report, Value};
 use proctor::runner::Plan;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::support::run_plan;
 
@@ -150,7 +151,7 @@ fn a_run_is_one_screen_at_every_width_and_in_every_order() {
             for line in lines {
                 assert!(line.chars().count() <= width, "{line}");
             }
-            for part in ["Verdict", "Trust", "More", "codex"] {
+            for part in ["generated sessions", "Sure?", "More", "codex"] {
                 assert!(screen.contains(part), "no {part} at {width}:\n{screen}");
             }
         }
@@ -159,6 +160,38 @@ fn a_run_is_one_screen_at_every_width_and_in_every_order() {
         "{}",
         Terminal::plain(80).screen(&report, ScreenOptions::default())
     );
+}
+
+#[test]
+fn wide_and_combining_names_keep_to_their_columns() {
+    for name in [
+        "我的压缩策略",
+        "长期上下文压缩策略，保留最近的所有消息和工具结果",
+        "e\u{301}conome",
+        "संक्षेप",
+    ] {
+        let mut report = report();
+        let comparison = report.sections.iter_mut().find(|it| it.id == "comparison");
+        let rows = &mut comparison.unwrap().table.rows;
+        rows.iter_mut()
+            .find(|row| row.name == "codex")
+            .unwrap()
+            .name = name.to_owned();
+        for width in [60, 80, 120, 200] {
+            let screen = Terminal::plain(width).screen(&report, ScreenOptions::default());
+            for line in screen.lines() {
+                assert!(line.width() <= width, "{width}: {line}");
+            }
+            let ends = |start: &str| {
+                let line = screen
+                    .lines()
+                    .find(|line| line.trim_start().starts_with(start));
+                line.unwrap().trim_end_matches("  avoid").width()
+            };
+            let start: String = name.chars().take(4).collect();
+            assert_eq!(ends(&start), ends("claude-code"), "{screen}");
+        }
+    }
 }
 
 #[test]

@@ -751,7 +751,7 @@ fn a_comparison_and_a_gate_are_one_screen_at_every_width() {
             for line in screen.lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
-            for part in ["Verdict", says, "facts", "Trust", "More"] {
+            for part in [says, "facts", "Sure?", "More"] {
                 assert!(screen.contains(part), "no {part} at {width}:\n{screen}");
             }
         }
@@ -956,7 +956,7 @@ fn a_sweep_writes_a_preset_that_runs_and_says_whether_it_holds() {
         &[
             // Each window with its default.
             "9 settings; chosen on 9 sessions, tried on 9",
-            "Verdict",
+            "Sure?",
             "clear_results.keep_last moves",
             "clear_results.every=1,5,20",
         ],
@@ -1069,7 +1069,7 @@ fn a_sweep_asks_the_models_that_it_needs() {
             0,
             &[
                 "3 settings",
-                "Verdict",
+                "Sure?",
                 "1 independent session is too few to choose on one half",
             ],
         );

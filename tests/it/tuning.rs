@@ -125,14 +125,14 @@ fn few_sessions_are_described_and_choose_nothing() {
         (
             1,
             [
-                "on this session: ",
+                "On this session: ",
                 "One session decides nothing: give a folder.",
             ],
         ),
         (
             5,
             [
-                "on these 5 sessions: ",
+                "On these 5 sessions: ",
                 "12 independent sessions are the least that can choose and confirm.",
             ],
         ),
@@ -164,7 +164,7 @@ fn a_strategy_with_nothing_to_tune_and_one_that_never_fires_say_so() {
     let said = swept(folder.path(), "--strategy codex --window 500k", 0);
     says(
         &said,
-        &["nothing fires, whatever the values", "`--window fit:0.6`"],
+        &["Nothing fires, whatever the values", "`--window fit:0.6`"],
     );
     let preset = "[[stage]]\nkind = 'clear_results'\nkeep_last = 4\n[[tune]]\nknob = 'clear_results.keep_last'\nvalues = [2, 3]\n";
     fs::write(folder.path().join("mine.toml"), preset).unwrap();

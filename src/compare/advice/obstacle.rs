@@ -133,7 +133,7 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
         None if differing < FEWEST_SESSIONS => format!(" (only {differing} sessions differ)"),
         None => String::new(),
     };
-    Some(format!("that may be chance{why}"))
+    Some(format!("it may be chance{why}"))
 }
 
 /// What cannot be compared.

@@ -41,6 +41,7 @@ pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f
             control.1,
         )),
         fired: sessions,
+        largest_elsewhere: None,
         broken: None,
         is_program: false,
         tokens_saved: None,
@@ -56,10 +57,7 @@ pub(super) fn world(sessions: usize, fits: bool, rows: Vec<Row>) -> Rows {
     );
     let all = nothing.sessions.keys().cloned();
     Rows {
-        population: (
-            crate::units::many(sessions, "session", "sessions"),
-            sessions,
-        ),
+        population: crate::units::many(sessions, "session", "sessions"),
         clusters: sessions,
         nothing: Nothing {
             fits: all.filter(|_| fits).collect(),
@@ -99,7 +97,7 @@ fn where_all_cost_more_than_doing_nothing_what_is_there_is_kept() {
         &world(SESSIONS, true, rows()),
         Answer::Keep,
         &[
-            "Keep what you have: everything else costs more than doing nothing ($128.80): the cheapest, mask, $18.02 (bill +14 % [+14, +14]) more",
+            "Keep what you have. Everything else costs more than its $128.80: the cheapest, mask, costs $18.02 more (bill +14 % [+14, +14])",
         ],
     );
     // It keeps more than its control: the trade is named; and both are avoided, over the margin.
@@ -133,7 +131,7 @@ fn a_cheaper_one_that_keeps_the_facts_is_used() {
         &world(SESSIONS, true, vec![winner]),
         Answer::Use,
         &[
-            "Use codex: it saves $12.89 (bill −10 % [",
+            "Use codex. It saves $12.89 (bill −10 % [",
             "keeps as much as doing nothing (facts −1 [",
             "beats tail@codex on facts +19 [",
             "more a session",
@@ -161,7 +159,7 @@ fn an_outline_is_recommended_with_the_word_alone() {
         &world(SESSIONS, true, rows.into()),
         Answer::Use,
         &[
-            "Use outline (an outline of Codex) (the same: close): it saves ",
+            "Use outline (an outline of Codex) (the same: close). It saves ",
             "`proctor strategies show outline`",
         ],
     );
@@ -238,7 +236,7 @@ fn where_doing_nothing_fits_nowhere_the_cheapest_that_is_not_worse_is_used() {
         &world(SESSIONS, false, rows),
         Answer::Use,
         &[
-            "Use codex: nothing that runs to the end here and keeps as much costs less than its $90.",
+            "Use codex. Nothing that runs to the end here and keeps as much costs less than its $90.",
             "fits the window in no session",
         ],
     );
@@ -268,7 +266,7 @@ fn a_win_by_one_session_is_none_and_the_session_is_named() {
         &world(SESSIONS, true, vec![lucky]),
         Answer::Keep,
         &[
-            "Keep what you have: nothing is shown to beat doing nothing",
+            "Keep what you have. Nothing here is shown to beat its",
             "without s03 it saves nothing",
         ],
     );
@@ -280,7 +278,7 @@ fn twins_are_recommended_together() {
     let said = check(
         &world(SESSIONS, true, vec![twin("a"), twin("b")]),
         Answer::Use,
-        &["Use a (the same: b): "],
+        &["Use a (the same: b). "],
     );
     assert!(said.contenders.iter().all(|it| it.is_recommended));
 }
@@ -463,7 +461,7 @@ fn a_strategy_that_fired_in_few_sessions_is_never_shown_and_says_so() {
     check(
         &world(SESSIONS, true, vec![rare]),
         Answer::Keep,
-        &["(it fired in 2 of 12)", "only 2 sessions differ"],
+        &["; it fired in 2 of 12)", "only 2 sessions differ"],
     );
 }
 
@@ -492,7 +490,7 @@ fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
     check(
         &rows,
         Answer::Use,
-        &["it saves 13 input tokens (bill −10 %"],
+        &["It saves 13 input tokens (bill −10 %"],
     );
     all(&mut rows, |metrics| {
         metrics.insert("bill".to_owned(), vec![0.0]);

@@ -129,24 +129,33 @@ impl Rows {
         Some(self.nothing_costs()? - own)
     }
 
-    /// `$4.10 (bill −5 % [−7, −3])`.
-    fn amount(&self, case: &Case<'_>) -> String {
+    /// `$4.10 (bill −5 % [−7, −3]; it fired in 3 of 10)`; `more` stands behind the dollars.
+    fn amount(&self, case: &Case<'_>, more: &str) -> String {
         let bill = case.nothing.as_ref().and_then(|it| it.bill.as_ref());
-        let words = bill.map(|bill| format!(" ({})", bill.in_words()));
-        let amount = self
-            .saves(case)
-            .map_or_else(String::new, |it| self.money(it));
-        amount + &words.unwrap_or_default()
+        let bill = bill.map(AxisFinding::in_words).into_iter();
+        let words: Vec<String> = bill.chain(self.fired(case)).collect();
+        let amount = self.saves(case).map(|amount| self.money(amount));
+        let amount = amount.unwrap_or_default();
+        format!("{amount}{more} ({})", words.join("; "))
     }
 
-    /// ` (it fired in 3 of 10)`, where that is less than half of the sessions.
-    fn fired(&self, case: &Case<'_>) -> String {
-        let (fired, all) = (case.row.fired, self.population.1);
-        if fired * 2 < all {
-            format!(" (it fired in {fired} of {all})")
-        } else {
-            String::new()
+    /// `it fired in 3 of 10; in the others no prompt passed 43k tokens`, where that is less than half of the
+    /// sessions.
+    fn fired(&self, case: &Case<'_>) -> Option<String> {
+        let (fired, all) = (case.row.fired, self.clusters);
+        if fired * 2 >= all {
+            return None;
         }
+        let others = case
+            .row
+            .largest_elsewhere
+            .map_or_else(String::new, |largest| {
+                format!(
+                    "; in the others no prompt passed {} tokens",
+                    largest.in_short()
+                )
+            });
+        Some(format!("it fired in {fired} of {all}{others}"))
     }
 
     /// ` SESSION is 43 % of that bill.`, where one session weighs so much.
@@ -244,22 +253,21 @@ impl Rows {
                     "keeps as much as doing nothing"
                 };
                 format!(
-                    "it saves {}{} and {keeps} ({}){control}",
-                    self.amount(case),
-                    self.fired(case),
+                    "It saves {} and {keeps} ({}){control}",
+                    self.amount(case, ""),
                     listed(&quality)
                 )
             }
             None => format!(
-                "nothing that runs to the end here and keeps as much costs less than its {}{control}",
+                "Nothing that runs to the end here and keeps as much costs less than its {}{control}",
                 case.total
                     .map_or_else(|| "bill".to_owned(), |it| self.money(it))
             ),
         };
         format!(
-            "Use {}{same}: {why}. Shown on {}.{}{}{others} `proctor strategies show {name}` prints its settings.",
+            "Use {}{same}. {why}. Shown on {}.{}{}{others} `proctor strategies show {name}` prints its settings.",
             case.row.sample.title(),
-            self.population.0,
+            self.population,
             self.unfit(),
             self.weight(case)
         )
@@ -267,11 +275,11 @@ impl Rows {
 
     /// That full history does not fit, and what it would cost.
     fn unfit(&self) -> String {
-        let sessions = self.nothing.sample.sessions.keys();
-        let all = sessions.len();
-        let fitting = sessions
-            .filter(|id| self.nothing.fits.contains(*id))
-            .count();
+        let sessions = self.nothing.sample.sessions.iter();
+        let unfit = sessions.filter(|(id, _)| !self.nothing.fits.contains(*id));
+        let unfit = unfit.map(|(id, session)| session.cluster.as_deref().unwrap_or(id));
+        let (unfit, all) = (unfit.collect::<BTreeSet<&str>>().len(), self.clusters);
+        let fitting = all.saturating_sub(unfit);
         if fitting == all {
             return String::new();
         }
@@ -316,18 +324,17 @@ impl Rows {
             None => String::new(),
         };
         format!(
-            "{name} is a trade: it saves {}{} and gives up {}{how}. Shown on {}.",
-            self.amount(case),
-            self.fired(case),
+            "{name} is a trade: it saves {} and gives up {}{how}. Shown on {}.",
+            self.amount(case, ""),
             listed(&given),
-            self.population.0
+            self.population
         )
     }
 
     fn ahead(&self, case: &Case<'_>, contender: &Contender) -> String {
         let name = case.row.sample.title();
         let saves = match &case.nothing {
-            Some(_) => format!("it saves {}{}", self.amount(case), self.fired(case)),
+            Some(_) => format!("it saves {}", self.amount(case, "")),
             None => format!(
                 "it is the cheapest of what keeps as much ({})",
                 case.total.map_or_else(String::new, |it| self.money(it))
@@ -356,33 +363,26 @@ impl Rows {
 
     fn keep(&self, case: &Case<'_>, contender: &Contender, cases: &[Case<'_>]) -> String {
         let name = short_name(case.row.name());
-        let cost = self
-            .nothing_costs()
-            .map_or_else(String::new, |it| format!(" ({})", self.money(it)));
+        let cost = self.nothing_costs().map(|cost| self.money(cost));
+        let cost = cost.unwrap_or_else(|| "bill".to_owned());
         let is_dearer = self.saves(case).is_some_and(|saved| saved <= 0.0);
         let why = if is_dearer {
             format!(
-                "everything else costs more than doing nothing{cost}: the cheapest, {name}, {} more{}",
-                self.amount(case),
-                self.fired(case)
+                "Everything else costs more than its {cost}: the cheapest, {name}, costs {}",
+                self.amount(case, " more")
             )
         } else {
             let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
             format!(
-                "nothing is shown to beat doing nothing{cost}. The lowest bill, that of {name}, saves {}{}: {obstacle}",
-                self.amount(case),
-                self.fired(case)
+                "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}; {obstacle}",
+                self.amount(case, "")
             )
         };
         let paid = cases
             .iter()
             .find_map(|case| self.paid_for(case))
             .unwrap_or_default();
-        format!(
-            "Keep what you have: {why}.{paid}{} Compared on {}.",
-            self.unfit(),
-            self.population.0
-        )
+        format!("Keep what you have. {why}.{paid}{}", self.unfit())
     }
 
     /// That a case keeps more than its control, for more than doing nothing costs.
@@ -392,11 +392,11 @@ impl Rows {
         let control = case.row.control.as_ref()?;
         (is_dearer && !better.is_empty()).then(|| {
             format!(
-                " A trade: {} keeps more than {} ({}) for {} more than doing nothing.",
+                " A trade: {} keeps more than {} ({}) for {}.",
                 short_name(case.row.name()),
                 short_name(&control.strategy),
                 listed(&better),
-                self.amount(case)
+                self.amount(case, " more than doing nothing")
             )
         })
     }
@@ -407,16 +407,15 @@ impl Rows {
             .map_or_else(String::new, |it| format!(" ({})", self.money(it)));
         let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
         format!(
-            "Not decided: the lowest bill is that of {}{bill}: {obstacle}.{} Compared on {}.",
+            "Not decided: {} has the lowest bill{bill}; {obstacle}.{}",
             short_name(case.row.name()),
-            self.unfit(),
-            self.population.0
+            self.unfit()
         )
     }
 
     /// One session, or two to five: what was seen, and what to do.
     fn few(&self, case: Option<&Case<'_>>) -> String {
-        let (all, clusters) = (self.population.1, self.clusters);
+        let (all, clusters) = (self.nothing.sample.sessions.len(), self.clusters);
         let cost = self.total(&self.nothing.sample, |_| true);
         let cost = cost.map_or_else(
             || "has no price".to_owned(),
@@ -459,13 +458,8 @@ impl Rows {
         let range = case
             .and_then(|case| self.range(case))
             .map_or_else(String::new, |range| format!(" ({range})"));
-        let of = if all == clusters {
-            String::new()
-        } else {
-            format!(" ({clusters} of them independent)")
-        };
         format!(
-            "On these {all} sessions{of}: {nothing}; {best}{range}. {FEWEST_SESSIONS} are the least that decide anything."
+            "On these {clusters} sessions: {nothing}; {best}{range}. {FEWEST_SESSIONS} are the least that decide anything."
         )
     }
 

@@ -9,10 +9,13 @@ use crate::compare::gate::{GateResult, Verdict};
 use crate::compare::{Axis, AxisFinding, ChangedProbe, Line, Target, of_pair};
 use crate::report::display::many;
 use crate::report::evidence::capital;
-use crate::report::layout;
-use crate::report::screen::{INDENT, Room, add};
+use crate::report::grid::{GridRow, INDENT};
+use crate::report::screen::{Room, add};
 use crate::report::terminal::Terminal;
 use crate::report::{Report, escape};
+
+/// What the screen does not show.
+const MORE: &str = "-o comment.md: for a pull request; --tables: every metric, what it rests on, and every probe that changed";
 
 impl Terminal {
     /// Lays comparisons out; as many of them as there is room for, the worst first.
@@ -53,17 +56,18 @@ impl Terminal {
             .collect();
         add(&mut out, self.verdict(&said, sentences));
         add(&mut out, self.losses(&comparisons, lost));
-        let more = "-o comment.md: for a pull request; --tables: every metric, what it rests on, and every \
-                    probe that changed";
-        add(
-            &mut out,
-            self.ends(&[("Trust", &trust(compared)), ("More", more)]),
-        );
+        let mut ends = self.losses(&comparisons, lost);
+        ends.extend(self.beside("Sure?", &trust(compared)));
+        ends.extend(self.beside("More", MORE));
+        add(&mut out, ends);
         out
     }
 
     fn rows_of(self, one: &GatedComparison, heading: &str) -> Vec<String> {
-        let mut rows = vec![["", "before", "after", "change", ""].map(str::to_owned)];
+        let mut rows = vec![GridRow {
+            cells: ["before", "after", "change"].map(str::to_owned).to_vec(),
+            ..GridRow::default()
+        }];
         rows.extend(shown(one).map(|metric| {
             let gated = one.gated_axis(metric.axis);
             let verdict = gated.map_or(metric.state.name(), |gated| gated.verdict.name());
@@ -71,30 +75,19 @@ impl Terminal {
                 interval if interval == "exact" => String::new(),
                 interval => format!(" {interval}"),
             };
-            [
-                metric.axis.name().to_owned(),
-                level(metric, metric.baseline),
-                level(metric, metric.candidate),
-                format!("{}{interval}", change(metric)),
-                verdict.to_owned(),
-            ]
+            GridRow {
+                name: metric.axis.name().to_owned(),
+                cells: vec![
+                    level(metric, metric.baseline),
+                    level(metric, metric.candidate),
+                    format!("{}{interval}", change(metric)),
+                ],
+                end: verdict.to_owned(),
+                ..GridRow::default()
+            }
         }));
-        let width = |at: usize| rows.iter().map(|row| layout::width(&row[at])).max();
-        let widths: Vec<usize> = (0..4).map(|at| width(at).unwrap_or(0)).collect();
         let mut out = vec![self.heading(&escape::plain(heading))];
-        out.extend(rows.iter().enumerate().map(|(number, row)| {
-            let [name, numbers @ .., verdict] = row;
-            let mut text = format!("{INDENT}{name}{}", layout::blanks(name, widths[0]));
-            for (cell, width) in numbers.iter().zip(&widths[1..]) {
-                text.extend(["  ", &layout::blanks(cell, *width), cell]);
-            }
-            text.extend(["  ", verdict]);
-            let text = text.trim_end();
-            match number {
-                0 => self.heading(text),
-                _ => escape::short(text, self.columns()),
-            }
-        }));
+        out.extend(self.grid(&rows));
         out
     }
 
@@ -105,6 +98,10 @@ impl Terminal {
         let lost = lost.filter(|probe| seen.insert(fact_of(probe)));
         let lost: Vec<&ChangedProbe> = lost.collect();
         let mut lines = Vec::new();
+        if !lost.is_empty() {
+            let facts = many(lost.len(), "fact", "facts");
+            lines.push(format!("{facts} of high importance"));
+        }
         for probe in lost.iter().take(most) {
             let at = probe.lost_at.as_deref();
             let at = at.unwrap_or("a call that is not known");
@@ -118,8 +115,7 @@ impl Terminal {
             let (question, value) = (escape::plain(question), escape::plain(value));
             lines.extend(self.fact(&question, &value, &fate));
         }
-        let of = many(lost.len(), "fact", "facts");
-        self.titled(&format!("Lost: {of} of high importance"), lines)
+        self.labelled("Lost", lines)
     }
 }
 

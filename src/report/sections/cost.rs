@@ -9,7 +9,7 @@ use crate::metric::cost::{AS_BILLED, Bill};
 use crate::record::words::{FAST, Placement};
 use crate::report::cost::StrategyCost;
 use crate::report::display;
-use crate::units::{Usd, median};
+use crate::units::median;
 
 /// Savings as billed, by placement of the breakpoints: one row per strategy.
 pub(super) fn as_billed(material: &Material<'_>) -> Section {
@@ -173,7 +173,7 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     known.chain(unknown).collect()
 }
 
-/// What doing nothing costs in all, and what of it the agent's own answers do, which no strategy changes.
+/// What all sessions cost as the agent ran them, where that is known, and with full history.
 pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let full = strategies.find(|it| it.arm == Arm::Reference)?;
@@ -181,23 +181,21 @@ pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
     if known(material, CellSummary::dollars).is_some() {
         return None;
     }
-    let prices = references(material).filter_map(|cell| cell.price.as_ref());
-    let models: BTreeSet<&str> = prices.map(|price| &*price.model).collect();
-    let model = match models.first() {
-        Some(model) if models.len() == 1 => (*model).to_owned(),
-        _ => many(models.len(), "model", "models"),
-    };
-    let answers = references(material).filter_map(|cell| {
-        let output = cell.costs.first()?.agent.output;
-        Some(cell.price.as_ref()?.per_token.output?.times(output))
-    });
-    let answers: Usd = answers.sum();
     let recorded = material.compared().find(|it| it.name == "recorded");
     let recorded = recorded.and_then(|it| it.costs.first()?.dollars);
-    let recorded = recorded.map_or(String::new(), |it| format!("; as your agent ran: {it}"));
-    Some(format!(
-        "Full history: {dollars} ({model}), of it {answers} the agent's own answers{recorded}"
-    ))
+    let recorded = recorded.map_or_else(String::new, |it| format!("{it} as your agent ran them, "));
+    Some(format!("{recorded}{dollars} with full history"))
+}
+
+/// The model whose prices hold, or how many they are; `None` where no price is known.
+pub(crate) fn priced_as(material: &Material<'_>) -> Option<String> {
+    let prices = references(material).filter_map(|cell| cell.price.as_ref());
+    let models: BTreeSet<&str> = prices.map(|price| &*price.model).collect();
+    match models.first() {
+        Some(model) if models.len() == 1 => Some((*model).to_owned()),
+        Some(_) => Some(many(models.len(), "model", "models")),
+        None => None,
+    }
 }
 
 /// The metrics of full history, session by session.

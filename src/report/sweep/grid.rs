@@ -3,14 +3,15 @@
 use super::screen::number;
 use crate::compare::sweep::{KnobPair, PairCell, Standing, Sweep, SweepPoint, is_of_window, pairs};
 use crate::report::escape;
-use crate::report::layout::{self, wrap};
-use crate::report::screen::INDENT;
+use crate::report::grid::{GridRow, INDENT};
+use crate::report::layout;
+use crate::report::terminal::Terminal;
 
 /// A grid with more values of a knob is no longer read at a glance.
 const MOST_VALUES: usize = 10;
 
 /// Lays out the grid of a sweep; `None` where it has windows, or not one or two knobs, or does not fit.
-pub(super) fn grid(sweep: &Sweep, width: usize) -> Option<Vec<String>> {
+pub(super) fn grid(sweep: &Sweep, terminal: Terminal) -> Option<Vec<String>> {
     let pair = match sweep.sensitivity.as_slice() {
         [one] => pairs::pair(&sweep.points, "", &one.knob),
         [_, _] => sweep.pairs.first()?.clone(),
@@ -21,25 +22,36 @@ pub(super) fn grid(sweep: &Sweep, width: usize) -> Option<Vec<String>> {
     if knobs.any(|knob| is_of_window(&knob.knob)) || most > MOST_VALUES {
         return None;
     }
-    let labels: Vec<String> = pair.rows.iter().map(|value| escape::plain(value)).collect();
-    let heads = pair.columns.iter().map(|value| escape::plain(value));
-    let heads: Vec<String> = heads.map(|head| format!("{head} ")).collect();
-    let rows = pair.cells.iter();
-    let rows = rows.map(|cells| cells.iter().map(|cell| cell_text(cell.as_ref())).collect());
-    let rows: Vec<Vec<String>> = rows.collect();
-    let widest = |texts: &[String]| texts.iter().map(|text| layout::width(text)).max();
-    let label = widest(&labels).unwrap_or(0);
-    let all = rows.iter().chain([&heads]);
-    let column = all.filter_map(|texts| widest(texts)).max().unwrap_or(0) + 1;
-    if INDENT.len() + label + column * heads.len() > width {
+    let mut rows = vec![GridRow {
+        cells: pair
+            .columns
+            .iter()
+            .map(|value| escape::plain(value) + " ")
+            .collect(),
+        ..GridRow::default()
+    }];
+    rows.extend(
+        pair.rows
+            .iter()
+            .zip(&pair.cells)
+            .map(|(name, cells)| GridRow {
+                name: name.clone(),
+                cells: cells.iter().map(|cell| cell_text(cell.as_ref())).collect(),
+                ..GridRow::default()
+            }),
+    );
+    let table = terminal.grid(&rows);
+    if table
+        .iter()
+        .any(|line| layout::width(line) > terminal.columns())
+    {
         return None;
     }
-    let mut lines = wrap(&title(sweep, &pair), width - INDENT.len());
-    lines.push(line("", label, &heads, column));
-    let rows = labels.iter().zip(&rows);
-    lines.extend(rows.map(|(name, cells)| line(name, label, cells, column)));
-    lines.extend(legend(sweep, &pair));
-    Some(lines.iter().map(|line| format!("{INDENT}{line}")).collect())
+    let mut lines = terminal.paragraph(INDENT, &title(sweep, &pair), INDENT.len());
+    lines.extend(table);
+    let legend = legend(sweep, &pair);
+    lines.extend(legend.iter().map(|line| format!("{INDENT}{line}")));
+    Some(lines)
 }
 
 /// Numbers and knobs in words.
@@ -53,16 +65,6 @@ fn title(sweep: &Sweep, pair: &KnobPair) -> String {
         "{} saved / {} kept, in percent;{rows} columns: {columns}",
         sweep.cost, sweep.quality
     )
-}
-
-/// A row: its name and its cells, all aligned to the right.
-fn line(name: &str, label: usize, cells: &[String], column: usize) -> String {
-    let mut line = layout::blanks(name, label) + name;
-    for cell in cells {
-        line.push_str(&layout::blanks(cell, column));
-        line.push_str(cell);
-    }
-    line
 }
 
 /// `12 / 90`, in the brackets of the chosen setting or of the default.

@@ -1,15 +1,13 @@
 //! A sweep on one screen: the settings that matter, the verdict, and what to do next.
 
-use std::fmt::Write as _;
-
 use super::grid::grid;
 use super::{idle, is_plain_default, kept, moved, overflow, section, sessions, settings, verdict};
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::display::{self, many};
-use crate::report::escape;
 use crate::report::evidence::capital;
-use crate::report::layout::{command, wrap};
-use crate::report::screen::{INDENT, LINES, add};
+use crate::report::grid::INDENT;
+use crate::report::layout::wrap;
+use crate::report::screen::{LINES, add};
 use crate::report::terminal::Terminal;
 use crate::stats::Estimate;
 
@@ -22,11 +20,7 @@ const FEWEST_ROWS: usize = 3;
 /// Lays a sweep out for a terminal of this width. `next` holds the words of the command that comes next.
 pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     let terminal = Terminal::plain(width);
-    let mut tail = Vec::new();
-    add(
-        &mut tail,
-        terminal.titled("Verdict", verdict_lines(sweep, width)),
-    );
+    let grid = grid(sweep, terminal);
     let mut trust = vec![kept(sweep)];
     trust.extend(overflow(sweep));
     if !sweep.left_out.is_empty() {
@@ -36,7 +30,6 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
         ));
     }
     trust.extend(sweep.notes().map(|said| format!("{}.", capital(&said))));
-    let grid = grid(sweep, width);
     if grid.is_none() {
         let knobs = sweep
             .sensitivity
@@ -45,15 +38,16 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
         let knobs: Vec<String> = knobs.take(2).collect();
         trust.extend((!knobs.is_empty()).then(|| format!("{}.", knobs.join("; "))));
     }
-    let mut ends = terminal.ends(&[("Trust", &trust.join(" "))]);
+    let mut ends = terminal.beside("Sure?", &trust.join(" "));
     ends.truncate(5);
-    let more = "-o sweep.html: pictures and all settings; --json: all numbers";
-    let hints = sweep.hints.iter().take(2).map(|hint| ("Hint", &**hint));
-    let paragraphs: Vec<(&str, &str)> = hints.chain([("More", more)]).collect();
-    ends.extend(terminal.ends(&paragraphs));
-    ends.extend(command("Next", next, width));
+    let hints = sweep.hints.iter().take(2);
+    ends.extend(hints.flat_map(|hint| terminal.beside("Hint", hint)));
+    ends.extend(terminal.beside("More", MORE));
+    ends.extend(terminal.command("Next", next, ""));
+    let mut tail = Vec::new();
+    add(&mut tail, verdict_lines(sweep, terminal));
     add(&mut tail, ends);
-    let mut out = head(sweep, width);
+    let mut out = wrap(&title(sweep), width);
     add(
         &mut out,
         grid.unwrap_or_else(|| {
@@ -63,24 +57,23 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
         }),
     );
     out.extend(tail);
-    let mut text = String::new();
-    for line in out {
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
-    text
+    let lines = out.iter().map(|line| line.trim_end());
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
-fn head(sweep: &Sweep, width: usize) -> Vec<String> {
+/// What the screen does not show.
+const MORE: &str = "-o sweep.html: pictures and all settings; --json: all numbers";
+
+fn title(sweep: &Sweep) -> String {
     let confirm = match sweep.confirm.len() {
         0 => "none to confirm on".to_owned(),
         count => format!("{} to confirm on", many(count, "other", "others")),
     };
-    let title = format!(
+    format!(
         "Sweep of {}: chosen on {}, {confirm}",
         many(settings(sweep), "setting", "settings"),
         sessions(sweep),
-    );
-    wrap(&title, width)
+    )
 }
 
 /// The chosen settings and the defaults, then the front, then others, as many as there is room for, and a count of
@@ -132,19 +125,17 @@ pub(super) fn number(estimate: Option<Estimate>) -> String {
 
 /// The verdicts of all windows. Where they are too long, each has its first sentence alone; where that is
 /// too long as well, the others are counted.
-fn verdict_lines(sweep: &Sweep, width: usize) -> Vec<String> {
+fn verdict_lines(sweep: &Sweep, terminal: Terminal) -> Vec<String> {
+    let paragraph = |text: &str| terminal.paragraph("", text, INDENT.len());
     if sweep.choices.is_empty() {
-        return paragraph(
-            "no choice: one setting alone was tried in each window.",
-            width,
-        );
+        return paragraph("No choice: one setting alone was tried in each window.");
     }
-    let whole = verdicts(sweep, usize::MAX, width);
+    let whole = verdicts(sweep, usize::MAX, terminal);
     let length: usize = whole.iter().map(Vec::len).sum();
     let fitting = if length <= VERDICT_LINES {
         whole
     } else {
-        verdicts(sweep, 1, width)
+        verdicts(sweep, 1, terminal)
     };
     let mut lines = Vec::new();
     for (at, one) in fitting.iter().enumerate() {
@@ -155,27 +146,17 @@ fn verdict_lines(sweep: &Sweep, width: usize) -> Vec<String> {
         }
         lines.extend(one.iter().cloned());
     }
-    lines.extend(idle(sweep).iter().flat_map(|text| paragraph(text, width)));
+    lines.extend(idle(sweep).iter().flat_map(|text| paragraph(text)));
     lines
 }
 
 /// The first sentences of the verdict on each choice, in lines.
-fn verdicts(sweep: &Sweep, sentences: usize, width: usize) -> Vec<Vec<String>> {
+fn verdicts(sweep: &Sweep, sentences: usize, terminal: Terminal) -> Vec<Vec<String>> {
     let choices = sweep.choices.iter();
     let texts = choices.map(|choice| {
         let first = verdict(sweep, choice).into_iter().take(sentences);
-        paragraph(&first.collect::<Vec<_>>().join(" "), width)
+        let text = capital(&first.collect::<Vec<_>>().join(" "));
+        terminal.paragraph("", &text, INDENT.len())
     });
     texts.collect()
-}
-
-/// Text with an indent, its further lines indented deeper.
-fn paragraph(text: &str, width: usize) -> Vec<String> {
-    let deeper = " ".repeat(2 * INDENT.len());
-    let lines = wrap(&escape::plain(text), width.saturating_sub(deeper.len()));
-    let lines = lines.iter().enumerate().map(|(at, line)| match at {
-        0 => format!("{INDENT}{line}"),
-        _ => format!("{deeper}{line}"),
-    });
-    lines.collect()
 }
