@@ -172,7 +172,7 @@ fn overflow(sweep: &Sweep) -> Option<String> {
         fitting => format!("in {fitting} of {}", many(all, "session", "sessions")),
     };
     Some(format!(
-        "Full history fits the window {words}; what is saved is told against it."
+        "Full history fits the window {words}; savings are shares of its bill."
     ))
 }
 

@@ -6,7 +6,7 @@ use super::difference::{change, interval, level, margin};
 use super::hard_breaks::{self, fact_of, probe_and_percent};
 use super::{Comparisons, GatedComparison, MOST_BREAKS};
 use crate::compare::gate::{GateResult, Verdict};
-use crate::compare::{Axis, AxisFinding, ChangedProbe, Line, Target, of_pair};
+use crate::compare::{Axis, AxisFinding, ChangedProbe, Line, State, Target, of_pair};
 use crate::report::display::many;
 use crate::report::evidence::capital;
 use crate::report::grid::{GridRow, INDENT};
@@ -55,7 +55,6 @@ impl Terminal {
             .map(|it| sentence(it, is_alone))
             .collect();
         add(&mut out, self.verdict(&said, sentences));
-        add(&mut out, self.losses(&comparisons, lost));
         let mut ends = self.losses(&comparisons, lost);
         ends.extend(self.beside("Sure?", &trust(compared)));
         ends.extend(self.beside("More", MORE));
@@ -233,7 +232,11 @@ fn trust(compared: &Comparisons) -> String {
     } else {
         " Nothing in them depends on chance."
     };
-    let more = compared.notes().into_iter();
+    let apart = compared.comparisons.iter().flat_map(|one| &one.comparison.axes);
+    let apart = apart.filter(|found| found.state == State::NotComparable);
+    let apart: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
+    let apart = apart.into_iter().map(|why| format!("not comparable: {why}"));
+    let more = apart.chain(compared.notes());
     let more = more.map(|words| format!(" {}.", capital(&words)));
     format!("{about}{chance}{}", more.collect::<String>())
 }
