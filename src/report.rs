@@ -35,7 +35,7 @@ mod grid;
 mod headline;
 mod html;
 pub mod json;
-mod junit;
+pub(crate) mod junit;
 pub(crate) mod layout;
 mod mark;
 pub mod markdown;
