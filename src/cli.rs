@@ -56,6 +56,7 @@ mod merge;
 mod messages;
 mod metric_name;
 mod models;
+mod one_line;
 mod parts;
 mod plan;
 mod probes;
