@@ -231,7 +231,9 @@ impl CheckLaw {
             return State::NotAsked;
         }
         let mut held = 0;
-        for plays in plays {
+        let is_meant =
+            |plays: &&Plays<'_>| self.is_of_bytes || plays.scene.subject != Matter::Pictures;
+        for plays in plays.iter().filter(is_meant) {
             match judged(self, plays, known) {
                 Judged::NoChance => {}
                 Judged::Held => held += 1,

@@ -59,6 +59,8 @@ pub(super) struct CheckLaw {
     pub(super) expected: &'static str,
     /// Whether it is about summaries, and so not asked of strategies without any.
     pub(super) is_of_summaries: bool,
+    /// Whether it is judged in the scene of pictures, too.
+    pub(super) is_of_bytes: bool,
     pub(super) judge: fn(&Plays<'_>, &Known) -> Judged,
 }
 
@@ -72,6 +74,7 @@ const fn must(
         level: Level::Must,
         expected,
         is_of_summaries: false,
+        is_of_bytes: false,
         judge,
     }
 }
@@ -88,6 +91,13 @@ const fn should(
 }
 
 impl CheckLaw {
+    const fn of_bytes(self) -> Self {
+        Self {
+            is_of_bytes: true,
+            ..self
+        }
+    }
+
     const fn of_summaries(self) -> Self {
         Self {
             is_of_summaries: true,
@@ -105,7 +115,8 @@ pub(super) const LAWS: [CheckLaw; 27] = [
         ANSWERS,
         "every line is answered, in time and in the protocol's form",
         answers,
-    ),
+    )
+    .of_bytes(),
     must("goes_on", "no fault of a provider ends it", goes_on),
     must(
         "deterministic",
@@ -116,7 +127,8 @@ pub(super) const LAWS: [CheckLaw; 27] = [
         "valid_context",
         "the provider accepts every prompt, wherever it accepts the full history",
         prompts::valid,
-    ),
+    )
+    .of_bytes(),
     must(
         "thinking_stays",
         "thinking and its signatures stay as they are while their calls are open",
@@ -126,7 +138,8 @@ pub(super) const LAWS: [CheckLaw; 27] = [
         "bytes_fit",
         "a request that is too large in bytes or images becomes smaller",
         prompts::bytes,
-    ),
+    )
+    .of_bytes(),
     must(
         "no_invention",
         "no text in the user's voice that neither the session nor a model wrote",
@@ -262,6 +275,9 @@ fn goes_on(plays: &Plays<'_>, _: &Known) -> Judged {
 }
 
 fn deterministic(plays: &Plays<'_>, _: &Known) -> Judged {
+    if !plays.scene.is_usual() {
+        return Judged::NoChance;
+    }
     let first = plays.usual();
     let second = plays.with(Writer::Faithful);
     Judged::by(

@@ -44,6 +44,14 @@ pub(super) struct Scene {
 }
 
 impl Scene {
+    /// Whether it is played several times, for what needs another summariser or a second replay.
+    pub(super) fn is_usual(&self) -> bool {
+        matches!(
+            self.subject,
+            Matter::Work | Matter::Chinese | Matter::Loaded | Matter::Long
+        )
+    }
+
     /// Whether it is the one in which faults are tried.
     pub(super) fn is_first(&self) -> bool {
         self.subject == Matter::Work && self.window == Tokens(32_000)
@@ -449,10 +457,21 @@ mod tests {
             let texts = scene.session.messages().iter();
             let texts = texts.flat_map(|message| message.model_text());
             let text: String = texts.map(|text| &**text).collect();
-            let missing = scene.facts.iter().find(|fact| !text.contains(fact.evidence));
-            let has_all = matches!(scene.subject, Matter::Work | Matter::Loaded | Matter::Chinese);
+            let missing = scene
+                .facts
+                .iter()
+                .find(|fact| !text.contains(fact.evidence));
+            let has_all = matches!(
+                scene.subject,
+                Matter::Work | Matter::Loaded | Matter::Chinese
+            );
             assert!(missing.is_none() || !has_all, "{}: {missing:?}", scene.name);
-            assert!(scene.facts.iter().all(|fact| fact.evidence.contains(fact.value)));
+            assert!(
+                scene
+                    .facts
+                    .iter()
+                    .all(|fact| fact.evidence.contains(fact.value))
+            );
         }
     }
 }

@@ -4,8 +4,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::inputs::Inputs;
-use super::{CliError, Exit, show, stop, stop_with, terminal};
+use super::one_line::show_cut;
+use super::{CliError, Exit, show, show_with, stop, stop_with, terminal};
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::record::End;
@@ -75,6 +78,9 @@ pub(super) struct Args {
     /// `actions` or `calls`
     #[arg(long, value_name = "NAME", requires = "cell")]
     metric: Option<String>,
+    /// Print every message instead of one screen
+    #[arg(long)]
+    all: bool,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -119,11 +125,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let right = &bench.page(right, args.chars)?;
         let diff = Diff { left, right }.facts();
         let template = include_str!("text/diff.txt");
-        return show(args.json, "proctor-inspect-diff", diff, template);
+        let more = json!({ "is_whole": args.all });
+        if args.json || args.all {
+            return show_with(args.json, "proctor-inspect-diff", diff, more, template);
+        }
+        return show_cut(json!({ "facts": diff, "is_whole": false }), template);
     }
     let page = bench.page(&views[0], args.chars)?;
     if args.json {
         return show(true, "proctor-inspect", page.facts(), "");
+    }
+    if !args.all {
+        return page.print_screen(terminal().columns());
     }
     page.print(terminal().columns())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::control::{self, Control};
@@ -72,7 +73,11 @@ impl StrategySpec {
             let known = PRESETS.iter().map(|(preset, _)| *preset);
             let known = known.chain(["tail@20000"]);
             let error = SettingError::new(place, format!("unknown strategy `{name}`"));
-            return Err(with_suggestion(error, name, known));
+            let hint = match Path::new(name).extension() {
+                Some(_) => format!("`--strategy-cmd 'python3 {name}'` takes a program of your own"),
+                None => "`proctor strategies` lists them".to_owned(),
+            };
+            return Err(with_suggestion(error.with_hint(hint), name, known));
         };
         let table = Table::parse(&format!("presets/{name}.toml"), text)?;
         Self::of(name, table, trigger)

@@ -325,13 +325,16 @@ fn what_people_read_is_as_wide_as_their_terminal() {
     let sentences = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for arguments in [
         "strategies",
+        "strategies --all",
         "strategies stages",
         "doctor small.toml",
         "validate small.toml",
         "plan small.toml",
+        "plan small.toml --tables",
         "generate list",
         "baseline show main",
         "inspect --synthetic code-review:1:8 --strategy observation-masking",
+        "inspect --synthetic code-review:1:8 --strategy observation-masking --all",
         "compare one two --allow-different",
         "gate two --baseline main --allow-different",
         &format!("probes show {TRUTH}"),

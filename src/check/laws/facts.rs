@@ -277,6 +277,9 @@ pub(super) fn whole(plays: &Plays<'_>, _: &Known) -> Judged {
 }
 
 fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
+    if !plays.scene.is_usual() {
+        return Judged::NoChance;
+    }
     let session = &plays.scene.session;
     let window = plays.scene.window;
     let mut had_chance = false;

@@ -20,8 +20,8 @@ const FEWEST_CALLS: usize = 6;
 /// The window from which on sizes that are fixed numbers of tokens are small.
 pub(super) const LARGE: Tokens = Tokens(200_000);
 
-/// Two sizes that differ by less are the same.
-const SAME: f64 = 0.15;
+/// It fires at another share of a smaller window where that is so many times as large.
+const LATER: f64 = 2.0;
 
 /// Below this share of the window it fires too early to know the window.
 const EARLY: f64 = 0.4;
@@ -41,6 +41,9 @@ pub(super) fn idempotent(plays: &Plays<'_>, known: &Known) -> Judged {
         return Judged::NoChance;
     };
     let at_rest = |size: Tokens| (size.0 as f64) < AT_REST * trigger.0 as f64;
+    if !plays.scene.is_usual() {
+        return Judged::NoChance;
+    }
     let played = plays.twice();
     let found = played.again.iter().find(|(_, size)| at_rest(*size));
     let found = found.map(|(call, size)| {
@@ -149,7 +152,7 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
     Judged::by(true, found)
 }
 
-/// That it fires at the same count in a smaller window, and so early in this one.
+/// That it fires early here, and late in a smaller window: at a count of tokens, whatever the window.
 fn ignores_window(window: Tokens, known: &Known) -> Option<String> {
     let at = |wanted: Tokens| {
         let mut known = known.fired_at.iter();
@@ -157,13 +160,10 @@ fn ignores_window(window: Tokens, known: &Known) -> Option<String> {
     };
     let own = at(window)?;
     let share = own.0 as f64 / window.0 as f64;
-    let smaller = known
-        .fired_at
-        .iter()
-        .filter(|(of, _)| *of < window && *of > Tokens(6_000));
-    let mut same = smaller.filter_map(|(_, fired)| *fired);
-    let is_same = same.any(|other| (own.0 as f64 / other.0 as f64 - 1.0).abs() < SAME);
-    (is_same && share < EARLY).then(|| {
+    let smaller = known.fired_at.iter().filter(|(of, _)| *of < window);
+    let mut later = smaller.filter_map(|(of, fired)| Some((*fired)?.0 as f64 / of.0 as f64));
+    let is_later = later.any(|other| other > LATER * share);
+    (is_later && share < EARLY).then(|| {
         format!(
             "it ignores the window it is told: at {} it fires at {:.0} %",
             window.in_short(),
