@@ -4,22 +4,29 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+mod numbers;
+
+pub use numbers::{Number, Numbers, Pooling, SessionValue, explain_column, explained};
+
 use super::{Cell, Column, Role, Row, Section, Value, display, probe_texts, sections};
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::survival::is_planted;
 use crate::metric::{Mark, metric};
-use crate::record::words::Placement;
-use crate::record::{CacheRecord, CellKey, CellRecord};
+use crate::record::words::{Placement, Verdict};
+use crate::record::{CacheRecord, CellKey, CellRecord, Manifest, PriceEntry};
 use crate::units::{Tokens, Usage};
 
 /// The metrics that can be explained.
-pub const EXPLAINED: [&str; 7] = [
+pub const EXPLAINED: [&str; 10] = [
     "completion",
-    "tokens",
+    "bill",
     "bill_saved",
     "bill_saved_edge",
     "facts",
+    "answers",
     "actions",
+    "fired",
+    "tokens",
     "calls",
 ];
 
@@ -34,7 +41,7 @@ pub struct Explanation {
     pub formula: &'static str,
     /// The numerator: of savings what was spent, C or S.
     pub numerator: f64,
-    /// The denominator: of savings what the full history spent; 1 for a count.
+    /// The denominator: of savings what the full history spent; 1 for a count or a bill.
     pub denominator: f64,
     /// The value; `None` where the denominator is 0.
     pub value: Option<f64>,
@@ -53,12 +60,12 @@ pub enum ExplainError {
     #[error("`{0}` is not explained")]
     Metric(String),
     /// The run did not measure it.
-    #[error("`{metric}` was not measured in cell `{cell}`")]
+    #[error("`{metric}` was not measured in {place}")]
     NotMeasured {
         /// The metric.
         metric: &'static str,
-        /// The cell.
-        cell: String,
+        /// The cell or the run.
+        place: String,
     },
 }
 
@@ -74,6 +81,7 @@ struct Terms {
 
 /// Explains a metric of a cell.
 pub fn explain(
+    manifest: &Manifest,
     cells: &[CellRecord],
     key: &CellKey,
     name: &str,
@@ -91,15 +99,21 @@ pub fn explain(
     let terms = match metric.name {
         "completion" => Some(completion(cell)),
         "tokens" => full.map(|full| tokens(cell, full)),
+        "bill" => full.and_then(|full| {
+            let session = manifest.sessions.iter().find(|it| it.id == key.session)?;
+            bill(cost(cell, full, None)?, session.price.as_ref()?)
+        }),
         "bill_saved" => full.and_then(|full| cost(cell, full, None)),
         "bill_saved_edge" => full.and_then(|full| cost(cell, full, Some(Placement::Edge))),
         "facts" => Some(survival(cell)),
+        "answers" => answers(cell),
         "actions" => Some(actions(cell, full)),
+        "fired" => Some(fired(cell)),
         _ => Some(own_calls(cell)),
     };
     let terms = terms.ok_or_else(|| ExplainError::NotMeasured {
         metric: metric.name,
-        cell: key.to_string(),
+        place: format!("cell `{key}`"),
     })?;
     let (numerator, denominator) = terms.fraction;
     let share = (denominator > 0.0).then(|| numerator / denominator);
@@ -144,7 +158,8 @@ impl Explanation {
         let (numerator, denominator) = (number(self.numerator), number(self.denominator));
         match self.value {
             None => format!("{numerator} of 0: there is nothing to measure"),
-            Some(value) if self.metric.ends_with("calls") => format!("{value:.0}"),
+            Some(value) if matches!(self.metric, "calls" | "fired") => format!("{value:.0}"),
+            Some(value) if self.metric == "bill" => format!("${value:.4}"),
             Some(value) if is_saving(self.metric) => {
                 let value = display::percent(value);
                 format!("1 − {numerator} / {denominator} = {value}")
@@ -249,7 +264,9 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
         cells[5] = tokens(asked[calls]);
         rows.push(row("at the end", cells));
     }
-    let rates = serde_json::to_string(&own.rates).unwrap_or_default();
+    let rates = own.rates;
+    let times = |thousandths: u32| format!("{}", f64::from(thousandths) / 1_000.0);
+    let write = rates.write.map(|write| format!("write {}, ", times(write)));
     Some(Terms {
         fraction: (spent as f64 / 1_000.0, reference as f64 / 1_000.0),
         columns: &[
@@ -264,10 +281,83 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
         ],
         rows,
         notes: vec![format!(
-            "scheme `{}`, {} breakpoints; prices relative to input: {rates}",
+            "scheme `{}`, {} breakpoints; prices relative to input: {}read {}, output {}",
             own.scheme,
-            own.placement.name()
+            own.placement.name(),
+            write.unwrap_or_default(),
+            times(rates.read),
+            times(rates.output)
         )],
+    })
+}
+
+/// The bill in dollars: its input tokens at their price.
+fn bill(terms: Terms, price: &PriceEntry) -> Option<Terms> {
+    let (spent, each) = (terms.fraction.0, price.per_token.input?.in_dollars());
+    let in_dollars = format!(
+        "{} of {}: {spent:.1} input tokens at ${:.2} per million",
+        price.model,
+        price.date,
+        each * 1e6
+    );
+    Some(Terms {
+        fraction: (spent * each, 1.0),
+        notes: [terms.notes, vec![in_dollars]].concat(),
+        ..terms
+    })
+}
+
+/// The calls at which the strategy changed the context, and how full the window was.
+fn fired(cell: &CellRecord) -> Terms {
+    let effective = cell.window.map(|window| window.effective());
+    let rows = cell.compactions.iter().map(|event| {
+        let before = cell.fixed_tokens + event.before;
+        let cells = vec![
+            Cell::text(event.stage.as_str()),
+            Cell::tokens(before),
+            Cell::tokens(cell.fixed_tokens + event.after),
+            Cell::share(effective.and_then(|effective| before.share_of(effective))),
+        ];
+        row(&event.call.to_string(), cells)
+    });
+    let rows: Vec<Row> = rows.collect();
+    Terms {
+        fraction: (f64::from(u8::from(!rows.is_empty())), 1.0),
+        columns: &["call", "stage", "before", "after", "window in use"],
+        rows,
+        ..Terms::default()
+    }
+}
+
+/// The answers of the reader to what was planted; `None` if no item has a score.
+fn answers(cell: &CellRecord) -> Option<Terms> {
+    let texts = probe_texts([cell]);
+    let (mut sum, mut count, mut rows) = (0.0, 0.0, Vec::new());
+    for item in cell.probes.iter().filter(|item| is_planted(item.kind)) {
+        let Some((score, outcome)) = item.verdict().and_then(Verdict::scored) else {
+            continue;
+        };
+        sum += score;
+        count += 1.0;
+        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
+        let said = item
+            .answer
+            .as_ref()
+            .and_then(|answer| answer.text.as_deref());
+        let cells = vec![
+            Cell::exact(Value::Share(score)),
+            Cell::text(display::name_of(&outcome)),
+            Cell::text(text.map_or("", |text| &text.question)),
+            Cell::text(text.map_or("", |text| &text.gold)),
+            Cell::text(said.unwrap_or_default()),
+        ];
+        rows.push(row(&format!("{}@{}", item.probe, item.percent), cells));
+    }
+    (count > 0.0).then(|| Terms {
+        fraction: (sum, count),
+        columns: &["fact", "score", "outcome", "question", "value", "answer"],
+        rows,
+        ..Terms::default()
     })
 }
 

@@ -71,7 +71,7 @@ enum FigureUnit {
 }
 
 impl Figure {
-    fn of(cell: &Cell) -> Option<Self> {
+    pub(super) fn of(cell: &Cell) -> Option<Self> {
         let (value, unit) = match cell.value {
             Value::Share(share) => (share, FigureUnit::Share),
             Value::Tokens(tokens) => (tokens as f64, FigureUnit::Tokens),

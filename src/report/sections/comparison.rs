@@ -61,8 +61,6 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         notes.push(format!(
             "bill saved: under {shown}{edge}. Other placements and schemes have tables of their own."
         ));
-        notes.extend(super::cost::billed(material));
-        notes.extend(super::cost::simulated(material));
         notes.extend(super::cost::partly_known(material));
     }
     notes.extend(of_offline);
