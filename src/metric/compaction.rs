@@ -83,15 +83,12 @@ pub(super) fn fired_at_pooled(cells: &[&CellSummary]) -> Option<PooledValue> {
     let ranges = cells.iter().filter_map(|cell| cell.fired_at);
     let (least, most) =
         ranges.reduce(|(least, most), (low, high)| (low.min(least), high.max(most)))?;
-    let estimate = Estimate {
-        point_estimate: least,
-        standard_error: None,
-        confidence_interval: None,
-        n: SampleSize {
-            sessions: sessions(cells, |cell| cell.fired_at.is_some()),
-            items: cells.iter().map(|cell| cell.compactions()).sum(),
-        },
+    let fired = sessions(cells, |cell| cell.fired_at.is_some());
+    let n = SampleSize {
+        sessions: fired,
+        items: fired,
     };
+    let estimate = Estimate::with_error(least, None, n);
     Some(if least < most {
         PooledValue::AtLeast(estimate, most)
     } else {

@@ -122,7 +122,6 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     banners.extend(twins);
     banners.extend(sections::sizes::banners(&material));
     banners.extend(sections::generations::banner(&material));
-    banners.extend(sections::recovery::banner(&material));
     let mut tables = vec![comparison];
     tables.extend(sections::details(&material));
     for strategy in &manifest.strategies {

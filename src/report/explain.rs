@@ -17,8 +17,7 @@ use crate::record::{CacheRecord, CellKey, CellRecord, Manifest, PriceEntry};
 use crate::units::{Tokens, Usage};
 
 /// The metrics that can be explained.
-pub const EXPLAINED: [&str; 10] = [
-    "completion",
+pub const EXPLAINED: [&str; 9] = [
     "bill",
     "bill_saved",
     "bill_saved_edge",
@@ -74,7 +73,7 @@ pub enum ExplainError {
 struct Terms {
     /// Numerator and denominator.
     fraction: (f64, f64),
-    columns: &'static [&'static str],
+    columns: Vec<&'static str>,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
@@ -97,7 +96,6 @@ pub fn explain(
     let known = known.find(|it| *it == name).and_then(metric);
     let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
     let terms = match metric.name {
-        "completion" => Some(completion(cell)),
         "tokens" => full.map(|full| tokens(cell, full)),
         "bill" => full.and_then(|full| {
             let session = manifest.sessions.iter().find(|it| it.id == key.session)?;
@@ -105,8 +103,8 @@ pub fn explain(
         }),
         "bill_saved" => full.and_then(|full| cost(cell, full, None)),
         "bill_saved_edge" => full.and_then(|full| cost(cell, full, Some(Placement::Edge))),
-        "facts" => Some(survival(cell)),
-        "answers" => answers(cell),
+        "facts" => items(cell, false),
+        "answers" => items(cell, true),
         "actions" => Some(actions(cell, full)),
         "fired" => Some(fired(cell)),
         _ => Some(own_calls(cell)),
@@ -173,16 +171,6 @@ fn row(name: &str, cells: Vec<Cell>) -> Row {
     sections::row(name, Role::Other, cells)
 }
 
-fn completion(cell: &CellRecord) -> Terms {
-    let calls = [cell.reached_calls, cell.planned_calls];
-    Terms {
-        fraction: (calls[0] as f64, calls[1] as f64),
-        columns: &["cell", "calls reached", "calls planned"],
-        rows: vec![row(&cell.key().to_string(), calls.map(Cell::count).into())],
-        ..Terms::default()
-    }
-}
-
 /// Calls that both reached, and whether the strategy's own calls at a call are on the bill: those at the
 /// call of a death are.
 fn compared(cell: &CellRecord, full: &CellRecord) -> (usize, impl Fn(usize) -> bool) {
@@ -209,7 +197,7 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
     let spent = sum(&cell.prompt_tokens) + own_calls(&|_| true);
     Terms {
         fraction: (spent.0 as f64, sum(&full.prompt_tokens).0 as f64),
-        columns: &["call", "prompt", "own calls", "full history"],
+        columns: vec!["call", "prompt", "own calls", "full history"],
         rows: rows.collect(),
         ..Terms::default()
     }
@@ -269,7 +257,7 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
     let write = rates.write.map(|write| format!("write {}, ", times(write)));
     Some(Terms {
         fraction: (spent as f64 / 1_000.0, reference as f64 / 1_000.0),
-        columns: &[
+        columns: vec![
             "call",
             "uncached",
             "written",
@@ -323,74 +311,58 @@ fn fired(cell: &CellRecord) -> Terms {
     let rows: Vec<Row> = rows.collect();
     Terms {
         fraction: (f64::from(u8::from(!rows.is_empty())), 1.0),
-        columns: &["call", "stage", "before", "after", "window in use"],
+        columns: vec!["call", "stage", "before", "after", "window in use"],
         rows,
         ..Terms::default()
     }
 }
 
-/// The answers of the reader to what was planted; `None` if no item has a score.
-fn answers(cell: &CellRecord) -> Option<Terms> {
+/// The planted items with their scores: of facts by string search, each by its weight, or of answers.
+/// `None` if no item has a score.
+fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
     let texts = probe_texts([cell]);
-    let (mut sum, mut count, mut rows) = (0.0, 0.0, Vec::new());
+    let (mut sum, mut weights, mut rows) = (0.0, 0.0, Vec::new());
     for item in cell.probes.iter().filter(|item| is_planted(item.kind)) {
-        let Some((score, outcome)) = item.verdict().and_then(Verdict::scored) else {
+        let (score, weight, fate) = if is_of_answers {
+            let Some((score, outcome)) = item.verdict().and_then(Verdict::scored) else {
+                continue;
+            };
+            let answer = item
+                .answer
+                .as_ref()
+                .and_then(|answer| answer.text.as_deref());
+            let outcome = display::name_of(&outcome);
+            let said = answer.map(|answer| format!("{outcome}: {answer}"));
+            (score, 1, said.unwrap_or(outcome))
+        } else if item.kind.is_searched() {
+            let lost = item.survival.where_lost().unwrap_or_default();
+            (item.survival.score, item.weight, lost)
+        } else {
             continue;
         };
-        sum += score;
-        count += 1.0;
+        sum += f64::from(weight) * score;
+        weights += f64::from(weight);
         let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
-        let said = item
-            .answer
-            .as_ref()
-            .and_then(|answer| answer.text.as_deref());
         let cells = vec![
             Cell::exact(Value::Share(score)),
-            Cell::text(display::name_of(&outcome)),
+            Cell::count(usize::from(weight)),
             Cell::text(text.map_or("", |text| &text.question)),
             Cell::text(text.map_or("", |text| &text.gold)),
-            Cell::text(said.unwrap_or_default()),
+            Cell::text(fate),
         ];
         rows.push(row(&format!("{}@{}", item.probe, item.percent), cells));
     }
-    (count > 0.0).then(|| Terms {
-        fraction: (sum, count),
-        columns: &["fact", "score", "outcome", "question", "value", "answer"],
+    let corrected = "the table of the report corrects the mean over sessions for what is found by chance (decoys)";
+    let found = if is_of_answers { "answer" } else { "lost" };
+    (!is_of_answers || weights > 0.0).then(|| Terms {
+        fraction: (sum, weights),
+        columns: vec!["fact", "score", "weight", "question", "value", found],
         rows,
-        ..Terms::default()
+        notes: (!is_of_answers)
+            .then(|| corrected.to_owned())
+            .into_iter()
+            .collect(),
     })
-}
-
-fn survival(cell: &CellRecord) -> Terms {
-    let texts = probe_texts([cell]);
-    let items = cell.probes.iter();
-    let items = items.filter(|item| is_planted(item.kind) && item.kind.is_searched());
-    let (mut found, mut asked) = (0.0, 0.0);
-    let mut rows = Vec::new();
-    for item in items {
-        let weight = f64::from(item.weight);
-        found += weight * item.survival.score;
-        asked += weight;
-        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
-        let words = |of: Option<&String>| Cell::text(of.map_or("", String::as_str));
-        let cells = vec![
-            Cell::exact(Value::Share(item.survival.score)),
-            Cell::count(usize::from(item.weight)),
-            words(text.map(|text| &text.question)),
-            words(text.map(|text| &text.gold)),
-            Cell::text(item.survival.where_lost().unwrap_or_default()),
-        ];
-        rows.push(row(&format!("{}@{}", item.probe, item.percent), cells));
-    }
-    Terms {
-        fraction: (found, asked),
-        columns: &["fact", "score", "weight", "question", "value", "lost"],
-        rows,
-        notes: vec![
-            "the table of the report corrects the mean over sessions for what is found by chance (decoys)"
-                .to_owned(),
-        ],
-    }
 }
 
 fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
@@ -411,7 +383,7 @@ fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
     }
     Terms {
         fraction: (f64::from(present), f64::from(wanted)),
-        columns: &["call", "present", "needed"],
+        columns: vec!["call", "present", "needed"],
         rows,
         ..Terms::default()
     }
@@ -432,7 +404,7 @@ fn own_calls(cell: &CellRecord) -> Terms {
     let rows: Vec<Row> = rows.collect();
     Terms {
         fraction: (rows.len() as f64, 1.0),
-        columns: &["call", "purpose", "prompt", "answer", "failure"],
+        columns: vec!["call", "purpose", "prompt", "answer", "failure"],
         rows,
         ..Terms::default()
     }

@@ -21,7 +21,7 @@ pub(super) mod noise;
 pub(super) mod models;
 mod per_session;
 mod prelude;
-pub(super) mod recovery;
+mod recovery;
 mod retention;
 pub(super) mod sizes;
 pub(super) mod timings;

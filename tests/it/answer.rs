@@ -93,7 +93,6 @@ fn measured(cell: &CellSummary, metric: &str) -> Option<f64> {
             .share()
     };
     match metric {
-        "completion" => Some(cell.completion.reached as f64 / cell.completion.planned as f64),
         "tokens" => cell.savings?.share(),
         "bill_saved" => cell.costs.first()?.share(),
         "bill_saved_edge" => edge(),

@@ -980,11 +980,7 @@ fn a_sweep_writes_a_preset_that_runs_and_says_whether_it_holds() {
             assert!(page.contains(&spelled), "{spelled}");
         }
     }
-    assert!(
-        bench
-            .read("sweep.svg")
-            .contains("columns: clear_results.keep_last")
-    );
+    assert!(bench.read("sweep.svg").contains("clear_results.keep_last"));
     // A window is nothing to choose: each has its own recommendation.
     let found = sweep["choices"].as_array().unwrap();
     let windows: Vec<_> = found.iter().map(|one| &one["window"][0][1]).collect();

@@ -9,9 +9,10 @@ use serde::Serialize;
 use super::ExplainError;
 use crate::metric::cost::Bill;
 use crate::metric::fidelity::Anchors;
-use crate::metric::{CellSummary, Formula, Metric, PooledValue, Unit, estimate, metric};
+use crate::metric::{CellSummary, Formula, Metric, Unit, estimate, metric};
 use crate::record::PriceEntry;
 use crate::report::json::Figure;
+use crate::report::sections::comparison::pooled_cell;
 use crate::report::{Column, Report, Row, Value, display, headline, layout};
 use crate::units::Usd;
 
@@ -209,17 +210,16 @@ fn value(
             let kept = estimate(cells, |cell| cell.survival.planted().counted());
             (kept.map(|kept| kept.point_estimate), None)
         }
-        _ => match metric.over(cells, anchors) {
-            Some(PooledValue::Estimate(it) | PooledValue::AtLeast(it, _)) => {
-                (Some(it.point_estimate), None)
-            }
-            Some(PooledValue::Share(value) | PooledValue::Seconds(value)) => (Some(value), None),
-            Some(PooledValue::Count(count)) => (Some(count as f64), None),
-            Some(PooledValue::Tokens(tokens)) => (Some(tokens.0 as f64), None),
-            Some(PooledValue::Dollars(dollars)) => (Some(dollars.in_dollars()), None),
-            Some(PooledValue::Part(part, whole)) => (Some(part as f64), Some(whole as f64)),
-            None => (None, None),
-        },
+        _ => {
+            let cell = metric
+                .over(cells, anchors)
+                .map(|it| pooled_cell(metric, it));
+            let of = cell.as_ref().and_then(|cell| match cell.value {
+                Value::Fraction(_, whole) => Some(whole as f64),
+                _ => None,
+            });
+            (cell.and_then(|cell| Some(Figure::of(&cell)?.value)), of)
+        }
     }
 }
 
@@ -348,25 +348,15 @@ impl Numbers {
         );
         let mut lines: Vec<String> = layout::wrap(&head, columns).into_iter().take(1).collect();
         let values = number.sessions.iter().map(|session| self.in_words(session));
-        let values: Vec<String> = values.collect();
-        let wrapped = |count: usize| {
-            let more = values.len() - count;
-            let more = (more > 0).then(|| format!("… {more} more"));
-            let text = values[..count]
-                .iter()
-                .cloned()
-                .chain(more)
-                .collect::<Vec<_>>();
-            layout::wrap(&text.join(" "), columns.saturating_sub(2))
-        };
-        let counts = (0..=values.len()).rev();
-        let fitting = counts.map(wrapped).find(|lines| lines.len() <= most);
-        lines.extend(
-            fitting
-                .into_iter()
-                .flatten()
-                .map(|line| format!("  {line}")),
-        );
+        let values = values.collect::<Vec<_>>().join(" ");
+        let mut wrapped = layout::wrap(&values, columns.saturating_sub(4));
+        if wrapped.len() > most {
+            wrapped.truncate(most);
+            if let Some(last) = wrapped.last_mut() {
+                last.push_str(" …");
+            }
+        }
+        lines.extend(wrapped.into_iter().map(|line| format!("  {line}")));
         lines
     }
 
@@ -390,20 +380,16 @@ impl Numbers {
 
     /// The sessions in the order of the values; none where they would fill the screen.
     fn session_names(&self, columns: usize) -> Vec<String> {
-        let longest = self
-            .strategies
-            .iter()
-            .max_by_key(|number| number.sessions.len());
-        let sessions = longest.iter().flat_map(|number| &number.sessions);
+        let most = self.strategies.iter().map(|number| &number.sessions);
+        let sessions = most
+            .max_by_key(|sessions| sessions.len())
+            .into_iter()
+            .flatten();
         let names: Vec<&str> = sessions.map(|session| &*session.session).collect();
         let lines = layout::wrap(&format!("sessions: {}", names.join(", ")), columns);
-        if lines.len() <= MOST_LINES / 4 {
-            lines
-        } else {
-            vec![format!(
-                "{} sessions, in the order of their names: --json",
-                names.len()
-            )]
+        if lines.len() > MOST_LINES / 4 {
+            return vec![format!("{} sessions, by their names: --json", names.len())];
         }
+        lines
     }
 }

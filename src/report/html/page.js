@@ -414,7 +414,8 @@
       function written(value) {
         if (value === undefined) return "–";
         if (entry.in_percent) return (100 * value).toFixed(1) + " %";
-        return (unit === "dollars" ? "$" : "") + value.toLocaleString("en-US", { maximumFractionDigits: 4 });
+        if (unit === "dollars") return "$" + value.toFixed(4);
+        return value.toLocaleString("en-US", { maximumFractionDigits: 4 });
       }
       out.textContent = "";
       add(out, "h3", number.strategy + ", " + label + ": " + number.shown);

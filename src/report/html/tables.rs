@@ -4,18 +4,11 @@ use serde_json::{Value as Json, json};
 
 use crate::metric::{Unit, metric};
 use crate::report::explain::{self, Pooling};
-use crate::report::headline::{self, Headline, OnScreen};
+use crate::report::headline::{self, OnScreen};
 use crate::report::{
     Cell, Column, RenderError, Report, Role, Row, Section, Table, Value, display, template,
 };
 use crate::stats::SampleSize;
-
-/// How full the window was when a strategy fired: on the page, beside in how many sessions it did.
-static FIRED_AT: Headline = Headline {
-    column: "fired_at",
-    heading: ["fired", "at"],
-    screen: OnScreen::Wide,
-};
 
 /// Lost facts that are shown before all evidence.
 const LOST: usize = 12;
@@ -29,50 +22,42 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
     // Of what was kept, the page shows one column at first.
     headline::keep_one(&mut first);
     first.retain(|it| it.screen != OnScreen::Never);
-    let fired = first.iter().position(|it| it.column == "fired");
-    let is_known = table
-        .columns
-        .iter()
-        .any(|it| it.id == FIRED_AT.column && it.priority != Column::FILES_ONLY);
-    if let Some(at) = fired.filter(|_| is_known) {
-        first.insert(at + 1, &FIRED_AT);
-    }
-    let is_first = |column: &Column| first.iter().any(|it| it.column == column.id);
-    let others = table.columns.iter().enumerate().skip(1);
-    let others = others.filter(|(_, it)| it.priority != Column::FILES_ONLY && !is_first(it));
-    let others: Vec<(usize, &Column)> = others.collect();
-    let shared_n = |headline: &Headline| {
-        let mut columns = table.columns.iter();
-        table.shared_n(columns.position(|it| it.id == headline.column)?)
+    // The place of a column among those that are shown at first: how full the window was stands behind `fired`.
+    let place = |id: &str| {
+        let (of, behind) = if id == "fired_at" {
+            ("fired", 1)
+        } else {
+            (id, 0)
+        };
+        Some(2 * first.iter().position(|it| it.column == of)? + behind)
     };
+    let shown = table.columns.iter().enumerate().skip(1);
+    let shown = shown.filter(|(_, it)| it.priority != Column::FILES_ONLY);
+    let mut columns: Vec<(Option<usize>, (usize, &Column))> =
+        shown.map(|(at, it)| (place(it.id), (at, it))).collect();
+    columns.sort_by_key(|(place, (at, _))| (place.is_none(), *place, *at));
     let name = table.columns.first().map(|it| head(table, (0, it), false));
-    let first_heads = first.iter().map(|it| {
-        json!({
-            "label": it.words(),
-            "metric": it.column,
-            "about": metric(it.column).map(|metric| metric.doc),
-            "n": shared_n(it).filter(|_| it.column != FIRED_AT.column).map(display::n),
-            // A telephone has room for dollars, and not for the share of them.
-            "is_wide": it.screen != OnScreen::Always || it.column == "bill_saved",
-        })
+    let heads = columns.iter().map(|(place, (at, column))| {
+        let mut head = head(table, (*at, column), place.is_none());
+        let headline = first.iter().find(|it| it.column == column.id);
+        if let Some(headline) = headline {
+            head["label"] = json!(headline.words());
+        }
+        // A telephone has room for dollars, and not for the share of them.
+        let is_wide = headline.is_none_or(|it| it.screen != OnScreen::Always);
+        head["is_wide"] = json!(place.is_some() && (is_wide || column.id == "bill_saved"));
+        head
     });
-    let other_heads = others.iter().map(|it| head(table, *it, true));
-    let heads = name.into_iter().chain(first_heads).chain(other_heads);
     let none = Cell::NOT_MEASURED;
     let row_json = |row: &&Row| {
-        let first = first.iter().map(|it| {
-            let cell = headline::cell(report, row, it.column);
-            let mut short = short_cell(cell.unwrap_or(&none), shared_n(it));
-            if it.column == FIRED_AT.column {
-                short["n"] = Json::Null;
+        let cells = columns.iter().map(|(place, (at, _))| {
+            let cell = row.cells.get(at - 1).unwrap_or(&none);
+            match place {
+                Some(_) => short_cell(cell, table.shared_n(*at)),
+                None => self::cell(cell, table.shared_n(*at), true),
             }
-            short
         });
-        let others = others.iter().map(|(at, _)| {
-            let shared_n = table.shared_n(*at);
-            self::cell(row.cells.get(at - 1).unwrap_or(&none), shared_n, true)
-        });
-        let cells: Vec<Json> = first.chain(others).collect();
+        let cells: Vec<Json> = cells.collect();
         let mut own = self::row(table, row, &headline::label(&row.name), &cells);
         own["is_quoted"] = json!(!report.compared().contains(row));
         own
@@ -80,8 +65,7 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
     Some(json!({
         "title": section.title,
         "notes": section.notes,
-        "has_controls": rows.iter().any(|row| row.role != Role::Strategy),
-        "head": heads.collect::<Vec<_>>(),
+        "head": name.into_iter().chain(heads).collect::<Vec<_>>(),
         "rows": rows.iter().map(row_json).collect::<Vec<_>>(),
     }))
 }
