@@ -250,13 +250,19 @@ impl CheckLaw {
     }
 
     fn finding(&self, plays: &Plays<'_>, got: String, known: &Known) -> Finding {
-        let (scene, got) =
-            smaller::smallest(plays.scene.clone(), got, |scene: &Scene| {
-                match judged(self, &Plays::of(plays.spec, scene.clone()), known) {
-                    Judged::Broken(got) => Some(got),
-                    Judged::Held | Judged::NoChance => None,
-                }
-            });
+        let broken = |scene: &Scene| {
+            let plays = Plays::of(plays.spec, scene.clone());
+            match judged(self, &plays, known) {
+                Judged::Broken(got) => Some(got),
+                Judged::Held | Judged::NoChance => None,
+            }
+        };
+        let scene = plays.scene.clone();
+        let (scene, got) = if self.is_of_rates {
+            (scene, got)
+        } else {
+            smaller::smallest(scene, got, broken)
+        };
         Finding {
             got,
             scene: scene.name,

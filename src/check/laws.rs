@@ -59,6 +59,8 @@ pub(super) struct CheckLaw {
     pub(super) expected: &'static str,
     /// Whether it is about summaries, and so not asked of strategies without any.
     pub(super) is_of_summaries: bool,
+    /// Whether it is about how often something happens, which a smaller session does not show.
+    pub(super) is_of_rates: bool,
     /// Whether it is judged in the scene of pictures, too.
     pub(super) is_of_bytes: bool,
     pub(super) judge: fn(&Plays<'_>, &Known) -> Judged,
@@ -75,6 +77,7 @@ const fn must(
         expected,
         is_of_summaries: false,
         is_of_bytes: false,
+        is_of_rates: false,
         judge,
     }
 }
@@ -91,6 +94,13 @@ const fn should(
 }
 
 impl CheckLaw {
+    const fn of_rates(self) -> Self {
+        Self {
+            is_of_rates: true,
+            ..self
+        }
+    }
+
     const fn of_bytes(self) -> Self {
         Self {
             is_of_bytes: true,
@@ -180,7 +190,8 @@ pub(super) const LAWS: [CheckLaw; 27] = [
         "prefix_stays",
         "the prefix changes in few calls, as each change breaks the prompt cache",
         prompts::prefix,
-    ),
+    )
+    .of_rates(),
     should(
         "never_larger",
         "without a model the context does not get larger",
@@ -244,19 +255,22 @@ pub(super) const LAWS: [CheckLaw; 27] = [
         "after five compactions its texts fill at most half of what makes it fire",
         times::bounded,
     )
-    .of_summaries(),
+    .of_summaries()
+    .of_rates(),
     should(
         "in_time",
         "it fires before the window is full, at a share of the window, and not at every call",
         times::in_time,
     )
-    .of_summaries(),
+    .of_summaries()
+    .of_rates(),
     should(
         "makes_progress",
         "it asks a model in one of three calls at most, and each answer frees room",
         times::progress,
     )
-    .of_summaries(),
+    .of_summaries()
+    .of_rates(),
 ];
 
 fn answers(plays: &Plays<'_>, _: &Known) -> Judged {

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::faithful::Faithful;
-use super::world::Scene;
+use super::faithful::{Faithful, said_in};
+use super::world::{Matter, Scene};
 use crate::context::{Context, Entry};
 use crate::model::fault::{Fault, FaultSchedule, Faults};
 use crate::model::offline::Offline;
+use crate::model::price::Prices;
 use crate::model::scripted::{Scripted, response};
 use crate::model::{CallFailure, Model, Request, Response, Stop, Task};
 use crate::record::{CellRecord, End};
@@ -17,7 +18,7 @@ use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay
 use crate::step::{Answer, Caller, Step, drive};
 use crate::strategy::situation::Situation;
 use crate::strategy::{Compaction, Strategy, StrategySpec};
-use crate::tokens::{CharsPer4, CountedTexts};
+use crate::tokens::{BytesPer4, CharsPer4, CountedTexts, TokenCounter};
 use crate::units::Tokens;
 use crate::window::Window;
 
@@ -119,7 +120,7 @@ impl<'a> Plays<'a> {
 
     fn play(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Played {
         let seen = Arc::new(Mutex::new(Played::default()));
-        let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+        let counts = Arc::new(CountedTexts::new(counter_of(&self.scene)));
         let answers = Answers::of(&self.scene, writer, &counts);
         let summariser = {
             let answers = answers.clone();
@@ -138,6 +139,9 @@ impl<'a> Plays<'a> {
             return Played::default();
         };
         prepared.faults = Arc::new(faults);
+        if let Ok(prices) = Prices::built_in() {
+            prepared.limits = prices.limits("anthropic", None);
+        }
         let inner: Box<dyn Strategy> = Box::new(inner);
         let strategy = if is_asked_twice {
             let seen = seen.clone();
@@ -167,11 +171,21 @@ impl<'a> Plays<'a> {
     }
 }
 
+/// Chinese has about a token a character, which is three bytes.
+fn counter_of(scene: &Scene) -> Arc<dyn TokenCounter> {
+    match scene.subject {
+        Matter::Chinese => Arc::new(BytesPer4),
+        _ => Arc::new(CharsPer4),
+    }
+}
+
 /// What the summariser of a play answers.
 #[derive(Debug, Clone)]
 struct Answers {
     faithful: Arc<Faithful>,
     offline: Arc<Offline>,
+    counter: Arc<dyn TokenCounter>,
+    window: Tokens,
     writer: Writer,
 }
 
@@ -180,6 +194,8 @@ impl Answers {
         Self {
             faithful: Arc::new(Faithful::of(scene)),
             offline: Arc::new(Offline::new(counts.clone())),
+            counter: counter_of(scene),
+            window: scene.window,
             writer,
         }
     }
@@ -187,6 +203,9 @@ impl Answers {
     fn to(&self, request: &Request) -> Answer {
         if self.writer == Writer::Fails {
             return Err(CallFailure::Timeout);
+        }
+        if self.counter.count(&said_in(request)) > self.window {
+            return Err(CallFailure::Overflow);
         }
         if !matches!(request.task, Task::Summarise { .. }) {
             return self.offline.respond(request);

@@ -144,6 +144,12 @@ fn typed(text: &str) -> Message {
     Message::text(Role::User, text).with_tags([Tag::TypedUser])
 }
 
+/// A picture of so many bytes, as it is sent.
+fn picture(seed: u64, bytes: usize) -> ContentBlock {
+    let data = format!("{seed:0>8}").repeat(bytes / 8);
+    image(&json!({ "type": "base64", "media_type": "image/png", "data": data }))
+}
+
 /// Builds a session, round by round.
 struct Script {
     messages: Vec<Message>,
@@ -152,6 +158,8 @@ struct Script {
     rounds: usize,
     seed: u64,
     has_thinking: bool,
+    /// What each line of a result says.
+    line: &'static str,
 }
 
 impl Script {
@@ -163,11 +171,19 @@ impl Script {
             rounds: 0,
             seed,
             has_thinking: false,
+            line: "let row = ledger.row",
         }
     }
 
     fn typed(&mut self, text: &str) {
         self.messages.push(typed(text));
+    }
+
+    /// A request with a picture of so many bytes.
+    fn pasted(&mut self, text: &str, bytes: usize) {
+        let content = vec![picture(self.seed, bytes), ContentBlock::Text(text.into())];
+        let message = Message::new(Role::User, content);
+        self.messages.push(message.with_tags([Tag::TypedUser]));
     }
 
     /// The text of a result: a line that no other result has, `says`, and lines up to the size.
@@ -178,9 +194,7 @@ impl Script {
         while text.len() < self.filler {
             line += 1;
             let sum = (line * 7919 + round * 104_729) % 99_991;
-            text.push_str(&format!(
-                "{line:>6}  let part_{round}_{line} = ledger.row({sum});\n"
-            ));
+            text.push_str(&format!("{line:>6}  {}({round}, {sum});\n", self.line));
         }
         text
     }
@@ -190,7 +204,9 @@ impl Script {
         let round = self.rounds;
         let mut said = Vec::new();
         if self.has_thinking {
-            let thought = format!("Thought {round}: the next part is needed.");
+            let thought = format!(
+                "Thought {round}: the next part is needed, and what it exports has to be compared with the ledger."
+            );
             said.push(ContentBlock::thinking(
                 thought,
                 Some(format!("sig-{round}-0f3a").into()),
@@ -226,6 +242,19 @@ impl Script {
     fn read(&mut self, says: &str) {
         let path = format!("src/ledger/part_{}.rs", self.rounds);
         self.calls(&[("Read", json!({ "file_path": path }), says)]);
+    }
+
+    /// What is long here is the call, and not its result.
+    fn write(&mut self, says: &str) {
+        let input = json!({ "file_path": format!("src/ledger/new_{}.rs", self.rounds), "content": self.result(says) });
+        self.calls(&[
+            (
+                "TodoWrite",
+                json!({ "todos": [] }),
+                "- the plan is as it was",
+            ),
+            ("Write", input, says),
+        ]);
     }
 
     fn plan(&mut self, done: &str) {
@@ -286,10 +315,15 @@ pub(super) fn session_of(
 fn work(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
     let mut script = Script::of(window * 14 / 100, seed);
     script.has_thinking = true;
-    script.typed(&format!(
-        "Please migrate the billing service to the new ledger. {} {} {}",
-        FACTS[0].evidence, FACTS[1].evidence, FACTS[2].evidence
-    ));
+    // As text the picture would nearly fill the window; a provider counts its pixels.
+    let bytes = usize::try_from(window * 3).unwrap_or(usize::MAX);
+    script.pasted(
+        &format!(
+            "Please migrate the billing service to the new ledger. {} {} {}",
+            FACTS[0].evidence, FACTS[1].evidence, FACTS[2].evidence
+        ),
+        bytes,
+    );
     script.plan("[ ]");
     script.read("the old ledger has four tables");
     script.calls(&[
@@ -313,19 +347,20 @@ fn work(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
     script.read(FACTS[5].evidence);
     script.read("rows are copied in order");
     script.says("The tables are copied; the export runs.");
-    script.typed(&format!(
-        "Now rename the column account_ref to ledger_ref everywhere. {}",
-        FACTS[3].evidence
-    ));
+    script.pasted(
+        &format!(
+            "Now rename the column account_ref to ledger_ref everywhere. {}",
+            FACTS[3].evidence
+        ),
+        2_000,
+    );
     for says in [
         "it names the column twice",
-        "it names the column once",
         "a view needs it",
-        "an index needs it",
         "a test needs it",
-        "the schema is done",
     ] {
         script.read(says);
+        script.write("written");
     }
     script.says("The column is renamed.");
     script.typed("Thank you. List what is still open.");
@@ -394,10 +429,7 @@ fn pictures(seed: u64) -> Option<Scene> {
             "Screenshot".into(),
             JsonText::of(&json!({ "page": round })),
         );
-        let shots = (0..8).map(|at| {
-            let data = format!("{seed}{round}{at}AAAA").repeat(1_100_000 / 7);
-            image(&json!({ "type": "base64", "media_type": "image/png", "data": data }))
-        });
+        let shots = (0..8).map(|at| picture(seed * 100 + round * 10 + at, 1_100_000));
         script
             .messages
             .push(Message::new(Role::Assistant, vec![use_of]));
@@ -417,6 +449,7 @@ fn chinese(window: u64, seed: u64) -> Option<Scene> {
         "请把计费服务迁移到新的账本。{}{}",
         host.evidence, push.evidence
     ));
+    script.line = "这一行用到了该列，需要重命名";
     (0..4).for_each(|_| script.read("旧账本的一部分"));
     script.says("表已经复制完毕。");
     script.typed(&format!("现在请重命名列。{}", audit.evidence));

@@ -38,7 +38,7 @@ use page::Page;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(super) struct Args {
-    /// Recorded session; with `--cell` the folder of a run
+    /// Recorded session; with `--metric` the folder of a run
     #[arg(group = "source")]
     session: Option<PathBuf>,
     /// Synthetic session, as in `code-review:7:40`
@@ -70,17 +70,22 @@ pub(super) struct Args {
     /// Characters of each block that are shown; 0 for all
     #[arg(long, value_name = "N", default_value_t = 160)]
     chars: usize,
-    /// Explain a number of this cell of a run, `SESSION/STRATEGY` or `SESSION/STRATEGY/REPEAT`, with
-    /// `--metric`
-    #[arg(long, value_name = "KEY", requires = "metric", conflicts_with_all = ["strategy", "at", "diff", "synthetic"])]
-    cell: Option<String>,
-    /// The metric to explain: `completion`, `tokens`, `bill_saved`, `bill_saved_edge`, `facts`,
-    /// `actions` or `calls`
-    #[arg(long, value_name = "NAME", requires = "cell")]
+    /// Explain a number of a run: of each strategy, or of `--strategy`, the values of its sessions; any
+    /// column of the report, such as `bill`, `facts`, `answers`, `actions`, `fired`, `tokens` or `calls`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "diff", "synthetic"])]
     metric: Option<String>,
     /// Print every message instead of one screen
     #[arg(long)]
     all: bool,
+    /// Explain the number of this cell alone, `SESSION/STRATEGY` or `SESSION/STRATEGY/REPEAT`, call by
+    /// call or fact by fact
+    #[arg(
+        long,
+        value_name = "KEY",
+        requires = "metric",
+        conflicts_with = "strategy"
+    )]
+    cell: Option<String>,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -111,12 +116,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.session
         && folder.join("run.json").exists()
     {
-        let problem = format!(
-            "`{}` is the folder of a run, and not a session",
-            folder.display()
-        );
-        let hint = "`--cell SESSION/STRATEGY --metric NAME` explains a number of a run";
-        return stop_with(Exit::Usage, problem, hint);
+        let (metric, strategy) = (args.metric.as_deref(), args.strategy.as_deref());
+        return number::explain_run(folder, metric, strategy, args.json);
+    }
+    if args.metric.is_some() {
+        let problem = "`--metric` explains a number of a run, and this is not the folder of one";
+        return stop(Exit::Usage, problem);
     }
     let views = args.views()?;
     let bench = Bench::new(args, &views)?;

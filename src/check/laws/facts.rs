@@ -161,9 +161,10 @@ pub(super) fn done(plays: &Plays<'_>, _: &Known) -> Judged {
                 .map(|entry| text_of(&entry.message))
                 .collect();
             had_chance |= written.iter().any(|text| text.contains(DONE));
-            let is_open = written
-                .iter()
-                .any(|text| text.contains(&open) && !text.contains(&closed));
+            // The newest state is the last one, be it in a summary or in a message that stayed.
+            let text = prompt.text();
+            let is_open = text.rfind(&open) > text.rfind(&closed)
+                && written.iter().any(|text| text.contains(&open));
             is_open.then(|| {
                 format!(
                     "call {}: `{DONE}`, which is finished, is open in the prompt",

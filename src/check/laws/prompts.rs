@@ -153,7 +153,7 @@ pub(super) fn bytes(plays: &Plays<'_>, _: &Known) -> Judged {
     }
     let found = match &plays.usual().record.end {
         End::Died { call, .. } => Some(format!(
-            "call {call}: 32 pictures of 35 MB together are refused, and the context did not get smaller"
+            "call {call}: pictures of over 32 MB together are refused, and the context did not get smaller"
         )),
         _ => None,
     };
@@ -170,6 +170,17 @@ pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
             .rev()
             .find(|message| message.has_tag(Tag::TypedUser))?;
         let text = text_of(newest);
+        let pictures = newest.content().iter().filter(|block| block.images() > 0);
+        let mut missing = pictures.filter(|block| {
+            let mut entries = prompt.entries.iter();
+            !entries.any(|entry| entry.message.content().contains(block))
+        });
+        if missing.next().is_some() {
+            return Some(format!(
+                "call {}: the picture of `{text}` is not in the prompt",
+                prompt.call
+            ));
+        }
         let is_there = prompt.entries.iter().any(|entry| {
             entry.message.role() == Role::User && text_of(&entry.message).contains(&text)
         });

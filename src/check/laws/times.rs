@@ -20,6 +20,9 @@ const FEWEST_CALLS: usize = 6;
 /// The window from which on sizes that are fixed numbers of tokens are small.
 pub(super) const LARGE: Tokens = Tokens(200_000);
 
+/// With a picture in the context it fires no earlier than at this share of where it fires else.
+const PICTURES: f64 = 0.6;
+
 /// It fires at another share of a smaller window where that is so many times as large.
 const LATER: f64 = 2.0;
 
@@ -118,11 +121,18 @@ pub(super) fn bounded(plays: &Plays<'_>, _: &Known) -> Judged {
 }
 
 pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
-    if plays.scene.subject != Matter::Growth {
-        return Judged::NoChance;
-    }
     let played = plays.usual();
     let window = plays.scene.window;
+    match plays.scene.subject {
+        Matter::Growth | Matter::Chinese => {}
+        Matter::Work if window >= LARGE => {
+            return Judged::by(
+                !played.record.compactions.is_empty(),
+                counts_pictures(plays, known),
+            );
+        }
+        _ => return Judged::NoChance,
+    }
     let found = if window <= Tokens(6_000) {
         let calls = played.prompts.len();
         let fired: BTreeSet<usize> = played
@@ -150,6 +160,19 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
         ignores_window(window, known)
     };
     Judged::by(true, found)
+}
+
+/// That a picture makes it fire much earlier than text does.
+fn counts_pictures(plays: &Plays<'_>, known: &Known) -> Option<String> {
+    let window = plays.scene.window;
+    let of_text = known.fired_at.iter().find(|(of, _)| *of == window)?.1?;
+    let first = plays.usual().record.compactions.first()?;
+    (first.before.0 as f64 <= PICTURES * of_text.0 as f64).then(|| {
+        format!(
+            "call {}: after a picture was pasted it fires at {} tokens, and else at {of_text}",
+            first.call, first.before
+        )
+    })
 }
 
 /// That it fires early here, and late in a smaller window: at a count of tokens, whatever the window.
