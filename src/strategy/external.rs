@@ -20,7 +20,7 @@ pub(super) use contents::{Contents, Reading, edits_to, message_line, raw};
 pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
-pub use protocol::{PROTOCOL, schema};
+pub use protocol::{DeclaredBreak, PROTOCOL, ProgramKind, schema};
 
 use crate::process::Groups;
 
@@ -46,12 +46,23 @@ pub(super) struct Launch {
     pub(super) command: Vec<String>,
     /// Names of variables that it gets beside those of every program.
     pub(super) env: Vec<String>,
-    /// For each answer.
+    /// For the answer to `hello`.
+    pub(super) start: Duration,
+    /// For each other answer.
     pub(super) timeout: Duration,
     /// Bytes of memory of its own.
     pub(super) memory: u64,
     /// Bytes of the longest line that is read.
     pub(super) line: usize,
+}
+
+/// The part of a program's `hello` that says which laws it is held to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Declared {
+    /// How it makes a context smaller.
+    pub kind: ProgramKind,
+    /// The laws that it breaks on purpose, by any name.
+    pub breaks: Vec<DeclaredBreak>,
 }
 
 /// The processes of one strategy that wait for a cell; clones share them.
@@ -103,6 +114,17 @@ impl Programs {
         } else {
             said
         }
+    }
+
+    /// The kind of program that it says it is, and the laws that it breaks on purpose; `None` where it does not start.
+    pub(super) fn declared(&self, launch: &Launch) -> Option<Declared> {
+        let process = self.take(launch).ok()?;
+        let declared = Declared {
+            kind: process.hello.kind,
+            breaks: process.hello.breaks.clone(),
+        };
+        self.give_back(process);
+        Some(declared)
     }
 
     /// Takes a process back whose cell is over.

@@ -11,7 +11,7 @@ use crate::strategy::external::protocol::{
     AskLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
 };
 use crate::strategy::external::{
-    Contents, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
+    Contents, Declared, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
     message_line, raw,
 };
 use crate::strategy::history::{History as SeenHistory, standing};
@@ -23,6 +23,7 @@ const MOST_ASKS: usize = 100;
 struct Settings {
     command: Vec<String>,
     env: Vec<String>,
+    start_seconds: u64,
     timeout_seconds: u64,
     memory_mb: u64,
     line_mb: usize,
@@ -56,6 +57,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
         launch: Launch {
             command: settings.command,
             env: settings.env,
+            start: Duration::from_secs(settings.start_seconds),
             timeout: Duration::from_secs(settings.timeout_seconds),
             memory: settings.memory_mb << 20,
             line: settings.line_mb << 20,
@@ -91,7 +93,7 @@ impl Stage for External {
             call: cx.call,
             message: message_line(entry),
         };
-        self.exchange(&line);
+        self.exchange(&line)?;
         let (answer, line) = self.read()?;
         self.is_at_rest = true;
         match answer {
@@ -118,6 +120,13 @@ impl Stage for External {
         self.turn(Moment::AfterCall, context, cx)
     }
 
+    fn end(&mut self) -> Result<(), StageError> {
+        match self.process.as_mut().map(Process::must_be_quiet) {
+            Some(Err(error)) => Err(self.failed(error)),
+            _ => Ok(()),
+        }
+    }
+
     fn program_cpu(&self) -> Duration {
         let used = self.process.as_ref().map_or(Duration::ZERO, Process::cpu);
         used.saturating_sub(self.cpu_before)
@@ -125,6 +134,10 @@ impl Stage for External {
 
     fn loaded_files(&self) -> LoadedFiles {
         self.programs.loaded(&self.launch)
+    }
+
+    fn declared(&self) -> Option<Declared> {
+        self.programs.declared(&self.launch)
     }
 }
 
@@ -157,11 +170,14 @@ impl External {
             seconds: cx.now.map(|now| now.0.div_euclid(1_000)),
             attempt: cx.overflow.map(|overflow| overflow.attempt),
         };
-        self.exchange(&match moment {
+        let sent = self.exchange(&match moment {
             Moment::Overflow => ToProgram::Overflow(turn),
             Moment::AfterCall => ToProgram::AfterCall(turn),
             Moment::BeforeCall | Moment::Append => ToProgram::BeforeCall(turn),
         });
+        if let Err(error) = sent {
+            return Step::Done(Err(error));
+        }
         self.answer(base, entries, cx)
     }
 
@@ -192,7 +208,9 @@ impl External {
         };
         let (base, entries) = (base.into_owned(), entries.to_vec());
         Step::ask(request, move |answer| {
-            self.send(&answer_line(answer));
+            if let Err(error) = self.send(&answer_line(answer)) {
+                return Step::Done(Err(error));
+            }
             self.answer(Cow::Owned(base), &entries, cx)
         })
     }
@@ -209,7 +227,8 @@ impl External {
             let started = self.programs.take(&self.launch);
             let mut process = started.map_err(|error| self.failed(error))?;
             self.cpu_before = process.cpu();
-            process.send(&session(cx));
+            let sent = process.send(&session(cx));
+            sent.map_err(|error| self.failed(error))?;
             process
         };
         let hello = &self.process.insert(process).hello;
@@ -220,15 +239,15 @@ impl External {
     }
 
     /// Sends a line that wants an answer.
-    fn exchange(&mut self, line: &ToProgram) {
+    fn exchange(&mut self, line: &ToProgram) -> Result<(), StageError> {
         (self.is_at_rest, self.asks) = (false, 0);
-        self.send(line);
+        self.send(line)
     }
 
-    fn send(&mut self, line: &ToProgram) {
-        if let Some(process) = &mut self.process {
-            process.send(line);
-        }
+    fn send(&mut self, line: &ToProgram) -> Result<(), StageError> {
+        let process = self.process.as_mut();
+        let sent = process.map_or(Err(ProgramError::NotLocated), |process| process.send(line));
+        sent.map_err(|error| self.failed(error))
     }
 
     fn read(&mut self) -> Result<(FromProgram, String), StageError> {
