@@ -8,7 +8,7 @@ use crate::model::{CallFailure, Response, Stop, Task};
 use crate::settings::SettingError;
 use crate::step::Answer;
 use crate::strategy::external::protocol::{
-    AskLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
+    AskLine, EditLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
 };
 use crate::strategy::external::{
     Contents, Declared, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
@@ -351,14 +351,10 @@ fn patch(
     let (target, reason) = match answer {
         FromProgram::Unchanged { .. } => return Ok(Patch::default()),
         FromProgram::Messages { messages, reason } => {
+            reading.claim(&messages)?;
             (reading.entries(&messages, 0..base.len()), reason)
         }
-        FromProgram::Edits { edits, reason } => {
-            let edits = edits
-                .iter()
-                .map(|edit| (edit.from, edit.to, &edit.with[..]));
-            (spliced(&mut reading, base, edits), reason)
-        }
+        FromProgram::Edits { edits, reason } => (spliced(&mut reading, base, &edits), reason),
         FromProgram::Summary {
             from,
             to,
@@ -366,8 +362,9 @@ fn patch(
             reason,
         } => {
             let message = serde_json::json!({ "role": "user", "content": text });
-            let edit = (from, to, &[message][..]);
-            (spliced(&mut reading, base, [edit].into_iter()), reason)
+            let with = vec![message];
+            let edit = EditLine { from, to, with };
+            (spliced(&mut reading, base, &[edit]), reason)
         }
         FromProgram::Hello(_)
         | FromProgram::Message { .. }
@@ -383,20 +380,27 @@ fn patch(
 }
 
 /// The entries of `base` with these edits made.
-fn spliced<'e>(
+fn spliced(
     reading: &mut Reading<'_>,
     base: &[Entry],
-    edits: impl Iterator<Item = (usize, usize, &'e [Value])>,
+    edits: &[EditLine],
 ) -> Result<Vec<Entry>, String> {
-    let (mut target, mut next) = (Vec::new(), 0);
-    for (from, to, with) in edits {
-        let range = reading.range(from, to)?;
-        if from < next {
+    let mut next = 0;
+    for EditLine { from, to, with } in edits {
+        reading.range(*from, *to)?;
+        if *from < next {
             return Err(format!("the edit of [{from},{to}] is out of order"));
         }
-        target.extend_from_slice(&base[next..from]);
-        target.extend(reading.entries(with, range)?);
-        next = to;
+        reading.claim_range(next..*from)?;
+        reading.claim(with)?;
+        next = *to;
+    }
+    reading.claim_range(next..base.len())?;
+    let (mut target, mut next) = (Vec::new(), 0);
+    for EditLine { from, to, with } in edits {
+        target.extend_from_slice(&base[next..*from]);
+        target.extend(reading.entries(with, *from..*to)?);
+        next = *to;
     }
     target.extend_from_slice(&base[next..]);
     Ok(target)
