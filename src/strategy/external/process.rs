@@ -87,11 +87,10 @@ impl Process {
             .args(words)
             .env_clear()
             .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
-            .env("TMPDIR", folder.path())
             .current_dir(folder.path());
         let mut group = host
             .groups
-            .spawn(command)
+            .spawn(command, folder.path())
             .map_err(|error| failed(error.to_string()))?;
         group.limit_memory(launch.memory);
         let (input, lines) = channel();
@@ -146,7 +145,9 @@ impl Process {
             } else {
                 ""
             };
-            let problem = format!("the program speaks version {own} of the protocol, and this build {PROTOCOL}{update}");
+            let problem = format!(
+                "the program speaks version {own} of the protocol, and this build {PROTOCOL}{update}"
+            );
             return Err(self.wrong(problem, &line));
         }
         self.must_answer(id, &line)?;
@@ -187,7 +188,11 @@ impl Process {
 
     /// Fails where the program wrote a line since its last answer.
     pub(crate) fn must_be_quiet(&mut self) -> Result<(), ProgramError> {
-        let wait = if self.is_followed { PATIENCE } else { Duration::ZERO };
+        let wait = if self.is_followed {
+            PATIENCE
+        } else {
+            Duration::ZERO
+        };
         match self.output.recv_timeout(wait) {
             Ok(Output::Line { text, .. }) => {
                 let line = String::from_utf8_lossy(&text).into_owned();
@@ -235,7 +240,8 @@ impl Process {
             Some(id) if id.as_u64().is_some() && id.as_u64() == self.last_id => Ok(()),
             Some(_) => Err(self.unasked(line)),
             None => {
-                let problem = "an answer repeats the `id` of the line it answers; this one has none";
+                let problem =
+                    "an answer repeats the `id` of the line it answers; this one has none";
                 Err(self.wrong(problem.to_owned(), line))
             }
         }
