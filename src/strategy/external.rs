@@ -162,9 +162,34 @@ pub enum ProgramError {
     GaveUp(String),
 }
 
+/// The line of standard error that says most first, for tables cut what is long; then how to mend it, then the rest.
 fn behind(stderr: &str) -> String {
-    match stderr.trim() {
-        "" => String::new(),
-        text => format!("; standard error: {text}"),
+    let text = stderr.trim();
+    let Some(last) = last_line(text) else {
+        return String::new();
+    };
+    let is_client = last.contains("proctor_strategy");
+    let hint = if is_client && last.contains("No module named") {
+        "; get the client with `pip install ./clients/python`, or copy `clients/python/proctor_strategy.py` beside the program"
+    } else if is_client && last.contains("Cannot find module") {
+        "; copy `clients/typescript/proctor_strategy.js` beside the program"
+    } else {
+        ""
+    };
+    if last == text {
+        format!("; standard error: {last}{hint}")
+    } else {
+        format!("; standard error ends with: {last}{hint}; all of it: {text}")
     }
+}
+
+/// The last line that is neither indented nor a mere sign, as `}`: Node prints the call stack and its version after the
+/// error. Else the last that is not empty.
+fn last_line(text: &str) -> Option<&str> {
+    let is_said = |line: &&str| {
+        line.starts_with(|first: char| !first.is_whitespace() && first != '}')
+            && !line.starts_with("Node.js v")
+    };
+    let said = text.lines().rev().find(is_said);
+    said.or_else(|| text.lines().next_back()).map(str::trim)
 }

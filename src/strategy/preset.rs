@@ -31,6 +31,15 @@ const OVERFLOW: &str = "overflow";
 /// The kind of stage that is a program: a strategy with a `command` is one of these alone.
 pub const PROGRAM: &str = "external";
 
+/// How a script is started, by the end of its name.
+const LAUNCHERS: [(&str, &str); 5] = [
+    (".py", "python3"),
+    (".mjs", "node"),
+    (".js", "node"),
+    (".ts", "node"),
+    (".sh", "bash"),
+];
+
 /// Names of strategies that are none: the reference and the floor of every table.
 pub const RESERVED: [&str; 2] = ["full", "empty"];
 
@@ -69,9 +78,14 @@ impl StrategySpec {
         }
         let mut presets = PRESETS.iter();
         let Some((_, text)) = presets.find(|(preset, _)| *preset == name) else {
+            let error = SettingError::new(place, format!("unknown strategy `{name}`"));
+            if let Some((_, launcher)) = LAUNCHERS.iter().find(|(end, _)| name.ends_with(end)) {
+                let hint =
+                    format!("a program is a strategy with `--strategy-cmd '{launcher} {name}'`");
+                return Err(error.with_hint(hint));
+            }
             let known = PRESETS.iter().map(|(preset, _)| *preset);
             let known = known.chain(["tail@20000"]);
-            let error = SettingError::new(place, format!("unknown strategy `{name}`"));
             return Err(with_suggestion(error, name, known));
         };
         let table = Table::parse(&format!("presets/{name}.toml"), text)?;

@@ -12,7 +12,7 @@ use proctor::record::{CellRecord, End};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{self, Length, Recipe};
 use proctor::session::{Session, import};
-use proctor::settings::{Setting, Table, Value};
+use proctor::settings::{Place, Setting, Table, Value};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::external::Host;
 use proctor::strategy::trigger::Trigger;
@@ -138,20 +138,98 @@ fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
     }
 }
 
+/// Answers out of turn, and answers that stand for more than they may.
+#[test]
+fn an_answer_answers_one_line_and_stands_for_each_message_once() {
+    let unasked = "it answered what nobody asked: `{\"type\":\"unchanged\"";
+    let unchanged = "say '{\"type\":\"unchanged\"}'";
+    let ranges = "yes '[0,1],' | head -n 20000 | tr -d '\\n'";
+    for (body, expected) in [
+        (format!("{unchanged}; {unchanged}"), unasked),
+        (
+            format!("both=$({unchanged}; {unchanged}); echo \"$both\""),
+            unasked,
+        ),
+        // Behind the last call of the session no line follows that would find it.
+        (
+            format!(
+                "case $line in *'\"call\":6,'*) both=$({unchanged}; {unchanged}); echo \"$both\" ;; *) {unchanged} ;; esac"
+            ),
+            unasked,
+        ),
+        (format!("id=$((id+1)); {unchanged}"), unasked),
+        (format!("id=0; {unchanged}"), unasked),
+        (format!("id=null; {unchanged}"), unasked),
+        (format!("while :; do {unchanged}; done"), unasked),
+        (
+            "echo '{\"type\":\"unchanged\"}'".to_owned(),
+            "repeats the `id` of the line it answers; this one has none",
+        ),
+        (
+            format!(
+                "printf '{{\"type\":\"messages\",\"messages\":['; {ranges}; echo '[0,1]],\"id\":'$id'}}'"
+            ),
+            "message 0 stands in two ranges",
+        ),
+        (
+            format!(
+                "printf '{{\"type\":\"ask\",\"messages\":['; {ranges}; echo '[0,1]],\"id\":'$id'}}'"
+            ),
+            "message 0 stands in two ranges",
+        ),
+        (
+            "say '{\"type\":\"edits\",\"edits\":[{\"from\":0,\"to\":0,\"with\":[[0,1]]}]}'"
+                .to_owned(),
+            "message 0 stands in two ranges",
+        ),
+    ] {
+        let error = error_of(&body, &[]);
+        assert!(error.contains(expected), "{body}: {error}");
+    }
+    let script = format!("{SHELL}while next; do {unchanged}; done");
+    let command = ["sh", "-c", &script].map(str::to_owned);
+    let End::Failed { call, error } = play(&spec(&command, &[]), &reading(), 100_000).end else {
+        panic!("it answers `session`, too");
+    };
+    assert!(call == 0 && error.contains(unasked), "{call}: {error}");
+}
+
+/// A message that says the same as one in a range is no second range.
+#[test]
+fn a_range_and_a_new_message_may_say_the_same() {
+    let same = "{\"type\":\"messages\",\"messages\":[{\"role\":\"user\",\"content\":\"Go on.\"},{\"role\":\"user\",\"content\":\"Go on.\"},[0,1]]}";
+    let body = format!(
+        "case $line in *'\"call\":0,'*) say '{same}' ;; *) say '{{\"type\":\"unchanged\"}}' ;; esac"
+    );
+    let record = play(&spec(&shell(&body), &[]), &reading(), 100_000);
+    assert_eq!(record.end, End::Completed);
+}
+
 #[test]
 fn a_program_is_held_to_its_limits() {
     let endless = "yes | tr -d '\\n'";
     for (body, knobs, expected) in [
         (
-            "sleep 60",
+            "sleep 2; say '{\"type\":\"unchanged\"}'",
             &[("timeout_seconds", 1)][..],
-            "no answer within 1 s",
+            "no answer within 1 s (`timeout_seconds`)",
         ),
         (endless, &[("line_mb", 1)], "a line of more than 1 MB"),
     ] {
         let error = error_of(body, knobs);
         assert!(error.contains(expected), "{body}: {error}");
     }
+    let slow = spec(
+        &["sleep".to_owned(), "60".to_owned()],
+        &[("start_seconds", 1)],
+    );
+    let End::Failed { error, .. } = play(&slow, &reading(), 100_000).end else {
+        panic!("it said nothing");
+    };
+    assert!(
+        error.contains("no answer within 1 s (`start_seconds`)"),
+        "{error}"
+    );
     let missing = spec(&["proctor-has-no-such-program".to_owned()], &[]);
     let End::Failed { error, .. } = play(&missing, &reading(), 100_000).end else {
         panic!("it was started");
@@ -185,7 +263,7 @@ fn another_version_is_refused() {
 #[cfg(target_os = "linux")]
 fn a_program_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
-    let body = "sleep 977 & say '{\"type\":\"error\",\"message\":\"'$PWD'\"}'";
+    let body = "sleep 977 & setsid sleep 977 & (setsid sleep 977 &); say '{\"type\":\"error\",\"message\":\"'$PWD'\"}'";
     let plain = spec(&shell(body), &[]);
     let spec = plain
         .with_programs(Host {
@@ -202,6 +280,46 @@ fn a_program_leaves_nothing_behind() {
     );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     assert!(has_ended("977"));
+    // One that goes on at the end of its input, and one that ended itself.
+    let deaf = SHELL.replace("exit 0", "setsid sleep 979")
+        + "while next; do case $line in '{\"id\"'*) say '{\"type\":\"unchanged\"}' ;; esac; done";
+    let gone = format!("{SHELL}(setsid sleep 979 >/dev/null 2>&1 &); exit 1");
+    for script in [deaf, gone] {
+        let command = ["sh", "-c", &script].map(str::to_owned);
+        play(&self::spec(&command, &[]), &reading(), 100_000);
+        assert!(has_ended("979"), "{script}");
+    }
+}
+
+#[test]
+fn the_line_of_standard_error_that_says_most_comes_first() {
+    for (printed, expected) in [
+        (
+            "Traceback (most recent call last):\n  File \"mine.py\", line 1\nModuleNotFoundError: No module named 'proctor_strategy'\n",
+            "; standard error ends with: ModuleNotFoundError: No module named 'proctor_strategy'; get the client with `pip install ./clients/python`, or copy",
+        ),
+        (
+            "Error [ERR]: Cannot find module '/x/proctor_strategy.js' imported from /x/mine.mjs\n    at load (node:internal)\n  code: 'ERR'\n}\n\nNode.js v22.1.0\n",
+            "; standard error ends with: Error [ERR]: Cannot find module '/x/proctor_strategy.js' imported from /x/mine.mjs; copy `clients/typescript",
+        ),
+    ] {
+        let error = error_of(
+            &format!(
+                "printf '%s' \"{}\" >&2; exit 1",
+                printed.replace('"', "\\\"")
+            ),
+            &[],
+        );
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_script_as_a_preset_says_how_it_is_meant() {
+    let place = Place::Flag("--strategy my.py".into());
+    let error = StrategySpec::parse("my.py", &Trigger::default(), &place).unwrap_err();
+    let hint = error.hint.unwrap_or_default();
+    assert!(hint.contains("`--strategy-cmd 'python3 my.py'`"), "{hint}");
 }
 
 /// Whether no `sleep` of this many seconds is left after ten of them.
