@@ -33,7 +33,9 @@ fn main() {
 fn serve(context: &str) {
     for line in stdin().lock().lines().map_while(Result::ok) {
         // The `id` comes first; the line without one wants no answer.
-        let id = line.strip_prefix("{\"id\":").and_then(|rest| rest.split_once(','));
+        let id = line
+            .strip_prefix("{\"id\":")
+            .and_then(|rest| rest.split_once(','));
         let Some((id, _)) = id else {
             continue;
         };
