@@ -43,7 +43,7 @@ pub use preset::StrategySpec;
 pub use situation::Situation;
 
 use cut::Cut;
-use external::{Declared, LoadedFiles, ProgramError};
+use external::{Hello, LoadedFiles, ProgramError};
 use knob::Knobs;
 use pending_edits::PendingEdits;
 use position_notes::PositionNotes;
@@ -110,8 +110,8 @@ pub trait Stage: Debug + Send {
         LoadedFiles::new()
     }
 
-    /// The laws that a program of its own is held to, as it says itself.
-    fn declared(&self) -> Option<Declared> {
+    /// Its kind and the laws that it breaks on purpose, as a program of its own says.
+    fn declared(&self) -> Option<Hello> {
         None
     }
 

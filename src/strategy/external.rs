@@ -20,7 +20,7 @@ pub(super) use contents::{Contents, Reading, edits_to, message_line, raw};
 pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
-pub use protocol::{DeclaredBreak, PROTOCOL, ProgramKind, schema};
+pub use protocol::{Hello, PROTOCOL, schema};
 
 use crate::process::Groups;
 
@@ -54,15 +54,6 @@ pub(super) struct Launch {
     pub(super) memory: u64,
     /// Bytes of the longest line that is read.
     pub(super) line: usize,
-}
-
-/// The part of a program's `hello` that says which laws it is held to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Declared {
-    /// How it makes a context smaller.
-    pub kind: ProgramKind,
-    /// The laws that it breaks on purpose, by any name.
-    pub breaks: Vec<DeclaredBreak>,
 }
 
 /// The processes of one strategy that wait for a cell; clones share them.
@@ -116,15 +107,12 @@ impl Programs {
         }
     }
 
-    /// The kind of program that it says it is, and the laws that it breaks on purpose; `None` where it does not start.
-    pub(super) fn declared(&self, launch: &Launch) -> Option<Declared> {
+    /// The answer of this command's program to `hello`; `None` where it does not start.
+    pub(super) fn hello(&self, launch: &Launch) -> Option<Hello> {
         let process = self.take(launch).ok()?;
-        let declared = Declared {
-            kind: process.hello.kind,
-            breaks: process.hello.breaks.clone(),
-        };
+        let hello = process.hello.clone();
         self.give_back(process);
-        Some(declared)
+        Some(hello)
     }
 
     /// Takes a process back whose cell is over.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::external::{Declared, LoadedFiles};
+use super::external::{Hello, LoadedFiles};
 use super::guard::{Breaker, Guards, OnInflation, PostCheck};
 use super::history::History;
 use super::situation::Situation;
@@ -209,8 +209,8 @@ impl Pipeline {
         stages.flat_map(|stage| stage.loaded_files()).collect()
     }
 
-    /// The laws that the program among its stages is held to, as it says itself.
-    pub fn declared(&self) -> Option<Declared> {
+    /// The kind of the first program among its stages and the laws that it breaks on purpose, as it says itself.
+    pub fn declared(&self) -> Option<Hello> {
         self.slots.iter().find_map(|slot| slot.stage.declared())
     }
 }

@@ -11,7 +11,7 @@ use crate::strategy::external::protocol::{
     AskLine, EditLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
 };
 use crate::strategy::external::{
-    Contents, Declared, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
+    Contents, Hello, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
     message_line, raw,
 };
 use crate::strategy::history::{History as SeenHistory, standing};
@@ -136,8 +136,8 @@ impl Stage for External {
         self.programs.loaded(&self.launch)
     }
 
-    fn declared(&self) -> Option<Declared> {
-        self.programs.declared(&self.launch)
+    fn declared(&self) -> Option<Hello> {
+        self.programs.hello(&self.launch)
     }
 }
 
