@@ -1,465 +1,326 @@
-//! Checks a strategy: the laws that every strategy keeps, and every fault, over generated sessions.
+//! Checks a strategy: the laws that it owes the provider, the model and the user, over small sessions.
 //!
-//! Sessions come from a seed, the shortest first. One that breaks a rule is made smaller, message by message, for as long
-//! as it still does, so that a finding shows little more than its cause.
+//! A law *must* hold, or *should*: the first kind fails a check, the second is a finding. A scene that breaks a law is
+//! made smaller for as long as it still does, so that a finding shows little more than its cause; and the outcome says
+//! which laws had no chance to be broken.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use crate::context::{Context, Entry, Origin};
-use crate::model::fault::{Fault, FaultSchedule, Faults};
-use crate::model::scripted::{Scripted, response};
-use crate::model::{CallFailure, Request};
-use crate::record::{CellRecord, End, Level};
-use crate::replay::observe::changes::Changes;
-use crate::replay::observe::validity::Validity;
-use crate::replay::observe::{CallView, Observer};
-use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
-use crate::session::{Message, Role, Session};
-use crate::step::{Answer, Caller, Step, drive};
-use crate::strategy::situation::Situation;
-use crate::strategy::{Compaction, Strategy, StrategySpec};
-use crate::tokens::{CharsPer4, CountedTexts};
+use rayon::prelude::*;
+
+use self::laws::{ANSWERS, CheckLaw, Judged, Known, LAWS};
+use self::play::{Played, Plays};
+use self::world::{Matter, Scene};
+use crate::session::Session;
+use crate::strategy::StrategySpec;
 use crate::units::Tokens;
-use crate::window::Window;
 
-mod sessions;
+mod faithful;
+mod laws;
+mod play;
+mod smaller;
+mod world;
 
 /// How a strategy is checked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// The window of all sessions.
-    pub window: Tokens,
-    /// The number of sessions to try.
-    pub sessions: usize,
-    /// Decides what happens in them.
+    /// Decides what happens in the sessions.
     pub seed: u64,
-    /// Rules that the strategy breaks on purpose, by name.
-    pub allowed: BTreeSet<String>,
+    /// Laws that the strategy breaks on purpose, each with the reason.
+    pub allowed: BTreeMap<String, String>,
+    /// What the strategy does, where it says so.
+    pub kind: Option<Kind>,
+    /// Laws that are looked at alone; empty means all.
+    pub only: BTreeSet<String>,
 }
 
-/// The outcome of one rule.
+/// What a strategy does with a context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It drops messages.
+    Window,
+    /// It makes messages smaller.
+    Clear,
+    /// It puts summaries of a model in their place.
+    Summarise,
+    /// Something else.
+    Other,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Window, Self::Clear, Self::Summarise, Self::Other];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Window => "window",
+            Self::Clear => "clear",
+            Self::Summarise => "summarise",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// How bad it is to break a law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// The check fails.
+    Must,
+    /// It is a finding.
+    Should,
+}
+
+impl Level {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Must => "must",
+            Self::Should => "should",
+        }
+    }
+}
+
+/// What became of a law.
+#[derive(Debug, Clone)]
+pub enum State {
+    /// It was kept, in so many sessions that could have shown otherwise.
+    Held(usize),
+    /// It was broken.
+    Broken(Box<Finding>),
+    /// No session gave it a chance to be broken.
+    NoChance,
+    /// It is not asked of strategies of this kind.
+    NotAsked,
+    /// The strategy declares that it breaks it, for this reason.
+    Declared(String),
+    /// The strategy did not even answer.
+    NotTried,
+}
+
+/// The outcome of one law.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    /// The rule's name.
-    pub rule: String,
-    /// The behaviour that it requires.
-    pub expected: String,
-    /// Sessions that were tried.
-    pub sessions: usize,
-    /// How it was broken.
-    pub finding: Option<Finding>,
+    /// The law's name.
+    pub law: &'static str,
+    /// How bad it is to break it.
+    pub level: Level,
+    /// The behaviour that it asks for.
+    pub expected: &'static str,
+    /// What became of it.
+    pub state: State,
 }
 
-/// A session in which a rule is broken.
+impl Checked {
+    /// How it was broken.
+    pub fn finding(&self) -> Option<&Finding> {
+        match &self.state {
+            State::Broken(finding) => Some(finding),
+            _ => None,
+        }
+    }
+}
+
+/// A session in which a law is broken.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// The behaviour that was seen.
+    /// The behaviour that was seen, with the call.
     pub got: String,
-    /// The number of the session: with the seed it gives the session as it was generated.
-    pub number: usize,
-    /// The smallest part of it that still breaks the rule.
+    /// The scene.
+    pub scene: String,
+    /// The window.
+    pub window: Tokens,
+    /// The smallest part of the scene that still breaks the law.
     pub session: Arc<Session>,
 }
 
 /// The outcome of a check.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// Rule by rule.
-    pub rules: Vec<Checked>,
-    /// Sessions in which the strategy changed something.
-    pub changed: usize,
-    /// Whether it asked a model.
-    pub has_asked: bool,
+    /// What the strategy does: as it says, else as it was seen to do.
+    pub kind: Kind,
+    /// Law by law.
+    pub laws: Vec<Checked>,
+    /// Sessions in which the strategy changed something, and how many there are.
+    pub changed: (usize, usize),
 }
 
-/// A rule that is held against one session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
-    Runs,
-    Deterministic,
-    ValidContext,
-    KeepsLastUserMessage,
-    NeverLarger,
-    IdempotentAtRest,
-    SafeFailure,
-    Survives(Fault),
-}
-
-impl Rule {
-    fn all() -> impl Iterator<Item = Self> {
-        let laws = [
-            Self::Runs,
-            Self::Deterministic,
-            Self::ValidContext,
-            Self::KeepsLastUserMessage,
-            Self::NeverLarger,
-            Self::IdempotentAtRest,
-            Self::SafeFailure,
-        ];
-        laws.into_iter().chain(Fault::ALL.map(Self::Survives))
-    }
-
-    fn name(self) -> String {
-        match self {
-            Self::Runs => "runs".to_owned(),
-            Self::Deterministic => "deterministic".to_owned(),
-            Self::ValidContext => "valid_context".to_owned(),
-            Self::KeepsLastUserMessage => "keeps_last_user_message".to_owned(),
-            Self::NeverLarger => "never_larger".to_owned(),
-            Self::IdempotentAtRest => "idempotent_at_rest".to_owned(),
-            Self::SafeFailure => "safe_failure".to_owned(),
-            Self::Survives(fault) => format!("survives_{}", fault.name()),
-        }
-    }
-
-    fn expected(self) -> String {
-        match self {
-            Self::Runs => "every line is answered, in time and in the protocol's form".to_owned(),
-            Self::Deterministic => "the same session gives the same contexts".to_owned(),
-            Self::ValidContext => {
-                "a prompt that the provider accepts, wherever it accepts full history".to_owned()
-            }
-            Self::KeepsLastUserMessage => {
-                "the newest message of the user, word for word".to_owned()
-            }
-            Self::NeverLarger => "without a model the context does not get larger".to_owned(),
-            Self::IdempotentAtRest => {
-                "asked twice in a row, it changes nothing the second time".to_owned()
-            }
-            Self::SafeFailure => "a model that fails leaves the context as it was".to_owned(),
-            Self::Survives(fault) => format!("it goes on under the fault: {}", fault.doc()),
-        }
-    }
-
-    /// The behaviour that breaks the rule, in words; `None` where it holds.
-    fn broken(self, trial: &Trial<'_>) -> Option<String> {
-        let good = || Ok(response("a short summary"));
-        match self {
-            Self::Runs => failure(&trial.play(good).record),
-            Self::Deterministic => {
-                let [first, second] =
-                    [trial.play(good), trial.play(good)].map(|played| played.record);
-                difference(&first, &second)
-            }
-            Self::ValidContext => {
-                let record = trial.play(good).record;
-                let mut violations = record.violations.iter();
-                let found = violations.find(|violation| violation.level == Level::Rejected)?;
-                Some(format!("call {}: {}", found.call, found.rule))
-            }
-            Self::KeepsLastUserMessage => {
-                let call = trial.play(good).lost_user_at?;
-                Some(format!("call {call}: it is not in the prompt as it was"))
-            }
-            Self::NeverLarger => {
-                let record = trial.play(good).record;
-                let asked: BTreeSet<usize> = record.model_calls.iter().map(|it| it.call).collect();
-                let mut events = record.compactions.iter();
-                let grown = events.find(|it| it.after > it.before && !asked.contains(&it.call))?;
-                Some(format!(
-                    "call {}: from {} to {} tokens",
-                    grown.call, grown.before, grown.after
-                ))
-            }
-            Self::IdempotentAtRest => {
-                let call = trial
-                    .replayed(Faults::default(), true, good)
-                    .changed_again_at?;
-                Some(format!("call {call}: it changed the context a second time"))
-            }
-            Self::SafeFailure => {
-                let record = trial.play(|| Err(CallFailure::Timeout)).record;
-                let asked: BTreeSet<usize> = record.model_calls.iter().map(|it| it.call).collect();
-                let mut events = record.compactions.iter();
-                let changed = events.find(|it| asked.contains(&it.call))?;
-                Some(format!(
-                    "call {}: from {} to {} tokens",
-                    changed.call, changed.before, changed.after
-                ))
-            }
-            Self::Survives(fault) => failure(&trial.under(fault, good).record),
-        }
+impl Outcome {
+    /// Laws of this level that are broken.
+    pub fn broken(&self, level: Level) -> usize {
+        let laws = self.laws.iter().filter(|checked| checked.level == level);
+        laws.filter(|checked| checked.finding().is_some()).count()
     }
 }
 
-/// The names of all rules.
-pub fn rules() -> Vec<String> {
-    Rule::all().map(Rule::name).collect()
+/// The names of all laws.
+pub fn laws() -> impl Iterator<Item = &'static str> {
+    LAWS.iter().map(|law| law.name)
 }
 
-/// Holds the strategy against every rule, over sessions that come from the seed.
+/// Holds a strategy against every law, over sessions that come from the seed.
 ///
-/// A rule that is broken is not tried further. Where the strategy cannot even answer, the other rules say nothing.
+/// Where the strategy cannot even answer, the other laws are not tried.
 pub fn check(spec: &StrategySpec, settings: &Settings) -> Outcome {
-    let wanted = |rule: &Rule| !settings.allowed.contains(&rule.name());
-    let mut rules: Vec<(Rule, Checked)> = Rule::all()
-        .filter(wanted)
-        .map(|rule| (rule, rule.unbroken()))
+    let scenes = world::scenes(settings.seed);
+    let plays: Vec<Plays<'_>> = scenes
+        .into_iter()
+        .map(|scene| Plays::of(spec, scene))
         .collect();
-    let (mut changed, mut has_asked) = (0, false);
-    for number in 0..settings.sessions {
-        let Some(session) = sessions::generated(settings.seed, number) else {
-            continue;
+    let answers = plays
+        .first()
+        .map(|plays| judged(&LAWS[0], plays, &Known::default()));
+    if let Some(Judged::Broken(got)) = answers {
+        let laws = LAWS.iter().map(|law| match law.name {
+            ANSWERS => law.checked(State::Broken(Box::new(law.finding(
+                &plays[0],
+                got.clone(),
+                &Known::default(),
+            )))),
+            _ => law.checked(State::NotTried),
+        });
+        return Outcome {
+            kind: settings.kind.unwrap_or(Kind::Other),
+            laws: laws.collect(),
+            changed: (0, plays.len()),
         };
-        let trial = Trial::of(spec, &session, settings.window);
-        let played = trial.play(|| Ok(response("a short summary")));
-        changed += usize::from(!played.record.compactions.is_empty());
-        has_asked |= !played.record.model_calls.is_empty();
-        for (rule, checked) in &mut rules {
-            if checked.finding.is_some() {
-                continue;
-            }
-            checked.sessions += 1;
-            checked.finding = rule.finding(spec, &session, number, settings);
-            if *rule == Rule::Runs && checked.finding.is_some() {
-                let rules = rules.into_iter().map(|(_, checked)| checked).collect();
-                return Outcome {
-                    rules,
-                    changed,
-                    has_asked,
-                };
-            }
-        }
     }
-    let rules = rules.into_iter().map(|(_, checked)| checked).collect();
-    Outcome {
-        rules,
-        changed,
-        has_asked,
-    }
-}
-
-impl Rule {
-    fn unbroken(self) -> Checked {
-        Checked {
-            rule: self.name(),
-            expected: self.expected(),
-            sessions: 0,
-            finding: None,
-        }
-    }
-
-    fn finding(
-        self,
-        spec: &StrategySpec,
-        session: &Arc<Session>,
-        number: usize,
-        settings: &Settings,
-    ) -> Option<Finding> {
-        let holds =
-            |session: &Arc<Session>| self.broken(&Trial::of(spec, session, settings.window));
-        let got = holds(session)?;
-        let (session, got) = sessions::smallest(session.clone(), got, holds);
-        Some(Finding {
-            got,
-            number,
-            session,
-        })
-    }
-}
-
-/// The reason why a cell failed.
-fn failure(record: &CellRecord) -> Option<String> {
-    match &record.end {
-        End::Failed { call, error } => Some(format!("call {call}: {error}")),
-        End::Completed | End::Died { .. } | End::NotMeasurable { .. } => None,
-    }
-}
-
-/// Where two replays of the same part ways.
-fn difference(first: &CellRecord, second: &CellRecord) -> Option<String> {
-    if first == second {
-        return None;
-    }
-    let mut pairs = first
-        .prompt_tokens
+    plays.par_iter().for_each(|plays| {
+        plays.usual();
+    });
+    let known = known(&plays);
+    let kind = settings
+        .kind
+        .filter(|kind| *kind != Kind::Other)
+        .unwrap_or_else(|| seen(&plays));
+    let is_wanted = |law: &&CheckLaw| settings.only.is_empty() || settings.only.contains(law.name);
+    let wanted: Vec<&CheckLaw> = LAWS.iter().filter(is_wanted).collect();
+    let laws = wanted
+        .par_iter()
+        .map(|law| law.checked(law.state(&plays, &known, kind, settings)));
+    let fired = plays
         .iter()
-        .zip(&second.prompt_tokens)
-        .enumerate();
-    let mut said = String::from("two replays differ");
-    if let Some((call, (one, other))) = pairs.find(|(_, (one, other))| one != other) {
-        let _ = write!(
-            said,
-            ": call {call} has a prompt of {one} tokens, and of {other}"
-        );
-    } else if let Some(at) =
-        (0..first.changes.len()).find(|at| first.changes.get(*at) != second.changes.get(*at))
-    {
-        let call = first.compactions.get(at).map_or(0, |event| event.call);
-        let _ = write!(said, ": the text that call {call} is sent");
+        .filter(|plays| !plays.usual().record.compactions.is_empty());
+    Outcome {
+        kind,
+        changed: (fired.count(), plays.len()),
+        laws: laws.collect(),
     }
-    Some(said)
 }
 
-/// A strategy and a session.
-struct Trial<'a> {
-    spec: &'a StrategySpec,
-    session: Arc<Session>,
-    window: Tokens,
+fn judged(law: &CheckLaw, plays: &Plays<'_>, known: &Known) -> Judged {
+    (law.judge)(plays, known)
 }
 
-/// Observations during a replay.
-#[derive(Debug, Default)]
-struct Seen {
-    /// The first call whose prompt lacks the user's newest message.
-    lost_user_at: Option<usize>,
-    /// The first call before which a second question changed something.
-    changed_again_at: Option<usize>,
-}
-
-struct Played {
-    record: CellRecord,
-    lost_user_at: Option<usize>,
-    changed_again_at: Option<usize>,
-}
-
-impl<'a> Trial<'a> {
-    fn of(spec: &'a StrategySpec, session: &Arc<Session>, window: Tokens) -> Self {
-        Self {
-            spec,
-            session: session.clone(),
-            window,
+impl CheckLaw {
+    fn checked(&self, state: State) -> Checked {
+        Checked {
+            law: self.name,
+            level: self.level,
+            expected: self.expected,
+            state,
         }
     }
 
-    fn play(&self, answer: impl Fn() -> Answer + Send + Sync + Copy + 'static) -> Played {
-        self.replayed(Faults::default(), false, answer)
-    }
-
-    fn under(
-        &self,
-        fault: Fault,
-        answer: impl Fn() -> Answer + Send + Sync + Copy + 'static,
-    ) -> Played {
-        let mut faults = Faults::default();
-        let half = FaultSchedule::Probability(0.5);
-        faults.schedules.insert(fault, half);
-        self.replayed(faults, false, answer)
-    }
-
-    fn replayed(
-        &self,
-        faults: Faults,
-        is_asked_twice: bool,
-        answer: impl Fn() -> Answer + Send + Sync + Copy + 'static,
-    ) -> Played {
-        let seen = Arc::new(Mutex::new(Seen::default()));
-        let watch = Watch {
-            seen: seen.clone(),
-            session: self.session.clone(),
-        };
-        let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-        let model = Scripted::new().reply(move |_| answer());
-        let models = Models {
-            summariser: Arc::new(model),
-            ..Models::offline(&counts)
-        };
-        let name = CellName {
-            strategy: self.spec.name().to_owned(),
-            repeat: 0,
-        };
-        let prepared = PreparedSession::new(self.session.clone(), counts, Vec::new());
-        let record = match (prepared, self.spec.build()) {
-            (Ok(mut prepared), Ok(inner)) => {
-                prepared.faults = Arc::new(faults);
-                let inner: Box<dyn Strategy> = Box::new(inner);
-                let seen = seen.clone();
-                let strategy = if is_asked_twice {
-                    Box::new(Twice { inner, seen })
-                } else {
-                    inner
-                };
-                let replayed = Replayed::Strategy(strategy, Window::new(self.window));
-                let observers: Vec<Box<dyn Observer>> = vec![
-                    Box::new(watch),
-                    Box::new(Validity::default()),
-                    Box::new(Changes::default()),
-                ];
-                replay_observed(&prepared, name, replayed, &models, &NoClock, observers).record
-            }
-            _ => CellRecord::default(),
-        };
-        let seen = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
-        Played {
-            record,
-            lost_user_at: seen.lost_user_at,
-            changed_again_at: seen.changed_again_at,
+    fn state(&self, plays: &[Plays<'_>], known: &Known, kind: Kind, settings: &Settings) -> State {
+        if let Some(reason) = settings.allowed.get(self.name) {
+            return State::Declared(reason.clone());
         }
-    }
-}
-
-/// Looks at each prompt.
-#[derive(Debug)]
-struct Watch {
-    seen: Arc<Mutex<Seen>>,
-    session: Arc<Session>,
-}
-
-impl Observer for Watch {
-    fn called(&mut self, view: &CallView<'_>) {
-        let history = &self.session.messages()[..view.before];
-        let is_user = |message: &Arc<Message>| message.role() == Role::User;
-        let Some(newest) = history.iter().rposition(is_user) else {
-            return;
-        };
-        let mut entries = view.context.entries().iter().rev();
-        if !entries.any(|entry: &Entry| entry.origin == Origin::Verbatim(newest)) {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.lost_user_at.get_or_insert(view.call);
+        if self.is_of_summaries && kind != Kind::Summarise {
+            return State::NotAsked;
         }
-    }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
-}
-
-/// Asks a strategy twice before each call. What the second question changes is left out of what happens next.
-#[derive(Debug)]
-struct Twice {
-    inner: Box<dyn Strategy>,
-    seen: Arc<Mutex<Seen>>,
-}
-
-/// A model that always says the same.
-struct SameAnswer;
-
-impl Caller for SameAnswer {
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
-        let answers = requests.iter().map(|_| Ok(response("a short summary")));
-        answers.collect()
-    }
-}
-
-impl Strategy for Twice {
-    fn on_load(&mut self, loaded: &[Entry]) {
-        self.inner.on_load(loaded);
-    }
-
-    fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
-        self.inner.on_append(context, cx)
-    }
-
-    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        let first = drive(self.inner.before_call(context, cx), &mut SameAnswer);
-        if first.outcome.is_ok() && !first.applied.is_empty() {
-            let again = drive(
-                self.inner.before_call(first.context.clone(), cx),
-                &mut SameAnswer,
-            );
-            if !again.applied.is_empty() {
-                let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-                seen.changed_again_at.get_or_insert(cx.call);
+        let mut held = 0;
+        let is_meant =
+            |plays: &&Plays<'_>| self.is_of_bytes || plays.scene.subject != Matter::Pictures;
+        for plays in plays.iter().filter(is_meant) {
+            match judged(self, plays, known) {
+                Judged::NoChance => {}
+                Judged::Held => held += 1,
+                Judged::Broken(got) => {
+                    return State::Broken(Box::new(self.finding(plays, got, known)));
+                }
             }
         }
-        Step::Done(first)
+        if held > 0 {
+            State::Held(held)
+        } else {
+            State::NoChance
+        }
     }
 
-    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.inner.on_overflow(context, cx)
+    fn finding(&self, plays: &Plays<'_>, got: String, known: &Known) -> Finding {
+        let broken = |scene: &Scene| {
+            let plays = Plays::of(plays.spec, scene.clone());
+            match judged(self, &plays, known) {
+                Judged::Broken(got) => Some(got),
+                Judged::Held | Judged::NoChance => None,
+            }
+        };
+        let scene = plays.scene.clone();
+        let (scene, got) = if self.is_of_rates {
+            (scene, got)
+        } else {
+            smaller::smallest(scene, got, broken)
+        };
+        Finding {
+            got,
+            scene: scene.name,
+            window: scene.window,
+            session: scene.session,
+        }
     }
+}
 
-    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.inner.after_call(context, cx)
+/// What a strategy does, as it was seen.
+fn seen(plays: &[Plays<'_>]) -> Kind {
+    let asks = plays.iter().any(|plays| !plays.usual().asked.is_empty());
+    let drops = plays.iter().any(|plays| {
+        let played = plays.usual();
+        let mut prompts = played.prompts.iter();
+        prompts.any(|prompt| prompt.present(&plays.scene.session).len() < prompt.before)
+    });
+    match (asks, drops) {
+        (true, _) => Kind::Summarise,
+        (false, true) => Kind::Window,
+        (false, false) => Kind::Clear,
     }
+}
+
+/// What all scenes together show.
+fn known(plays: &[Plays<'_>]) -> Known {
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    let mut known = Known::default();
+    let mut triggers: BTreeMap<Tokens, Tokens> = BTreeMap::new();
+    for plays in plays {
+        let played = plays.usual();
+        for line in laws::frames(played, &plays.scene.session) {
+            *lines.entry(line).or_default() += 1;
+        }
+        let first = played
+            .record
+            .compactions
+            .iter()
+            .map(|event| event.before)
+            .min();
+        if let Some(first) = first {
+            let least = triggers.entry(plays.scene.window).or_insert(first);
+            *least = first.min(*least);
+        }
+        if plays.scene.subject == Matter::Growth {
+            known.fired_at.push((plays.scene.window, fired_at(played)));
+        }
+    }
+    known.triggers = triggers.into_iter().collect();
+    known.frames = lines
+        .into_iter()
+        .filter(|(_, scenes)| *scenes > 1)
+        .map(|(line, _)| line)
+        .collect();
+    known
+}
+
+/// The prompt before which it first fired, as it would have been.
+fn fired_at(played: &Played) -> Option<Tokens> {
+    played.record.compactions.first().map(|event| event.before)
 }

@@ -56,6 +56,7 @@ mod merge;
 mod messages;
 mod metric_name;
 mod models;
+mod one_line;
 mod parts;
 mod plan;
 mod probes;
@@ -188,6 +189,10 @@ fn suggest_command(error: &mut clap::Error) {
 }
 
 fn dispatch(command: Command) -> Exit {
+    interrupt::say_on_interrupt(match command {
+        Command::Run(_) | Command::Sweep(_) | Command::Plan(_) => "interrupted: nothing was run",
+        _ => "interrupted",
+    });
     let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Plan(args) => plan::run(&args),

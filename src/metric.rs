@@ -82,7 +82,7 @@ pub(crate) enum Mark {
     Savings,
     /// Without a value it is not listed as missing.
     Optional,
-    /// Without a value it does not apply: no summary was written.
+    /// Without a value it does not apply: no summary was written, or nothing fired.
     WhereWritten,
     /// A column of zeros is not shown.
     HideZeros,

@@ -35,7 +35,7 @@ mod grid;
 mod headline;
 mod html;
 pub mod json;
-mod junit;
+pub(crate) mod junit;
 pub(crate) mod layout;
 mod mark;
 pub mod markdown;
@@ -113,6 +113,9 @@ pub struct Report {
     /// The rows of the controls that the verdict quotes: in no table.
     #[serde(skip)]
     pub(crate) quoted_controls: Vec<Row>,
+    /// The metrics of their cells.
+    #[serde(skip)]
+    pub(crate) quoted_cells: Vec<CellSummary>,
     /// The tables, the comparison first.
     pub sections: Vec<Section>,
     /// A description of the run or comparison, in lines for people.

@@ -19,7 +19,7 @@ use crate::patterns::PatternsError;
 use crate::probe::Probe;
 use crate::record::journal::{self, Journal, JournalError, Run};
 use crate::record::order::{ArmIndex, ArmKind};
-use crate::record::shard::PlannedSource;
+use crate::record::shard::{PlannedSource, work};
 use crate::record::{
     CellKey, CellRecord, End, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry,
 };
@@ -260,6 +260,8 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
 
 /// Follows a run from outside.
 pub trait Progress: Debug + Sync {
+    /// These cells are missing; the number is the work of each, relative to the others.
+    fn begin(&self, _cells: &[(CellKey, u64)]) {}
     /// A long cell has made this many of its calls.
     fn calls(&self, _cell: &CellKey, _done: usize, _planned: usize) {}
     /// A cell is done.
@@ -326,6 +328,12 @@ pub fn run(
         })
         .collect();
     let outstanding: usize = missing.iter().map(|(_, arms)| arms.len()).sum();
+    let work_of = |(session, arms): &(usize, Vec<ArmIndex>)| {
+        let (session, place) = (*session, plan.sessions[*session].place);
+        let arms = arms.clone().into_iter();
+        arms.map(move |arm| (plan.key(session, arm), work(&plan.manifest, place)))
+    };
+    progress.begin(&missing.iter().flat_map(work_of).collect::<Vec<_>>());
     let followed = followed_cells(plan, &missing, journal)?;
     let queue = Queue::new(missing);
     let limits = Limits::new(plan.models());
@@ -341,7 +349,7 @@ pub fn run(
         unreached_in_a_row: 0,
         has_stopped: false,
     });
-    let work = || {
+    let run_cells = || {
         while !workers.stop.is_requested() {
             let Some((shared, arm)) = queue.take(&|| limits.allow()) else {
                 break;
@@ -374,7 +382,7 @@ pub fn run(
     let work_all = || {
         std::thread::scope(|scope| {
             for _ in 0..workers.threads.max(1) {
-                scope.spawn(work);
+                scope.spawn(run_cells);
             }
         });
     };

@@ -1,23 +1,34 @@
-//! `proctor check`: holds a strategy against the laws and the faults, over generated sessions.
+//! `proctor check`: holds a strategy against the laws, over small sessions.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
 use super::{Exit, programs, prompts, show, stop_with};
-use crate::check::{self, Checked, Finding, Outcome, Settings};
+use crate::check::{self, Checked, Finding, Level, Outcome, Settings, State};
 use crate::report::escape;
+use crate::report::junit::{self, Case, Suite};
 use crate::session::wire::anthropic_json;
 use crate::settings::{Place, Setting, Table, Value as SettingValue};
 use crate::strategy::StrategySpec;
+use crate::strategy::law::Law;
 use crate::strategy::trigger::Trigger;
-use crate::units::Tokens;
+
+/// Characters of a block that are shown of a session.
+const SHOWN: usize = 80;
+
+/// Messages of a session that are shown: the first, and of the others the last ones.
+const MESSAGES: usize = 12;
 
 /// Arguments of `proctor check`.
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("checked").required(true))]
+#[command(
+    group = clap::ArgGroup::new("checked").required(true),
+    after_help = "Examples:\n  proctor check -- python3 mine.py\n      a program, over sessions of 6,000 to 1,000,000 tokens\n  \
+                  proctor check --strategy codex --strict\n      a preset; findings fail, too\n\n\
+                  A law that must hold and does not is exit code 100, a finding is not."
+)]
 pub(super) struct Args {
     /// The program and its arguments, after `--`
     #[arg(last = true, group = "checked", value_name = "COMMAND")]
@@ -25,21 +36,21 @@ pub(super) struct Args {
     /// Check this strategy instead of a program: the name of a preset, with overrides in brackets
     #[arg(long, value_name = "NAME", group = "checked")]
     strategy: Option<String>,
-    /// Sessions that are tried
-    #[arg(long, value_name = "N", default_value_t = 40)]
-    sessions: usize,
+    /// Fail for laws that should hold, too
+    #[arg(long)]
+    strict: bool,
+    /// A law that is broken on purpose (repeatable); a program declares its own in `hello`
+    #[arg(long, value_name = "LAW")]
+    allow: Vec<String>,
+    /// Look at this law alone (repeatable)
+    #[arg(long, value_name = "LAW")]
+    only: Vec<String>,
     /// Seed of the sessions
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Window in which they are replayed: small, so that there is something to compact
-    #[arg(long, value_name = "TOKENS", default_value = "6000")]
-    window: String,
     /// Seconds that a program has for one answer
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     timeout: u64,
-    /// A rule that is broken on purpose (repeatable)
-    #[arg(long, value_name = "RULE")]
-    allow: Vec<String>,
     /// Write an XML file for build servers as well
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -49,44 +60,32 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let Some(window) = super::token_count(&args.window) else {
-        let problem = format!("`{}` is no number of tokens", args.window);
-        return stop_with(Exit::Usage, problem, "as in `--window 6000`");
-    };
-    let unknown = args
-        .allow
-        .iter()
-        .find(|name| !check::rules().contains(*name));
-    if let Some(name) = unknown {
-        let hint = format!("the rules are {}", check::rules().join(", "));
-        return stop_with(Exit::Usage, format!("there is no rule `{name}`"), hint);
+    let mut named = args.allow.iter().chain(&args.only);
+    if let Some(name) = named.find(|name| !check::laws().any(|law| law == **name)) {
+        let laws: Vec<&str> = check::laws().collect();
+        let hint = format!("the laws are {}", laws.join(", "));
+        return stop_with(Exit::Usage, format!("there is no law `{name}`"), hint);
     }
     let spec = args.spec()?;
-    let settings = Settings {
-        window: Tokens(window),
-        sessions: args.sessions,
-        seed: args.seed,
-        allowed: args.allow.iter().cloned().collect::<BTreeSet<String>>(),
-    };
+    let settings = args.settings(&spec)?;
     let outcome = check::check(&spec, &settings);
     if let Some(path) = &args.junit {
-        super::write_output(path, junit(spec.name(), &outcome).as_bytes())?;
+        let suite = suite(spec.name(), &outcome, args.strict);
+        let text = junit::of_suites("proctor check", &[suite])?;
+        super::write_output(path, text.as_bytes())?;
     }
-    let rules = outcome.rules.iter().map(|checked| facts(checked, args));
-    let broken = outcome
-        .rules
-        .iter()
-        .filter(|it| it.finding.is_some())
-        .count();
+    let broken = [Level::Must, Level::Should].map(|level| outcome.broken(level));
+    let laws = outcome.laws.iter().map(|checked| facts(checked, args));
+    let (changed, sessions) = outcome.changed;
     let all = json!({
         "strategy": spec.name(),
-        "window": window,
+        "kind": outcome.kind.name(),
         "seed": args.seed,
-        "changed": outcome.changed,
-        "has_asked": outcome.has_asked,
-        "broken": broken,
-        "untried": untried(&outcome),
-        "rules": rules.collect::<Vec<_>>(),
+        "changed": changed,
+        "sessions": sessions,
+        "broken": broken[0],
+        "findings": broken[1],
+        "laws": laws.collect::<Vec<_>>(),
     });
     show(
         args.json,
@@ -94,7 +93,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         all,
         include_str!("text/check.txt"),
     )?;
-    Ok(if broken > 0 {
+    let is_failed = broken[0] > 0 || args.strict && broken[1] > 0;
+    Ok(if is_failed {
         Exit::GateFailed
     } else {
         Exit::Done
@@ -105,11 +105,8 @@ impl Args {
     fn spec(&self) -> anyhow::Result<StrategySpec> {
         if let Some(name) = &self.strategy {
             let place = Place::Flag(format!("--strategy {name}").into());
-            return Ok(prompts::read_one(StrategySpec::parse(
-                name,
-                &Trigger::default(),
-                &place,
-            )?)?);
+            let spec = StrategySpec::parse(name, &Trigger::default(), &place)?;
+            return Ok(prompts::read_one(spec)?);
         }
         let place = Place::Flag("check".into());
         let mut table = Table::new(place.clone());
@@ -118,82 +115,148 @@ impl Args {
             .iter()
             .map(|word| Setting::new(word.as_str(), &place));
         table.put("command", words.collect::<Vec<_>>(), &place);
-        table.put(
-            "timeout_seconds",
-            SettingValue::Integer(i64::try_from(self.timeout).unwrap_or(i64::MAX)),
-            &place,
-        );
+        let seconds = i64::try_from(self.timeout).unwrap_or(i64::MAX);
+        table.put("timeout_seconds", SettingValue::Integer(seconds), &place);
         let mut specs = [StrategySpec::of("program", table, &Trigger::default())?];
         programs::locate(&mut specs)?;
         let [spec] = specs;
         Ok(spec)
     }
+
+    /// The laws that are broken on purpose: by a preset, and as the flags say.
+    fn settings(&self, spec: &StrategySpec) -> anyhow::Result<Settings> {
+        let declared = spec.breaks()?.into_iter().flat_map(laws_of).copied();
+        let declared = declared.map(|law| (law, "the preset declares it"));
+        let flags = self.allow.iter().map(|law| (law.as_str(), "`--allow`"));
+        let allowed = declared
+            .chain(flags)
+            .map(|(law, why)| (law.to_owned(), why.to_owned()));
+        Ok(Settings {
+            seed: self.seed,
+            allowed: allowed.collect::<BTreeMap<String, String>>(),
+            kind: None,
+            only: self.only.iter().cloned().collect(),
+        })
+    }
+}
+
+/// The laws of a check that a law of stages is about.
+fn laws_of(law: Law) -> &'static [&'static str] {
+    match law {
+        Law::ValidContext => &["valid_context"],
+        Law::TrueOrigins => &[],
+        Law::KeepsLastUserMessage => &["newest_request_stays", "newest_results_stay"],
+        Law::NeverLarger => &["never_larger"],
+        Law::IdempotentAtRest => &["idempotent_at_rest"],
+        Law::SafeFailure => &["safe_failure"],
+    }
 }
 
 fn facts(checked: &Checked, args: &Args) -> Value {
-    let finding = checked.finding.as_ref();
+    let (state, more) = match &checked.state {
+        State::Held(sessions) => ("held", json!({ "sessions": sessions })),
+        State::Broken(finding) => ("broken", found(checked, finding, args)),
+        State::NoChance => ("no_chance", json!({})),
+        State::NotAsked => ("not_asked", json!({})),
+        State::Declared(reason) => ("declared", json!({ "reason": reason })),
+        State::NotTried => ("not_tried", json!({})),
+    };
     json!({
-        "rule": checked.rule,
+        "law": checked.law,
+        "level": checked.level.name(),
         "expected": checked.expected,
-        "sessions": checked.sessions,
-        "finding": finding.map(|finding| json!({
-            "got": finding.got,
-            "repeat": format!("--seed {} --sessions {}", args.seed, finding.number + 1),
-            "messages": messages(finding),
-            "lines": messages(finding).iter().map(Value::to_string).collect::<Vec<_>>(),
-        })),
+        "state": state,
+        "sessions": more["sessions"],
+        "reason": more["reason"],
+        "finding": (state == "broken").then_some(more),
     })
 }
 
-/// The messages of the session, each as JSON.
-fn messages(finding: &Finding) -> Vec<Value> {
-    let messages = finding.session.messages().iter();
-    messages
-        .filter_map(|message| serde_json::from_str(&anthropic_json(message)).ok())
-        .collect()
+fn found(checked: &Checked, finding: &Finding, args: &Args) -> Value {
+    let of = match &args.strategy {
+        Some(name) => escape::flag("--strategy", name),
+        None => format!(
+            "-- {}",
+            args.command
+                .iter()
+                .map(|word| escape::shell(word))
+                .collect::<Vec<_>>()
+                .join(" ")
+        ),
+    };
+    json!({
+        "got": finding.got,
+        "scene": finding.scene,
+        "window": finding.window,
+        "repeat": format!("proctor check --only {} --seed {} {of}", checked.law, args.seed),
+        "messages": finding.session.messages().len(),
+        "lines": lines(finding),
+    })
 }
 
-/// Rules that no session was held against: the program did not even answer.
-fn untried(outcome: &Outcome) -> usize {
-    outcome.rules.iter().filter(|it| it.sessions == 0).count()
-}
-
-fn junit(name: &str, outcome: &Outcome) -> String {
-    let failures = outcome
-        .rules
-        .iter()
-        .filter(|it| it.finding.is_some())
-        .count();
-    let mut text = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" skipped=\"{}\">\n",
-        escape::xml(name),
-        outcome.rules.len(),
-        untried(outcome),
-    );
-    for checked in &outcome.rules {
-        let _ = write!(
-            text,
-            "<testcase classname=\"proctor.check\" name=\"{}\"",
-            escape::xml(&checked.rule)
-        );
-        let Some(finding) = &checked.finding else {
-            let end = if checked.sessions == 0 {
-                "><skipped message=\"not tried\"/></testcase>\n"
-            } else {
-                "/>\n"
-            };
-            text.push_str(end);
-            continue;
-        };
-        let messages: Vec<String> = messages(finding).iter().map(Value::to_string).collect();
-        let _ = writeln!(
-            text,
-            "><failure message=\"{}\">expected: {}\n{}</failure></testcase>",
-            escape::xml(&finding.got),
-            escape::xml(&checked.expected),
-            escape::xml(&messages.join("\n")),
-        );
+/// The messages of a session, a line each, with their texts cut; of many the last ones.
+fn lines(finding: &Finding) -> Vec<String> {
+    let messages = finding.session.messages();
+    let lines = messages.iter().enumerate().map(|(at, message)| {
+        let json = serde_json::from_str(&anthropic_json(message)).unwrap_or_default();
+        format!("{at}: {}", shortened(json))
+    });
+    let mut lines: Vec<String> = lines.collect();
+    let more = lines.len().saturating_sub(MESSAGES);
+    if more > 0 {
+        let between = format!("… {more} more …");
+        lines.splice(1..=more, [between]);
     }
-    text.push_str("</testsuite>\n</testsuites>\n");
-    text
+    lines
+}
+
+/// A value with its texts cut.
+fn shortened(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(escape::short(&text, SHOWN)),
+        Value::Array(items) => items.into_iter().map(shortened).collect(),
+        Value::Object(entries) => {
+            let entries = entries
+                .into_iter()
+                .map(|(key, value)| (key, shortened(value)));
+            Value::Object(entries.collect())
+        }
+        other => other,
+    }
+}
+
+fn suite(name: &str, outcome: &Outcome, is_strict: bool) -> Suite {
+    let case = |checked: &Checked| {
+        let (outcome, says) = match &checked.state {
+            State::Held(_) => (junit::Outcome::Passed, None),
+            State::Broken(finding) if is_strict || checked.level == Level::Must => (
+                junit::Outcome::Failed(checked.level.name()),
+                Some(finding.got.clone()),
+            ),
+            State::Broken(finding) => (junit::Outcome::Passed, Some(finding.got.clone())),
+            State::NoChance => (
+                junit::Outcome::Skipped,
+                Some("it had no chance to be broken".to_owned()),
+            ),
+            State::NotAsked => (
+                junit::Outcome::Skipped,
+                Some("not asked of this kind".to_owned()),
+            ),
+            State::Declared(reason) => (
+                junit::Outcome::Skipped,
+                Some(format!("broken on purpose: {reason}")),
+            ),
+            State::NotTried => (junit::Outcome::Skipped, Some("not tried".to_owned())),
+        };
+        let lines = checked.finding().map(lines).unwrap_or_default();
+        Case {
+            name: checked.law.to_owned(),
+            outcome,
+            messages: says.into_iter().chain(lines).collect(),
+        }
+    };
+    Suite {
+        name: name.to_owned(),
+        cases: outcome.laws.iter().map(case).collect(),
+    }
 }

@@ -22,6 +22,9 @@ use crate::tokens::COUNTERS;
 pub(super) struct Args {
     #[command(flatten)]
     inputs: Inputs,
+    /// Print every setting of the scenario and of each strategy, instead of one screen
+    #[arg(long)]
+    all: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -78,6 +81,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let set = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"];
     let set = set.into_iter().filter(|name| environment(name).is_some());
     let more = json!({
+        "is_whole": args.all,
         "set": set.collect::<Vec<_>>(),
         "counters": COUNTERS,
         "prices_error": error,
@@ -135,6 +139,8 @@ fn keys(scenario: Option<&Scenario>) -> Vec<Key<'_>> {
 fn settings(table: &Table) -> Vec<Row> {
     let mut settings = Vec::new();
     flatten("", table, &mut settings);
+    // Sessions and strategies are many.
+    settings.sort_by_key(|row| row.path.contains('['));
     for (path, default) in scenario::defaults() {
         // A table takes the place of a default as a whole.
         let within = format!("{path}.");

@@ -4,8 +4,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::inputs::Inputs;
-use super::{CliError, Exit, show, stop, stop_with, terminal};
+use super::one_line::show_cut;
+use super::{CliError, Exit, show, show_with, stop, stop_with, terminal};
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::record::End;
@@ -35,7 +38,7 @@ use page::Page;
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("source").required(true))]
 pub(super) struct Args {
-    /// Recorded session; with `--cell` the folder of a run
+    /// Recorded session; with `--metric` the folder of a run
     #[arg(group = "source")]
     session: Option<PathBuf>,
     /// Synthetic session, as in `code-review:7:40`
@@ -67,14 +70,22 @@ pub(super) struct Args {
     /// Characters of each block that are shown; 0 for all
     #[arg(long, value_name = "N", default_value_t = 160)]
     chars: usize,
-    /// Explain a number of this cell of a run, `SESSION/STRATEGY` or `SESSION/STRATEGY/REPEAT`, with
-    /// `--metric`
-    #[arg(long, value_name = "KEY", requires = "metric", conflicts_with_all = ["strategy", "at", "diff", "synthetic"])]
-    cell: Option<String>,
-    /// The metric to explain: `completion`, `tokens`, `bill_saved`, `bill_saved_edge`, `facts`,
-    /// `actions` or `calls`
-    #[arg(long, value_name = "NAME", requires = "cell")]
+    /// Explain a number of a run: of each strategy, or of `--strategy`, the values of its sessions; any
+    /// column of the report, such as `bill`, `facts`, `answers`, `actions`, `fired`, `tokens` or `calls`
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["at", "diff", "synthetic"])]
     metric: Option<String>,
+    /// Print every message instead of one screen
+    #[arg(long)]
+    all: bool,
+    /// Explain the number of this cell alone, `SESSION/STRATEGY` or `SESSION/STRATEGY/REPEAT`, call by
+    /// call or fact by fact
+    #[arg(
+        long,
+        value_name = "KEY",
+        requires = "metric",
+        conflicts_with = "strategy"
+    )]
+    cell: Option<String>,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -105,12 +116,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(folder) = &args.session
         && folder.join("run.json").exists()
     {
-        let problem = format!(
-            "`{}` is the folder of a run, and not a session",
-            folder.display()
-        );
-        let hint = "`--cell SESSION/STRATEGY --metric NAME` explains a number of a run";
-        return stop_with(Exit::Usage, problem, hint);
+        let (metric, strategy) = (args.metric.as_deref(), args.strategy.as_deref());
+        return number::explain_run(folder, metric, strategy, args.json);
+    }
+    if args.metric.is_some() {
+        let problem = "`--metric` explains a number of a run, and this is not the folder of one";
+        return stop(Exit::Usage, problem);
     }
     let views = args.views()?;
     let bench = Bench::new(args, &views)?;
@@ -119,11 +130,18 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let right = &bench.page(right, args.chars)?;
         let diff = Diff { left, right }.facts();
         let template = include_str!("text/diff.txt");
-        return show(args.json, "proctor-inspect-diff", diff, template);
+        let more = json!({ "is_whole": args.all });
+        if args.json || args.all {
+            return show_with(args.json, "proctor-inspect-diff", diff, more, template);
+        }
+        return show_cut(json!({ "facts": diff, "is_whole": false }), template);
     }
     let page = bench.page(&views[0], args.chars)?;
     if args.json {
         return show(true, "proctor-inspect", page.facts(), "");
+    }
+    if !args.all {
+        return page.print_screen(terminal().columns());
     }
     page.print(terminal().columns())
 }

@@ -15,40 +15,45 @@ static INTERRUPT: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
 
 #[derive(Default)]
 struct Interrupt {
-    /// The token of a command that ends in its own way, and what is said then.
-    command: Mutex<Option<(StopToken, &'static str)>>,
+    /// The words of the command, and its token once it ends in its own way.
+    command: Mutex<(&'static str, Option<StopToken>)>,
     groups: Groups,
 }
 
 impl Interrupt {
     fn handle(&self) {
         let command = self.command.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((stop, words)) = &*command
-            && stop.request()
-        {
-            return say(words);
+        let (words, stop) = &*command;
+        match stop {
+            None => say(words),
+            Some(stop) if stop.request() => return say(words),
+            Some(_) => {}
         }
         self.groups.kill();
         std::process::exit(i32::from(Exit::Interrupted.code()));
     }
 }
 
+/// Has Ctrl-C from now on print `words` before it ends the program: loading sessions may take long.
+pub(super) fn say_on_interrupt(words: &'static str) {
+    set(words, None);
+}
+
 /// The token that the first Ctrl-C from now on requests, which also prints `words`.
 pub(super) fn stop_on_interrupt(words: &'static str) -> StopToken {
     let stop = StopToken::default();
-    let command = &INTERRUPT.command;
-    *command.lock().unwrap_or_else(PoisonError::into_inner) = Some((stop.clone(), words));
-    set_handler();
+    set(words, Some(stop.clone()));
     stop
 }
 
 /// The programs that Ctrl-C ends with this one.
 pub(super) fn end_programs_on_interrupt() -> Groups {
-    set_handler();
     INTERRUPT.groups.clone()
 }
 
-fn set_handler() {
+fn set(words: &'static str, stop: Option<StopToken>) {
+    let command = &INTERRUPT.command;
+    *command.lock().unwrap_or_else(PoisonError::into_inner) = (words, stop);
     // It may be set already; where none can be set, Ctrl-C ends the program as usual.
     let _ = ctrlc::set_handler(|| INTERRUPT.handle());
 }

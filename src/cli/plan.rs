@@ -8,20 +8,18 @@ use serde_json::json;
 
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
-use super::{Exit, find_sessions, print, prose, read_run, show, stop_with, template, terminal};
-use crate::metric::cost::{AS_BILLED, Bill};
-use crate::metric::forecast::{
-    Forecast, Inputs as ForecastInputs, Span, Spend, StrategyForecast, Thinking,
+use super::{
+    Exit, find_sessions, print, prose, read_run, show_with, stop_with, template, terminal,
 };
+use crate::metric::forecast::{Forecast, Inputs as ForecastInputs, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};
-use crate::report::escape::plain;
-use crate::report::{Cell, Report, Role, Row, Section, tokens_in_words};
+use crate::report::{Report, Section};
 use crate::runner::Plan;
 use crate::scenario::ModelSetting;
 use crate::stats::power;
-use crate::units::Tokens;
+use crate::units::{Tokens, index, many};
 
 mod split;
 
@@ -47,6 +45,9 @@ pub(super) struct Args {
     pilot: Option<PathBuf>,
     #[command(flatten)]
     split: split::SplitOptions,
+    /// Print every strategy, under every cache scheme, instead of one screen
+    #[arg(long)]
+    tables: bool,
     /// Print the plan as JSON
     #[arg(long)]
     json: bool,
@@ -66,35 +67,35 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let forecast = forecast(&plan, &BTreeSet::new())?;
     let manifest = plan.manifest();
-    let (sessions, cells) = (manifest.sessions.len(), plan.cells().len());
-    if args.json {
-        let facts = json!({
-            "scenario": manifest.scenario,
-            "fingerprint": manifest.fingerprint,
-            "counter": manifest.counter,
-            "sessions": sessions,
-            "cells": cells,
-            "strategies": forecast.strategies,
-            "spend": forecast.spend,
-            "noise": noise,
-            "detectable": Detectable::of(&plan.planted_items()),
-        });
-        return show(true, "proctor-plan", facts, "");
-    }
-    let head = format!(
-        "Plan: {}, {sessions} sessions, {cells} cells, counter {}",
-        manifest.scenario, manifest.counter
-    );
-    prose::say(&(plain(&head) + "\n"))?;
+    let facts = json!({
+        "scenario": manifest.scenario,
+        "fingerprint": manifest.fingerprint,
+        "counter": manifest.counter,
+        "sessions": manifest.sessions.len(),
+        "cells": plan.cells().len(),
+        "strategies": forecast.strategies,
+        "spend": forecast.spend,
+        "noise": noise,
+        "detectable": Detectable::of(&plan.planted_items()),
+    });
     let terminal = terminal();
-    for section in [calls(&forecast), costs(&forecast)] {
-        print(&terminal.section(&section))?;
+    let more = json!({
+        "spend": spend_in_words(&plan, &forecast.spend)?,
+        "detectable": detectable_in_words(&plan)?,
+        "is_live": asks_live_models(&plan),
+        "is_whole": args.tables,
+        "columns": terminal.columns(),
+    });
+    show_with(
+        args.json,
+        "proctor-plan",
+        facts,
+        more,
+        include_str!("text/plan.txt"),
+    )?;
+    if args.json {
+        return Ok(Exit::Done);
     }
-    prose::say(&format!(
-        "\n{}\n{}\n",
-        detectable_in_words(&plan)?,
-        spend_in_words(&plan, &forecast.spend)?
-    ))?;
     if let Some(noise) = &noise {
         print(&terminal.section(noise))?;
     } else if asks_live_models(&plan) {
@@ -202,108 +203,11 @@ pub(super) fn detectable_in_words(plan: &Plan) -> anyhow::Result<String> {
     template::fill(include_str!("text/detectable.txt"), json!({ "seen": seen }))
 }
 
-fn row(strategy: &StrategyForecast, cells: Vec<Cell>) -> Row {
-    let mark = || format!("ends early in {} of {}", strategy.broken, strategy.cells).into();
-    Row {
-        name: strategy.strategy.clone(),
-        role: Role::Other,
-        marks: (strategy.broken > 0).then(mark).into_iter().collect(),
-        ranked: false,
-        cells,
-    }
-}
-
-/// A span of tokens.
-fn tokens(span: Span<Tokens>) -> Cell {
-    Cell::text(range(span, |tokens| tokens_in_words(tokens.0)))
-}
-
-/// The calls and tokens of each strategy.
-fn calls(forecast: &Forecast) -> Section {
-    let rows = forecast.strategies.iter().map(|strategy| {
-        let cost = strategy.costs.first();
-        let known = |of: Option<Tokens>| of.map_or(Cell::NOT_MEASURED, Cell::tokens);
-        let cells = vec![
-            Cell::count(strategy.agent_calls),
-            Cell::count(strategy.calls),
-            tokens(strategy.input_range),
-            known(cost.map(|cost| cost.cache_read)),
-            known(cost.map(|cost| cost.cache_written)),
-            tokens(strategy.strategy_output),
-        ];
-        row(strategy, cells)
-    });
-    let scheme = forecast
-        .strategies
-        .iter()
-        .find_map(|strategy| strategy.costs.first());
-    let scheme = match scheme.map_or("no scheme", |cost| cost.scheme.as_str()) {
-        AS_BILLED => "the scheme of each session's bill".to_owned(),
-        scheme => format!("`{scheme}`"),
-    };
-    Section::new("plan_calls", rows).fill("scheme", &scheme)
-}
-
-/// The cost of each strategy under each scheme.
-fn costs(forecast: &Forecast) -> Section {
-    let all = || {
-        forecast
-            .strategies
-            .iter()
-            .flat_map(|strategy| strategy.costs.iter().map(move |cost| (strategy, cost)))
-    };
-    let is_priced = all().any(|(_, cost)| cost.dollars.is_some());
-    let rows = all().filter_map(|(strategy, cost)| {
-        let bill = match &cost.bill {
-            // It is one of the placements.
-            Bill::Shown => return None,
-            Bill::Own(placement) => format!("as billed, {}", placement.name()),
-            Bill::Fixed(_) => "fixed".to_owned(),
-        };
-        let dollars = match cost.dollars {
-            Some(span) if span.low < span.high => {
-                Cell::text(range(span, |dollars| dollars.to_string()))
-            }
-            exact => Cell::dollars(exact.map(|span| span.expected)),
-        };
-        let cells = vec![
-            Cell::text(bill),
-            Cell::text(&*cost.scheme),
-            tokens(cost.input_equivalents),
-            dollars,
-        ];
-        Some(row(strategy, cells))
-    });
-    let unpriced =
-        "dollars: unknown, for no price file knows the sessions' models (`cache.model` names one)";
-    let section = Section::new("plan_costs", rows);
-    if is_priced {
-        section
-    } else {
-        section
-            .without(&["dollars"])
-            .with_notes([unpriced.to_owned()])
-    }
-}
-
-/// `1.2k`, or `0 to 3.4k, expected 1.2k`.
-fn range<T: Copy + PartialEq>(span: Span<T>, words: impl Fn(T) -> String) -> String {
-    if span.low == span.high {
-        return words(span.expected);
-    }
-    format!(
-        "{} to {}, expected {}",
-        words(span.low),
-        words(span.high),
-        words(span.expected)
-    )
-}
-
 /// `40 seconds`, `12 minutes` or `3.5 hours`.
 pub(super) fn minutes_in_words(milliseconds: u64) -> String {
     let minutes = milliseconds as f64 / 60_000.0;
     match minutes {
-        ..1.5 => format!("{:.0} seconds", (60.0 * minutes).ceil()),
+        ..1.5 => many(index((60.0 * minutes).ceil()), "second", "seconds"),
         ..100.0 => format!("{:.0} minutes", minutes.ceil()),
         _ => format!("{:.1} hours", minutes / 60.0),
     }

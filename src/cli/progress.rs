@@ -1,10 +1,15 @@
 //! Progress of a run: a bar on a terminal, else a line per finished session; in long cells, the calls.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
+use super::plan::minutes_in_words;
 use super::{environment, say};
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::escape::plain;
@@ -14,8 +19,50 @@ use crate::runner::Progress;
 #[derive(Debug)]
 pub(super) struct ProgressDisplay {
     bar: Option<ProgressBar>,
+    work: Arc<Mutex<Work>>,
     sessions: usize,
     done: AtomicUsize,
+}
+
+/// The work of the cells that were missing when the run began, and how far it has come. Cells of an earlier run
+/// say nothing about the speed of this one.
+#[derive(Debug, Default)]
+struct Work {
+    /// The work of one cell of each session.
+    of_cell: BTreeMap<String, u64>,
+    all: u64,
+    done: u64,
+    /// When the last cell was finished.
+    at: Duration,
+}
+
+/// Before this share of the work is done, the rest of it may take any time.
+const KNOWN_AFTER: f64 = 0.05;
+
+impl Work {
+    fn begin(&mut self, cells: &[(CellKey, u64)]) {
+        let works = cells.iter().map(|(key, work)| (key.session.clone(), *work));
+        *self = Self {
+            of_cell: works.collect(),
+            all: cells.iter().map(|(_, work)| work).sum(),
+            ..Self::default()
+        };
+    }
+
+    fn finish(&mut self, session: &str, elapsed: Duration) {
+        self.done += self.of_cell.get(session).copied().unwrap_or_default();
+        self.at = elapsed;
+    }
+
+    /// The time for the rest at the mean speed so far; none until enough is done to know it.
+    fn left(&self, elapsed: Duration) -> Option<Duration> {
+        let share = self.done as f64 / self.all.max(1) as f64;
+        if share < KNOWN_AFTER {
+            return None;
+        }
+        let left = self.at.mul_f64((1.0 / share - 1.0).max(0.0));
+        Some(left.saturating_sub(elapsed.saturating_sub(self.at)))
+    }
 }
 
 impl ProgressDisplay {
@@ -23,20 +70,30 @@ impl ProgressDisplay {
     pub(super) fn new(cells: usize, already: usize, sessions: usize) -> Self {
         let dumb = environment("TERM").is_some_and(|term| term == "dumb");
         let interactive = std::io::stderr().is_terminal() && !dumb && environment("CI").is_none();
+        let work: Arc<Mutex<Work>> = Arc::default();
+        let shown = work.clone();
+        let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let work = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(left) = work.left(state.elapsed()) {
+                let left = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+                let _ = write!(out, ", about {} left", minutes_in_words(left));
+            }
+        };
         let bar = interactive.then(|| {
             let target = ProgressDrawTarget::stderr_with_hz(10);
             let bar = ProgressBar::with_draw_target(Some(cells as u64), target);
             let style = ProgressStyle::with_template(
-                "{bar:24} {pos}/{len} cells  {msg}  {elapsed} elapsed, {eta} left",
+                "{bar:24} {pos}/{len} cells  {msg}  {elapsed} elapsed{left}",
             );
             if let Ok(style) = style {
-                bar.set_style(style);
+                bar.set_style(style.with_key("left", left));
             }
             bar.set_position(already as u64);
             bar
         });
         Self {
             bar,
+            work,
             sessions,
             done: AtomicUsize::new(0),
         }
@@ -51,6 +108,11 @@ impl ProgressDisplay {
 }
 
 impl Progress for ProgressDisplay {
+    fn begin(&self, cells: &[(CellKey, u64)]) {
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        work.begin(cells);
+    }
+
     fn calls(&self, cell: &CellKey, done: usize, planned: usize) {
         let line = plain(&format!("{cell}: {done} of {planned} calls"));
         match &self.bar {
@@ -73,6 +135,9 @@ impl Progress for ProgressDisplay {
             None => say(&line),
         }
         if let Some(bar) = &self.bar {
+            let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+            work.finish(&record.session, bar.elapsed());
+            drop(work);
             bar.set_message(plain(&record.session));
             bar.inc(1);
         }
@@ -84,5 +149,59 @@ impl Progress for ProgressDisplay {
             let all = self.sessions;
             say(&format!("session {done} of {all}: {id}, {cells} cells"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Finishes cells of this work in so many seconds each, and returns the estimate after each.
+    fn estimates(cells: &[(&str, u64, u64)]) -> Vec<Option<u64>> {
+        let mut work = Work::default();
+        let key = |session: &str, at: usize| CellKey {
+            session: session.to_owned(),
+            strategy: at.to_string(),
+            repeat: 0,
+        };
+        let planned = cells.iter().enumerate();
+        let planned = planned.map(|(at, (session, size, _))| (key(session, at), *size));
+        work.begin(&planned.collect::<Vec<_>>());
+        let mut elapsed = Duration::ZERO;
+        let after = cells.iter().map(|(session, _, seconds)| {
+            elapsed += Duration::from_secs(*seconds);
+            work.finish(session, elapsed);
+            work.left(elapsed).map(|left| left.as_secs())
+        });
+        after.collect()
+    }
+
+    #[test]
+    fn a_long_session_at_the_end_is_expected() {
+        let short = [("short", 10, 1); 10];
+        let cells = [&short[..], &[("long", 100, 10); 3]].concat();
+        let estimates = estimates(&cells);
+        // A tenth of the cells is a fortieth of the work.
+        assert_eq!(estimates[..2], [None, Some(38)]);
+        let exact = |(at, left): (usize, &Option<u64>)| {
+            let rest: u64 = cells[at + 1..].iter().map(|(.., seconds)| seconds).sum();
+            left.is_none_or(|left| left == rest)
+        };
+        assert!(estimates.iter().enumerate().all(exact), "{estimates:?}");
+    }
+
+    #[test]
+    fn the_time_of_a_cell_that_takes_long_is_taken_off_and_nothing_is_left_of_no_work() {
+        let work = Work {
+            all: 100,
+            done: 50,
+            at: Duration::from_secs(10),
+            ..Work::default()
+        };
+        for (elapsed, left) in [(10, 10), (14, 6), (30, 0)] {
+            let elapsed = Duration::from_secs(elapsed);
+            assert_eq!(work.left(elapsed), Some(Duration::from_secs(left)));
+        }
+        assert_eq!(Work::default().left(Duration::from_secs(9)), None);
     }
 }

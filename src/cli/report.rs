@@ -121,9 +121,8 @@ impl PrintedTables {
 pub(super) struct Output {
     /// Also write the report to this file; the ending sets the format: .html, .md for a comment,
     /// .full.md for every table, .json, .jsonl, .csv, .parquet (in a build with the feature `parquet`), .txt, .junit.xml, .otlp.json
-    /// for a trace of evaluation events, or a
-    /// picture: .tokens.svg, .cache.svg, .savings.svg, .pareto.svg, .retention.svg (repeatable). `-` is standard
-    /// output, in place of the screen: JSON, or as in `-.md`
+    /// for a trace of evaluation events, or a picture: .pareto.svg, .tokens.svg, .bill.svg, .retention.svg (repeatable).
+    /// `-` is standard output, in place of the screen: JSON, or as in `-.md`
     #[arg(short, long, value_name = "FILE", allow_hyphen_values = true)]
     output: Vec<PathBuf>,
 }

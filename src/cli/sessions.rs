@@ -8,9 +8,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::find_sessions::{self, Input, is_something_else};
-use super::{Exit, Facts, environment, print_json, prose, say, stop_with};
+use super::{Exit, Facts, environment, print, print_json, say, stop_with, terminal_width};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
+use crate::report::layout::cut_middle;
 use crate::session::import::{self, file_info::file_info};
 use crate::session::{Session, Tag};
 use places::Start;
@@ -22,7 +23,7 @@ mod places;
 #[command(after_help = places::help())]
 pub(super) struct Args {
     /// Show so many, the newest first
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 16)]
     limit: usize,
     /// Home folder in which to look, in place of your own; the current folder and environment variables are left out then
     #[arg(long, value_name = "DIR")]
@@ -81,8 +82,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             serde_json::json!({ "recordings": found }),
         ))?;
     } else {
+        let width = found.iter().map(|one| one.format.len()).max();
         for one in &found {
-            prose::say(&(plain(&line(one)) + "\n"))?;
+            let (figures, place) = (figures(one, width.unwrap_or(0)), place(one));
+            print(&match terminal_width() {
+                // The name of a file may be as long as a line.
+                Some(columns) => format!("{figures}\n  {}\n", cut_middle(&place, columns - 2)),
+                None => format!("{figures}  {place}\n"),
+            })?;
         }
     }
     if older > 0 {
@@ -196,18 +203,19 @@ fn largest_prompt(session: &Session) -> Option<u64> {
     billed.map(|usage| usage.prompt().0).max()
 }
 
-fn line(one: &Found) -> String {
+/// The key figures of a conversation; `width` is that of the longest format.
+fn figures(one: &Found, width: usize) -> String {
     let written = one.written.replace('T', " ");
     let written = written.get(..16).unwrap_or(&written);
     let prompt = one.largest_prompt.map_or("?".to_owned(), tokens);
     let calls = many(one.calls, "call", "calls");
     let compactions = many(one.compactions, "compaction", "compactions");
-    let bytes = tokens(one.bytes);
+    let format = &one.format;
+    format!("{written}  {format:<width$} {calls:>11}, {compactions:>13}, up to {prompt:>6} tokens")
+}
+
+/// The file of a conversation, and its id where the file holds several.
+fn place(one: &Found) -> String {
     let session = one.session.iter().map(|id| format!(", session {id}"));
-    format!(
-        "{written}  {:<11} {calls:>11}, {compactions:>13}, up to {prompt:>6} tokens, {bytes:>6} bytes  {}{}",
-        one.format,
-        one.file,
-        session.collect::<String>()
-    )
+    plain(&(one.file.clone() + &session.collect::<String>()))
 }

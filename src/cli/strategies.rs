@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Exit, print, prose, show, stop, template};
+use super::{Exit, print, prose, show, show_with, stop, stop_with, template};
 use crate::settings::{Place, Reader, Table};
 use crate::strategy::control::CONTROLS;
 use crate::strategy::law::Law;
@@ -15,11 +15,17 @@ use crate::strategy::trigger::{Condition, Trigger};
 /// What people look for that has no preset, with the preset that is nearest. Changed by hand.
 const NEAREST: &str = include_str!("../../presets/nearest.toml");
 
+/// Of so many strategies that are found, the descriptions fit on one screen.
+const DESCRIBED: usize = 5;
+
 /// Arguments of `proctor strategies`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
+    /// Print what each strategy does, instead of one screen
+    #[arg(long, global = true)]
+    all: bool,
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
@@ -45,8 +51,8 @@ enum Command {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
-        None => list(&[], args.json),
-        Some(Command::Find { words }) => list(words, args.json),
+        None => list(&[], args),
+        Some(Command::Find { words }) => list(words, args),
         Some(Command::Show { name }) => show_one(name, args.json),
         Some(Command::Stages) => {
             let facts = json!({ "stages": STAGES.iter().map(facts_of).collect::<Vec<_>>() });
@@ -62,12 +68,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 fn named(name: &str) -> anyhow::Result<StrategySpec> {
     let trigger = Trigger::of(Condition::window_fraction(0.8));
-    let place = Place::Flag("strategies show".into());
-    Ok(StrategySpec::parse(name, &trigger, &place)?)
+    let read = StrategySpec::parse(name, &trigger, &Place::BuiltIn);
+    // The name is the only argument, so that the error need not say where it is.
+    read.or_else(|error| stop_with(Exit::Invalid, error.problem, error.hint.unwrap_or_default()))
 }
 
 /// Presets by product, in the order of each product's first one, and controls; those with all of the words.
-fn list(words: &[String], as_json: bool) -> anyhow::Result<Exit> {
+fn list(words: &[String], args: &Args) -> anyhow::Result<Exit> {
     let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let mut strategies = Vec::new();
     for (name, text) in PRESETS {
@@ -111,12 +118,11 @@ fn list(words: &[String], as_json: bool) -> anyhow::Result<Exit> {
         return stop(Exit::NothingSelected, problem);
     }
     let strategies: Vec<Value> = strategies.into_iter().map(|(.., entry)| entry).collect();
-    show(
-        as_json,
-        "proctor-strategies",
-        json!({ "strategies": strategies }),
-        include_str!("text/strategies.txt"),
-    )
+    let is_described = args.all || !words.is_empty() && strategies.len() <= DESCRIBED;
+    let more = json!({ "is_described": is_described });
+    let facts = json!({ "strategies": strategies });
+    let template = include_str!("text/strategies.txt");
+    show_with(args.json, "proctor-strategies", facts, more, template)
 }
 
 /// Names that have no preset, each with the nearest one and the reason: found by name alone.

@@ -97,8 +97,8 @@ pub(super) struct Args {
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
-    /// Also write the results to this file: .html, .json, .txt, or a picture, `pareto.svg` or
-    /// `heat.svg`, as in `any.pareto.svg` (repeatable)
+    /// Also write the results to this file: .html, .json, .txt, or a picture, `sweep.svg`, as in
+    /// `any.sweep.svg` (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use crate::report::display::{many, percent, tokens};
 use crate::report::escape::short;
+use crate::report::layout::blanks;
+use crate::report::layout::cut_middle;
 use crate::units::Usd;
 
 /// Fills a template with facts. A name that the facts do not have is a mistake.
@@ -18,11 +20,13 @@ pub(super) fn fill(template: &str, facts: impl Serialize) -> anyhow::Result<Stri
     templates.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     templates.add_filter("grouped", grouped);
     templates.add_filter("left", |text: &Value, columns| {
-        format!("{:columns$}", text.to_string())
+        let text = text.to_string();
+        format!("{text}{}", blanks(&text, columns))
     });
     templates.add_filter("many", |count, one: &str, more: &str| {
         many(count, one, more)
     });
+    templates.add_filter("middle", cut_middle);
     templates.add_filter("percent", percent);
     templates.add_filter("right", |text: &Value, columns| {
         format!("{:>columns$}", text.to_string())

@@ -5,6 +5,7 @@ use derive_more::AddAssign;
 use super::prelude::*;
 use crate::metric::clusters;
 use crate::record::CompactionEvent;
+use crate::stats::{Estimate, SampleSize};
 
 /// Patches of one stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign, Serialize)]
@@ -58,6 +59,41 @@ pub fn headroom(cell: &CellRecord) -> Option<f64> {
 /// Neither way is better: a small share saves more and keeps less. Source: the counter.
 pub fn retained(cell: &CellRecord) -> Option<f64> {
     mean_of_freeing(cell, |event| event.after.share_of(event.before))
+}
+
+/// The least and the most of the effective window that was in use when the strategy fired.
+///
+/// Formula: (fixed + before)/effective at each call at which something was freed; the patches of a call are
+/// one compaction. `None` where nothing was freed, or where there is no window. Source: the counter.
+pub fn fired_at(cell: &CellRecord) -> Option<(f64, f64)> {
+    let effective = cell.window?.effective();
+    let mut range = None;
+    for patches in cell.compactions.chunk_by(|one, next| one.call == next.call) {
+        if patches.iter().any(|patch| patch.after < patch.before) {
+            let share = (cell.fixed_tokens + patches[0].before).share_of(effective)?;
+            let (least, most) = range.unwrap_or((share, share));
+            range = Some((share.min(least), share.max(most)));
+        }
+    }
+    range
+}
+
+/// The range of all sessions.
+pub(super) fn fired_at_pooled(cells: &[&CellSummary]) -> Option<PooledValue> {
+    let ranges = cells.iter().filter_map(|cell| cell.fired_at);
+    let (least, most) =
+        ranges.reduce(|(least, most), (low, high)| (low.min(least), high.max(most)))?;
+    let fired = clusters(cells, |cell| cell.fired_at.is_some());
+    let n = SampleSize {
+        sessions: fired,
+        items: fired,
+    };
+    let estimate = Estimate::with_error(least, None, n);
+    Some(if least < most {
+        PooledValue::AtLeast(estimate, most)
+    } else {
+        PooledValue::Estimate(estimate)
+    })
 }
 
 /// The mean over the patches that freed something.

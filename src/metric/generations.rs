@@ -7,7 +7,7 @@
 //! floor under it, calls until the next one, verdict *stuck*).
 
 use super::prelude::*;
-use crate::record::{CompactionMoment, MessageKind, Portion};
+use crate::record::{MessageKind, Portion};
 
 /// The rule of the verdict, for people.
 pub const STUCK_RULE: &str = "stuck: a compaction after which the prompt is no smaller, or that is followed by \
@@ -93,47 +93,6 @@ pub fn generations(cell: &CellRecord) -> Vec<Generation> {
     generations
 }
 
-/// Where the generations of some cells fell.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MomentTotals {
-    /// Generations.
-    pub generations: usize,
-    /// At a turn of the user's.
-    pub user_turn: usize,
-    /// At the end of a phase.
-    pub phase_end: usize,
-    /// In a loop.
-    pub in_loop: usize,
-    /// With tool calls in flight.
-    pub in_flight: usize,
-    /// At none of these: in the middle of the work.
-    pub mid_work: usize,
-}
-
-impl MomentTotals {
-    /// Adds the generations of a cell: of several patches at a call, any decides.
-    pub fn add(&mut self, cell: &CellRecord) {
-        for generation in generations(cell) {
-            let mut all = CompactionMoment::default();
-            for moment in &cell.moments {
-                let event = cell.compactions.get(moment.event);
-                if event.is_some_and(|event| event.call == generation.call) {
-                    all.user_turn |= moment.user_turn;
-                    all.phase_end |= moment.phase_end;
-                    all.in_loop |= moment.in_loop;
-                    all.in_flight = all.in_flight.max(moment.in_flight);
-                }
-            }
-            self.generations += 1;
-            self.user_turn += usize::from(all.user_turn);
-            self.phase_end += usize::from(all.phase_end);
-            self.in_loop += usize::from(all.in_loop);
-            self.in_flight += usize::from(all.in_flight > 0);
-            self.mid_work += usize::from(all == CompactionMoment::default());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,12 +140,6 @@ mod tests {
             .map(|it| (it.call, it.until_next, it.is_stuck()))
             .collect();
         assert_eq!(found, expected);
-        let mut totals = MomentTotals::default();
-        totals.add(&cell);
-        assert_eq!(
-            (totals.generations, totals.mid_work),
-            (found.len(), found.len())
-        );
     }
 
     #[test]

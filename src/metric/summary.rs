@@ -50,6 +50,8 @@ pub struct CellSummary {
     pub area: Tokens,
     /// The share of the effective window that compactions left free.
     pub headroom: Option<f64>,
+    /// The least and the most of the effective window that was in use when the strategy fired.
+    pub fired_at: Option<(f64, f64)>,
     /// The share of the messages that compactions left.
     pub retained: Option<f64>,
     /// The work of each stage.
@@ -126,6 +128,7 @@ impl CellSummary {
             peak_prompt: peak_prompt(cell),
             area: tokens::area(cell),
             headroom: compaction::headroom(cell),
+            fired_at: compaction::fired_at(cell),
             retained: compaction::retained(cell),
             stages: compaction::by_stage(cell),
             model_calls: ModelCalls::of(cell),

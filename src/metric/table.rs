@@ -65,6 +65,11 @@ pub static METRICS: &[Metric] = metrics! {
     "fired" = "fired", Count, Neutral, REPLAY, Some((1, 3)), []
         => Pool(|cells, _| Some(compaction::fired(cells)));
 
+    /// how full the effective window was when the strategy fired, at least and at most; far below 100 %, it may believe in a smaller window
+    /// (system prompt and tools + messages before)/effective window, at each call at which something was freed
+    "fired_at" = "fired at", Share, Neutral, COUNTER, Some((1, 9)), [Optional, WhereWritten, NotInCsv]
+        => Pool(|cells, _| compaction::fired_at_pooled(cells));
+
     /// what all sessions cost, the agent's answers and the strategy's calls included, with the provider's prompt cache; sessions without known prices are left out, and a note counts the others
     /// Σ over sessions, repeats averaged, of the tokens of each class · its price; a session that no repeat completed costs what full history costs, times ΣB/ΣB⁰ of the sessions that both completed
     "bill" = "bill", Dollars, Lower, PRICES, Some((2, 0)), [Reference]
@@ -234,7 +239,7 @@ pub static METRICS: &[Metric] = metrics! {
     "reread_calls" = "re-reads (estimate)", Count, Lower, TOOL_CALLS, Some((42, 29)), [Optional, NotInCsv]
         => Count(|cell| Some(cell.rereads?.calls));
 
-    /// how well the prompt still says which files were read, created, modified and deleted; a table of its own shows it verb by verb
+    /// how well the prompt still says which files were read, created, modified and deleted
     /// 2·right/(stated + touched), over all calls; touched in the full history, calls after a death included; stated by tool uses in the prompt and by lines of summaries
     "trail_f1" = "artifact trail F1", Share, Higher, TRAIL, Some((43, 30)), [Reference, Optional, NotInCsv]
         => Mean(|cell| trail::share_of(cell, trail::f1, |it| it.touched));

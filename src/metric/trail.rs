@@ -2,16 +2,8 @@
 
 use super::prelude::*;
 use crate::metric::pool::{counted, share};
-use crate::record::ArtifactVerb::{self, Created, Deleted, Modified, Read};
+use crate::record::ArtifactVerb::{Created, Deleted, Modified, Read};
 use crate::record::{ArtifactTrail, TrailCounts};
-
-/// Verbs with their names, in the order of tables.
-pub(crate) const VERBS: [(ArtifactVerb, &str); 4] = [
-    (Read, "read"),
-    (Created, "created"),
-    (Modified, "modified"),
-    (Deleted, "deleted"),
-];
 
 /// Files by what was done to them, over the calls of one cell; `None` where this was not recorded.
 /// `reference` is `full` on the same session.
@@ -21,22 +13,13 @@ pub(crate) const VERBS: [(ArtifactVerb, &str); 4] = [
 pub(super) fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Option<ArtifactTrail> {
     let own = cell.trail.as_ref()?;
     let full = reference.and_then(|full| full.trail.as_ref());
-    let of = |(verb, _)| {
+    let of = |verb| {
         let mut counts = own.get(&verb).copied().unwrap_or_default();
         let whole = full.and_then(|full| full.get(&verb));
         counts.touched = whole.map_or(0, |it| it.touched).max(counts.touched);
         (verb, counts)
     };
-    Some(VERBS.map(of).into())
-}
-
-/// The trails of several cells together, verb by verb; `None` without one.
-pub(crate) fn sum<'a>(cells: impl Iterator<Item = &'a CellSummary>) -> Option<ArtifactTrail> {
-    let mut sum: Option<ArtifactTrail> = None;
-    for (verb, counts) in cells.filter_map(|cell| cell.trail.as_ref()).flatten() {
-        *sum.get_or_insert_default().entry(*verb).or_default() += *counts;
-    }
-    sum
+    Some([Read, Created, Modified, Deleted].map(of).into())
 }
 
 /// A share of the files of a cell, all verbs together.

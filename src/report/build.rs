@@ -8,7 +8,7 @@ use crate::metric::answers::{ControlCells, was_asked};
 use crate::metric::cost::SimulatedCost;
 use crate::metric::fidelity::ReaderCeiling;
 use crate::record::words::{ModelKind, Worth};
-use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry, repairs};
+use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
     Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject,
@@ -20,19 +20,7 @@ pub(super) const FULL: &str = "full";
 /// The floor's name in records.
 pub(super) const EMPTY: &str = "empty";
 
-const FIXED_TRAJECTORY: &str = "the recorded agent's actions are fixed; this measures what was \
-     sent, saved and lost, not what an agent would have done differently";
-
-const RUNNING_AGENTS: &str = "agents ran under each strategy; the table shows a replay of each one's longest conversation, with \
-     the bill of full history taken from that under `none`, or the first strategy";
-
-const NO_READER: &str = "no model was asked what it still knows: facts kept are found by string matching, and \
-     answers right and fidelity are not measured";
-
 const SCRIPTED: &str = "answers scripted, not a result of a model";
-
-const RULES_SUMMARIES: &str = "summaries were extracted by rules, not written by a language model: \
-     what survives them says little about a model's summaries";
 
 const SCRIPTED_VERDICTS: &str = "verdicts scripted, not a result of a model";
 
@@ -128,11 +116,12 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let material = material(&shown, &recorded);
     let controls = Controls::of(&material.summaries.iter().collect::<Vec<_>>());
     let (comparison, twins) = sections::comparison::section(&material);
+    let trust = evidence::trust(&material);
     let mut banners = banners(&material, &coverage, &controls);
+    banners.push(Banner::note(&*trust));
     banners.extend(twins);
     banners.extend(sections::sizes::banners(&material));
     banners.extend(sections::generations::banner(&material));
-    banners.extend(sections::recovery::banner(&material));
     let mut tables = vec![comparison];
     tables.extend(sections::details(&material));
     for strategy in &manifest.strategies {
@@ -150,6 +139,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     }
     let verdict = evidence::verdict(manifest, cells, &material);
     let next = evidence::next(manifest, &verdict);
+    let (quoted_controls, quoted_cells) = quoted_controls(manifest, cells, &verdict);
     let run = Run {
         proctor: manifest.proctor.clone(),
         fingerprint: manifest.fingerprint.clone(),
@@ -167,12 +157,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     };
     Report {
         title: format!("Compaction report: {}", manifest.scenario),
-        lines: [
-            lines(&run, &coverage, &material),
-            repairs(&manifest.sessions).into_iter().collect(),
-            sections::cost::fast(&material).into_iter().collect(),
-        ]
-        .concat(),
+        lines: lines(&run, &coverage, &material),
         subject: Subject::Run,
         run: Some(run),
         coverage,
@@ -181,9 +166,10 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         totals: evidence::heading(&material),
         priced_as: sections::cost::priced_as(&material).unwrap_or_default(),
         is_recorded: (manifest.sessions.iter()).all(|entry| entry.format != evidence::SYNTHETIC),
-        trust: evidence::trust(&material),
+        trust,
         simulated_cost: material.simulated_cost(),
-        quoted_controls: quoted_controls(manifest, cells, &verdict),
+        quoted_controls,
+        quoted_cells,
         next: next.0,
         next_why: next.1.to_owned(),
         verdict: Some(verdict),
@@ -195,11 +181,15 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     }
 }
 
-/// The rows of the controls that a verdict quotes.
-fn quoted_controls(manifest: &Manifest, cells: &[CellRecord], verdict: &Verdict) -> Vec<Row> {
+/// The rows of the controls that a verdict quotes, and the metrics of their cells.
+fn quoted_controls(
+    manifest: &Manifest,
+    cells: &[CellRecord],
+    verdict: &Verdict,
+) -> (Vec<Row>, Vec<CellSummary>) {
     let quoted: BTreeSet<&str> = verdict.quoted_controls().collect();
     if quoted.is_empty() {
-        return Vec::new();
+        return Default::default();
     }
     let (mut recorded, _) = planned(manifest, cells);
     let mut shown = manifest.clone();
@@ -207,8 +197,10 @@ fn quoted_controls(manifest: &Manifest, cells: &[CellRecord], verdict: &Verdict)
         .strategies
         .retain(|entry| quoted.contains(&*entry.name));
     recorded.retain(|key, cell| cell.arm != Arm::Strategy || quoted.contains(&*key.strategy));
-    let material = material(&shown, &recorded);
-    sections::comparison::rows(&material)
+    let mut material = material(&shown, &recorded);
+    let rows = sections::comparison::rows(&material);
+    material.summaries.retain(|cell| cell.arm == Arm::Strategy);
+    (rows, material.summaries)
 }
 
 /// Calls of running agents at which the strategy was not applied.
@@ -382,7 +374,7 @@ fn material<'a>(
 }
 
 fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) -> Vec<Banner> {
-    use ModelKind::{Deterministic, Scripted};
+    use ModelKind::Scripted;
     let manifest = material.manifest;
     let kind = |model: &Option<ModelEntry>| model.as_ref().map(|model| model.kind);
     let summariser = manifest.summariser.kind;
@@ -390,7 +382,6 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     let has_items = material.has_items();
     let is_empty = coverage.recorded == 0;
     let is_asked = material.cells.iter().any(|cell| was_asked(cell));
-    let has_calls = material.has_calls();
     let note = |applies: bool, text: &str| applies.then(|| Banner::note(text));
     let warning = |applies: bool, text: &str| applies.then(|| Banner::warning(text));
     let of_cells = |count: usize, what: &str| {
@@ -406,17 +397,12 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         Controls::Failed { failures } => Some(invalid(failures)),
         Controls::Passed { .. } | Controls::NotMeasured => None,
     };
-    // Where nothing was planted nothing is graded, and the comparison says so.
-    let is_searched = reader.is_none() && (has_items || is_empty);
-    let is_extracted = summariser == Deterministic && has_calls;
     let is_unasked = !is_empty && has_items && !is_asked && reader.is_some();
     let mut banners: Vec<Banner> = [
         invalid,
         nothing_to_choose(material),
-        note(is_searched, NO_READER),
         warning(reader == Some(Scripted), SCRIPTED),
         warning(summariser == Scripted, SCRIPTED_SUMMARIES),
-        note(is_extracted, RULES_SUMMARIES),
         warning(judge == Some(Scripted), SCRIPTED_VERDICTS),
     ]
     .into_iter()
@@ -441,8 +427,6 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         sections::answers::too_long(material).map(Banner::warning),
         sections::answers::need_judge(material).map(Banner::warning),
         faults.map(Banner::warning),
-        note(!evidence::is_closed(material), FIXED_TRAJECTORY),
-        note(evidence::is_closed(material), RUNNING_AGENTS),
         not_applied.map(Banner::warning),
         warning(
             is_empty,

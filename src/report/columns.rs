@@ -69,22 +69,8 @@ fn metric(metric: &Metric) -> Option<Cell> {
     })
 }
 
-/// The order of the columns of a cell, which programs rely on.
-const CELL_COLUMNS: &str = "\
-    session strategy repeat arm calls_planned calls_reached died_at failed_at tokens \
-    tokens_without_calls calls_compared prompt_tokens strategy_tokens_compared reference_tokens \
-    cache_scheme bill bill_saved bill_saved_edge cost_thousandths reference_cost_thousandths \
-    cache_read_share tokens_uncached tokens_cache_written tokens_cache_read cache_broken cache_again \
-    break_even_call peak_prompt facts_uncorrected facts_items facts_compacted_uncorrected \
-    facts_compacted_items decoys_found decoy_items answers answers_scored answers_unscored \
-    actions action_atoms actions_compacted action_atoms_compacted compactions retained \
-    calls calls_failed strategy_tokens refused warnings overflows blocked_turns \
-    blocked_agents thrash futile retriggered unseen_altered unseen_reachable unseen_gone \
-    blocking_calls auto_compact_calls warned_calls agent_failures retried_calls wasted_calls \
-    prompt_area headroom actions_reachable";
-
-/// One row per cell, in the order of [`CELL_COLUMNS`]. Behind the columns named there come those of all
-/// other metrics, except those marked [`Mark::NotInCsv`].
+/// One row per cell: its key, the counts that metrics are made of, and the metrics, except those marked
+/// [`Mark::NotInCsv`].
 pub(crate) fn cells() -> Vec<Cell> {
     let mut columns = vec![
         Cell::text("session", |it| Some(it.session.clone())),
@@ -131,15 +117,11 @@ pub(crate) fn cells() -> Vec<Cell> {
         }),
         Cell::count("calls_failed", |it| Some(it.model_calls.total().failed)),
         Cell::tokens("prompt_area", |it| Some(it.area)),
+        Cell::number("fired_at", |it| Some(it.fired_at?.0)),
+        Cell::number("fired_at_most", |it| Some(it.fired_at?.1)),
     ];
     let metrics = METRICS.iter().filter(|metric| !metric.is(Mark::NotInCsv));
     columns.extend(metrics.filter_map(metric));
-    columns.sort_by_key(|column| {
-        let mut order = CELL_COLUMNS.split_whitespace();
-        order
-            .position(|name| name == column.name)
-            .unwrap_or(usize::MAX)
-    });
     columns
 }
 

@@ -2,7 +2,6 @@
 
 use crate::metric::cost::{AS_BILLED, Bill, CostByCall, SchemeCost, Time};
 use crate::metric::{CellSummary, estimate, saved, total};
-use crate::record::words::Placement;
 use crate::stats::Estimate;
 use crate::units::{Tokens, Usd, median};
 
@@ -75,12 +74,6 @@ impl StrategyCost {
     pub(super) fn in_tokens(&self) -> [Tokens; 2] {
         [self.sum.cost, self.sum.reference_cost]
             .map(|thousandths| Tokens(thousandths.div_ceil(1_000)))
-    }
-
-    /// The cost under one placement, among those of a strategy. Where no cell names an edge, it is the usual.
-    pub fn placed(costs: &[Self], placement: Placement) -> Option<&Self> {
-        let of = |placement| costs.iter().find(|cost| cost.bill == Bill::Own(placement));
-        of(placement).or_else(|| of(Placement::Usual))
     }
 }
 

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::build::Material;
-use super::escape;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
+use super::{escape, headline};
 use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
-use crate::naming::base_name;
+use crate::metric::PooledValue;
+use crate::naming::{base_name, short_name};
 use crate::record::words::{Fidelity, ModelKind, product};
 use crate::record::{Arm, CellRecord, Manifest, kinds_of, repairs};
 use crate::units::Usd;
@@ -18,7 +19,7 @@ use crate::window::Window;
 /// The format of generated sessions.
 pub(super) const SYNTHETIC: &str = "synthetic";
 
-/// Of strategies that are near their products to the same degree, so many are named.
+/// Of strategies of which the same is said, so many are named.
 const MOST_NAMED: usize = 4;
 
 /// The verdict of a run; `manifest` and `cells` hold the controls that it added, `material` does not.
@@ -327,6 +328,8 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         cache,
         dollars,
         Some(found.join("; ")),
+        early(material),
+        silent(material),
         worth(manifest),
         left_out,
         repairs,
@@ -334,6 +337,63 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."
+}
+
+/// Below this share of the window a strategy that compacts at a limit may believe in a smaller one.
+const EARLY: f64 = 0.4;
+
+/// The strategies that fire far below the window in every session: they may believe in a smaller one.
+fn early(material: &Material<'_>) -> Option<String> {
+    let early = limited(material).filter_map(|strategy| {
+        let (least, most) = match strategy.values.get("fired_at")? {
+            PooledValue::AtLeast(least, most) => (least.point_estimate, *most),
+            PooledValue::Estimate(only) => (only.point_estimate, only.point_estimate),
+            _ => return None,
+        };
+        let name = short_name(&strategy.name);
+        (most < EARLY).then(|| format!("{name} at {:.0} to {:.0} %", 100.0 * least, 100.0 * most))
+    });
+    named(early).map(|names| {
+        format!(
+            "fired far below the window in every session, so check what window it assumes: {names}"
+        )
+    })
+}
+
+/// The strategies that never fired, and how full the window was at most.
+fn silent(material: &Material<'_>) -> Option<String> {
+    let silent = limited(material).filter(|it| it.cells > 0 && it.fired == 0);
+    let names = named(silent.map(|it| short_name(&it.name)))?;
+    let full = material.references().filter_map(|cell| {
+        let effective = cell.window.map(|window| window.effective());
+        let prompt = cell.prompt_tokens.iter().max();
+        prompt.and_then(|prompt| prompt.share_of(effective?))
+    });
+    let most = full.reduce(f64::max)?;
+    Some(format!(
+        "never fired: {names}; full history fills {:.0} % of the window at most",
+        100.0 * most
+    ))
+}
+
+/// The strategies that wait for a limit: no control, no recording, and not nothing.
+fn limited<'a>(material: &'a Material<'_>) -> impl Iterator<Item = &'a StrategySummary> {
+    material.compared().filter(|strategy| {
+        let mut entries = material.manifest.strategies.iter();
+        let entry = entries.find(|entry| entry.name == strategy.name);
+        let kinds = entry.map(|entry| kinds_of(&entry.toml)).unwrap_or_default();
+        let is_recorded = kinds.iter().any(|kind| kind == "recorded");
+        !kinds.is_empty() && !is_recorded && !headline::is_control(&strategy.name)
+    })
+}
+
+/// Some names in words, the others counted; `None` without any.
+fn named(names: impl Iterator<Item = String>) -> Option<String> {
+    let names: BTreeSet<String> = names.collect();
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let named: Vec<String> = names.into_iter().take(MOST_NAMED).chain(more).collect();
+    (!named.is_empty()).then(|| named.join(", "))
 }
 
 /// The strategies that are outlines of their products, and those that are close to theirs, some by name.
@@ -346,11 +406,8 @@ fn worth(manifest: &Manifest) -> Option<String> {
         let strategies = manifest.strategies.iter();
         let own =
             strategies.filter(|entry| entry.worth.as_ref().map(|it| it.fidelity) == Some(fidelity));
-        let names: BTreeSet<String> = own.map(|entry| base_name(&entry.name)).collect();
-        let more = names.len().saturating_sub(MOST_NAMED);
-        let more = (more > 0).then(|| format!("{more} more"));
-        let named: Vec<String> = names.into_iter().take(MOST_NAMED).chain(more).collect();
-        (!named.is_empty()).then(|| format!("{words}: {}", named.join(", ")))
+        let names = named(own.map(|entry| base_name(&entry.name)));
+        names.map(|names| format!("{words}: {names}"))
     });
     let groups: Vec<String> = groups.into_iter().flatten().collect();
     (!groups.is_empty()).then(|| groups.join("; "))

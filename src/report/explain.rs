@@ -4,22 +4,28 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+mod numbers;
+
+pub use numbers::{Number, Numbers, Pooling, SessionValue, explain_column, explained};
+
 use super::{Cell, Column, Role, Row, Section, Value, display, probe_texts, sections};
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::survival::is_planted;
 use crate::metric::{Mark, metric};
-use crate::record::words::Placement;
-use crate::record::{CacheRecord, CellKey, CellRecord};
+use crate::record::words::{Placement, Verdict};
+use crate::record::{CacheRecord, CellKey, CellRecord, Manifest, PriceEntry};
 use crate::units::{Tokens, Usage};
 
 /// The metrics that can be explained.
-pub const EXPLAINED: [&str; 7] = [
-    "completion",
-    "tokens",
+pub const EXPLAINED: [&str; 9] = [
+    "bill",
     "bill_saved",
     "bill_saved_edge",
     "facts",
+    "answers",
     "actions",
+    "fired",
+    "tokens",
     "calls",
 ];
 
@@ -34,7 +40,7 @@ pub struct Explanation {
     pub formula: &'static str,
     /// The numerator: of savings what was spent, C or S.
     pub numerator: f64,
-    /// The denominator: of savings what the full history spent; 1 for a count.
+    /// The denominator: of savings what the full history spent; 1 for a count or a bill.
     pub denominator: f64,
     /// The value; `None` where the denominator is 0.
     pub value: Option<f64>,
@@ -53,12 +59,12 @@ pub enum ExplainError {
     #[error("`{0}` is not explained")]
     Metric(String),
     /// The run did not measure it.
-    #[error("`{metric}` was not measured in cell `{cell}`")]
+    #[error("`{metric}` was not measured in {place}")]
     NotMeasured {
         /// The metric.
         metric: &'static str,
-        /// The cell.
-        cell: String,
+        /// The cell or the run.
+        place: String,
     },
 }
 
@@ -67,13 +73,14 @@ pub enum ExplainError {
 struct Terms {
     /// Numerator and denominator.
     fraction: (f64, f64),
-    columns: &'static [&'static str],
+    columns: Vec<&'static str>,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
 
 /// Explains a metric of a cell.
 pub fn explain(
+    manifest: &Manifest,
     cells: &[CellRecord],
     key: &CellKey,
     name: &str,
@@ -89,17 +96,22 @@ pub fn explain(
     let known = known.find(|it| *it == name).and_then(metric);
     let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
     let terms = match metric.name {
-        "completion" => Some(completion(cell)),
         "tokens" => full.map(|full| tokens(cell, full)),
+        "bill" => full.and_then(|full| {
+            let session = manifest.sessions.iter().find(|it| it.id == key.session)?;
+            bill(cost(cell, full, None)?, session.price.as_ref()?)
+        }),
         "bill_saved" => full.and_then(|full| cost(cell, full, None)),
         "bill_saved_edge" => full.and_then(|full| cost(cell, full, Some(Placement::Edge))),
-        "facts" => Some(survival(cell)),
+        "facts" => items(cell, false),
+        "answers" => items(cell, true),
         "actions" => Some(actions(cell, full)),
+        "fired" => Some(fired(cell)),
         _ => Some(own_calls(cell)),
     };
     let terms = terms.ok_or_else(|| ExplainError::NotMeasured {
         metric: metric.name,
-        cell: key.to_string(),
+        place: format!("cell `{key}`"),
     })?;
     let (numerator, denominator) = terms.fraction;
     let share = (denominator > 0.0).then(|| numerator / denominator);
@@ -144,7 +156,8 @@ impl Explanation {
         let (numerator, denominator) = (number(self.numerator), number(self.denominator));
         match self.value {
             None => format!("{numerator} of 0: there is nothing to measure"),
-            Some(value) if self.metric.ends_with("calls") => format!("{value:.0}"),
+            Some(value) if matches!(self.metric, "calls" | "fired") => format!("{value:.0}"),
+            Some(value) if self.metric == "bill" => format!("${value:.4}"),
             Some(value) if is_saving(self.metric) => {
                 let value = display::percent(value);
                 format!("1 − {numerator} / {denominator} = {value}")
@@ -156,16 +169,6 @@ impl Explanation {
 
 fn row(name: &str, cells: Vec<Cell>) -> Row {
     sections::row(name, Role::Other, cells)
-}
-
-fn completion(cell: &CellRecord) -> Terms {
-    let calls = [cell.reached_calls, cell.planned_calls];
-    Terms {
-        fraction: (calls[0] as f64, calls[1] as f64),
-        columns: &["cell", "calls reached", "calls planned"],
-        rows: vec![row(&cell.key().to_string(), calls.map(Cell::count).into())],
-        ..Terms::default()
-    }
 }
 
 /// Calls that both reached, and whether the strategy's own calls at a call are on the bill: those at the
@@ -194,7 +197,7 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
     let spent = sum(&cell.prompt_tokens) + own_calls(&|_| true);
     Terms {
         fraction: (spent.0 as f64, sum(&full.prompt_tokens).0 as f64),
-        columns: &["call", "prompt", "own calls", "full history"],
+        columns: vec!["call", "prompt", "own calls", "full history"],
         rows: rows.collect(),
         ..Terms::default()
     }
@@ -249,10 +252,12 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
         cells[5] = tokens(asked[calls]);
         rows.push(row("at the end", cells));
     }
-    let rates = serde_json::to_string(&own.rates).unwrap_or_default();
+    let rates = own.rates;
+    let times = |thousandths: u32| format!("{}", f64::from(thousandths) / 1_000.0);
+    let write = rates.write.map(|write| format!("write {}, ", times(write)));
     Some(Terms {
         fraction: (spent as f64 / 1_000.0, reference as f64 / 1_000.0),
-        columns: &[
+        columns: vec![
             "call",
             "uncached",
             "written",
@@ -264,43 +269,100 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
         ],
         rows,
         notes: vec![format!(
-            "scheme `{}`, {} breakpoints; prices relative to input: {rates}",
+            "scheme `{}`, {} breakpoints; prices relative to input: {}read {}, output {}",
             own.scheme,
-            own.placement.name()
+            own.placement.name(),
+            write.unwrap_or_default(),
+            times(rates.read),
+            times(rates.output)
         )],
     })
 }
 
-fn survival(cell: &CellRecord) -> Terms {
-    let texts = probe_texts([cell]);
-    let items = cell.probes.iter();
-    let items = items.filter(|item| is_planted(item.kind) && item.kind.is_searched());
-    let (mut found, mut asked) = (0.0, 0.0);
-    let mut rows = Vec::new();
-    for item in items {
-        let weight = f64::from(item.weight);
-        found += weight * item.survival.score;
-        asked += weight;
-        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
-        let words = |of: Option<&String>| Cell::text(of.map_or("", String::as_str));
+/// The bill in dollars: its input tokens at their price.
+fn bill(terms: Terms, price: &PriceEntry) -> Option<Terms> {
+    let (spent, each) = (terms.fraction.0, price.per_token.input?.in_dollars());
+    let in_dollars = format!(
+        "{} of {}: {spent:.1} input tokens at ${:.2} per million",
+        price.model,
+        price.date,
+        each * 1e6
+    );
+    Some(Terms {
+        fraction: (spent * each, 1.0),
+        notes: [terms.notes, vec![in_dollars]].concat(),
+        ..terms
+    })
+}
+
+/// The calls at which the strategy changed the context, and how full the window was.
+fn fired(cell: &CellRecord) -> Terms {
+    let effective = cell.window.map(|window| window.effective());
+    let rows = cell.compactions.iter().map(|event| {
+        let before = cell.fixed_tokens + event.before;
         let cells = vec![
-            Cell::exact(Value::Share(item.survival.score)),
-            Cell::count(usize::from(item.weight)),
-            words(text.map(|text| &text.question)),
-            words(text.map(|text| &text.gold)),
-            Cell::text(item.survival.where_lost().unwrap_or_default()),
+            Cell::text(event.stage.as_str()),
+            Cell::tokens(before),
+            Cell::tokens(cell.fixed_tokens + event.after),
+            Cell::share(effective.and_then(|effective| before.share_of(effective))),
+        ];
+        row(&event.call.to_string(), cells)
+    });
+    let rows: Vec<Row> = rows.collect();
+    Terms {
+        fraction: (f64::from(u8::from(!rows.is_empty())), 1.0),
+        columns: vec!["call", "stage", "before", "after", "window in use"],
+        rows,
+        ..Terms::default()
+    }
+}
+
+/// The planted items with their scores: of facts by string search, each by its weight, or of answers.
+/// `None` if no item has a score.
+fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
+    let texts = probe_texts([cell]);
+    let (mut sum, mut weights, mut rows) = (0.0, 0.0, Vec::new());
+    for item in cell.probes.iter().filter(|item| is_planted(item.kind)) {
+        let (score, weight, fate) = if is_of_answers {
+            let Some((score, outcome)) = item.verdict().and_then(Verdict::scored) else {
+                continue;
+            };
+            let answer = item
+                .answer
+                .as_ref()
+                .and_then(|answer| answer.text.as_deref());
+            let outcome = display::name_of(&outcome);
+            let said = answer.map(|answer| format!("{outcome}: {answer}"));
+            (score, 1, said.unwrap_or(outcome))
+        } else if item.kind.is_searched() {
+            let lost = item.survival.where_lost().unwrap_or_default();
+            (item.survival.score, item.weight, lost)
+        } else {
+            continue;
+        };
+        sum += f64::from(weight) * score;
+        weights += f64::from(weight);
+        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
+        let cells = vec![
+            Cell::exact(Value::Share(score)),
+            Cell::count(usize::from(weight)),
+            Cell::text(text.map_or("", |text| &text.question)),
+            Cell::text(text.map_or("", |text| &text.gold)),
+            Cell::text(fate),
         ];
         rows.push(row(&format!("{}@{}", item.probe, item.percent), cells));
     }
-    Terms {
-        fraction: (found, asked),
-        columns: &["fact", "score", "weight", "question", "value", "lost"],
+    let corrected = "the table of the report corrects the mean over sessions for what is found by chance (decoys)";
+    let found = if is_of_answers { "answer" } else { "lost" };
+    (!is_of_answers || weights > 0.0).then(|| Terms {
+        fraction: (sum, weights),
+        columns: vec!["fact", "score", "weight", "question", "value", found],
         rows,
-        notes: vec![
-            "the table of the report corrects the mean over sessions for what is found by chance (decoys)"
-                .to_owned(),
-        ],
-    }
+        notes: (!is_of_answers)
+            .then(|| corrected.to_owned())
+            .into_iter()
+            .collect(),
+    })
 }
 
 fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
@@ -321,7 +383,7 @@ fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
     }
     Terms {
         fraction: (f64::from(present), f64::from(wanted)),
-        columns: &["call", "present", "needed"],
+        columns: vec!["call", "present", "needed"],
         rows,
         ..Terms::default()
     }
@@ -342,7 +404,7 @@ fn own_calls(cell: &CellRecord) -> Terms {
     let rows: Vec<Row> = rows.collect();
     Terms {
         fraction: (rows.len() as f64, 1.0),
-        columns: &["call", "purpose", "prompt", "answer", "failure"],
+        columns: vec!["call", "purpose", "prompt", "answer", "failure"],
         rows,
         ..Terms::default()
     }

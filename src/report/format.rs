@@ -1,10 +1,6 @@
 //! The formats that reports are written in, by the endings of their files.
 
-use super::plot::{
-    NARROW, Scene, WIDE, cache, curves, forest, front, heat, pareto, savings, svg, tokens,
-};
-use crate::compare::sweep;
-
+use super::plot::{Scene, WIDE, bill, curves, forest, pareto, svg, sweep, tokens};
 use super::{Report, Subject, comment, csv, html, json, junit, markdown, otlp, terminal};
 
 /// A format of reports. It opens no file and reads no environment.
@@ -89,36 +85,22 @@ const FORMATS: &[Format] = &[
     Format::new("parquet", &[Run], Tables(super::parquet::render)),
     Format::new("txt", &[Run, Comparison, Sweep], Text(terminal::file)),
     Format::new("tokens.svg", &[Run], Picture(tokens::scene)),
-    Format::new("cache.svg", &[Run], Picture(cache::scene)),
-    Format::new("savings.svg", &[Run], Picture(savings::scene)),
+    Format::new("bill.svg", &[Run], Picture(bill::scene)),
     Format::new("pareto.svg", &[Run], Picture(pareto::scene)),
-    Format::new(
-        "retention.svg",
-        &[Run],
-        Picture(|report, width| curves::scene(report, None, width)),
-    ),
-    Format::new(
-        "pareto.svg",
-        &[Sweep],
-        Picture(|report, width| of_sweep(report, width, front::scene)),
-    ),
-    Format::new(
-        "heat.svg",
-        &[Sweep],
-        Picture(|report, width| of_sweep(report, width, heat::scene)),
-    ),
+    Format::new("retention.svg", &[Run], Picture(curves::scene)),
+    Format::new("sweep.svg", &[Sweep], Picture(of_sweep)),
     Format::new("svg", &[Comparison], Picture(forest::scene)),
 ];
 
-fn of_sweep(report: &Report, width: f64, scene: fn(&sweep::Sweep, f64) -> Scene) -> Scene {
+fn of_sweep(report: &Report, width: f64) -> Scene {
     match &report.subject {
-        Subject::Sweep(sweep) => scene(sweep, width),
+        Subject::Sweep(it) => sweep::scene(it, width),
         Subject::Run | Subject::Comparison(_) => Scene::new("no sweep", width),
     }
 }
 
 /// The format of a file of this name, by its ending; the comparison ignores case. A picture may have
-/// nothing in front of its ending: `report.tokens.svg`, `savings.svg`.
+/// nothing in front of its ending: `report.tokens.svg`, `bill.svg`.
 pub fn format(kind: Kind, file: &str) -> Option<&'static Format> {
     let name = file.to_ascii_lowercase();
     let is_named = |format: &&Format| {
@@ -139,24 +121,6 @@ fn formats_of(kind: Kind) -> impl Iterator<Item = &'static Format> {
 /// The endings that [`format`](fn@format) knows, without the dot.
 pub fn endings(kind: Kind) -> impl Iterator<Item = &'static str> {
     formats_of(kind).map(|format| format.ending)
-}
-
-/// The pictures of a report that its page shows without being asked, each wide and narrow.
-pub(super) fn pictures(report: &Report) -> impl Iterator<Item = [Scene; 2]> {
-    formats_of(report.subject.kind()).filter_map(move |format| match format.render {
-        Picture(scene) => Some([WIDE, NARROW].map(|width| scene(report, width))),
-        Text(_) | Document(_) | Tables(_) => None,
-    })
-}
-
-impl Subject {
-    pub(super) fn kind(&self) -> Kind {
-        match self {
-            Self::Run => Run,
-            Self::Comparison(_) => Comparison,
-            Self::Sweep(_) => Sweep,
-        }
-    }
 }
 
 impl Format {

@@ -6,13 +6,12 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::report::plot::{NARROW, Scene, WIDE, cache, pareto, savings, svg, tokens};
+use crate::report::plot::{NARROW, Scene, WIDE, bill, curves, pareto, svg, tokens};
 use crate::report::{BannerLevel, RenderError, Report, Subject, escape, template};
 
 mod calls;
 mod compactions;
 mod evidence;
-mod retention;
 mod sweep;
 mod tables;
 
@@ -20,7 +19,7 @@ mod tables;
 const TIMELINES: usize = 40;
 
 /// Sections that have a place of their own, and are not repeated among the tables.
-const PLACED: &[&str] = &["comparison", "findings", "metrics"];
+const PLACED: &[&str] = &["comparison", "findings", "lost", "metrics"];
 
 /// Writes the report as one self-contained page.
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
@@ -43,13 +42,15 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     let compactions = compactions::all(report, &sessions);
     let others = report.sections.iter();
     let others = others.filter(|section| !PLACED.contains(&section.id));
-    let section = |id: &str| report.section(id).map(tables::view);
+    let section = |id: &str| {
+        report
+            .section(id)
+            .map(|section| tables::view(section, shown))
+    };
     let verdict = report.verdict.as_ref().map(|verdict| {
         let lines = verdict.lines().into_iter();
         let lines: Vec<Json> = lines.map(|line| json!({ "text": line.text })).collect();
-        let totals = (!report.totals.is_empty()).then(|| format!("{}. ", report.totals));
-        let trust = totals.unwrap_or_default() + &report.trust;
-        json!({ "lines": lines, "trust": trust })
+        json!({ "lines": lines, "trust": report.totals })
     });
     let banners = |is_urgent: bool| {
         let banners = report.banners.iter();
@@ -64,13 +65,13 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "caveats": banners(false),
         "headline": both(|width| pareto::scene(report, width))?,
         "comparison": tables::comparison(report),
-        "lost": evidence.lost(),
-        "savings": both(|width| savings::scene(report, width))?,
-        "cache": both(|width| cache::scene(report, width))?,
+        "numbers": tables::numbers(report)?,
+        "lost": tables::lost(report, shown),
+        "bill": both(|width| bill::scene(report, width))?,
         "timelines": timelines.collect::<Result<Vec<Json>, RenderError>>()?,
         "calls": calls::data(report, shown)?,
         "sessions": sessions.len(),
-        "retention": retention::tables(report)?,
+        "retention": both(|width| curves::scene(report, width))?,
         "items": evidence.items(),
         "most_items": evidence::MOST,
         "evidence": evidence.data()?,
@@ -78,7 +79,7 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "most_compactions": compactions::MOST,
         "changes": compactions::data(&compactions)?,
         "findings": section("findings"),
-        "tables": others.map(tables::view).collect::<Vec<_>>(),
+        "tables": others.map(|section| tables::view(section, shown)).collect::<Vec<_>>(),
         "metrics": section("metrics"),
     }))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::metric::CellSummary;
+use crate::metric::{CellSummary, Unit};
 use crate::record::schema_of;
 use crate::report::{Cell, FORMAT_VERSION, RenderError, Report, Row, Subject, Value, escape};
 
@@ -37,7 +37,7 @@ pub type Results<'a> = BTreeMap<&'a str, BTreeMap<&'static str, Figure>>;
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Figure {
     /// The value, in its unit.
-    value: f64,
+    pub(super) value: f64,
     /// Of a share that is at least its value, the most that it may be: string matching cannot tell of the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     most: Option<f64>,
@@ -51,33 +51,17 @@ pub struct Figure {
     #[serde(skip_serializing_if = "Option::is_none")]
     n: Option<usize>,
     /// Its unit: a `share` is a fraction of 1.
-    unit: FigureUnit,
-}
-
-/// The unit of a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum FigureUnit {
-    /// A fraction of 1.
-    Share,
-    /// Tokens.
-    Tokens,
-    /// How many.
-    Count,
-    /// US dollars.
-    Dollars,
-    /// Seconds, modelled.
-    Seconds,
+    unit: Unit,
 }
 
 impl Figure {
-    fn of(cell: &Cell) -> Option<Self> {
+    pub(super) fn of(cell: &Cell) -> Option<Self> {
         let (value, unit) = match cell.value {
-            Value::Share(share) => (share, FigureUnit::Share),
-            Value::Tokens(tokens) => (tokens as f64, FigureUnit::Tokens),
-            Value::Count(count) | Value::Fraction(count, _) => (count as f64, FigureUnit::Count),
-            Value::Dollars(dollars) => (dollars.in_dollars(), FigureUnit::Dollars),
-            Value::Seconds(seconds) => (seconds, FigureUnit::Seconds),
+            Value::Share(share) => (share, Unit::Share),
+            Value::Tokens(tokens) => (tokens as f64, Unit::Tokens),
+            Value::Count(count) | Value::Fraction(count, _) => (count as f64, Unit::Count),
+            Value::Dollars(dollars) => (dollars.in_dollars(), Unit::Dollars),
+            Value::Seconds(seconds) => (seconds, Unit::Seconds),
             Value::Text(_) | Value::NotMeasured | Value::NotApplicable => return None,
         };
         let n = match cell.value {

@@ -37,6 +37,11 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
         Subject::Comparison(comparisons) => ("proctor gate", comparisons.suites()),
         Subject::Run | Subject::Sweep(_) => ("proctor run", vec![of_run(report)]),
     };
+    of_suites(name, &suites)
+}
+
+/// The file of these suites.
+pub(crate) fn of_suites(name: &str, suites: &[Suite]) -> Result<String, RenderError> {
     let cases: Vec<&Case> = suites.iter().flat_map(|suite| &suite.cases).collect();
     let page = json!({ "name": name, "suites": suites, "cases": cases });
     template::render("junit.xml.j2", page)

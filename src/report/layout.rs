@@ -255,6 +255,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_cut_text_has_the_columns_that_it_may_have() {
+        for (text, columns, expected) in [
+            ("short.jsonl", 11, "short.jsonl"),
+            ("/home/ada/a-long-name.jsonl", 12, "/home/…jsonl"),
+            ("会话记录会话记录.jsonl", 13, "会话记….jsonl"),
+        ] {
+            let shown = cut_middle(text, columns);
+            assert!(width(&shown) <= columns, "{shown}");
+            assert_eq!(shown, expected);
+        }
+        assert_eq!(cut("one line", 5), "one …");
+    }
+
+    #[test]
     fn names_break_at_brackets_and_sentences_at_blanks() {
         for (text, limit, lines) in [
             ("token savings", 7, vec!["token", "savings"]),

@@ -5,16 +5,14 @@
 //! readers with any kind of colour vision can distinguish.
 
 mod axes;
-pub(crate) mod cache;
+pub(crate) mod bill;
 pub(crate) mod curves;
 pub(crate) mod forest;
-pub(crate) mod front;
-pub(crate) mod heat;
+mod heat;
 pub(crate) mod pareto;
-mod rows;
-pub(crate) mod savings;
 mod scatter;
 mod scene;
+pub(crate) mod sweep;
 pub(crate) mod tokens;
 
 pub(crate) use scene::{NARROW, Scene, WIDE, svg};

@@ -21,7 +21,7 @@ pub(super) mod noise;
 pub(super) mod models;
 mod per_session;
 mod prelude;
-pub(super) mod recovery;
+mod recovery;
 mod retention;
 pub(super) mod sizes;
 pub(super) mod timings;
@@ -31,8 +31,6 @@ mod worth;
 /// Every section after the comparison; those without a row are left out.
 pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> {
     [
-        cost::as_billed,
-        cost::side_by_side,
         cost::schemes,
         by_call::section,
         cost::breaks,
@@ -49,7 +47,6 @@ pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> 
         grading::examples,
         stages,
         generations::by_number,
-        generations::moments,
         model_calls,
         models::asked,
         models::sentinels,
@@ -57,7 +54,6 @@ pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> 
         models::agreement,
         retention::health,
         retention::unhealthy,
-        trail::by_verb,
         trail::unsupported,
         findings,
         per_session::overflows,

@@ -9,10 +9,9 @@ use crate::metric::compaction::StageTotal;
 pub use crate::metric::fidelity::Anchors;
 use crate::metric::fidelity::{self, Failings, Refusal};
 use crate::metric::survival::{self, Score};
-use crate::metric::trail;
 use crate::metric::{CellSummary, METRICS, PooledValue, estimate, sessions};
+use crate::record::Arm;
 use crate::record::words::ProbeKind;
-use crate::record::{Arm, ArtifactTrail};
 use crate::report::cost::StrategyCost;
 use crate::stats::Estimate;
 
@@ -55,8 +54,6 @@ pub struct StrategySummary {
     pub stages: BTreeMap<String, StageTotal>,
     /// Calls the strategy made.
     pub model_calls: ModelCalls,
-    /// The files that the prompts still name, over all cells, verb by verb.
-    pub trail: Option<ArtifactTrail>,
     /// The value of each metric that was measured, by name.
     pub(crate) values: BTreeMap<&'static str, PooledValue>,
 }
@@ -125,7 +122,6 @@ impl StrategySummary {
             summary_answers: answers(cells, anchors, Scope::Summaries),
             stages,
             model_calls: cells.iter().map(|cell| cell.model_calls).sum(),
-            trail: trail::sum(cells.iter().copied()),
             values: values.collect(),
         }
     }

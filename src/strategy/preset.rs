@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::control::{self, Control};
@@ -30,15 +31,6 @@ const OVERFLOW: &str = "overflow";
 
 /// The kind of stage that is a program: a strategy with a `command` is one of these alone.
 pub const PROGRAM: &str = "external";
-
-/// How a script is started, by the end of its name.
-const LAUNCHERS: [(&str, &str); 5] = [
-    (".py", "python3"),
-    (".mjs", "node"),
-    (".js", "node"),
-    (".ts", "node"),
-    (".sh", "bash"),
-];
 
 /// Names of strategies that are none: the reference and the floor of every table.
 pub const RESERVED: [&str; 2] = ["full", "empty"];
@@ -78,15 +70,14 @@ impl StrategySpec {
         }
         let mut presets = PRESETS.iter();
         let Some((_, text)) = presets.find(|(preset, _)| *preset == name) else {
-            let error = SettingError::new(place, format!("unknown strategy `{name}`"));
-            if let Some((_, launcher)) = LAUNCHERS.iter().find(|(end, _)| name.ends_with(end)) {
-                let hint =
-                    format!("a program is a strategy with `--strategy-cmd '{launcher} {name}'`");
-                return Err(error.with_hint(hint));
-            }
             let known = PRESETS.iter().map(|(preset, _)| *preset);
             let known = known.chain(["tail@20000"]);
-            return Err(with_suggestion(error, name, known));
+            let error = SettingError::new(place, format!("unknown strategy `{name}`"));
+            let hint = match Path::new(name).extension() {
+                Some(_) => format!("`--strategy-cmd 'python3 {name}'` takes a program of your own"),
+                None => "`proctor strategies` lists them".to_owned(),
+            };
+            return Err(with_suggestion(error.with_hint(hint), name, known));
         };
         let table = Table::parse(&format!("presets/{name}.toml"), text)?;
         Self::of(name, table, trigger)

@@ -8,10 +8,12 @@ use proctor::metric::CellSummary;
 use proctor::record::Arm;
 use proctor::record::journal::Run;
 use proctor::record::words::{Fidelity, Worth};
-use proctor::report::explain::{EXPLAINED, ExplainError, explain};
+use proctor::report::explain::{
+    EXPLAINED, ExplainError, Number, Pooling, explain, explain_column, explained,
+};
 use proctor::report::screen::{LINES, ScreenOptions, SortBy};
 use proctor::report::terminal::Terminal;
-use proctor::report::{Kind, Report, Value};
+use proctor::report::{Kind, Report};
 use proctor::runner::Plan;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -62,7 +64,7 @@ fn each_number_of_a_cell_is_what_its_terms_add_up_to() {
             cells.find(|it| it.session == summary.session && it.strategy == summary.strategy);
         let key = cell.unwrap().key();
         for metric in EXPLAINED {
-            let explained = match explain(&SMALL.cells, &key, metric) {
+            let explained = match explain(&SMALL.manifest, &SMALL.cells, &key, metric) {
                 Ok(explained) => explained.value,
                 Err(ExplainError::NotMeasured { .. }) => None,
                 Err(error) => panic!("{key}: {error}"),
@@ -72,7 +74,7 @@ fn each_number_of_a_cell_is_what_its_terms_add_up_to() {
                 (Some(ours), Some(theirs)) => {
                     compared += 1;
                     assert!(
-                        (ours - theirs).abs() < 1e-12,
+                        (ours - theirs).abs() < 1e-6,
                         "{key} {metric}: {ours} {theirs}"
                     );
                 }
@@ -92,46 +94,108 @@ fn measured(cell: &CellSummary, metric: &str) -> Option<f64> {
             .share()
     };
     match metric {
-        "completion" => Some(cell.completion.reached as f64 / cell.completion.planned as f64),
         "tokens" => cell.savings?.share(),
         "bill_saved" => cell.costs.first()?.share(),
         "bill_saved_edge" => edge(),
         "facts" => cell.survival.planted().mean(),
         "actions" => cell.support.share(),
         "calls" => Some(cell.model_calls.total().calls as f64),
+        "bill" => Some(cell.dollars()?.in_dollars()),
+        "answers" => cell.answers.as_ref()?.score.mean(),
+        "fired" => Some(f64::from(u8::from(cell.fired()))),
         other => panic!("{other}"),
     }
 }
 
-/// A column of the comparison is made of what explains its cells: a share of a bill is one of totals.
-#[test]
-fn a_column_is_made_of_its_explained_cells() {
-    let report = report();
-    let comparison = report.section("comparison").unwrap();
-    let rows = comparison.table.rows.iter();
-    for row in rows.filter(|row| row.ranked) {
-        for metric in ["tokens", "bill_saved", "actions"] {
-            let cells = SMALL.cells.iter().filter(|cell| cell.strategy == row.name);
-            let terms = cells.filter_map(|cell| explain(&SMALL.cells, &cell.key(), metric).ok());
-            let terms: Vec<_> = terms.collect();
-            let expected = if metric == "actions" {
-                let values: Vec<f64> = terms.iter().filter_map(|it| it.value).collect();
-                values.iter().sum::<f64>() / values.len() as f64
-            } else {
-                let spent: f64 = terms.iter().map(|it| it.numerator).sum();
-                1.0 - spent / terms.iter().map(|it| it.denominator).sum::<f64>()
-            };
-            let mut columns = comparison.table.columns.iter();
-            let at = columns.position(|column| column.id == metric);
-            let Value::Share(shown) = row.cells[at.unwrap() - 1].value else {
-                panic!("{} {metric}", row.name);
-            };
-            assert!(
-                (shown - expected).abs() < 1e-12,
-                "{} {metric}: {shown} {expected}",
-                row.name
-            );
+/// The number and its interval that the values of sessions give; `None` where they alone do not.
+fn pooled(pooling: Pooling, number: &Number, is_count: bool) -> Option<(f64, Option<f64>)> {
+    // The 97.5 % quantile of t with 5 degrees of freedom.
+    const T: f64 = 2.570_582;
+    let sides = number.sessions.iter().map(|it| (it.value, it.of));
+    let (values, of): (Vec<Option<f64>>, Vec<Option<f64>>) = sides.unzip();
+    if pooling == Pooling::Total && values.contains(&None) {
+        return None;
+    }
+    let pairs = values
+        .iter()
+        .zip(&of)
+        .filter_map(|(value, of)| Some(((*value)?, *of)));
+    let (values, of): (Vec<f64>, Vec<Option<f64>>) = pairs.unzip();
+    let (sum, n) = (values.iter().sum::<f64>(), values.len() as f64);
+    let error = |residuals: Vec<f64>| {
+        let squares: f64 = residuals.iter().map(|it| it * it).sum();
+        T * (squares / (n - 1.0) / n).sqrt()
+    };
+    let of_sum: f64 = of.iter().flatten().sum();
+    Some(match pooling {
+        Pooling::Mean | Pooling::Corrected => {
+            let chance = number.chance.unwrap_or(0.0);
+            let half = error(values.iter().map(|value| value - sum / n).collect());
+            let corrected = (sum / n - chance) / (1.0 - chance);
+            (corrected, Some(half / (1.0 - chance)))
         }
+        Pooling::Sum | Pooling::Total => (sum, None),
+        Pooling::Share if is_count => (sum, None),
+        Pooling::Share => (sum / of_sum, None),
+        Pooling::Saved => {
+            let ratio = sum / of_sum;
+            let pairs = values.iter().zip(of.iter().flatten());
+            let half = error(pairs.map(|(own, full)| own - ratio * full).collect());
+            (1.0 - ratio, Some(half / (of_sum / n)))
+        }
+        Pooling::Largest => (values.into_iter().fold(0.0, f64::max), None),
+        Pooling::Together => return None,
+    })
+}
+
+#[test]
+fn each_column_is_what_its_sessions_give_and_is_explained_on_one_screen() {
+    let report = report();
+    let mut compared = BTreeSet::new();
+    for name in explained(&report) {
+        let numbers = explain_column(&report, name).unwrap();
+        for number in &numbers.strategies {
+            let shown = serde_json::to_value(&number.value).unwrap();
+            let of = |field: &str| shown[field].as_f64();
+            let values = number.sessions.iter().filter_map(|it| it.value);
+            // The quantile is that of six sessions.
+            let Some(value) = of("value").filter(|_| values.count() == 6) else {
+                continue;
+            };
+            let is_count = shown["unit"] == "count";
+            let Some((expected, half)) = pooled(numbers.pooling, number, is_count) else {
+                continue;
+            };
+            let place = format!("{name} of {}", number.strategy);
+            // Dollars are whole billionths.
+            assert!(
+                (value - expected).abs() < 1e-6,
+                "{place}: {value} {expected}"
+            );
+            if let (Some(half), Some(low)) = (half, of("low")) {
+                assert!(
+                    (value - half - low).abs() < 1e-5,
+                    "{place}: {low} {value} ± {half}"
+                );
+            }
+            compared.insert(name);
+        }
+        let lines = numbers.lines(80);
+        assert!(lines.len() <= LINES, "{lines:#?}");
+        for line in lines {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+    for name in [
+        "bill",
+        "bill_saved",
+        "facts",
+        "actions",
+        "fired",
+        "tokens",
+        "calls",
+    ] {
+        assert!(compared.contains(name), "{name}: {compared:?}");
     }
 }
 

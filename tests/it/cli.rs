@@ -224,6 +224,29 @@ fn ctrl_c_keeps_what_is_done_and_says_how_to_go_on() {
     assert_eq!(sorted_cells(&folder.path().join("out")).len(), 20);
 }
 
+/// The file of prices is a pipe into which nobody writes.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_has_an_answer_before_anything_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("slow.toml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let child = proctor()
+        .current_dir(folder.path())
+        .args(["run", "--prices", "slow.toml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Opening it ends once the program has opened the other end.
+    let _writer = fs::File::options().write(true).open(&pipe).unwrap();
+    crate::support::interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(stderr(&output), "interrupted: nothing was run\n");
+    assert_eq!(output.status.code(), Some(130));
+}
+
 #[test]
 fn ctrl_c_ends_a_sweep_as_it_ends_a_run() {
     let folder = small();
@@ -696,7 +719,12 @@ fn an_encrypted_compaction_is_no_failure_and_a_recorded_prompt_is_never_too_long
 #[test]
 fn every_strategy_is_listed_and_shows_its_knobs() {
     let folder = tempfile::tempdir().unwrap();
-    let listed = stdout(&run(folder.path(), &["strategies"]));
+    let names = stdout(&run(folder.path(), &["strategies"]));
+    for (preset, _) in proctor::strategy::preset::PRESETS {
+        let is_name = |word: &str| word.trim_end_matches(['=', '~', '*', ',']) == *preset;
+        assert!(names.split_whitespace().any(is_name), "{preset}\n{names}");
+    }
+    let listed = stdout(&run(folder.path(), &["strategies", "--all"]));
     for name in [
         "none",
         "observation-masking",
@@ -738,8 +766,21 @@ fn a_name_without_a_preset_is_found_with_the_nearest_one() {
         ));
         assert!(said.contains(found), "{words:?}:\n{said}");
     }
-    let listed = stdout(&run(folder.path(), &["strategies"]));
+    let listed = stdout(&run(folder.path(), &["strategies", "--all"]));
     assert!(!listed.contains("nearest is"), "{listed}");
+    for (words, said) in [
+        (
+            ["strategies", "show", "zedd"],
+            "error: unknown strategy `zedd`, did you mean `zed`?",
+        ),
+        (
+            ["run", "--strategy", "mine.py"],
+            "hint: `--strategy-cmd 'python3 mine.py'` takes a program",
+        ),
+    ] {
+        let output = run(folder.path(), &words);
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
 }
 
 #[test]

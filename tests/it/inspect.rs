@@ -293,7 +293,7 @@ fn the_command_shows_text_and_json() {
     ] {
         assert!(text.contains(words), "{words}\n{text}");
     }
-    let (_, text, _) = run(&[&masked[..], &["--at", "17"]].concat());
+    let (_, text, _) = run(&[&masked[..], &["--at", "17", "--all"]].concat());
     let compaction = "Compaction before this call by clear_results: ";
     assert!(text.contains(compaction), "{text}");
     assert!(text.contains("\n- user, message ") && text.contains("\n+ user, message "));

@@ -51,6 +51,7 @@ mod metrics;
 mod models;
 mod noise;
 mod odd;
+mod one_screen;
 mod outputs;
 mod own_prompts;
 #[cfg(feature = "http")]

@@ -412,7 +412,7 @@ fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     let output = proctor(folder.path(), &graded("0.15"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("$0.1500 pays for ") && said.contains("MDE"),
+        said.contains("$0.1500 pays for ") && said.contains("it shows "),
         "{said}"
     );
     let billed = dollars("openai", &provider.billed());

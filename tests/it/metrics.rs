@@ -1058,7 +1058,7 @@ fn files_hold_everything() {
     for (name, ending) in [
         ("out.MD", Some("md")),
         ("out.otlp.json", Some("otlp.json")),
-        ("a.b.SAVINGS.SVG", Some("savings.svg")),
+        ("a.b.BILL.SVG", Some("bill.svg")),
         ("tokens.svg", Some("tokens.svg")),
         ("out.svg", None),
         ("out.docx", None),

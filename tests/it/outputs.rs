@@ -270,6 +270,7 @@ fn doctor_says_where_each_setting_comes_from_and_shows_no_key() {
         &[
             "doctor",
             "small.toml",
+            "--all",
             "--seed",
             "9",
             "--set",
@@ -296,7 +297,7 @@ fn doctor_says_where_each_setting_comes_from_and_shows_no_key() {
     fs::write(folder.path().join("bad.toml"), "sede = 1").unwrap();
     let output = proctor(folder.path(), &["doctor", "bad.toml"]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(stdout(&output).contains("the scenario is invalid"));
+    assert!(stdout(&output).starts_with("!! the scenario is invalid: "));
 }
 
 #[test]
@@ -453,7 +454,7 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
 
     let output = proctor(
         folder.path(),
-        &["doctor", "small.toml", "--prices", "prices.toml"],
+        &["doctor", "small.toml", "--all", "--prices", "prices.toml"],
     );
     let text = stdout(&output);
     let first = text
@@ -464,7 +465,10 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
         first.contains("prices.toml: ours") && first.contains("a letter"),
         "{first}"
     );
-    assert!(text.contains("  anthropic.toml: anthropic, 20"), "{text}");
+    assert!(
+        text.contains("prices anthropic.toml: anthropic, 20"),
+        "{text}"
+    );
     let output = proctor(
         folder.path(),
         &["run", "small.toml", "--prices", "nowhere.toml"],

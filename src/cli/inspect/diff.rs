@@ -1,5 +1,6 @@
 //! Two contexts side by side: two calls, or two strategies at one call.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -24,16 +25,20 @@ struct Span<'a> {
 }
 
 impl<'a> Diff<'a> {
-    /// Tokens by category, those that either has.
+    /// Tokens by category, those that either has, the largest difference first.
     fn usage(&self) -> Value {
         let pages = [self.left, self.right];
         let categories = pages.iter().flat_map(|page| page.usage.keys().copied());
         let categories: BTreeSet<Category> = categories.collect();
         let row = |category: Category| {
-            let [a, b] = pages.map(|page| page.usage.get(&category).map_or(0, |tokens| tokens.0));
-            json!({ "category": category.name(), "a": a, "b": b })
+            let tokens = pages.map(|page| page.usage.get(&category).map_or(0, |tokens| tokens.0));
+            (category, tokens)
         };
-        categories.into_iter().map(row).collect()
+        let mut rows: Vec<(Category, [u64; 2])> = categories.into_iter().map(row).collect();
+        rows.sort_by_key(|(_, [a, b])| Reverse(a.abs_diff(*b)));
+        let rows = rows.iter();
+        rows.map(|(category, [a, b])| json!({ "category": category.name(), "a": a, "b": b }))
+            .collect()
     }
 
     /// The messages that fared differently, in order. One that was not said yet has no fate.

@@ -1,4 +1,5 @@
-//! `proctor inspect RUN --cell KEY --metric NAME`: one number with all that it is computed from.
+//! `proctor inspect RUN --metric NAME`: a number of a run with all that it is computed from; with
+//! `--cell KEY` that of one cell.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,10 +8,70 @@ use crate::cli::{CliError, Exit, print, print_json, read_run, stop, stop_with, t
 use crate::metric::name::called;
 use crate::naming::short_name;
 use crate::record::CellKey;
-use crate::report::explain::{EXPLAINED, ExplainError, explain as explain_cell};
+use crate::report::Report;
+use crate::report::explain::{
+    EXPLAINED, ExplainError, explain as explain_cell, explain_column, explained,
+};
 use crate::settings::did_you_mean;
 
-/// Prints the formula, the numerator and the denominator, and their terms.
+/// Prints a column of the comparison: of each strategy, or of one, the values of its sessions.
+pub(super) fn explain_run(
+    folder: &Path,
+    metric: Option<&str>,
+    strategy: Option<&str>,
+    as_json: bool,
+) -> anyhow::Result<Exit> {
+    let mut run = read_run(folder)?;
+    // A control that the run added is explained if it is asked for.
+    for entry in &mut run.manifest.strategies {
+        entry.is_added &= strategy.is_none();
+    }
+    let report = Report::of(&run.manifest, &run.cells);
+    let known = explained(&report);
+    let Some(metric) = metric else {
+        let problem = format!(
+            "`{}` is the folder of a run, and not a session",
+            folder.display()
+        );
+        let hint = format!(
+            "`--metric NAME` explains a number of it, with `--cell SESSION/STRATEGY` that of one cell; NAME is one of {}",
+            known.join(", ")
+        );
+        return stop_with(Exit::Usage, problem, hint);
+    };
+    let mut found = match explain_column(&report, metric) {
+        Ok(found) => found,
+        Err(error @ ExplainError::Metric(_)) => return unknown_metric(metric, &known, &error),
+        Err(error) => return stop(Exit::NothingSelected, error.to_string()),
+    };
+    if let Some(strategy) = strategy {
+        let names = || found.strategies.iter().map(|number| &*number.strategy);
+        let is_meant = |name: &&str| *name == strategy || short_name(name) == strategy;
+        let Some(name) = names().find(is_meant).map(str::to_owned) else {
+            let problem = format!("the run has no `{metric}` of `{strategy}`");
+            let hint = format!("it has that of {}", names().collect::<Vec<_>>().join(", "));
+            return stop_with(Exit::NothingSelected, problem, hint);
+        };
+        found = found.only(&name);
+    }
+    if as_json {
+        print_json(&found)?;
+    } else {
+        print(&(found.lines(terminal().columns()).join("\n") + "\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Stops with the name of today for another word, or with all names.
+fn unknown_metric(metric: &str, known: &[&str], error: &ExplainError) -> anyhow::Result<Exit> {
+    if let Some(problem) = called(metric, known) {
+        return stop(Exit::Usage, problem);
+    }
+    let hint = format!("it can be one of {}", known.join(", "));
+    stop_with(Exit::Usage, error.to_string(), hint)
+}
+
+/// Prints a number of a cell: the formula, the numerator and the denominator, and their terms.
 pub(super) fn explain(
     folder: &Path,
     cell: &str,
@@ -35,15 +96,9 @@ pub(super) fn explain(
             .with_hint(hint)
             .into());
     };
-    let found = match explain_cell(&run.cells, key, metric) {
+    let found = match explain_cell(&run.manifest, &run.cells, key, metric) {
         Ok(found) => found,
-        Err(error @ ExplainError::Metric(_)) => {
-            if let Some(problem) = called(metric, &EXPLAINED) {
-                return stop(Exit::Usage, problem);
-            }
-            let hint = format!("it can be one of {}", EXPLAINED.join(", "));
-            return stop_with(Exit::Usage, error.to_string(), hint);
-        }
+        Err(error @ ExplainError::Metric(_)) => return unknown_metric(metric, &EXPLAINED, &error),
         Err(error) => return Err(CliError::new(Exit::NothingSelected, error.to_string()).into()),
     };
     if as_json {

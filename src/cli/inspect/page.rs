@@ -1,12 +1,13 @@
 //! One call of a session as `proctor inspect` shows it, as text and as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::usage::{self, Category};
+use crate::cli::one_line::show_cut;
 use crate::cli::{Exit, show_text};
 use crate::context::{Entry, Origin};
 use crate::replay::observe::snapshot::{MessageFate, Representation, Snapshot};
@@ -30,6 +31,9 @@ pub(super) struct Page<'a> {
 
 /// Columns of a category's name.
 const NAME: usize = 26;
+
+/// The lines of a screen.
+const SCREEN: usize = 40;
 
 /// Entries that are printed at once.
 const AT_ONCE: usize = 1_000;
@@ -99,18 +103,57 @@ impl Page<'_> {
                 ),
             )?;
         }
-        let fates = &self.snapshot.fates;
-        let spans = fates
-            .chunk_by(|one, next| one == next)
-            .scan(0, |from, same| {
-                let first = std::mem::replace(from, *from + same.len());
-                Some((range(first, *from - 1), in_words(&same[0])))
-            });
         let facts = json!({
             "before": self.snapshot.before,
-            "fates": spans.collect::<Vec<_>>(),
+            "fates": self.spans(),
         });
         show_text(facts, include_str!("../text/inspect_fates.txt"))
+    }
+
+    /// Prints one screen: the largest categories, the newest and the changed entries, and the newest fates.
+    pub(super) fn print_screen(&self, width: usize) -> anyhow::Result<Exit> {
+        let mut facts = self.text_facts(width);
+        let (compactions, fates) = (self.snapshot.patches.len().min(2), self.spans());
+        let around = 12 + self.usage.len().min(10) + 3 * compactions + fates.len().min(5);
+        let places = self.most_relevant(SCREEN - around);
+        let shown = places.iter().map(|at| &self.snapshot.entries[*at]);
+        let shown = self.entries(shown, width);
+        facts["entries"] = json!(places.iter().zip(shown).collect::<Vec<_>>());
+        facts["count"] = json!(self.snapshot.entries.len());
+        facts["before"] = json!(self.snapshot.before);
+        facts["fates"] = json!(fates);
+        show_cut(
+            facts,
+            concat!(
+                include_str!("../text/inspect_macros.txt"),
+                include_str!("../text/inspect_screen.txt")
+            ),
+        )
+    }
+
+    /// The places of so many entries: summaries and what else a strategy changed, up to half, and the newest others.
+    fn most_relevant(&self, most: usize) -> BTreeSet<usize> {
+        let entries = &self.snapshot.entries;
+        let newest = || (0..entries.len()).rev();
+        let summaries = newest().filter(|at| matches!(entries[*at].origin, Origin::Derived(_)));
+        let changed = newest().filter(|at| !matches!(entries[*at].origin, Origin::Verbatim(_)));
+        let mut places: BTreeSet<usize> = summaries.chain(changed).take(most / 2).collect();
+        for at in newest() {
+            if places.len() < most {
+                places.insert(at);
+            }
+        }
+        places
+    }
+
+    /// Consecutive messages with the same fate, and the fate.
+    fn spans(&self) -> Vec<(String, String)> {
+        let same = self.snapshot.fates.chunk_by(|one, next| one == next);
+        let spans = same.scan(0, |from, same| {
+            let first = std::mem::replace(from, *from + same.len());
+            Some((range(first, *from - 1), in_words(&same[0])))
+        });
+        spans.collect()
     }
 
     /// The facts that the text says before the messages.

@@ -232,10 +232,15 @@ fn trust(compared: &Comparisons) -> String {
     } else {
         " Nothing in them depends on chance."
     };
-    let apart = compared.comparisons.iter().flat_map(|one| &one.comparison.axes);
+    let apart = compared
+        .comparisons
+        .iter()
+        .flat_map(|one| &one.comparison.axes);
     let apart = apart.filter(|found| found.state == State::NotComparable);
     let apart: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
-    let apart = apart.into_iter().map(|why| format!("not comparable: {why}"));
+    let apart = apart
+        .into_iter()
+        .map(|why| format!("not comparable: {why}"));
     let more = apart.chain(compared.notes());
     let more = more.map(|words| format!(" {}.", capital(&words)));
     format!("{about}{chance}{}", more.collect::<String>())

@@ -4,21 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use serde_json::{Value as Json, json};
-
 use crate::metric::survival::is_planted;
 use crate::record::words::HIGH_WEIGHT;
 use crate::record::words::Verdict;
 use crate::record::{Arm, Fate, ProbeRecord, ProbeText};
-use crate::report::headline::label;
 use crate::report::template::InternedRows;
 use crate::report::{Item, RenderError, Report, Row, display, probe_texts};
 
 /// Probe items that are part of the page.
 pub(super) const MOST: usize = 20_000;
-
-/// Lost facts that are shown before all evidence.
-const LOST: usize = 12;
 
 /// All items of a run.
 pub(super) struct Evidence<'a> {
@@ -28,22 +22,6 @@ pub(super) struct Evidence<'a> {
     /// The strategies that are not broken.
     sound: BTreeSet<&'a str>,
     report: &'a Report,
-}
-
-/// A fact, and where each strategy that is not broken lost it first.
-#[derive(Default)]
-struct Fact<'a> {
-    item: Option<Item<'a>>,
-    asked_of: BTreeSet<&'a str>,
-    lost_by: BTreeMap<&'a str, Item<'a>>,
-}
-
-impl<'a> Fact<'a> {
-    /// The strategies that never lost it.
-    fn kept_by(&self) -> impl Iterator<Item = &'a str> {
-        let asked_of = self.asked_of.iter().copied();
-        asked_of.filter(|strategy| !self.lost_by.contains_key(strategy))
-    }
 }
 
 impl<'a> Evidence<'a> {
@@ -106,49 +84,6 @@ impl<'a> Evidence<'a> {
         sessions
     }
 
-    /// The facts that a strategy lost, important ones first, and of these the ones that another kept: they
-    /// tell strategies apart.
-    pub(super) fn lost(&self) -> Json {
-        let mut facts: BTreeMap<(&str, &str), Fact<'a>> = BTreeMap::new();
-        for item in &self.items {
-            let (cell, probe) = item;
-            if cell.arm != Arm::Strategy || !self.sound.contains(&*cell.strategy) {
-                continue;
-            }
-            let fact = facts.entry((&cell.session, &probe.probe)).or_default();
-            fact.asked_of.insert(&cell.strategy);
-            if self.is_lost(item) {
-                fact.item.get_or_insert(*item);
-                fact.lost_by.entry(&cell.strategy).or_insert(*item);
-            }
-        }
-        let lost = facts.values().filter_map(|fact| Some((fact, fact.item?)));
-        let mut lost: Vec<(&Fact<'a>, Item<'a>)> = lost.collect();
-        lost.sort_by_key(|(fact, (_, probe))| {
-            let is_minor = probe.weight < HIGH_WEIGHT;
-            let is_kept = fact.kept_by().next().is_some();
-            (is_minor, !is_kept, Reverse(fact.lost_by.len()))
-        });
-        let rows = lost.iter().take(LOST).map(|(fact, item)| {
-            let text = self.text(item);
-            let lost_by = fact.lost_by.values().map(|(cell, probe)| {
-                let lost_at = probe.survival.lost_at.as_ref();
-                let at = lost_at.map(|at| format!(": call {}, {}", at.call, at.stage));
-                format!("{}{}", label(&cell.strategy), at.unwrap_or_default())
-            });
-            json!({
-                "question": text.map(|text| on_one_line(&text.question)),
-                "value": text.map(|text| on_one_line(&text.gold)),
-                "probe": item.1.probe,
-                "session": item.0.session,
-                "of": fact.asked_of.len(),
-                "kept_by": fact.kept_by().map(label).collect::<Vec<_>>(),
-                "lost_by": lost_by.collect::<Vec<_>>(),
-            })
-        });
-        json!({ "rows": rows.collect::<Vec<_>>(), "all": lost.len() })
-    }
-
     /// The items as data of the page.
     pub(super) fn data(&self) -> Result<String, RenderError> {
         let items = self.items.iter().take(MOST);
@@ -186,11 +121,6 @@ fn columns((cell, probe): Item<'_>, text: Option<&ProbeText>) -> Vec<String> {
         state(probe),
         lost_at.map_or_else(String::new, |at| at.call.to_string()),
     ]
-}
-
-fn on_one_line(text: &str) -> String {
-    let lines: Vec<&str> = text.split('\n').map(str::trim).collect();
-    lines.join(", ")
 }
 
 /// The fate, for the filter: a decoy that is not there was never lost.

@@ -37,7 +37,10 @@
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
         var rows = list(body.rows);
         var pinned = rows.filter(function (row) { return row.hasAttribute("data-pinned"); });
-        var others = rows.filter(function (row) { return !row.hasAttribute("data-pinned"); });
+        var others = rows.filter(function (row) { return !row.hasAttribute("data-pinned") && row.className !== "quoted"; });
+        // A quoted control stays behind its strategy.
+        var behind = new Map();
+        rows.forEach(function (row, at) { if (row.className === "quoted") behind.set(rows[at - 1], row); });
         others.sort(function (one, other) {
           var a = one.cells[column], b = other.cells[column];
           var x = a.getAttribute("data-value"), y = b.getAttribute("data-value");
@@ -49,7 +52,10 @@
           if (y === null) return -1;
           return down ? Number(y) - Number(x) : Number(x) - Number(y);
         });
-        pinned.concat(others).forEach(function (row) { body.appendChild(row); });
+        pinned.concat(others).forEach(function (row) {
+          body.appendChild(row);
+          if (behind.has(row)) body.appendChild(behind.get(row));
+        });
       });
     });
   });
@@ -397,6 +403,77 @@
       marks[marks.length - 1](undefined, 0);
     });
   }
+  // What a number of the comparison is made of: its formula, and the values of its sessions.
+  function explain(all_numbers) {
+    var out = document.getElementById("why"), part = document.getElementById("comparison"), by_metric = {};
+    if (!out || !all_numbers) return;
+    all_numbers.forEach(function (entry) { by_metric[entry.numbers.metric] = entry; });
+    var table = part.querySelector("table.sortable"), heads = all("thead th", table);
+    function show(entry, number, label) {
+      var numbers = entry.numbers, unit = number.value ? number.value.unit : "count";
+      function written(value) {
+        if (value === undefined) return "–";
+        if (entry.in_percent) return (100 * value).toFixed(1) + " %";
+        if (unit === "dollars") return "$" + value.toFixed(4);
+        return value.toLocaleString("en-US", { maximumFractionDigits: 4 });
+      }
+      out.textContent = "";
+      add(out, "h3", number.strategy + ", " + label + ": " + number.shown);
+      add(out, "p", numbers.doc[0].toUpperCase() + numbers.doc.slice(1) + ".");
+      add(out, "p", "Formula: " + numbers.formula + ". Here: " + entry.pooling +
+        (number.chance === undefined ? "" : "; f = " + (100 * number.chance).toFixed(1) + " %") + ".");
+      numbers.prices.forEach(function (price) { add(out, "p", "Prices: " + price + ".").className = "quiet"; });
+      var scroll = add(out, "div"), inner = add(scroll, "table"), has_pairs = number.sessions.some(function (it) { return it.of !== undefined; });
+      scroll.className = "scroll";
+      scroll.tabIndex = 0;
+      scroll.setAttribute("role", "region");
+      scroll.setAttribute("aria-label", "Values of the sessions");
+      var head = inner.createTHead().insertRow(), body = inner.createTBody();
+      ["Session", "Value"].concat(has_pairs ? [numbers.pooling === "share" ? "Of" : "Full history"] : []).forEach(function (name) {
+        add(head, "th", name).scope = "col";
+      });
+      number.sessions.forEach(function (it) {
+        var row = body.insertRow(), name = add(row, "th");
+        name.scope = "row";
+        var at = timelines.filter(function (line) { return line.getAttribute("data-session") === it.session; })[0];
+        if (at) add(name, "a", it.session).href = "#" + at.id;
+        else name.textContent = it.session;
+        add(row, "td", written(it.value));
+        if (has_pairs) add(row, "td", written(it.of));
+      });
+      add(out, "pre", "proctor inspect RUN --metric " + numbers.metric + " --strategy " + quoted(number.strategy));
+    }
+    list(table.tBodies[0].rows).forEach(function (row) {
+      list(row.cells).forEach(function (cell, column) {
+        var entry = by_metric[heads[column].getAttribute("data-metric")];
+        var number = entry && entry.numbers.strategies.filter(function (it) {
+          return it.strategy === row.getAttribute("data-row");
+        })[0];
+        if (!number || cell.tagName === "TH") return;
+        var button = document.createElement("button");
+        button.type = "button";
+        button.title = cell.title || "what it is made of";
+        cell.removeAttribute("title");
+        while (cell.firstChild) button.appendChild(cell.firstChild);
+        cell.appendChild(button);
+        button.addEventListener("click", function () {
+          show(entry, number, heads[column].querySelector("button").textContent);
+        });
+      });
+    });
+  }
+  // Parts are folded, but for some on a wide page and the one that a link leads to.
+  if (!matchMedia("(max-width: 40rem)").matches) {
+    all("details[data-open]").forEach(function (part) { part.open = true; });
+  }
+  function unfold() {
+    var at = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!at) return;
+    for (var part = at; part; part = part.parentElement) if (part.tagName === "DETAILS") part.open = true;
+    at.scrollIntoView();
+  }
+  addEventListener("hashchange", unfold);
+  unfold();
   // A page that is served is made again with the session that is asked for.
   var other = document.getElementById("other");
   if (other && /^https?:$/.test(location.protocol)) {
@@ -409,6 +486,9 @@
   }
   var timelines = all(".timeline");
   Promise.all(unpacked).then(function () {
+    var numbers = document.getElementById("numbers");
+    return numbers && unpack(numbers).then(explain);
+  }).then(function () {
     if (timelines.length) return unpack(document.getElementById("calls"));
   }).then(function (calls) {
     timelines.forEach(function (part) { inspect(part, calls); });

@@ -2,13 +2,12 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{figure, tables};
+use super::{both, tables};
 use crate::compare::sweep::{Choice, Sweep};
 use crate::report::sweep::{chosen_on, verdict};
-use crate::report::{RenderError, Report, format};
+use crate::report::{RenderError, Report, plot};
 
 pub(super) fn page(report: &Report, sweep: &Sweep) -> Result<Json, RenderError> {
-    let pictures = format::pictures(report).map(|scenes| figure(&scenes));
     let lines = sweep.choices.iter().map(|choice| line(sweep, choice));
     let reason = sweep.quality_reason.as_deref();
     let trust = format!(
@@ -19,14 +18,14 @@ pub(super) fn page(report: &Report, sweep: &Sweep) -> Result<Json, RenderError> 
         chosen_on(sweep)
     );
     let sections = report.sections.iter().map(|section| {
-        let mut page = tables::view(section);
+        let mut page = tables::view(section, &[]);
         page["id"] = json!(section.id);
         page
     });
     Ok(json!({
         "title": report.title,
         "verdict": { "lines": lines.collect::<Vec<_>>(), "trust": trust },
-        "pictures": pictures.collect::<Result<Vec<Json>, RenderError>>()?,
+        "picture": both(|width| plot::sweep::scene(sweep, width))?,
         "sections": sections.collect::<Vec<_>>(),
     }))
 }

@@ -2,69 +2,124 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::metric::metric;
-use crate::report::headline::{self, Headline, OnScreen};
-use crate::report::{Cell, Column, Report, Role, Row, Section, Table, Value, display};
+use crate::metric::{Unit, metric};
+use crate::report::explain::{self, Pooling};
+use crate::report::headline::{self, OnScreen};
+use crate::report::{
+    Cell, Column, RenderError, Report, Role, Row, Section, Table, Value, display, template,
+};
 use crate::stats::SampleSize;
+
+/// Lost facts that are shown before all evidence.
+const LOST: usize = 12;
 
 /// The comparison: at first the headlines with short values. A reader chooses among the other columns.
 pub(super) fn comparison(report: &Report) -> Option<Json> {
     let section = report.section("comparison")?;
     let table = &section.table;
-    let rows = headline::rows(report);
+    let rows = headline::with_controls(report, headline::rows(report));
     let mut first = headline::columns(report, &rows);
     // Of what was kept, the page shows one column at first.
     headline::keep_one(&mut first);
-    let is_first = |column: &Column| first.iter().any(|it| it.column == column.id);
-    let others = table.columns.iter().enumerate().skip(1);
-    let others = others.filter(|(_, it)| it.priority != Column::FILES_ONLY && !is_first(it));
-    let others: Vec<(usize, &Column)> = others.collect();
-    let shared_n = |headline: &Headline| {
-        let mut columns = table.columns.iter();
-        table.shared_n(columns.position(|it| it.id == headline.column)?)
+    first.retain(|it| it.screen != OnScreen::Never);
+    // The place of a column among those that are shown at first: how full the window was stands behind `fired`.
+    let place = |id: &str| {
+        let (of, behind) = if id == "fired_at" {
+            ("fired", 1)
+        } else {
+            (id, 0)
+        };
+        Some(2 * first.iter().position(|it| it.column == of)? + behind)
     };
+    let shown = table.columns.iter().enumerate().skip(1);
+    let shown = shown.filter(|(_, it)| it.priority != Column::FILES_ONLY);
+    let mut columns: Vec<(Option<usize>, (usize, &Column))> =
+        shown.map(|(at, it)| (place(it.id), (at, it))).collect();
+    columns.sort_by_key(|(place, (at, _))| (place.is_none(), *place, *at));
     let name = table.columns.first().map(|it| head(table, (0, it), false));
-    let first_heads = first.iter().map(|it| {
-        json!({
-            "label": it.words(),
-            "about": metric(it.column).map(|metric| metric.doc),
-            "n": shared_n(it).map(display::n),
-            "is_wide": it.screen != OnScreen::Always,
-        })
+    let heads = columns.iter().map(|(place, (at, column))| {
+        let mut head = head(table, (*at, column), place.is_none());
+        let headline = first.iter().find(|it| it.column == column.id);
+        if let Some(headline) = headline {
+            head["label"] = json!(headline.words());
+        }
+        // A telephone has room for dollars, and not for the share of them.
+        let is_wide = headline.is_none_or(|it| it.screen != OnScreen::Always);
+        head["is_wide"] = json!(place.is_some() && (is_wide || column.id == "bill_saved"));
+        head
     });
-    let other_heads = others.iter().map(|it| head(table, *it, true));
-    let heads = name.into_iter().chain(first_heads).chain(other_heads);
     let none = Cell::NOT_MEASURED;
     let row_json = |row: &&Row| {
-        let first = first.iter().map(|it| {
-            let cell = headline::cell(report, row, it.column);
-            short_cell(cell.unwrap_or(&none), shared_n(it))
+        let cells = columns.iter().map(|(place, (at, _))| {
+            let cell = row.cells.get(at - 1).unwrap_or(&none);
+            match place {
+                Some(_) => short_cell(cell, table.shared_n(*at)),
+                None => self::cell(cell, table.shared_n(*at), true),
+            }
         });
-        let others = others.iter().map(|(at, _)| {
-            let shared_n = table.shared_n(*at);
-            self::cell(row.cells.get(at - 1).unwrap_or(&none), shared_n, true)
-        });
-        let cells: Vec<Json> = first.chain(others).collect();
-        self::row(table, row, &headline::label(&row.name), &cells)
+        let cells: Vec<Json> = cells.collect();
+        let mut own = self::row(table, row, &headline::label(&row.name), &cells);
+        own["is_quoted"] = json!(!report.compared().contains(row));
+        own
     };
     Some(json!({
         "title": section.title,
         "notes": section.notes,
-        "has_controls": rows.iter().any(|row| row.role != Role::Strategy),
-        "head": heads.collect::<Vec<_>>(),
+        "head": name.into_iter().chain(heads).collect::<Vec<_>>(),
         "rows": rows.iter().map(row_json).collect::<Vec<_>>(),
     }))
 }
 
-/// A section, without columns in which nothing was measured.
-pub(super) fn view(section: &Section) -> Json {
+/// The numbers of the comparison with all that they are made of, by metric.
+pub(super) fn numbers(report: &Report) -> Result<String, RenderError> {
+    let columns = explain::explained(report).into_iter();
+    let found = columns.filter_map(|metric| explain::explain_column(report, metric).ok());
+    let numbers = found.map(|numbers| {
+        let pooling = numbers.pooling;
+        let is_share = metric(numbers.metric).is_some_and(|metric| metric.unit == Unit::Share);
+        let is_pair = matches!(pooling, Pooling::Saved | Pooling::Share);
+        json!({ "numbers": numbers, "pooling": pooling.in_words(), "in_percent": is_share && !is_pair })
+    });
+    template::data(&numbers.collect::<Vec<_>>())
+}
+
+/// The lost facts of high importance: those that tell strategies apart come first.
+pub(super) fn lost(report: &Report, sessions: &[&str]) -> Option<Json> {
+    let table = &report.section("lost")?.table;
+    let rows = table.rows.iter().take(LOST).map(|row| {
+        let text = |column: &str| {
+            table
+                .cell(row, column)
+                .map(display::cell)
+                .unwrap_or_default()
+        };
+        let session = text("session");
+        json!({
+            "question": row.name,
+            "value": text("value"),
+            "changed_to": Some(text("changed_to")).filter(|text| text != "–"),
+            "lost": text("lost").replace('/', " of "),
+            "stages": text("stage"),
+            "kept": text("kept"),
+            "first": format!("call {}, {}", text("call"), headline::label(&text("strategy"))),
+            "timeline": sessions.iter().position(|it| *it == session),
+            "session": session,
+        })
+    });
+    Some(json!({ "rows": rows.collect::<Vec<_>>(), "all": table.rows.len() }))
+}
+
+/// A section, without columns in which nothing was measured; a row that is a session links to its timeline.
+pub(super) fn view(section: &Section, sessions: &[&str]) -> Json {
     let table = &section.table;
     let heads = table.columns.iter().enumerate();
     let heads = heads.map(|it| head(table, it, false));
     let row = |row: &Row| {
         let cells = row.cells.iter().zip(1..);
         let cells = cells.map(|(cell, at)| self::cell(cell, table.shared_n(at), false));
-        self::row(table, row, &row.name, &cells.collect::<Vec<_>>())
+        let mut own = self::row(table, row, &row.name, &cells.collect::<Vec<_>>());
+        own["timeline"] = json!(sessions.iter().position(|it| *it == row.name));
+        own
     };
     json!({
         "title": section.title,
@@ -80,6 +135,7 @@ pub(super) fn view(section: &Section) -> Json {
 fn head(table: &Table, (at, column): (usize, &Column), is_hidden: bool) -> Json {
     json!({
         "label": column.label,
+        "metric": column.id,
         "is_text": at > 0 && table.is_text(at),
         "is_hidden": is_hidden,
         "about": metric(column.id).map(|metric| metric.doc),
@@ -92,6 +148,7 @@ fn row(table: &Table, row: &Row, label: &str, cells: &[Json]) -> Json {
     let ranks = table.rows.iter().any(|row| row.ranked);
     json!({
         "name": label,
+        "id": row.name,
         "full_name": (label != row.name).then_some(&row.name),
         "is_control": matches!(row.role, Role::Reference | Role::Floor),
         "is_unranked": row.role == Role::Strategy && ranks && !row.ranked,

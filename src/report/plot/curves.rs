@@ -1,9 +1,8 @@
-//! Retention curves: survival by age.
+//! Retention: facts kept by age.
 
 use super::axes::{Axis, Panel, percent};
 use super::scene::{FULL, INK, Mark, Scene, line_keys, line_of};
 use crate::metric::retention::TOKENS;
-use crate::record::words::ProbeKind;
 use crate::report::{Report, headline};
 
 /// The opacity of the line of a broken strategy.
@@ -18,18 +17,14 @@ struct Curve {
     points: Vec<(f64, f64)>,
 }
 
-/// Survival by age, for every strategy: all planted items together, or those of one kind.
-pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>, width: f64) -> Scene {
-    let title = match kind {
-        None => "What survives, by how old it is".to_owned(),
-        Some(kind) => format!("What survives of {}, by how old it is", kind.name()),
-    };
-    let mut scene = Scene::new(&title, width);
+/// Facts kept by age, for every strategy.
+pub(crate) fn scene(report: &Report, width: f64) -> Scene {
+    let mut scene = Scene::new("Facts kept, by how old they are", width);
     let curves = report.strategies().enumerate().map(|(at, row)| Curve {
         at,
         is_broken: row.is_broken(),
         title: headline::title(row),
-        points: curve(report, &row.name, kind),
+        points: curve(report, &row.name),
     });
     let curves: Vec<_> = curves.filter(|it| !it.points.is_empty()).collect();
     let keys = curves.iter().map(|curve| (curve.at, curve.title.as_str()));
@@ -62,7 +57,7 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>, width: f64) -> Sce
     let points = |curve: &[(f64, f64)]| -> Vec<(f64, f64)> {
         curve.iter().map(|(x, y)| panel.at(*x, *y)).collect()
     };
-    let full = points(&curve(report, "full", kind));
+    let full = points(&curve(report, "full"));
     scene.series(FULL, |scene| scene.line(&full, INK, 3, 0.35));
     for curve in &curves {
         let points = points(&curve.points);
@@ -84,9 +79,9 @@ pub(crate) fn scene(report: &Report, kind: Option<ProbeKind>, width: f64) -> Sce
 
 /// The mean score of planted items of each age that occurs. Along the axis, an age is its place in
 /// [`TOKENS`].
-fn curve(report: &Report, strategy: &str, kind: Option<ProbeKind>) -> Vec<(f64, f64)> {
+fn curve(report: &Report, strategy: &str) -> Vec<(f64, f64)> {
     let items = report.retention(strategy);
-    let ages = items.by_tokens(|item| kind.is_none_or(|kind| kind == item.kind));
+    let ages = items.by_tokens(|_| true);
     let means = ages.iter().enumerate();
     means
         .filter_map(|(at, age)| Some((at as f64, age.mean()?)))

@@ -1,13 +1,32 @@
 //! Forest plots: one panel per metric, one row per comparison, each difference with its interval.
 
-use super::axes::reach;
-use super::rows::{self, Row, Value};
-use super::scene::{BLUE, Color, GREEN, INK, Key, Mark, ORANGE, Scene, VERMILLION, WIDE};
+use super::axes::{Panel, reach, ticks};
+use super::scene::{
+    BLUE, Color, GREEN, HPos, INK, Key, Mark, ORANGE, SIZE, Scene, VERMILLION, WIDE, fitted,
+};
 use crate::compare::gate::Verdict;
 use crate::compare::{Axis, AxisFinding, Kind};
 use crate::metric::Direction;
 use crate::report::Report;
 use crate::report::comparison::{self, GatedComparison};
+
+const LEFT: f64 = 32.0;
+/// The room for the words beside the values.
+const BESIDE: f64 = 300.0;
+const HEIGHT: f64 = 42.0;
+
+/// A difference.
+struct Row {
+    /// The text above it.
+    title: String,
+    /// The text next to it.
+    words: String,
+    /// The limit of the gate, a dashed line.
+    margin: Option<f64>,
+    at: f64,
+    interval: Option<(f64, f64)>,
+    color: Color,
+}
 
 /// The differences, metric by metric. Their words need the whole width, whatever is asked for.
 pub(crate) fn scene(report: &Report, _: f64) -> Scene {
@@ -93,12 +112,9 @@ fn row(one: &GatedComparison, title: &str, metric: &AxisFinding) -> Option<Row> 
         title: title.to_owned(),
         words: format!("{change} {words}{}", says.unwrap_or_default()),
         margin: gated.map(|gated| margin(metric, gated.margin)),
-        values: vec![Value {
-            at,
-            interval,
-            color: color(verdict),
-            hollow: interval.is_none(),
-        }],
+        at,
+        interval,
+        color: color(verdict),
     })
 }
 
@@ -158,10 +174,9 @@ fn panel(scene: &mut Scene, axis: Axis, comparisons: &[GatedComparison], titles:
     scene.y += 6.0;
     scene.note(&format!("{axis}{unit}{better}"));
     // All differences, zero and the margins.
-    let values = || rows.iter().flat_map(|row| &row.values);
     let margins = rows.iter().filter_map(|row| row.margin);
-    let points = values().map(|value| value.at).chain(margins).chain([0.0]);
-    let intervals = values().filter_map(|value| value.interval);
+    let points = rows.iter().map(|row| row.at).chain(margins).chain([0.0]);
+    let intervals = rows.iter().filter_map(|row| row.interval);
     let x = reach(points, intervals, (0.01, 5.0), (0.06, 0.004));
     let shown = |value: f64| match first.kind {
         Kind::Probes | Kind::Share | Kind::Total => {
@@ -173,7 +188,7 @@ fn panel(scene: &mut Scene, axis: Axis, comparisons: &[GatedComparison], titles:
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
         }
     };
-    rows::draw(scene, &rows, x, &shown);
+    draw(scene, &rows, x, &shown);
 }
 
 /// The margin of a gate, on the side that is worse.
@@ -182,4 +197,48 @@ fn margin(metric: &AxisFinding, margin: f64) -> f64 {
         Direction::Lower => margin,
         Direction::Higher | Direction::Neutral => -margin,
     }
+}
+
+/// Draws the rows on an axis that goes from the first to the second end, with a line at each figure.
+fn draw(scene: &mut Scene, rows: &[Row], x: (f64, f64), text: &dyn Fn(f64) -> String) {
+    let right = scene.width - BESIDE;
+    let (upper, lower) = (scene.y, scene.y + HEIGHT * rows.len() as f64);
+    let panel = Panel {
+        edges: [LEFT, upper, right, lower],
+        x,
+        y: (0.0, 1.0),
+    };
+    for value in ticks(x, 7) {
+        let (x, _) = panel.at(value, 0.0);
+        let opacity = if value.abs() < 1e-9 { 0.7 } else { 0.13 };
+        scene.line(&[(x, upper), (x, lower)], INK, 1, opacity);
+        scene.label((x, lower + 14.0), &text(value), HPos::Center);
+    }
+    scene.line(&[(LEFT, lower), (right, lower)], INK, 1, 0.4);
+    let x = |value: f64| panel.clamped((value, 0.0)).0;
+    for row in rows {
+        let y = scene.y + 28.0;
+        let title = fitted(&row.title, SIZE, scene.width - 2.0 * LEFT);
+        scene.label((LEFT, scene.y + 9.0), &title, HPos::Left);
+        if let Some(margin) = row.margin.map(x) {
+            scene.dashes(&[(margin, y - 9.0), (margin, y + 9.0)], INK, 1, 0.6);
+        }
+        scene.tip(&format!("{}: {}", row.title, row.words), |scene| {
+            if let Some((from, to)) = row.interval {
+                scene.line(&[(x(from), y), (x(to), y)], row.color, 2, 0.8);
+                // The end of an interval beyond the edge is not drawn.
+                for end in [from, to] {
+                    if (panel.x.0..=panel.x.1).contains(&end) {
+                        let cap = [(x(end), y - 4.0), (x(end), y + 4.0)];
+                        scene.line(&cap, row.color, 2, 0.8);
+                    }
+                }
+            }
+            scene.dot((x(row.at), y), 4.5, row.color, row.interval.is_none());
+        });
+        let words = fitted(&row.words, SIZE, BESIDE - 26.0);
+        scene.label((right + 14.0, y), &words, HPos::Left);
+        scene.y += HEIGHT;
+    }
+    scene.y += 36.0;
 }

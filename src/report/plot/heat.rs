@@ -4,7 +4,8 @@
 use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
 
 use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
-use crate::compare::sweep::{KnobPair, PairCell, Sweep, pairs};
+use super::sweep::CellValue;
+use crate::compare::sweep::{KnobPair, Sweep};
 use crate::report::display;
 
 /// The left edges of the two maps, and the width of each; in a narrow picture one is below the other.
@@ -37,18 +38,9 @@ const WHITE: Color = Color(255, 255, 254);
 /// From this relative luminance on, black has a higher contrast than white (WCAG 2).
 const BLACK_FROM: f64 = 0.179;
 
-/// All pairs of knobs; one knob alone is a map of one row.
-pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
-    let title = if sweep.pairs.is_empty() {
-        "What each value of the knob saves and keeps"
-    } else {
-        "What each pair of knobs saves and keeps"
-    };
-    let mut scene = Scene::new(title, width);
-    let pairs: Vec<KnobPair> = match (sweep.pairs.as_slice(), sweep.sensitivity.first()) {
-        ([], Some(knob)) => vec![pairs::pair(&sweep.points, "", &knob.knob)],
-        (pairs, _) => pairs.to_vec(),
-    };
+/// The maps of these pairs of knobs.
+pub(super) fn scene(sweep: &Sweep, pairs: &[KnobPair], width: f64) -> Scene {
+    let mut scene = Scene::new("What each pair of knobs saves and keeps", width);
     let words = format!(
         "mean over {} and all other knobs, in percent; outlined: with the chosen setting; ×: broken; empty: not tried",
         display::many(sweep.tune.len(), "session", "sessions")
@@ -57,21 +49,16 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
     if pairs.is_empty() {
         scene.note("no knob was turned");
     }
-    for pair in &pairs {
+    for pair in pairs {
         both(&mut scene, sweep, pair);
     }
     scene
 }
 
-/// The number of a cell that a map shows; `None` where it was not measured.
-type CellValue = fn(&PairCell) -> Option<f64>;
-
 fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair) {
     let (down, across) = (&pair.knobs.0, &pair.knobs.1);
     scene.y += 10.0;
-    if !down.is_empty() {
-        scene.note(&format!("rows: {down}"));
-    }
+    scene.note(&format!("rows: {down}"));
     scene.note(&format!("columns: {across}"));
     let is_narrow = scene.is_narrow();
     let mut top = scene.y + 6.0;

@@ -1,7 +1,7 @@
 //! Bill saved against facts kept: the strategies that no other beats on both.
 
 use super::axes::reach;
-use super::scatter::{self, Name, Point, ends};
+use super::scatter::{self, Point, ends};
 use super::scene::{BLUE, Color, INK, Mark, ORANGE, Scene};
 use crate::report::headline::label;
 use crate::report::{Report, Row, display};
@@ -50,7 +50,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     };
     let titles = ["bill saved, % of full history", kept];
     let ranges = [range(0), range(1)];
-    scatter::draw_in(&mut scene, &points, ranges, titles);
+    scatter::draw(&mut scene, &points, ranges, titles);
     let left_out = report
         .strategies()
         .filter(|row| point(report, row, column).is_none());
@@ -72,11 +72,10 @@ fn point(report: &Report, row: &Row, column: &str) -> Option<Point> {
     Some(Point {
         at: (saved, kept),
         intervals: [saved_interval.map(ends), kept_interval.map(ends)],
-        radius: 5.0,
         color: if row.ranked { BLUE } else { INK },
         is_hollow: !row.ranked,
         on_front: row.ranked,
-        name: Name::Beside(name),
+        name,
         tip: [vec![tip], row.marks_in_words()].concat().join("; "),
     })
 }

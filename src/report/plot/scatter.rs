@@ -1,6 +1,6 @@
 //! Scatter charts: points with their intervals and names, and a line along those that no other beats.
 
-use super::axes::{Axis, Panel, percent, reach};
+use super::axes::{Axis, Panel, percent};
 use super::scene::{Color, HPos, INK, ORANGE, PAPER, SIZE, Scene, fitted, text_width};
 use crate::stats::ConfidenceInterval;
 
@@ -9,25 +9,14 @@ pub(super) struct Point {
     pub(super) at: (f64, f64),
     /// The ends of the horizontal and of the vertical interval.
     pub(super) intervals: [Option<(f64, f64)>; 2],
-    /// Larger points lie in front.
-    pub(super) radius: f64,
     pub(super) color: Color,
     pub(super) is_hollow: bool,
     /// Whether no other point is better: the line goes along these.
     pub(super) on_front: bool,
-    pub(super) name: Name,
+    /// Beside the point; where there is no room for it, a number, which a list below explains.
+    pub(super) name: String,
     /// The text under the pointer.
     pub(super) tip: String,
-}
-
-/// How a point is named.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Name {
-    None,
-    /// By a text beside the point; where there is no room for it, in the list.
-    Beside(String),
-    /// By a number, which a list below the chart explains.
-    Listed(String),
 }
 
 /// The two ends of an interval.
@@ -35,25 +24,17 @@ pub(super) fn ends(interval: ConfidenceInterval) -> (f64, f64) {
     (interval.lower_bound, interval.upper_bound)
 }
 
+/// The radius of a point.
+const RADIUS: f64 = 5.0;
+
 /// The length of an arrow, in radii of its point.
 const ARROW: f64 = 2.6;
 
 /// The height of a chart.
 const HEIGHT: f64 = 380.0;
 
-/// Draws the chart and the list. An axis is given by its title.
-pub(super) fn draw(scene: &mut Scene, points: &[Point], [across, up]: [&str; 2]) {
-    let range = |value: fn(&Point) -> f64, axis: usize| {
-        let intervals = points.iter().filter_map(|point| point.intervals[axis]);
-        let values = points.iter().map(value);
-        reach(values, intervals, (0.1, 1.0), (0.07, 0.02))
-    };
-    let ranges = [range(|point| point.at.0, 0), range(|point| point.at.1, 1)];
-    draw_in(scene, points, ranges, [across, up]);
-}
-
-/// The same with the ranges of both axes; a point outside is drawn at the edge.
-pub(super) fn draw_in(
+/// Draws the chart and the list, by the ranges and titles of both axes; a point outside is drawn at the edge.
+pub(super) fn draw(
     scene: &mut Scene,
     points: &[Point],
     [x, y]: [(f64, f64); 2],
@@ -85,37 +66,29 @@ pub(super) fn draw_in(
         }
         let (x, y) = panel.clamped(point.at);
         let reach = beyond(&panel, point.at).map_or(1.0, |_| ARROW);
-        let room = 1.0 + reach * point.radius;
+        let room = 1.0 + reach * RADIUS;
         taken.boxes.push([x - room, y - room, x + room, y + room]);
     }
-    let mut order: Vec<&Point> = points.iter().collect();
-    order.sort_by(|one, other| one.radius.total_cmp(&other.radius));
-    for point in order {
+    for point in points {
         let at = panel.clamped(point.at);
         scene.tip(&point.tip, |scene| match beyond(&panel, point.at) {
             Some(direction) => arrow(scene, at, direction, point),
-            None => scene.dot(at, point.radius, point.color, point.is_hollow),
+            None => scene.dot(at, RADIUS, point.color, point.is_hollow),
         });
     }
     scene.y += HEIGHT + 56.0;
     let mut listed = Vec::new();
     for point in points {
-        match &point.name {
-            Name::None => {}
-            Name::Beside(name) => {
-                let most = if scene.is_narrow() { 0.6 } else { 0.45 };
-                let most = most * (panel.edges[2] - panel.edges[0]);
-                let text = fitted(name, SIZE, most);
-                if !write_name(scene, &panel, &mut taken, point, &text) {
-                    listed.push((point, name));
-                }
-            }
-            Name::Listed(name) => listed.push((point, name)),
+        let most = if scene.is_narrow() { 0.6 } else { 0.45 };
+        let most = most * (panel.edges[2] - panel.edges[0]);
+        let text = fitted(&point.name, SIZE, most);
+        if !write_name(scene, &panel, &mut taken, point, &text) {
+            listed.push(point);
         }
     }
-    for ((point, name), number) in listed.iter().zip(1..) {
+    for (point, number) in listed.into_iter().zip(1..) {
         write_name(scene, &panel, &mut taken, point, &number.to_string());
-        scene.paragraph(&format!("{number}  {name}"));
+        scene.paragraph(&format!("{number}  {}", point.name));
     }
 }
 
@@ -133,7 +106,7 @@ fn beyond(panel: &Panel, (x, y): (f64, f64)) -> Option<(f64, f64)> {
 
 /// Draws a point beyond the edge as an arrow that points there.
 fn arrow(scene: &mut Scene, (x, y): (f64, f64), (right, down): (f64, f64), point: &Point) {
-    let (length, half) = (ARROW * point.radius, 1.2 * point.radius);
+    let (length, half) = (ARROW * RADIUS, 1.2 * RADIUS);
     let base = (x - right * length, y - down * length);
     let corners = [
         (x, y),
@@ -242,7 +215,7 @@ fn write_name(
         let end = (x.clamp(place[0], place[2]), y.clamp(place[1], place[3]));
         // The line to an arrow begins at its base.
         let (right, down) = beyond(panel, point.at).unwrap_or_default();
-        let length = ARROW * point.radius;
+        let length = ARROW * RADIUS;
         let from = (x - right * length, y - down * length);
         scene.line(&[from, end], INK, 1, 0.35);
     }

@@ -11,14 +11,11 @@ use crate::units::Tokens;
 /// A picture of a run: its name, and how it is drawn.
 type Plot = (&'static str, fn(&Report, f64) -> Scene);
 
-const OF_RUN: [Plot; 5] = [
+const OF_RUN: [Plot; 4] = [
     ("tokens", tokens::scene),
-    ("cache", cache::scene),
-    ("savings", savings::scene),
+    ("bill", bill::scene),
     ("pareto", pareto::scene),
-    ("retention", |report, width| {
-        curves::scene(report, None, width)
-    }),
+    ("retention", curves::scene),
 ];
 
 /// A run of this many sessions and strategies, all of a different kind.
@@ -260,14 +257,14 @@ fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
             cache.written.truncate(1);
         }
     };
-    for (plot, scene) in OF_RUN.into_iter().take(2) {
+    for (plot, scene) in OF_RUN.into_iter().take(1) {
         let scene = scene(&report_of(1, &["codex"], single), WIDE);
         apart(plot, &scene);
         let calls: Vec<&str> = texts(&scene).filter(|text| text.len() == 1).collect();
         assert_eq!(
             calls.iter().filter(|call| **call == "0").count(),
-            // The axes of tokens begin at 0, too; the cache has a panel for each of the two.
-            2 + 2 * usize::from(plot == "cache"),
+            // The axis of tokens begins at 0, too.
+            2,
             "{plot}: {calls:?}"
         );
         assert!(!calls.contains(&"1"), "{plot}: {calls:?}");
@@ -281,4 +278,20 @@ fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
 /// The texts of a picture.
 fn texts(scene: &Scene) -> impl Iterator<Item = &str> {
     scene.labels.iter().map(|label| label.text.as_str())
+}
+
+#[test]
+fn the_classes_of_a_bill_add_up_to_it() {
+    let report = report(3, &MANY);
+    let mut compared = 0;
+    for cell in &report.cells {
+        let amounts = bill::of_cell(cell, false).unwrap();
+        let (ours, theirs) = (
+            amounts.iter().sum::<f64>(),
+            cell.costs[0].cost as f64 / 1_000.0,
+        );
+        assert!((ours - theirs).abs() < 1e-6 * theirs, "{ours} {theirs}");
+        compared += 1;
+    }
+    assert_eq!(compared, 3 * (1 + MANY.len()));
 }

@@ -61,8 +61,6 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         notes.push(format!(
             "bill saved: under {shown}{edge}. Other placements and schemes have tables of their own."
         ));
-        notes.extend(super::cost::billed(material));
-        notes.extend(super::cost::simulated(material));
         notes.extend(super::cost::partly_known(material));
     }
     notes.extend(of_offline);
@@ -195,20 +193,25 @@ fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
     if !applies || !is_written {
         return Cell::NOT_APPLICABLE;
     }
-    match pooled.copied().filter(|_| super::is_measured(strategy)) {
-        Some(PooledValue::Estimate(it)) if metric.is(Mark::Savings) => Cell::savings(Some(it)),
-        Some(PooledValue::Estimate(it)) => Cell::estimate(Some(it)),
-        Some(PooledValue::AtLeast(it, most)) => Cell {
+    let measured = pooled.filter(|_| super::is_measured(strategy));
+    measured.map_or(Cell::NOT_MEASURED, |value| pooled_cell(metric, *value))
+}
+
+/// The value of a metric over some cells, as a table shows it.
+pub(crate) fn pooled_cell(metric: &Metric, value: PooledValue) -> Cell {
+    match value {
+        PooledValue::Estimate(it) if metric.is(Mark::Savings) => Cell::savings(Some(it)),
+        PooledValue::Estimate(it) => Cell::estimate(Some(it)),
+        PooledValue::AtLeast(it, most) => Cell {
             most: Some(most),
             ..Cell::estimate(Some(it))
         },
-        Some(PooledValue::Share(share)) => Cell::share(Some(share)),
-        Some(PooledValue::Count(count)) => Cell::count(count),
-        Some(PooledValue::Tokens(tokens)) => Cell::tokens(tokens),
-        Some(PooledValue::Dollars(dollars)) => Cell::dollars(Some(dollars)),
-        Some(PooledValue::Seconds(seconds)) => Cell::seconds(Some(seconds)),
-        Some(PooledValue::Part(part, whole)) => Cell::of(part, whole),
-        None => Cell::NOT_MEASURED,
+        PooledValue::Share(share) => Cell::share(Some(share)),
+        PooledValue::Count(count) => Cell::count(count),
+        PooledValue::Tokens(tokens) => Cell::tokens(tokens),
+        PooledValue::Dollars(dollars) => Cell::dollars(Some(dollars)),
+        PooledValue::Seconds(seconds) => Cell::seconds(Some(seconds)),
+        PooledValue::Part(part, whole) => Cell::of(part, whole),
     }
 }
 

@@ -11,61 +11,12 @@ use crate::report::cost::StrategyCost;
 use crate::report::display;
 use crate::units::median;
 
-/// Savings as billed, by placement of the breakpoints: one row per strategy.
-pub(super) fn as_billed(material: &Material<'_>) -> Section {
-    let rows = material.marked_rows(|strategy| {
-        let shown = strategy.costs.first()?;
-        let placed = Placement::ALL.map(|placement| {
-            let cost = StrategyCost::placed(&strategy.costs, placement);
-            Cell::savings(cost.and_then(|cost| cost.savings))
-        });
-        let savings = std::iter::once(Cell::savings(strategy.estimate("tokens"))).chain(placed);
-        let own = |cell| super::of_strategy(strategy.arm, cell);
-        let mut cells: Vec<Cell> = savings.map(own).collect();
-        cells.push(Cell::estimate(shown.read_share));
-        cells.extend(break_even(strategy.arm, shown));
-        cells.push(Cell::dollars(shown.dollars));
-        Some(cells)
-    });
-    let costs = material.strategies.iter().flat_map(|it| &it.costs);
-    let bills: Vec<&Bill> = costs.map(|cost| &cost.bill).collect();
-    let columns = ["savings_usual", "savings_edge", "savings_ideal"];
-    let mut placed = Placement::ALL.into_iter().zip(columns).collect::<Vec<_>>();
-    placed.retain(|(placement, _)| !bills.contains(&&Bill::Own(*placement)));
-    let unbilled: Vec<&str> = placed.into_iter().map(|(_, column)| column).collect();
-    Section::new("cost", rows)
-        .without(&unbilled)
-        .hide_unmeasured()
-        .with_notes(billed(material))
-        .with_notes(simulated(material))
-        .with_notes(prices(material))
-}
-
 /// In how many cells a strategy ended up cheaper, and from which call on.
 fn break_even(kind: Arm, cost: &StrategyCost) -> [Cell; 2] {
     let call = cost.break_even_call.map(Value::Count);
     let call = call.unwrap_or_else(|| Value::Text("never".to_owned()));
     let cells = [Cell::of(cost.broke_even, cost.cells), Cell::exact(call)];
     cells.map(|cell| super::of_strategy(kind, cell))
-}
-
-/// Savings under one scheme for all sessions: one row per strategy, one column per scheme.
-pub(super) fn side_by_side<'a>(material: &'a Material<'_>) -> Section {
-    let fixed = |strategy: &'a StrategySummary| {
-        strategy.costs.iter().filter_map(|cost| match &cost.bill {
-            Bill::Fixed(scheme) => Some((scheme, cost)),
-            Bill::Shown | Bill::Own(_) => None,
-        })
-    };
-    let rows = material.marked_rows(|strategy| {
-        let costs = fixed(strategy);
-        let cells: Vec<Cell> = costs.map(|(_, it)| Cell::savings(it.savings)).collect();
-        (strategy.arm == Arm::Strategy && !cells.is_empty()).then_some(cells)
-    });
-    let first = material.compared().find(|it| fixed(it).next().is_some());
-    let schemes = first.into_iter().flat_map(fixed);
-    let of_schemes = schemes.map(|(scheme, _)| Column::share(column_of(scheme), scheme, 0));
-    Section::new("cost_fixed", rows).more_columns(of_schemes)
 }
 
 /// How many sessions each of these is said of, in words.
@@ -96,17 +47,6 @@ pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
 /// How far simulated costs are from the bill.
 pub(crate) fn simulated(material: &Material<'_>) -> Option<String> {
     material.simulated_cost().map(|cost| cost.words())
-}
-
-/// The id of a scheme's column: columns are named by what is fixed.
-fn column_of(scheme: &str) -> &'static str {
-    match scheme {
-        "none" => "savings_none",
-        "anthropic-5m" => "savings_anthropic_5m",
-        "anthropic-1h" => "savings_anthropic_1h",
-        "auto-prefix" => "savings_auto_prefix",
-        _ => "savings_custom",
-    }
 }
 
 /// One row per strategy and scheme, with all classes.
@@ -147,7 +87,9 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
             Some(cells)
         })
     });
-    Section::new("cost_by_scheme", rows).hide_unmeasured()
+    Section::new("cost_by_scheme", rows)
+        .hide_unmeasured()
+        .with_notes(prices(material))
 }
 
 /// Which prices are in force, and how many sessions have none.

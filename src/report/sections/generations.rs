@@ -1,8 +1,7 @@
-//! Compaction by compaction: what each freed, the floor under it, when the next one came, and where
-//! in the work it fell.
+//! Compaction by compaction: what each freed, the floor under it, and when the next one came.
 
 use super::prelude::*;
-use crate::metric::generations::{Generation, MomentTotals, STUCK_RULE, generations};
+use crate::metric::generations::{Generation, STUCK_RULE, generations};
 
 /// From this compaction on, the later ones share a row.
 const SHOWN: usize = 6;
@@ -83,22 +82,4 @@ fn figures(same: &[&Generation]) -> [Cell; 7] {
         until_next,
         Cell::of(stuck, same.len()),
     ]
-}
-
-/// Where in the work these compactions fell.
-pub(super) fn moments(material: &Material<'_>) -> Section {
-    let rows = material.rows(|strategy| {
-        let mut totals = MomentTotals::default();
-        cells(material, strategy).for_each(|cell| totals.add(cell));
-        let counts = [
-            totals.user_turn,
-            totals.phase_end,
-            totals.in_loop,
-            totals.in_flight,
-            totals.mid_work,
-        ];
-        let cells = counts.map(|count| Cell::of(count, totals.generations));
-        (totals.generations > 0).then(|| cells.into())
-    });
-    Section::new("moments", rows)
 }

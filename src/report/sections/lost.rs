@@ -104,8 +104,14 @@ pub(super) fn section(material: &Material<'_>) -> Section {
     }
     items.retain(|_, item| !item.lost.is_empty());
     let mut lost: Vec<_> = items.into_iter().collect();
-    // The order of sessions and probes decides among equals.
-    lost.sort_by_key(|(_, item)| (item.lost.len() == item.cells, Reverse(item.lost.len())));
+    // Among equals each session shows its first fact before one shows its second.
+    let mut of_session: BTreeMap<(&str, usize), usize> = BTreeMap::new();
+    lost.sort_by_cached_key(|((session, _), item)| {
+        let (losses, is_lost_by_all) = (item.lost.len(), item.lost.len() == item.cells);
+        let before = of_session.entry((session, losses)).or_default();
+        *before += 1;
+        (is_lost_by_all, Reverse(losses), *before)
+    });
     let texts = probe_texts(material.cells.iter().copied());
     let rows = lost.iter().filter_map(|((session, probe), item)| {
         let first = item.lost.iter().min_by_key(|loss| loss.at.call)?;

@@ -41,22 +41,6 @@ fn first<'a>(material: &Material<'a>) -> Option<&'a RecoveryRecord> {
     cells.find_map(|cell| cell.recovery.as_ref())
 }
 
-/// One line over all strategies.
-pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
-    let record = first(material)?;
-    let strategies = material.strategies.iter();
-    let cells = strategies.flat_map(|strategy| material.cells_of(&strategy.name));
-    let all = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
-    (all.lost > 0).then(|| Banner::note(format!(
-            "recovery: a search over what was removed ({}) finds {} of {} lost items, for {} tokens \
-             a question, by string matching",
-            setting(record),
-            all.regained,
-            all.lost,
-            all.mean_tokens()
-        )))
-}
-
 /// Strategy by strategy.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {

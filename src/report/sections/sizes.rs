@@ -41,19 +41,18 @@ pub(crate) fn line(material: &Material<'_>) -> String {
     format!("sizes: {}", parts.join("; "))
 }
 
-/// The line on sizes: a warning where nothing is known, and another where an average mixes both.
+/// A warning where no size is known, and another where an average mixes both kinds.
 pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
     let (billed, counted) = by_basis(material);
     let is_known = |entry: &&SessionEntry| entry.sizes.head.is_some();
     let line = line(material);
-    let mut banners = if billed.is_empty() && !counted.is_empty() && !counted.iter().any(is_known) {
-        vec![Banner::warning(format!(
+    let mut banners = Vec::new();
+    if billed.is_empty() && !counted.is_empty() && !counted.iter().any(is_known) {
+        banners.push(Banner::warning(format!(
             "{line}: no session says how large its system prompt and tools are, so that prompts are smaller \
              here than they were billed (`window.head_tokens` sets a size)"
-        ))]
-    } else {
-        vec![Banner::note(line)]
-    };
+        )));
+    }
     if !billed.is_empty() && !counted.is_empty() {
         banners.push(Banner::warning(format!(
                 "averages mix sessions sized as billed ({}) and as counted ({}): see the table of sizes",

@@ -1,35 +1,7 @@
-//! Files that prompts still name, verb by verb, and unsupported claims of summaries.
+//! Unsupported claims of summaries.
 
 use super::prelude::*;
-use crate::metric::trail::{self, VERBS};
 use crate::record::SummaryAtoms;
-use crate::stats::SampleSize;
-
-/// The artifact trail, by strategy and verb.
-pub(super) fn by_verb(material: &Material<'_>) -> Section {
-    let rows = material.rows(|strategy| {
-        let verbs = VERBS.into_iter().filter_map(|(verb, name)| {
-            let counts = strategy.trail.as_ref()?.get(&verb).copied()?;
-            (counts.touched > 0 || counts.mentioned > 0).then_some((name, counts))
-        });
-        verbs.map(|(verb, counts)| {
-            let share = |share: Option<f64>, items: u64| Cell {
-                n: Some(SampleSize {
-                    sessions: strategy.sessions,
-                    items: usize::try_from(items).unwrap_or(usize::MAX),
-                }),
-                ..Cell::share(share)
-            };
-            vec![
-                Cell::text(verb),
-                share(trail::precision(&counts), counts.mentioned),
-                share(trail::recall(&counts), counts.touched),
-                share(trail::f1(&counts), counts.touched),
-            ]
-        })
-    });
-    Section::new("artifact_trail", rows)
-}
 
 /// Unsupported names in summaries, with examples.
 pub(super) fn unsupported(material: &Material<'_>) -> Section {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::apart;
-use super::{NARROW, Scene, WIDE, front, heat, svg};
+use super::{NARROW, Scene, WIDE, svg, sweep as plot};
 use crate::compare::gate::{Rules, gate};
 use crate::compare::judge::judge as judge_pair;
 use crate::compare::sample::FullHistory;
@@ -108,8 +108,7 @@ fn sweeps_are_drawn_without_overlaps_however_many_settings_there_are() {
     for grid in GRIDS {
         let sweep = sweep(grid);
         for width in [WIDE, NARROW] {
-            apart(&format!("heat of {grid:?}"), &heat::scene(&sweep, width));
-            apart(&format!("front of {grid:?}"), &front::scene(&sweep, width));
+            apart(&format!("{grid:?}"), &plot::scene(&sweep, width));
         }
     }
 }
@@ -123,37 +122,9 @@ fn texts(scene: &Scene) -> Vec<&str> {
 }
 
 #[test]
-fn the_front_names_the_default_and_the_chosen_setting_with_their_intervals() {
-    let sweep = sweep(GRIDS[3]);
-    let scene = front::scene(&sweep, WIDE);
-    let texts = texts(&scene);
-    let chosen = sweep
-        .points
-        .iter()
-        .find(|it| it.standing.is_some())
-        .unwrap();
-    let name = format!("{}; chosen, not confirmed", chosen.label());
-    assert!(
-        texts
-            .iter()
-            .any(|text| text.contains("; chosen") && text.contains("  keep_last")),
-        "{name}: {texts:?}"
-    );
-    assert!(
-        texts.iter().any(|text| text.contains("  default: ")),
-        "{texts:?}"
-    );
-    let interval = chosen.cost.unwrap();
-    let half = interval.confidence_interval.unwrap().half_width() * 100.0;
-    let cell = format!("{:.1} % ± {half:.1}", interval.point_estimate * 100.0);
-    let is_shown = texts.iter().any(|text| text.contains(&cell));
-    assert!(is_shown, "{cell}: {texts:?}");
-}
-
-#[test]
 fn a_heat_map_shows_what_the_sweep_says_cell_by_cell() {
     let sweep = sweep(&[("a.b", 2), ("c.d", 2)]);
-    let scene = heat::scene(&sweep, WIDE);
+    let scene = plot::scene(&sweep, WIDE);
     let texts = texts(&scene);
     let pair = &sweep.pairs[0];
     for cell in pair.cells.iter().flatten().flatten() {
@@ -220,8 +191,7 @@ fn pictures_are_whole_files_and_names_are_not_obeyed() {
     let grid = sweep(&[(hostile, 2), ("a.b", 2)]);
     let scenes = [
         super::forest::scene(&forest_of.report(), WIDE),
-        front::scene(&grid, WIDE),
-        heat::scene(&grid, WIDE),
+        plot::scene(&grid, WIDE),
     ];
     for scene in scenes {
         let text = svg(&scene).unwrap();

@@ -1,0 +1,381 @@
+//! Laws about prompts: their validity, their order, what is in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::times::LARGE;
+use super::{Judged, Known};
+use crate::check::play::{Played, Plays, Prompt};
+use crate::check::world::Matter;
+use crate::context::validity::Rule;
+use crate::context::{Entry, Origin};
+use crate::record::words::Level as ValidityLevel;
+use crate::record::{CellRecord, End, Violation};
+use crate::session::{Message, Role, Session, Tag};
+use crate::units::Tokens;
+
+/// An edit in more than one of so many calls is one at every call.
+const FEW: usize = 3;
+
+/// Fewer edits say nothing about how often it edits.
+const FEWEST_EDITS: usize = 4;
+
+/// Messages that come back, of which one may be a file that was read again.
+const COME_BACK: usize = 2;
+
+/// The text of a message.
+pub(super) fn text_of(message: &Message) -> String {
+    let texts = message.model_text().iter().map(|text| &**text);
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+impl Prompt {
+    /// All of its texts.
+    pub(in crate::check) fn text(&self) -> String {
+        let texts = self.entries.iter().map(|entry| text_of(&entry.message));
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The session's message that each entry is, whole or changed; `None` of what was written in place of others.
+    pub(in crate::check) fn messages<'p>(
+        &'p self,
+        session: &'p Session,
+    ) -> impl Iterator<Item = Option<usize>> + 'p {
+        let history = &session.messages()[..self.before.min(session.messages().len())];
+        self.entries.iter().map(move |entry| {
+            let own = entry.origin.message();
+            // A program that sends a message again writes it anew.
+            own.or_else(|| {
+                history
+                    .iter()
+                    .rposition(|known| known.content() == entry.message.content())
+            })
+        })
+    }
+
+    /// The session's messages that are in it, whole or changed.
+    pub(in crate::check) fn present(&self, session: &Session) -> BTreeSet<usize> {
+        self.messages(session).flatten().collect()
+    }
+
+    /// The entries that were written in place of others.
+    pub(in crate::check) fn written(&self) -> impl Iterator<Item = &Entry> {
+        self.entries
+            .iter()
+            .filter(|entry| matches!(entry.origin, Origin::Derived(_) | Origin::Authored))
+    }
+}
+
+/// The first entry in which a prompt differs from the one before it; `None` where it only goes on.
+fn first_change(before: &Prompt, now: &Prompt) -> Option<usize> {
+    let same = |(one, other): (&Entry, &Entry)| {
+        Arc::ptr_eq(&one.message, &other.message) || one.message == other.message
+    };
+    let kept = before
+        .entries
+        .iter()
+        .zip(&now.entries)
+        .take_while(|(one, other)| same((one, other)))
+        .count();
+    (kept < before.entries.len()).then_some(kept)
+}
+
+impl Played {
+    /// The prompts that are not the one before with messages behind it, each with the one before.
+    pub(super) fn changes(&self) -> impl Iterator<Item = (&Prompt, &Prompt, usize)> {
+        let pairs = self.prompts.iter().zip(self.prompts.iter().skip(1));
+        pairs.filter_map(|(before, now)| Some((before, now, first_change(before, now)?)))
+    }
+
+    fn has_fired(&self) -> bool {
+        !self.record.compactions.is_empty()
+    }
+}
+
+/// The first violation of these rules that a provider refuses.
+fn violation(record: &CellRecord, is_meant: impl Fn(&str) -> bool) -> Option<&Violation> {
+    let mut refused = record
+        .violations
+        .iter()
+        .filter(|it| it.level == ValidityLevel::Rejected);
+    refused.find(|it| is_meant(&it.rule))
+}
+
+fn is_of_thinking(rule: &str) -> bool {
+    [
+        Rule::ThinkingEdited,
+        Rule::ThinkingDropped,
+        Rule::ThinkingLast,
+    ]
+    .iter()
+    .any(|it| it.name() == rule)
+}
+
+/// `call 5: orphan_result: tool use c3, at message 7 of the prompt`.
+fn in_words(played: &Played, found: &Violation) -> String {
+    let prompt = played
+        .prompts
+        .iter()
+        .find(|prompt| prompt.call == found.call);
+    let id = found.subject.rsplit(' ').next().unwrap_or_default();
+    let holds = |entry: &Entry| {
+        let mut results = entry.message.tool_results();
+        results.any(|(_, result)| &*result.tool_use_id == id)
+            || entry.message.tool_uses().any(|(_, tool)| &*tool.id == id)
+    };
+    let at = prompt.and_then(|prompt| prompt.entries.iter().position(holds));
+    let at = at.map_or_else(String::new, |at| format!(", at message {at} of the prompt"));
+    format!("call {}: {}: {}{at}", found.call, found.rule, found.subject)
+}
+
+pub(super) fn valid(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let found = violation(&played.record, |rule| !is_of_thinking(rule));
+    Judged::by(
+        played.has_fired(),
+        found.map(|found| in_words(played, found)),
+    )
+}
+
+pub(super) fn thinking(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let found = violation(&played.record, is_of_thinking);
+    let has_thinking = matches!(plays.scene.subject, Matter::Work | Matter::Loaded);
+    Judged::by(
+        played.has_fired() && has_thinking,
+        found.map(|found| in_words(played, found)),
+    )
+}
+
+pub(super) fn bytes(plays: &Plays<'_>, _: &Known) -> Judged {
+    if plays.scene.subject != Matter::Pictures {
+        return Judged::NoChance;
+    }
+    let found = match &plays.usual().record.end {
+        End::Died { call, .. } => Some(format!(
+            "call {call}: pictures of over 32 MB together are refused, and the context did not get smaller"
+        )),
+        _ => None,
+    };
+    Judged::by(true, found)
+}
+
+pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let session = &plays.scene.session;
+    let found = played.prompts.iter().find_map(|prompt| {
+        let history = &session.messages()[..prompt.before];
+        let newest = history
+            .iter()
+            .rev()
+            .find(|message| message.has_tag(Tag::TypedUser))?;
+        let text = text_of(newest);
+        let pictures = newest.content().iter().filter(|block| block.images() > 0);
+        let mut missing = pictures.filter(|block| {
+            let mut entries = prompt.entries.iter();
+            !entries.any(|entry| entry.message.content().contains(block))
+        });
+        if missing.next().is_some() {
+            return Some(format!(
+                "call {}: the picture of `{text}` is not in the prompt",
+                prompt.call
+            ));
+        }
+        let is_there = prompt.entries.iter().any(|entry| {
+            entry.message.role() == Role::User && text_of(&entry.message).contains(&text)
+        });
+        (!is_there).then(|| {
+            format!(
+                "call {}: `{text}` is not in the prompt as it was typed",
+                prompt.call
+            )
+        })
+    });
+    Judged::by(played.has_fired(), found)
+}
+
+pub(super) fn newest_results(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let window = plays.scene.window;
+    let mut had_chance = false;
+    let found = played.changes().find_map(|(before, now, _)| {
+        let newest = now.before.checked_sub(1)?;
+        let message = plays.scene.session.messages().get(newest)?;
+        message.tool_results().next()?;
+        // What came in since may be what does not fit.
+        if before.tokens + message_tokens(&plays.scene.session, before.before..now.before) > window
+        {
+            return None;
+        }
+        had_chance = true;
+        let mut entries = now.entries.iter();
+        let is_there = entries.any(|entry| entry.message.content() == message.content());
+        let id = message
+            .tool_results()
+            .next()
+            .map_or("", |(_, result)| &*result.tool_use_id);
+        (!is_there).then(|| {
+            format!(
+                "call {}: the newest result, of `{id}`, is not in the prompt as it was",
+                now.call
+            )
+        })
+    });
+    Judged::by(had_chance, found)
+}
+
+/// Tokens of some messages, four characters each.
+fn message_tokens(session: &Session, range: std::ops::Range<usize>) -> Tokens {
+    let messages = session.messages().get(range).unwrap_or_default();
+    let texts = messages.iter().flat_map(|message| message.model_text());
+    Tokens(texts.map(|text| text.chars().count() as u64 / 4).sum())
+}
+
+pub(super) fn ends(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let found = played.prompts.iter().find(|prompt| {
+        let last = prompt.entries.last();
+        let own = plays
+            .scene
+            .session
+            .messages()
+            .get(prompt.before.saturating_sub(1));
+        last.is_some_and(|entry| entry.message.role() == Role::Assistant)
+            && own.is_some_and(|message| message.role() == Role::User)
+    });
+    let found = found.map(|prompt| {
+        format!(
+            "call {}: the prompt ends with a message of the assistant",
+            prompt.call
+        )
+    });
+    Judged::by(played.has_fired(), found)
+}
+
+pub(super) fn order(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let session = &plays.scene.session;
+    let found = played.prompts.iter().find_map(|prompt| {
+        let entries = prompt.messages(session).zip(&prompt.entries);
+        // What was put back is not where it was.
+        let entries = entries.filter(|(_, entry)| !matches!(entry.origin, Origin::Restored(_)));
+        let messages: Vec<Option<usize>> = entries.map(|(at, _)| at).collect();
+        let present: BTreeSet<usize> = messages.iter().copied().flatten().collect();
+        let mut last: Option<usize> = None;
+        for (place, message) in messages.iter().enumerate() {
+            if let Some(message) = message {
+                match last {
+                    Some(other) if other == *message => {
+                        return Some(format!("call {}: message {message} is in the prompt twice", prompt.call));
+                    }
+                    Some(other) if other > *message => {
+                        return Some(format!("call {}: message {message} comes behind message {other}", prompt.call));
+                    }
+                    _ => last = Some(*message),
+                }
+                continue;
+            }
+            // A summary of earlier messages, behind one that follows them.
+            let next = messages[place..].iter().copied().flatten().next();
+            let from = last.map_or(0, |last| last + 1);
+            let replaced = (from..next.unwrap_or(prompt.before)).any(|at| !present.contains(&at));
+            if last.is_some() && !replaced {
+                let last = last.unwrap_or_default();
+                return Some(format!(
+                    "call {}: a text of the strategy stands behind message {last}, of which nothing there was replaced",
+                    prompt.call
+                ));
+            }
+        }
+        None
+    });
+    Judged::by(played.has_fired(), found)
+}
+
+pub(super) fn undone(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let session = &plays.scene.session;
+    let mut gone: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut had_chance = false;
+    let found = played.prompts.iter().find_map(|prompt| {
+        let present = prompt.present(session);
+        let whole: BTreeSet<usize> = prompt
+            .messages(session)
+            .zip(&prompt.entries)
+            .filter_map(|(at, entry)| {
+                at.filter(|at| session.messages()[*at].content() == entry.message.content())
+            })
+            .collect();
+        let back: Vec<usize> = whole
+            .iter()
+            .copied()
+            .filter(|at| gone.contains_key(at) && !session.messages()[*at].has_tag(Tag::TypedUser))
+            .collect();
+        let loaded = session.resumed().map_or(0, |resumed| resumed.at);
+        for at in 0..prompt.before {
+            if present.contains(&at) {
+                gone.remove(&at);
+            } else if at >= loaded || prompt.call > 0 {
+                gone.entry(at).or_insert(prompt.call);
+            }
+        }
+        had_chance |= !gone.is_empty();
+        (back.len() >= COME_BACK).then(|| {
+            format!(
+                "call {}: messages {back:?}, which were compacted, are in the prompt again",
+                prompt.call
+            )
+        })
+    });
+    Judged::by(had_chance, found)
+}
+
+pub(super) fn prefix(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    if plays.scene.window < LARGE && plays.scene.subject != Matter::Long {
+        return Judged::NoChance;
+    }
+    let changes: Vec<(&Prompt, &Prompt, usize)> = played.changes().collect();
+    let Some((_, first, _)) = changes.first() else {
+        return Judged::NoChance;
+    };
+    let calls = played
+        .prompts
+        .iter()
+        .filter(|prompt| prompt.call >= first.call)
+        .count();
+    let again: Tokens = changes
+        .iter()
+        .map(|(_, now, at)| {
+            now.entries[*at..]
+                .iter()
+                .map(|entry| entry.size().tokens)
+                .sum::<Tokens>()
+        })
+        .sum();
+    let is_often = changes.len() >= FEWEST_EDITS && changes.len() * FEW > calls;
+    let found = is_often.then(|| {
+        format!(
+            "call {}: from there on it changes the prefix in {} of {calls} calls, and {} tokens are written to the \
+             cache again",
+            first.call,
+            changes.len(),
+            again.in_short()
+        )
+    });
+    Judged::by(calls > FEWEST_EDITS, found)
+}
+
+pub(super) fn never_larger(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let asked: BTreeSet<usize> = played.asked.iter().map(|asked| asked.call).collect();
+    let mut events = played.record.compactions.iter();
+    let grown = events.find(|event| event.after > event.before && !asked.contains(&event.call));
+    let found = grown.map(|event| {
+        format!(
+            "call {}: from {} to {} tokens",
+            event.call, event.before, event.after
+        )
+    });
+    Judged::by(played.has_fired(), found)
+}

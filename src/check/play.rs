@@ -1,0 +1,314 @@
+//! One replay of a scene, with all that laws look at: the prompts, the requests to models, and the record.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::faithful::{Faithful, said_in};
+use super::world::{Matter, Scene};
+use crate::context::{Context, Entry};
+use crate::model::fault::{Fault, FaultSchedule, Faults};
+use crate::model::offline::Offline;
+use crate::model::price::Prices;
+use crate::model::scripted::{Scripted, response};
+use crate::model::{CallFailure, Model, Request, Response, Stop, Task};
+use crate::record::{CellRecord, End};
+use crate::replay::observe::changes::Changes;
+use crate::replay::observe::validity::Validity;
+use crate::replay::observe::{CallView, Observer, StrategyRequest};
+use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
+use crate::step::{Answer, Caller, Step, drive};
+use crate::strategy::situation::Situation;
+use crate::strategy::{Compaction, Strategy, StrategySpec};
+use crate::tokens::{BytesPer4, CharsPer4, CountedTexts, TokenCounter};
+use crate::units::Tokens;
+use crate::window::Window;
+
+/// How the model behaves that is asked for summaries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    /// It quotes every fact that it is shown.
+    Faithful,
+    /// No answer comes in time.
+    Fails,
+    /// Its answers are empty.
+    Empty,
+    /// Its answers break off half way.
+    Cut,
+}
+
+/// A prompt as it was sent.
+#[derive(Debug, Clone)]
+pub(super) struct Prompt {
+    /// Number of the call.
+    pub(super) call: usize,
+    /// Messages of the session so far.
+    pub(super) before: usize,
+    pub(super) tokens: Tokens,
+    /// Tokens of the whole history at this call.
+    pub(super) history: Tokens,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// A request to a model, and what came back.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) call: usize,
+    pub(super) request: Request,
+    pub(super) answer: Option<Response>,
+}
+
+/// What was seen of a replay.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Played {
+    pub(super) record: CellRecord,
+    pub(super) prompts: Vec<Prompt>,
+    pub(super) asked: Vec<Asked>,
+    /// Sizes of contexts that were given back as they were returned, and changed again, with the call.
+    pub(super) again: Vec<(usize, Tokens)>,
+}
+
+impl Played {
+    /// The reason why it failed.
+    pub(super) fn failure(&self) -> Option<String> {
+        match &self.record.end {
+            End::Failed { call, error } => Some(format!("call {call}: {error}")),
+            End::Completed | End::Died { .. } | End::NotMeasurable { .. } => None,
+        }
+    }
+}
+
+/// A strategy on a scene: each replay is made once, when it is first looked at.
+#[derive(Debug)]
+pub(super) struct Plays<'a> {
+    pub(super) spec: &'a StrategySpec,
+    pub(super) scene: Scene,
+    usual: OnceLock<Played>,
+}
+
+impl<'a> Plays<'a> {
+    pub(super) fn of(spec: &'a StrategySpec, scene: Scene) -> Self {
+        Self {
+            spec,
+            scene,
+            usual: OnceLock::new(),
+        }
+    }
+
+    /// With the summariser that quotes every fact.
+    pub(super) fn usual(&self) -> &Played {
+        self.usual
+            .get_or_init(|| self.play(Writer::Faithful, Faults::default(), false))
+    }
+
+    /// With another summariser.
+    pub(super) fn with(&self, writer: Writer) -> Played {
+        self.play(writer, Faults::default(), false)
+    }
+
+    /// With each context given back to the strategy that has just returned it.
+    pub(super) fn twice(&self) -> Played {
+        self.play(Writer::Faithful, Faults::default(), true)
+    }
+
+    /// Under a fault, at every second chance.
+    pub(super) fn under(&self, fault: Fault) -> Played {
+        let mut faults = Faults::default();
+        faults
+            .schedules
+            .insert(fault, FaultSchedule::Probability(0.5));
+        self.play(Writer::Faithful, faults, false)
+    }
+
+    fn play(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Played {
+        let seen = Arc::new(Mutex::new(Played::default()));
+        let counts = Arc::new(CountedTexts::new(counter_of(&self.scene)));
+        let answers = Answers::of(&self.scene, writer, &counts);
+        let summariser = {
+            let answers = answers.clone();
+            Scripted::new().reply(move |request| answers.to(request))
+        };
+        let models = Models {
+            summariser: Arc::new(summariser),
+            ..Models::offline(&counts)
+        };
+        let name = CellName {
+            strategy: self.spec.name().to_owned(),
+            repeat: 0,
+        };
+        let prepared = PreparedSession::new(self.scene.session.clone(), counts, Vec::new());
+        let (Ok(mut prepared), Ok(inner)) = (prepared, self.spec.build()) else {
+            return Played::default();
+        };
+        prepared.faults = Arc::new(faults);
+        if let Ok(prices) = Prices::built_in() {
+            prepared.limits = prices.limits("anthropic", None);
+        }
+        let inner: Box<dyn Strategy> = Box::new(inner);
+        let strategy = if is_asked_twice {
+            let seen = seen.clone();
+            Box::new(Twice {
+                inner,
+                seen,
+                answers,
+            })
+        } else {
+            inner
+        };
+        let watch = Watch {
+            seen: seen.clone(),
+            history: Tokens::ZERO,
+        };
+        let observers: Vec<Box<dyn Observer>> = vec![
+            Box::new(watch),
+            Box::new(Validity::default()),
+            Box::new(Changes::default()),
+        ];
+        let replayed = Replayed::Strategy(strategy, Window::new(self.scene.window));
+        let record =
+            replay_observed(&prepared, name, replayed, &models, &NoClock, observers).record;
+        let mut played = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
+        played.record = record;
+        played
+    }
+}
+
+/// Chinese has about a token a character, which is three bytes.
+fn counter_of(scene: &Scene) -> Arc<dyn TokenCounter> {
+    match scene.subject {
+        Matter::Chinese => Arc::new(BytesPer4),
+        _ => Arc::new(CharsPer4),
+    }
+}
+
+/// What the summariser of a play answers.
+#[derive(Debug, Clone)]
+struct Answers {
+    faithful: Arc<Faithful>,
+    offline: Arc<Offline>,
+    counter: Arc<dyn TokenCounter>,
+    window: Tokens,
+    writer: Writer,
+}
+
+impl Answers {
+    fn of(scene: &Scene, writer: Writer, counts: &Arc<CountedTexts>) -> Self {
+        Self {
+            faithful: Arc::new(Faithful::of(scene)),
+            offline: Arc::new(Offline::new(counts.clone())),
+            counter: counter_of(scene),
+            window: scene.window,
+            writer,
+        }
+    }
+
+    fn to(&self, request: &Request) -> Answer {
+        if self.writer == Writer::Fails {
+            return Err(CallFailure::Timeout);
+        }
+        if self.counter.count(&said_in(request)) > self.window {
+            return Err(CallFailure::Overflow);
+        }
+        if !matches!(request.task, Task::Summarise { .. }) {
+            return self.offline.respond(request);
+        }
+        let (text, stop) = match self.writer {
+            Writer::Empty => (String::new(), Stop::End),
+            Writer::Cut => {
+                let (mut text, _) = self.faithful.answer(request);
+                text.truncate(text.floor_char_boundary(text.len() / 2));
+                (text, Stop::Length)
+            }
+            Writer::Faithful | Writer::Fails => self.faithful.answer(request),
+        };
+        Ok(Response {
+            stop,
+            ..response(text)
+        })
+    }
+}
+
+/// Keeps each prompt and each request.
+#[derive(Debug)]
+struct Watch {
+    seen: Arc<Mutex<Played>>,
+    history: Tokens,
+}
+
+impl Watch {
+    fn with(&self, add: impl FnOnce(&mut Played)) {
+        add(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Observer for Watch {
+    fn appended(&mut self, entry: &Entry) {
+        self.history += entry.size().tokens;
+    }
+
+    fn asked(&mut self, asked: &StrategyRequest) {
+        self.with(|played| {
+            played.asked.push(Asked {
+                call: asked.call,
+                request: asked.request.clone(),
+                answer: asked.answer.clone(),
+            });
+        });
+    }
+
+    fn called(&mut self, view: &CallView<'_>) {
+        let prompt = Prompt {
+            call: view.call,
+            before: view.before,
+            tokens: view.prompt(),
+            history: self.history,
+            entries: view.context.entries().iter().cloned().collect(),
+        };
+        self.with(|played| played.prompts.push(prompt));
+    }
+
+    fn finish(self: Box<Self>, _: &mut CellRecord) {}
+}
+
+/// Asks a strategy twice before each call. What the second question changes is left out of what happens next.
+#[derive(Debug)]
+struct Twice {
+    inner: Box<dyn Strategy>,
+    seen: Arc<Mutex<Played>>,
+    answers: Answers,
+}
+
+impl Caller for Answers {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+        requests.iter().map(|request| self.to(request)).collect()
+    }
+}
+
+impl Strategy for Twice {
+    fn on_load(&mut self, loaded: &[Entry]) {
+        self.inner.on_load(loaded);
+    }
+
+    fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
+        self.inner.on_append(context, cx)
+    }
+
+    fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
+        let first = drive(self.inner.before_call(context, cx), &mut self.answers);
+        if first.outcome.is_ok() && !first.applied.is_empty() {
+            let size = first.context.size().tokens;
+            let again = self.inner.before_call(first.context.clone(), cx);
+            if !drive(again, &mut self.answers).applied.is_empty() {
+                let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                seen.again.push((cx.call, size));
+            }
+        }
+        Step::Done(first)
+    }
+
+    fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
+        self.inner.on_overflow(context, cx)
+    }
+
+    fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
+        self.inner.after_call(context, cx)
+    }
+}

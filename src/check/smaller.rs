@@ -1,0 +1,132 @@
+//! The smallest part of a scene that still breaks a law.
+
+use std::sync::Arc;
+
+use super::world::{Scene, session_of};
+use crate::session::{ContentBlock, Message};
+
+/// Characters that may be sent in all attempts together.
+const WORK: usize = 120_000_000;
+
+/// Attempts to make a scene smaller: a program that hangs takes its whole time limit in each.
+const ATTEMPTS: usize = 200;
+
+/// Attempts once one waited for a time limit: a check would never end.
+const PATIENCE: usize = 6;
+
+/// Characters that are left of a text which need not be long.
+const SHORT: usize = 40;
+
+struct Search<F> {
+    best: (Scene, String),
+    attempts: usize,
+    work: usize,
+    broken: F,
+}
+
+/// Leaves out messages, ever fewer at a time, and then shortens texts, for as long as `broken` still says what is
+/// wrong. Returns the smallest scene, and what was wrong with it.
+pub(super) fn smallest(
+    scene: Scene,
+    got: String,
+    broken: impl Fn(&Scene) -> Option<String>,
+) -> (Scene, String) {
+    let mut search = Search {
+        best: (scene, got),
+        attempts: ATTEMPTS,
+        work: WORK,
+        broken,
+    };
+    let mut size = search.messages().len() / 2;
+    while size > 0 {
+        let mut from = 0;
+        while from < search.messages().len() {
+            let messages = search.messages().iter().enumerate();
+            let kept = messages.filter(|(at, _)| !(from..from + size).contains(at));
+            let kept = kept.map(|(_, message)| (**message).clone()).collect();
+            if !search.attempt(kept) {
+                from += size;
+            }
+        }
+        size /= 2;
+    }
+    for at in 0..search.messages().len() {
+        let longest = search.messages()[at]
+            .model_text()
+            .iter()
+            .map(|text| text.len())
+            .max();
+        // What has to be long for the law to be broken may be half as long.
+        for length in [SHORT, longest.unwrap_or(0) / 2] {
+            let mut messages: Vec<Message> = search
+                .messages()
+                .iter()
+                .map(|message| (**message).clone())
+                .collect();
+            let shorter = shortened(&messages[at], length);
+            if shorter == messages[at] {
+                continue;
+            }
+            messages[at] = shorter;
+            if search.attempt(messages) {
+                break;
+            }
+        }
+    }
+    search.best
+}
+
+impl<F: Fn(&Scene) -> Option<String>> Search<F> {
+    fn messages(&self) -> &[Arc<Message>] {
+        self.best.0.session.messages()
+    }
+
+    /// Whether the law is still broken with these messages; then they are the best.
+    fn attempt(&mut self, messages: Vec<Message>) -> bool {
+        let scene = &self.best.0;
+        let loaded = scene.session.resumed().map(|resumed| resumed.at);
+        let Some(session) = session_of(&scene.name, messages, loaded) else {
+            return false;
+        };
+        // Each call sends what came before it.
+        let texts = session
+            .messages()
+            .iter()
+            .flat_map(|message| message.model_text());
+        let work = texts.map(|text| text.len()).sum::<usize>() * session.calls().len().div_ceil(2);
+        if self.attempts == 0 || work > self.work {
+            return false;
+        }
+        self.attempts -= 1;
+        self.work -= work;
+        let smaller = Scene {
+            session,
+            ..scene.clone()
+        };
+        let Some(got) = (self.broken)(&smaller) else {
+            return false;
+        };
+        if got.contains("no answer within") {
+            self.attempts = self.attempts.min(PATIENCE);
+        }
+        self.best = (smaller, got);
+        true
+    }
+}
+
+/// The message with its texts cut.
+fn shortened(message: &Message, length: usize) -> Message {
+    let cut = |text: &str| -> Arc<str> { text[..text.floor_char_boundary(length)].into() };
+    let blocks = message.content().iter().map(|block| match block {
+        ContentBlock::Text(text) => ContentBlock::Text(cut(text)),
+        ContentBlock::ToolResult(result) => {
+            let texts = result.content.iter().map(|part| match part {
+                ContentBlock::Text(text) => ContentBlock::Text(cut(text)),
+                other => other.clone(),
+            });
+            ContentBlock::tool_result(result.tool_use_id.clone(), texts.collect(), result.is_error)
+        }
+        other => other.clone(),
+    });
+    message.with_content(blocks.collect())
+}

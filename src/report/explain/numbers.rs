@@ -1,0 +1,395 @@
+//! A column of the comparison, explained: of each strategy the values of its sessions, and how they become
+//! the number of its row.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::ExplainError;
+use crate::metric::cost::Bill;
+use crate::metric::fidelity::Anchors;
+use crate::metric::{CellSummary, Formula, Metric, Unit, estimate, metric};
+use crate::record::PriceEntry;
+use crate::report::json::Figure;
+use crate::report::sections::comparison::pooled_cell;
+use crate::report::{Column, Report, Row, Value, display, headline, layout};
+use crate::units::Usd;
+
+/// The most lines of an explanation on a terminal.
+const MOST_LINES: usize = 40;
+
+/// A column of the comparison with all that it is made of.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Numbers {
+    /// The metric.
+    pub metric: &'static str,
+    /// One sentence.
+    pub doc: &'static str,
+    /// How it is computed, as in `docs/metrics.md`.
+    pub formula: &'static str,
+    /// How the values of sessions become one number.
+    pub pooling: Pooling,
+    /// The prices in force, of metrics that need them.
+    pub prices: Vec<String>,
+    /// The rows of the comparison, in its order.
+    pub strategies: Vec<Number>,
+}
+
+/// How the values of sessions become one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pooling {
+    /// Their mean, with a 95 % t interval.
+    Mean,
+    /// Their mean, corrected for what is found by chance: (mean − chance)/(1 − chance).
+    Corrected,
+    /// Their sum.
+    Sum,
+    /// The same; a session that was not completed counts as full history does, times the ratio of the two over
+    /// the others.
+    Total,
+    /// The sum of the first values over that of the second.
+    Share,
+    /// 1 − the sum of the first values over that of the second, over the sessions that were completed, with the
+    /// 95 % t interval of a ratio.
+    Saved,
+    /// The largest.
+    Largest,
+    /// By a formula over all sessions together.
+    Together,
+}
+
+/// A number of the comparison.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct Number {
+    /// The strategy.
+    pub strategy: String,
+    /// The number, with its interval and n; `None` where it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Figure>,
+    /// The same as tables print it.
+    pub shown: String,
+    /// The share of facts that is found by chance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chance: Option<f64>,
+    /// The values of its sessions, each with its side chains.
+    pub sessions: Vec<SessionValue>,
+}
+
+/// The value of a session.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+pub struct SessionValue {
+    /// The session.
+    pub session: String,
+    /// Its value, the mean over repeats; `None` where it was not measured or not completed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// What it is a part of, or is compared with: full history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<f64>,
+}
+
+/// The columns of the comparison with any number, in the order of the comparison.
+pub fn explained(report: &Report) -> Vec<&'static str> {
+    let columns = report.section("comparison");
+    let columns = columns.iter().flat_map(|section| &section.table.columns);
+    let shown = columns
+        .skip(1)
+        .filter(|column| column.priority != Column::FILES_ONLY);
+    shown.map(|column| column.id).collect()
+}
+
+/// Explains a column of the comparison of a run.
+pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainError> {
+    let found = metric(name).filter(|metric| metric.column.is_some());
+    let metric = found.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
+    let cells_of = |strategy: &str| -> Vec<&CellSummary> {
+        let cells = report.cells.iter().chain(&report.quoted_cells);
+        cells.filter(|cell| cell.strategy == strategy).collect()
+    };
+    let anchors = Anchors::of(&cells_of("full"), &cells_of("empty"));
+    let number = |row: &Row| {
+        let cells = cells_of(&row.name);
+        let cell = headline::cell(report, row, metric.name);
+        let cell = cell.filter(|cell| cell.value != Value::NotApplicable)?;
+        let interval = display::interval(cell).map(|interval| format!(" {interval}"));
+        let decoys = estimate(&cells, |cell| cell.survival.decoys().counted());
+        let chance = decoys.map_or(0.0, |decoys| decoys.point_estimate);
+        Some(Number {
+            strategy: row.name.clone(),
+            value: Figure::of(cell),
+            shown: display::cell(cell) + &interval.unwrap_or_default(),
+            chance: (pooling(metric) == Pooling::Corrected).then_some(chance),
+            sessions: values(metric, &cells, anchors),
+        })
+    };
+    let needs_prices = matches!(metric.unit, Unit::Dollars | Unit::Seconds)
+        || matches!(metric.function, Formula::Saved(_)) && metric.name.starts_with("bill");
+    let rows = report.compared().iter().chain(&report.quoted_controls);
+    let strategies: Vec<Number> = rows.filter_map(number).collect();
+    if strategies.is_empty() {
+        return Err(ExplainError::NotMeasured {
+            metric: metric.name,
+            place: "this run".to_owned(),
+        });
+    }
+    Ok(Numbers {
+        metric: metric.name,
+        doc: metric.doc,
+        formula: metric.formula,
+        pooling: pooling(metric),
+        prices: if needs_prices {
+            prices(report)
+        } else {
+            Vec::new()
+        },
+        strategies,
+    })
+}
+
+fn pooling(metric: &Metric) -> Pooling {
+    match metric.function {
+        Formula::Mean(_) => Pooling::Mean,
+        Formula::Saved(_) => Pooling::Saved,
+        Formula::Total(_) => Pooling::Total,
+        Formula::Count(_) | Formula::Tokens(_) => Pooling::Sum,
+        Formula::Largest(_) => Pooling::Largest,
+        Formula::Pool(_) | Formula::Nothing => match metric.name {
+            "facts" => Pooling::Corrected,
+            "completion" | "fired" | "broke_even" => Pooling::Share,
+            _ => Pooling::Together,
+        },
+    }
+}
+
+/// The values of a strategy's sessions.
+fn values(metric: &Metric, cells: &[&CellSummary], anchors: Anchors) -> Vec<SessionValue> {
+    let mut clusters: BTreeMap<&str, Vec<&CellSummary>> = BTreeMap::new();
+    for cell in cells {
+        clusters.entry(&cell.cluster).or_default().push(cell);
+    }
+    let is_priced = cells.iter().all(|cell| cell.bill(&Bill::Shown).is_some());
+    let values = clusters.into_iter().map(|(cluster, own)| {
+        let (value, of) = value(metric, &own, anchors, is_priced);
+        SessionValue {
+            session: cluster.to_owned(),
+            value,
+            of,
+        }
+    });
+    values.collect()
+}
+
+/// The value of a session with its side chains, and what it is compared with.
+fn value(
+    metric: &Metric,
+    cells: &[&CellSummary],
+    anchors: Anchors,
+    is_priced: bool,
+) -> (Option<f64>, Option<f64>) {
+    match metric.function {
+        Formula::Saved(of) => totals(cells, |cell| {
+            let spending = of(cell)?;
+            spending
+                .dollars
+                .filter(|_| is_priced)
+                .or(Some(spending.tokens))
+        }),
+        Formula::Total(of) => totals(cells, |cell| {
+            let amount = of(cell)?;
+            Some((amount.own?, amount.reference))
+        }),
+        _ if metric.name == "completion" => {
+            let ends = || cells.iter().map(|cell| cell.completion);
+            let reached: usize = ends().map(|end| end.reached).sum();
+            let planned: usize = ends().map(|end| end.planned).sum();
+            (Some(reached as f64), Some(planned as f64))
+        }
+        _ if metric.name == "facts" => {
+            let kept = estimate(cells, |cell| cell.survival.planted().counted());
+            (kept.map(|kept| kept.point_estimate), None)
+        }
+        _ => {
+            let cell = metric
+                .over(cells, anchors)
+                .map(|it| pooled_cell(metric, it));
+            let of = cell.as_ref().and_then(|cell| match cell.value {
+                Value::Fraction(_, whole) => Some(whole as f64),
+                _ => None,
+            });
+            (cell.and_then(|cell| Some(Figure::of(&cell)?.value)), of)
+        }
+    }
+}
+
+/// What the sessions spend that were completed, and what full history spends on them; repeats are averaged.
+fn totals(
+    cells: &[&CellSummary],
+    of: impl Fn(&CellSummary) -> Option<(f64, f64)>,
+) -> (Option<f64>, Option<f64>) {
+    let mut sessions: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
+    for cell in cells.iter().filter(|cell| cell.both_completed) {
+        sessions.entry(&cell.session).or_default().extend(of(cell));
+    }
+    sessions.retain(|_, repeats| !repeats.is_empty());
+    let sum = |side: fn(&(f64, f64)) -> f64| {
+        let means = sessions
+            .values()
+            .map(|repeats| repeats.iter().map(side).sum::<f64>() / repeats.len() as f64);
+        (!sessions.is_empty()).then(|| means.sum())
+    };
+    (sum(|pair| pair.0), sum(|pair| pair.1))
+}
+
+/// The prices in force, a line for each model.
+fn prices(report: &Report) -> Vec<String> {
+    let prices = report.cells.iter().filter_map(|cell| cell.price.as_ref());
+    let lines: BTreeSet<String> = prices.map(price).collect();
+    lines.into_iter().collect()
+}
+
+fn price(price: &PriceEntry) -> String {
+    let each = &price.per_token;
+    let classes = [
+        ("input", each.input),
+        ("cache write", each.cache_write_5m),
+        ("cache write (1 h)", each.cache_write_1h),
+        ("cache read", each.cache_read),
+        ("output", each.output),
+    ];
+    let classes = classes.into_iter().filter_map(|(name, each)| {
+        Some(format!("{name} {}", Usd(each?.0.saturating_mul(1_000_000))))
+    });
+    let classes: Vec<String> = classes.collect();
+    format!(
+        "{} of {}, per million tokens: {}",
+        price.model,
+        price.date,
+        classes.join(", ")
+    )
+}
+
+impl Pooling {
+    /// How the number comes from the values, in words.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Mean => "mean over sessions; ± is half of the 95 % t interval",
+            Self::Corrected => {
+                "mean over sessions, corrected for chance f: (mean − f)/(1 − f); ± is half of the 95 % t interval"
+            }
+            Self::Sum => "sum over sessions",
+            Self::Total => {
+                "sum over sessions; one that was not completed (–) counts as full history, at the ratio of the others"
+            }
+            Self::Share => "sum of the first values / sum of the second",
+            Self::Saved => {
+                "1 − sum of the first values / sum of the second, which is full history; ± is half of the 95 % interval"
+            }
+            Self::Largest => "the largest of all sessions",
+            Self::Together => {
+                "from all sessions together, by the formula; below, each session alone"
+            }
+        }
+    }
+}
+
+impl Numbers {
+    /// The explanation of one strategy alone.
+    #[must_use]
+    pub fn only(mut self, strategy: &str) -> Self {
+        self.strategies.retain(|number| number.strategy == strategy);
+        self
+    }
+
+    /// The explanation on a terminal, in at most 40 lines.
+    pub fn lines(&self, columns: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        let paragraphs = [
+            format!("{}: {}", self.metric, self.doc),
+            format!("formula: {}", self.formula),
+            format!("here: {}", self.pooling.in_words()),
+        ];
+        let prices = self
+            .prices
+            .iter()
+            .take(3)
+            .map(|price| format!("prices: {price}"));
+        for paragraph in paragraphs.into_iter().chain(prices) {
+            lines.extend(layout::wrap(&paragraph, columns));
+        }
+        lines.push(String::new());
+        let names = self.session_names(columns);
+        // One line for what is left out.
+        let room = MOST_LINES.saturating_sub(lines.len() + names.len() + 1);
+        let shown = self.strategies.len().min((room / 2).max(1));
+        let each = (room / shown.max(1)).saturating_sub(1).max(1);
+        for number in &self.strategies[..shown] {
+            lines.extend(self.of_strategy(number, columns, each));
+        }
+        if let Some(more @ 1..) = self.strategies.len().checked_sub(shown) {
+            let more = display::many(more, "more strategy", "more strategies");
+            lines.push(format!("{more}: --strategy NAME, or --json"));
+        }
+        lines.extend(names);
+        lines
+    }
+
+    /// The number of a strategy, and below it as many values as fit into these lines.
+    fn of_strategy(&self, number: &Number, columns: usize, most: usize) -> Vec<String> {
+        let chance = number
+            .chance
+            .map(|chance| format!(", f = {}", display::percent(chance)));
+        let head = format!(
+            "{}: {}{}",
+            number.strategy,
+            number.shown,
+            chance.unwrap_or_default()
+        );
+        let mut lines: Vec<String> = layout::wrap(&head, columns).into_iter().take(1).collect();
+        let values = number.sessions.iter().map(|session| self.in_words(session));
+        let values = values.collect::<Vec<_>>().join(" ");
+        let mut wrapped = layout::wrap(&values, columns.saturating_sub(4));
+        if wrapped.len() > most {
+            wrapped.truncate(most);
+            if let Some(last) = wrapped.last_mut() {
+                last.push_str(" …");
+            }
+        }
+        lines.extend(wrapped.into_iter().map(|line| format!("  {line}")));
+        lines
+    }
+
+    fn in_words(&self, session: &SessionValue) -> String {
+        let word = |value: f64| match metric(self.metric).map(|metric| metric.unit) {
+            Some(Unit::Share)
+                if self.pooling != Pooling::Saved && self.pooling != Pooling::Share =>
+            {
+                display::points(value)
+            }
+            Some(Unit::Dollars | Unit::Share) if value.fract() != 0.0 => format!("{value:.4}"),
+            Some(Unit::Seconds) => format!("{value:.1}"),
+            _ => format!("{value:.0}"),
+        };
+        let value = session.value.map_or_else(|| "–".to_owned(), word);
+        let of = session
+            .of
+            .filter(|_| matches!(self.pooling, Pooling::Saved | Pooling::Share));
+        value + &of.map(|of| format!("/{}", word(of))).unwrap_or_default()
+    }
+
+    /// The sessions in the order of the values; none where they would fill the screen.
+    fn session_names(&self, columns: usize) -> Vec<String> {
+        let most = self.strategies.iter().map(|number| &number.sessions);
+        let sessions = most
+            .max_by_key(|sessions| sessions.len())
+            .into_iter()
+            .flatten();
+        let names: Vec<&str> = sessions.map(|session| &*session.session).collect();
+        let lines = layout::wrap(&format!("sessions: {}", names.join(", ")), columns);
+        if lines.len() > MOST_LINES / 4 {
+            return vec![format!("{} sessions, by their names: --json", names.len())];
+        }
+        lines
+    }
+}
