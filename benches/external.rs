@@ -32,12 +32,17 @@ fn main() {
 
 fn serve(context: &str) {
     for line in stdin().lock().lines().map_while(Result::ok) {
-        let answer = if line.contains("\"type\":\"hello\"") {
-            format!("{{\"type\":\"hello\",\"protocol\":1,\"context\":\"{context}\"}}\n")
-        } else if line.contains("\"type\":\"session\"") {
+        // The `id` comes first; the line without one wants no answer.
+        let id = line
+            .strip_prefix("{\"id\":")
+            .and_then(|rest| rest.split_once(','));
+        let Some((id, _)) = id else {
             continue;
+        };
+        let answer = if line.contains("\"type\":\"hello\"") {
+            format!("{{\"type\":\"hello\",\"id\":{id},\"protocol\":2,\"context\":\"{context}\"}}\n")
         } else {
-            "{\"type\":\"unchanged\"}\n".to_owned()
+            format!("{{\"type\":\"unchanged\",\"id\":{id}}}\n")
         };
         if stdout()
             .write_all(answer.as_bytes())

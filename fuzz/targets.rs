@@ -206,11 +206,15 @@ static PREPARED: OnceLock<PreparedSession> = OnceLock::new();
 fn programs(bytes: &[u8]) {
     let path = scratch().join("lines");
     let is_greeting = bytes.starts_with(b"{\"type\":\"hello\"");
-    let hello: &[u8] = if is_greeting { b"" } else { b"{\"type\":\"hello\",\"protocol\":1}\n" };
+    let hello: &[u8] = if is_greeting { b"" } else { b"{\"type\":\"hello\",\"protocol\":2}\n" };
     std::fs::write(&path, [hello, bytes].concat()).expect("room for lines");
+    // One line for each that wants one, with its number where it is an object, and all of the rest at the end of input.
+    let script = "exec 3<\"$1\"; while read -r asked; do case $asked in '{\"id\":'*) ;; *) continue ;; esac
+        IFS= read -r line <&3 || break; id=${asked#*:}
+        case $line in '{'*) printf '{\"id\":%s,%s\\n' \"${id%%,*}\" \"${line#?}\" ;; *) printf '%s\\n' \"$line\" ;; esac; done; cat <&3";
     let mut table = Table::parse("own", "").expect("an empty table");
     let place = table.place().clone();
-    let words = ["cat", path.to_str().expect("a plain path")].map(|word| Value::new(word, &place));
+    let words = ["sh", "-c", script, "sh", path.to_str().expect("a plain path")].map(|word| Value::new(word, &place));
     table.put("command", words.to_vec(), &place);
     let host = Host {
         environment: [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())].into(),

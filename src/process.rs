@@ -1,10 +1,17 @@
 //! Programs that are started: each leads a process group, and all that it started ends with it.
+//!
+//! What left the group, as `setsid` does, is found by its environment (Linux): `TMPDIR` is a folder of the program's own.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use std::os::unix::ffi::OsStrExt;
 
 use crate::stop::StopToken;
 
@@ -19,15 +26,19 @@ const FIXED: [(&str, &str); 4] = [
     ("PYTHONDONTWRITEBYTECODE", "1"),
 ];
 
-/// The programs that run; clones share them.
+/// The variable whose value a program shares with what it started and with nothing else.
+pub(crate) const OWN_FOLDER: &str = "TMPDIR";
+
+/// The programs that run, each with the value of its [`OWN_FOLDER`]; clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Groups(Arc<Mutex<BTreeSet<u32>>>);
+pub struct Groups(Arc<Mutex<BTreeMap<u32, OsString>>>);
 
 impl Groups {
-    /// Starts a program, with fixed variables and pipes for its streams.
-    pub(crate) fn spawn(&self, mut command: Command) -> io::Result<Group> {
+    /// Starts a program that has this folder to itself, with fixed variables and pipes for its streams.
+    pub(crate) fn spawn(&self, mut command: Command, folder: &Path) -> io::Result<Group> {
         command
             .envs(FIXED)
+            .env(OWN_FOLDER, folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -35,7 +46,7 @@ impl Groups {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let leader = command.spawn()?;
-        running.insert(leader.id());
+        running.insert(leader.id(), folder.into());
         Ok(Group {
             leader,
             groups: self.clone(),
@@ -46,7 +57,8 @@ impl Groups {
     /// Kills all programs and what they started: for a process that ends without dropping them.
     pub fn kill(&self) {
         let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        running.iter().copied().for_each(kill_group);
+        running.keys().copied().for_each(kill_group);
+        running.values().for_each(|folder| kill_those_of(folder));
     }
 }
 
@@ -106,7 +118,11 @@ impl Group {
     fn kill(&mut self) {
         kill_group(self.leader.id());
         let mut running = self.groups.0.lock().unwrap_or_else(PoisonError::into_inner);
-        running.remove(&self.leader.id());
+        let folder = running.remove(&self.leader.id());
+        drop(running);
+        if let Some(folder) = folder {
+            kill_those_of(&folder);
+        }
         self.is_over = true;
     }
 }
@@ -137,3 +153,41 @@ fn kill_group(leader: u32) {
 
 #[cfg(not(unix))]
 fn kill_group(_: u32) {}
+
+/// Kills all processes whose [`OWN_FOLDER`] this is, until none is left: one that is killed may just have started another.
+#[cfg(target_os = "linux")]
+fn kill_those_of(folder: &OsStr) {
+    let variable = [OWN_FOLDER.as_bytes(), b"=", folder.as_bytes()].concat();
+    for _ in 0..200 {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let killed = processes.filter(|process| kill_if_it_has(&variable, &process.path()));
+        if killed.count() == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Kills the process of this folder in `/proc` if its environment has the variable. The handle is opened first, so that
+/// no other process can come by its number in between.
+#[cfg(target_os = "linux")]
+fn kill_if_it_has(variable: &[u8], process: &Path) -> bool {
+    use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+    let id = process
+        .file_name()
+        .and_then(|name| name.to_str()?.parse().ok());
+    let Some(id) = id.and_then(pid) else {
+        return false;
+    };
+    let Ok(handle) = pidfd_open(id, PidfdFlags::empty()) else {
+        return false;
+    };
+    let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+    let is_of_program = environment
+        .split(|byte| *byte == 0)
+        .any(|one| one == variable);
+    is_of_program && pidfd_send_signal(handle, Signal::KILL).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kill_those_of(_: &OsStr) {}

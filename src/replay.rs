@@ -339,7 +339,9 @@ impl<'a> Cell<'a> {
             }
             next = before + 1;
         }
-        Ok(())
+        let ended = arranged.map_or(Ok(()), |(strategy, _)| strategy.end());
+        let last = prepared.session.calls().len().saturating_sub(1);
+        ended.map_err(|error| self.stopped(last, &error))
     }
 
     /// The messages that a resumed session was loaded with are in the context before the first

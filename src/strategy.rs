@@ -43,7 +43,7 @@ pub use preset::StrategySpec;
 pub use situation::Situation;
 
 use cut::Cut;
-use external::{LoadedFiles, ProgramError};
+use external::{Hello, LoadedFiles, ProgramError};
 use knob::Knobs;
 use pending_edits::PendingEdits;
 use position_notes::PositionNotes;
@@ -109,6 +109,16 @@ pub trait Stage: Debug + Send {
     fn loaded_files(&self) -> LoadedFiles {
         LoadedFiles::new()
     }
+
+    /// Its kind and the laws that it breaks on purpose, as a program of its own says.
+    fn declared(&self) -> Option<Hello> {
+        None
+    }
+
+    /// The session is over: fails where a program of its own did not keep to its turns.
+    fn end(&mut self) -> Result<(), StageError> {
+        Ok(())
+    }
 }
 
 /// A stage, or what is wrong with its settings.
@@ -156,6 +166,11 @@ pub trait Strategy: Debug + Send {
     /// Processor time that a program of its own has used in this cell so far.
     fn program_cpu(&self) -> Duration {
         Duration::ZERO
+    }
+
+    /// The session is over: fails where a program of its own did not keep to its turns.
+    fn end(&mut self) -> Result<(), StrategyError> {
+        Ok(())
     }
 }
 

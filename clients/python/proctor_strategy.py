@@ -27,14 +27,16 @@ import traceback
 from bisect import bisect_left
 from itertools import accumulate, compress, count, islice
 from operator import is_not, ne
-from typing import Any, BinaryIO, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 __all__ = ["AskFailed", "Budget", "Edits", "Reply", "Session", "Strategy", "Summary", "run", "safe_cut", "serve",
            "strategy", "text_of"]
 
-PROTOCOL = 1
+PROTOCOL = 2
 MOMENTS = ("append", "before_call", "overflow", "after_call")
+KINDS = ("window", "clear", "summarise", "other")
 Message = Dict[str, Any]
+Breaks = Union[Iterable[str], Mapping[str, str]]
 
 
 class AskFailed(Exception):
@@ -125,6 +127,10 @@ class Strategy:
     shape = "anthropic"
     """Messages as Anthropic's messages API has them, or as `openai`'s chat API does, without the system prompt."""
     name: Optional[str] = None
+    kind = "other"
+    """How it makes a context smaller: `window`, `clear`, `summarise` or `other`. Laws for other kinds are not asked."""
+    breaks: Breaks = ()
+    """Laws that it breaks on purpose: `["never_larger"]`, or with the reasons: `{"never_larger": "it adds a plan"}`."""
 
     def start(self, session: Session) -> Any:
         """A new session begins."""
@@ -150,10 +156,12 @@ class FunctionStrategy(Strategy):
     """A function as a strategy: the same at every moment."""
 
     def __init__(self, function: Callable[..., Any], history: str = "kept", shape: str = "anthropic",
-                 moments: Sequence[str] = ("before_call", "overflow"), name: Optional[str] = None) -> None:
+                 moments: Sequence[str] = ("before_call", "overflow"), name: Optional[str] = None,
+                 kind: str = "other", breaks: Breaks = ()) -> None:
         if "append" in moments:
             raise ValueError("a function does not take `append`: write a class")
         self.history, self.shape, self.name = history, shape, name or function.__name__
+        self.kind, self.breaks = kind, breaks
         self.before_call = self.overflow = self.after_call = function  # type: ignore[method-assign]
         self._moments = list(moments)
 
@@ -162,11 +170,12 @@ class FunctionStrategy(Strategy):
 
 
 def strategy(function: Optional[Callable[..., Any]] = None, *, history: str = "kept", shape: str = "anthropic",
-             moments: Sequence[str] = ("before_call", "overflow"), name: Optional[str] = None) -> Any:
+             moments: Sequence[str] = ("before_call", "overflow"), name: Optional[str] = None,
+             kind: str = "other", breaks: Breaks = ()) -> Any:
     """Makes a program of a function: `@strategy`, or `@strategy(history="full", shape="openai")`."""
 
     def made(function: Callable[..., Any]) -> Callable[..., Any]:
-        program = FunctionStrategy(function, history, shape, moments, name)
+        program = FunctionStrategy(function, history, shape, moments, name, kind, breaks)
         if function.__module__ == "__main__":
             run(program)
             raise SystemExit(0)
@@ -190,6 +199,8 @@ def serve(program: Strategy, source: BinaryIO, sink: BinaryIO) -> None:
     """The same on two binary streams."""
     if program.history not in ("kept", "full") or program.shape not in ("anthropic", "openai"):
         raise ValueError("`history` is `kept` or `full`, `shape` is `anthropic` or `openai`")
+    if program.kind not in KINDS or isinstance(program.breaks, str):
+        raise ValueError(f"`kind` is one of {', '.join(KINDS)}, `breaks` a list of laws or a dict with their reasons")
     moments = program.moments()
     if not moments or not set(moments) <= set(MOMENTS):
         raise ValueError(f"a strategy takes one at least of {', '.join(MOMENTS)}")
@@ -298,22 +309,31 @@ class _Loop:
         self.program, self.moments, self.source, self.sink = program, moments, source, sink
         self.session, self.view = Session({}), _View(program.shape)
         self.lock = threading.Lock()
+        self.id: Optional[int] = None  # Of the line that is to be answered.
         self.events: Any = None
         self.broken: Optional[Exception] = None
 
     def run(self) -> None:
         for raw in iter(self.source.readline, b""):
             try:
-                answer = self.answer(json.loads(raw))
-                line = None if answer is None else _line(answer)
+                answer = self.answer(self.read(raw))
+                line = None if answer is None else self.line(answer)
             except Exception as error:  # Whatever the program does wrong: its cell fails with this reason.
                 traceback.print_exc()
                 hint = ": `@strategy` starts at once, so put it last in the file" if type(error) is NameError else ""
-                line = _line({"type": "error", "message": f"{type(error).__name__}: {error}{hint}"})
+                line = self.line({"type": "error", "message": f"{type(error).__name__}: {error}{hint}"})
             if line is not None:
                 self.write(line)
         if self.events is not None:
             self.events.close()
+
+    def read(self, raw: bytes) -> Dict[str, Any]:
+        line: Dict[str, Any] = json.loads(raw)
+        self.id = line.get("id", self.id)
+        return line
+
+    def line(self, answer: Dict[str, Any]) -> bytes:
+        return _line({**answer, "id": self.id})
 
     def write(self, line: bytes) -> None:
         self.sink.write(line)
@@ -323,7 +343,9 @@ class _Loop:
         kind, program = line["type"], self.program
         if kind == "hello":
             hello = {"type": "hello", "protocol": PROTOCOL, "history": program.history, "context": "changes"}
-            hello = {**hello, "moments": self.moments, "files": _loaded()}
+            reasons = program.breaks if isinstance(program.breaks, Mapping) else dict.fromkeys(program.breaks)
+            breaks = [{"law": law, **({"reason": why} if why else {})} for law, why in reasons.items()]
+            hello = {**hello, "moments": self.moments, "files": _loaded(), "kind": program.kind, "breaks": breaks}
             return {**hello, **({"name": program.name} if program.name else {})}
         if kind == "session":
             self.session, self.view, self.broken = Session(line), _View(program.shape), None
@@ -403,11 +425,11 @@ class _Ask:
         more = {"system": system, "model": model, "with_prefix": with_prefix or None}
         line.update((key, value) for key, value in more.items() if value is not None)
         with self._loop.lock:
-            self._loop.write(_line(line))
+            self._loop.write(self._loop.line(line))
             raw = self._loop.source.readline()
-        if not raw:
-            raise SystemExit(0)
-        answer = json.loads(raw)
+            if not raw:
+                raise SystemExit(0)
+            answer = self._loop.read(raw)
         if answer.get("error"):
             raise AskFailed(answer["error"])
         return Reply(answer.get("text") or "", answer.get("stop") or "end")
@@ -538,6 +560,7 @@ class _View:
         at = min([len(messages), len(self.shown), *changed])  # What stays in front costs little.
         at = expected = self.whole(next(compress(count(), map(is_not, messages[:at], self.shown)), at))
         pieces: List[Any] = [[0, self.homes[at - 1] + 1]] if at else []
+        taken = {*changed, *range(at)}  # A message stands in one range: the second time it is written out.
         run: Tuple[Optional[int], bool] = (None, False)  # Of the last piece: its home, and whether it holds results.
         while at < len(messages):
             message = messages[at]
@@ -549,13 +572,14 @@ class _View:
                 origin = self.find(message, expected)
                 intact = origin is not None
             if intact and origin is not None:
-                end = self.stretch(messages, at, origin, changed)
+                end = self.stretch(messages, at, origin, taken)
                 if end > origin and self.homes[origin - 1:origin] != self.homes[origin:origin + 1]:
                     begin, stop = self.homes[origin], self.homes[end - 1] + 1
                     if pieces and isinstance(pieces[-1], list) and pieces[-1][1] == begin:
                         pieces[-1][1] = stop
                     else:
                         pieces.append([begin, stop])
+                    taken.update(range(origin, end))
                     at, expected, run = at + end - origin, end, (None, False)
                     continue
             home = self.homes[origin] if origin is not None else None
@@ -575,11 +599,11 @@ class _View:
             pieces.append({**piece, "of": home} if with_of and home is not None else piece)
         return pieces
 
-    def stretch(self, messages: Sequence[Message], at: int, begin: int, changed: Set[int]) -> int:
+    def stretch(self, messages: Sequence[Message], at: int, begin: int, taken: Set[int]) -> int:
         """How far the shown messages from `begin` on are those of the answer from `at` on, in whole messages."""
         end, shown, kept = begin, self.shown, self.kept
         for message in islice(messages, at, at + len(shown) - begin):
-            if end in changed or message is not shown[end] and message != kept[end]:
+            if end in taken or message is not shown[end] and message != kept[end]:
                 break
             end += 1
         return max(self.whole(end), begin)

@@ -42,12 +42,12 @@ class Proctor:
             program = FunctionStrategy(program)
         reader, self.to = os.pipe()
         self.source, sink = os.pipe()
-        self.program, self.answers, self.asked = program, list(answers), []
+        self.program, self.answers, self.asked, self.id = program, list(answers), [], -1
         streams = os.fdopen(reader, "rb"), os.fdopen(sink, "wb")
         self.thread = threading.Thread(target=self.serve, args=streams, daemon=True)
         self.thread.start()
         self.to, self.source = os.fdopen(self.to, "wb"), os.fdopen(self.source, "rb")
-        self.hello = self.say({"type": "hello", "protocol": 1, "proctor": "test"})
+        self.hello = self.say({"type": "hello", "protocol": 2, "proctor": "test"})
         self.begin()
 
     def serve(self, source, sink):
@@ -69,13 +69,15 @@ class Proctor:
         self.to.flush()
 
     def say(self, line):
-        self.tell(line)
-        while True:
-            answer = json.loads(self.source.readline().decode("utf-8"))
-            if answer["type"] != "ask":
-                return answer
-            self.asked.append(answer)
-            self.tell({"type": "answer", **self.answers.pop(0)})
+        """Numbers the line, and takes the number off its answer, which has to be the same."""
+        self.id += 1
+        self.tell({"id": self.id, **line})
+        answer = json.loads(self.source.readline().decode("utf-8"))
+        assert answer.pop("id") == self.id, answer
+        if answer["type"] != "ask":
+            return answer
+        self.asked.append(answer)
+        return self.say({"type": "answer", **self.answers.pop(0)})
 
     def put(self, items):
         """Messages for a list of ranges and messages."""
@@ -134,7 +136,7 @@ class Answers(Case):
             (lambda m, b, a: copy.deepcopy(m[:1] + m[3:]), [[0, 1], [3, 5]]),
             (lambda m, b, a: m + [user("more")], five + [user("more")]),
             (lambda m, b, a: [user("new")] + copy.deepcopy(m[2:]), [user("new"), [2, 5]]),
-            (lambda m, b, a: m + m[:1], [[0, 5], [0, 1]]),
+            (lambda m, b, a: m + m[:1], five + [{**user("go"), "of": 0}]),
             (lambda m, b, a: [{"role": "user", "content": "x", "name": "y"}], [{"role": "user", "content": "x"}]),
             (lambda m, b, a: tuple(m[:1]), [[0, 1]]),
             (lambda m, b, a: [], []),
@@ -521,7 +523,8 @@ class Fuzz(Case):
 class Classes(Case):
     def test_a_class_takes_the_moments_that_it_has(self):
         class Mine(Strategy):
-            name = "mine"
+            name, kind = "mine", "clear"
+            breaks = {"never_larger": "why", "deterministic": None}
 
             def start(self, session):
                 self.seen = [session.window, session.seed]
@@ -542,7 +545,8 @@ class Classes(Case):
         program = Mine()
         proctor = self.proctor(program)
         moments = ["append", "before_call", "after_call"]
-        expected = {"type": "hello", "protocol": 1, "name": "mine", "history": "kept", "context": "changes"}
+        expected = {"type": "hello", "protocol": 2, "name": "mine", "history": "kept", "context": "changes",
+                    "kind": "clear", "breaks": [{"law": "never_larger", "reason": "why"}, {"law": "deterministic"}]}
         self.assertEqual({**proctor.hello, "files": {}}, {**expected, "moments": moments, "files": {}})
         for tokens, text in ((9, "short"), (4, "GO"), (1, "GO")):
             answer = proctor.say({"type": "append", "call": 0, "message": {**user("go"), "tokens": tokens}})
@@ -601,8 +605,8 @@ class Programs(Case):
         return [json.loads(line) for line in ended.stdout.splitlines()], ended
 
     LINES = (
-        {"type": "hello", "protocol": 1}, {"type": "session", "system": None, "tools": [], "window": {}, "seed": 1},
-        {"type": "before_call", "call": 0, "messages": [{**user("go"), "tokens": 1}]},
+        {"id": 0, "type": "hello", "protocol": 2}, {"type": "session", "system": None, "tools": [], "window": {}, "seed": 1},
+        {"id": 1, "type": "before_call", "call": 0, "messages": [{**user("go"), "tokens": 1}]},
     )
 
     def test_what_is_printed_goes_to_standard_error(self):
@@ -629,7 +633,7 @@ class Programs(Case):
     def test_an_error_says_where(self):
         program = "from proctor_strategy import strategy\n@strategy\ndef compact(m, b, a):\n    return 1 / 0\n"
         lines, ended = self.run_program(program, self.LINES)
-        self.assertEqual(lines[1], {"type": "error", "message": "ZeroDivisionError: division by zero"})
+        self.assertEqual(lines[1], {"type": "error", "message": "ZeroDivisionError: division by zero", "id": 1})
         self.assertIn("line 4", ended.stderr)
 
 

@@ -41,6 +41,10 @@ export type Options = {
     /** Messages as Anthropic's messages API has them, or as OpenAI's chat API does, without the system prompt. */
     shape?: "anthropic" | "openai";
     name?: string;
+    /** How it makes a context smaller. Laws for other kinds are not asked. */
+    kind?: "window" | "clear" | "summarise" | "other";
+    /** Laws that it breaks on purpose: `["never_larger"]`, or with the reasons: `{ never_larger: "it adds a plan" }`. */
+    breaks?: readonly string[] | Record<string, string>;
 };
 /**
  * The text of the answer, or an `AskFailed`; `full` gives text and stop, whatever they are. `model` is `fast`, or a name
@@ -180,7 +184,7 @@ declare class View {
     /** Ranges of what was sent, and messages that are new; changed ones say what they are a version of. */
     pieces(messages: readonly Message[], changed: Set<number>, withOf?: boolean): Piece[];
     /** How far the shown messages from `begin` on are those of the answer from `at` on, in whole messages. */
-    stretch(messages: readonly Message[], at: number, begin: number, changed: Set<number>): number;
+    stretch(messages: readonly Message[], at: number, begin: number, taken: Set<number>): number;
     /** The place of a message with the same tool calls or result. */
     version(message: Message): number | undefined;
 }

@@ -15,7 +15,7 @@
  */
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 const MOMENTS = ["append", "before_call", "overflow", "after_call"];
 /**
  * A model gave no text. `kind` is `too_long`, `timeout`, `rate_limited`, `server`, `failed`, `refusal`, `tool_use`, or
@@ -129,9 +129,12 @@ export function run(program) {
 }
 /** The same on any source of bytes. */
 export async function serve(program, source, write) {
-    const { history = "kept", shape = "anthropic", name } = program;
+    const { history = "kept", shape = "anthropic", name, kind = "other", breaks = [] } = program;
     if (!["kept", "full"].includes(history) || !["anthropic", "openai"].includes(shape)) {
         throw new Error("`history` is `kept` or `full`, `shape` is `anthropic` or `openai`");
+    }
+    if (!["window", "clear", "summarise", "other"].includes(kind) || typeof breaks !== "object") {
+        throw new Error("`kind` is `window`, `clear`, `summarise` or `other`, `breaks` a list of laws or their reasons");
     }
     const moments = MOMENTS.filter((moment) => typeof program[methodOf(moment)] === "function");
     if (!moments.length)
@@ -140,7 +143,14 @@ export async function serve(program, source, write) {
         throw new Error('`append` needs `shape: "anthropic"` and `history: "kept"`');
     }
     const lines = linesOf(source);
-    const say = (line) => write(lineOf(line));
+    /** Of the line that is to be answered. */
+    let id;
+    function read(text) {
+        const line = JSON.parse(text);
+        id = line.id ?? id;
+        return line;
+    }
+    const say = (line) => write(lineOf({ ...line, id }));
     let session = new Session({});
     let view = new View(shape);
     let broken;
@@ -152,21 +162,21 @@ export async function serve(program, source, write) {
             system = textOf(messages[0].content);
             messages = messages.slice(1);
         }
-        const line = lineOf({
+        const line = {
             type: "ask",
             messages: view.pieces(messages, view.changed(), false),
             max_tokens: options.maxTokens ?? 2000,
             system,
             model: options.model,
             with_prefix: options.withPrefix || undefined,
-        });
-        // One after the other: an answer does not say what it answers.
+        };
+        // One after the other: each repeats the `id` of the answer before.
         const answer = asking.then(async () => {
-            write(line);
+            say(line);
             const next = await lines.next();
             if (next.done)
                 throw new AskFailed("failed");
-            return JSON.parse(next.value);
+            return read(next.value);
         });
         asking = answer.catch(() => { });
         const { text, stop, error } = await answer;
@@ -184,8 +194,12 @@ export async function serve(program, source, write) {
     }
     const ask = Object.assign(text, { full });
     async function answer(line) {
-        if (line.type === "hello")
-            return { type: "hello", protocol: PROTOCOL, name, history, context: "changes", moments };
+        if (line.type === "hello") {
+            const laws = Array.isArray(breaks)
+                ? breaks.map((law) => ({ law }))
+                : Object.entries(breaks).map(([law, reason]) => ({ law, reason }));
+            return { type: "hello", protocol: PROTOCOL, name, history, context: "changes", moments, kind, breaks: laws };
+        }
         if (line.type === "session") {
             session = new Session(line);
             view = new View(shape);
@@ -229,7 +243,7 @@ export async function serve(program, source, write) {
     }
     for (let next = await lines.next(); !next.done; next = await lines.next()) {
         try {
-            const said = await answer(JSON.parse(next.value));
+            const said = await answer(read(next.value));
             if (said)
                 say(said);
         }
@@ -516,6 +530,8 @@ class View {
         let expected = 0;
         /** Of the last piece: its home, and whether it holds results. */
         let run = { results: false };
+        /** A message stands in one range: the second time it is written out. */
+        const taken = new Set(changed);
         while (at < messages.length) {
             const message = messages[at];
             if (typeof message?.role !== "string")
@@ -528,13 +544,15 @@ class View {
             }
             const last = pieces[pieces.length - 1];
             if (intact && origin !== undefined) {
-                const end = this.stretch(messages, at, origin, changed);
+                const end = this.stretch(messages, at, origin, taken);
                 if (end > origin && (origin === 0 || this.homes[origin - 1] !== this.homes[origin])) {
                     const [begin, stop] = [this.homes[origin], this.homes[end - 1] + 1];
                     if (Array.isArray(last) && last[1] === begin)
                         last[1] = stop;
                     else
                         pieces.push([begin, stop]);
+                    for (let place = origin; place < end; place++)
+                        taken.add(place);
                     at += end - origin;
                     expected = end;
                     run = { results: false };
@@ -568,9 +586,9 @@ class View {
         return pieces;
     }
     /** How far the shown messages from `begin` on are those of the answer from `at` on, in whole messages. */
-    stretch(messages, at, begin, changed) {
+    stretch(messages, at, begin, taken) {
         let end = begin;
-        for (; at < messages.length && end < this.shown.length && !changed.has(end); at++, end++) {
+        for (; at < messages.length && end < this.shown.length && !taken.has(end); at++, end++) {
             if (messages[at] !== this.shown[end] && !same(messages[at], this.kept[end]))
                 break;
         }

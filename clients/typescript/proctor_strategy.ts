@@ -17,7 +17,7 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 const MOMENTS = ["append", "before_call", "overflow", "after_call"] as const;
 
 export type Moment = (typeof MOMENTS)[number];
@@ -35,6 +35,10 @@ export type Options = {
   /** Messages as Anthropic's messages API has them, or as OpenAI's chat API does, without the system prompt. */
   shape?: "anthropic" | "openai";
   name?: string;
+  /** How it makes a context smaller. Laws for other kinds are not asked. */
+  kind?: "window" | "clear" | "summarise" | "other";
+  /** Laws that it breaks on purpose: `["never_larger"]`, or with the reasons: `{ never_larger: "it adds a plan" }`. */
+  breaks?: readonly string[] | Record<string, string>;
 };
 
 /**
@@ -186,9 +190,12 @@ export async function serve(
   source: AsyncIterable<Uint8Array>,
   write: (line: string) => void,
 ): Promise<void> {
-  const { history = "kept", shape = "anthropic", name } = program;
+  const { history = "kept", shape = "anthropic", name, kind = "other", breaks = [] } = program;
   if (!["kept", "full"].includes(history) || !["anthropic", "openai"].includes(shape)) {
     throw new Error("`history` is `kept` or `full`, `shape` is `anthropic` or `openai`");
+  }
+  if (!["window", "clear", "summarise", "other"].includes(kind) || typeof breaks !== "object") {
+    throw new Error("`kind` is `window`, `clear`, `summarise` or `other`, `breaks` a list of laws or their reasons");
   }
   const moments = MOMENTS.filter((moment) => typeof (program as any)[methodOf(moment)] === "function");
   if (!moments.length) throw new Error("a strategy has one at least of append, beforeCall, overflow, afterCall");
@@ -196,7 +203,14 @@ export async function serve(
     throw new Error('`append` needs `shape: "anthropic"` and `history: "kept"`');
   }
   const lines = linesOf(source);
-  const say = (line: object) => write(lineOf(line));
+  /** Of the line that is to be answered. */
+  let id: number | undefined;
+  function read(text: string): any {
+    const line = JSON.parse(text);
+    id = line.id ?? id;
+    return line;
+  }
+  const say = (line: object) => write(lineOf({ ...line, id }));
   let session = new Session({});
   let view = new View(shape);
   let broken: { error: unknown } | undefined;
@@ -209,20 +223,20 @@ export async function serve(
       system = textOf(messages[0].content);
       messages = messages.slice(1);
     }
-    const line = lineOf({
+    const line = {
       type: "ask",
       messages: view.pieces(messages, view.changed(), false),
       max_tokens: options.maxTokens ?? 2000,
       system,
       model: options.model,
       with_prefix: options.withPrefix || undefined,
-    });
-    // One after the other: an answer does not say what it answers.
+    };
+    // One after the other: each repeats the `id` of the answer before.
     const answer = asking.then(async () => {
-      write(line);
+      say(line);
       const next = await lines.next();
       if (next.done) throw new AskFailed("failed");
-      return JSON.parse(next.value);
+      return read(next.value);
     });
     asking = answer.catch(() => {});
     const { text, stop, error } = await answer;
@@ -238,7 +252,12 @@ export async function serve(
   const ask: Ask = Object.assign(text, { full });
 
   async function answer(line: any): Promise<object | undefined> {
-    if (line.type === "hello") return { type: "hello", protocol: PROTOCOL, name, history, context: "changes", moments };
+    if (line.type === "hello") {
+      const laws = Array.isArray(breaks)
+        ? breaks.map((law) => ({ law }))
+        : Object.entries(breaks).map(([law, reason]) => ({ law, reason }));
+      return { type: "hello", protocol: PROTOCOL, name, history, context: "changes", moments, kind, breaks: laws };
+    }
     if (line.type === "session") {
       session = new Session(line);
       view = new View(shape);
@@ -277,7 +296,7 @@ export async function serve(
 
   for (let next = await lines.next(); !next.done; next = await lines.next()) {
     try {
-      const said = await answer(JSON.parse(next.value));
+      const said = await answer(read(next.value));
       if (said) say(said);
     } catch (error) {
       // Whatever the program does wrong: its cell fails with this reason.
@@ -548,6 +567,8 @@ class View {
     let expected = 0;
     /** Of the last piece: its home, and whether it holds results. */
     let run: { home?: number; results: boolean } = { results: false };
+    /** A message stands in one range: the second time it is written out. */
+    const taken = new Set(changed);
     while (at < messages.length) {
       const message = messages[at];
       if (typeof message?.role !== "string") throw new TypeError(`item ${at} of the answer is no message`);
@@ -559,11 +580,12 @@ class View {
       }
       const last = pieces[pieces.length - 1];
       if (intact && origin !== undefined) {
-        const end = this.stretch(messages, at, origin, changed);
+        const end = this.stretch(messages, at, origin, taken);
         if (end > origin && (origin === 0 || this.homes[origin - 1] !== this.homes[origin])) {
           const [begin, stop] = [this.homes[origin], this.homes[end - 1] + 1];
           if (Array.isArray(last) && last[1] === begin) last[1] = stop;
           else pieces.push([begin, stop]);
+          for (let place = origin; place < end; place++) taken.add(place);
           at += end - origin;
           expected = end;
           run = { results: false };
@@ -596,9 +618,9 @@ class View {
   }
 
   /** How far the shown messages from `begin` on are those of the answer from `at` on, in whole messages. */
-  stretch(messages: readonly Message[], at: number, begin: number, changed: Set<number>): number {
+  stretch(messages: readonly Message[], at: number, begin: number, taken: Set<number>): number {
     let end = begin;
-    for (; at < messages.length && end < this.shown.length && !changed.has(end); at++, end++) {
+    for (; at < messages.length && end < this.shown.length && !taken.has(end); at++, end++) {
       if (messages[at] !== this.shown[end] && !same(messages[at], this.kept[end])) break;
     }
     return Math.max(this.whole(end), begin);

@@ -32,6 +32,7 @@ class Proctor {
     proctor.answers = [...answers];
     proctor.asked = [];
     proctor.lines = [];
+    proctor.id = -1;
     proctor.wanted = [];
     const said = [];
     proctor.next = () => new Promise((resolve) => (said.length ? resolve(said.shift()) : proctor.wanted.push(resolve)));
@@ -42,7 +43,7 @@ class Proctor {
       resolve ? resolve(value) : said.push(value);
     };
     serve(program, proctor.source(), wrote);
-    proctor.hello = await proctor.say({ type: "hello", protocol: 1 });
+    proctor.hello = await proctor.say({ type: "hello", protocol: 2 });
     proctor.begin();
     return proctor;
   }
@@ -67,14 +68,14 @@ class Proctor {
     this.wake?.();
   }
 
+  /** Numbers the line, and takes the number off its answer, which has to be the same. */
   async say(line) {
-    this.tell(line);
-    for (;;) {
-      const answer = await this.next();
-      if (answer.type !== "ask") return answer;
-      this.asked.push(answer);
-      this.tell({ type: "answer", ...this.answers.shift() });
-    }
+    this.tell({ id: ++this.id, ...line });
+    const { id, ...answer } = await this.next();
+    assert.equal(id, this.id);
+    if (answer.type !== "ask") return answer;
+    this.asked.push(answer);
+    return this.say({ type: "answer", ...this.answers.shift() });
   }
 
   put(items) {
@@ -115,7 +116,7 @@ test("what stays is a range", async () => {
     [(m) => [...m.slice(0, 1), ...m.slice(3)], [[0, 1], [3, 5]]],
     [(m) => clone([...m.slice(0, 1), ...m.slice(3)]), [[0, 1], [3, 5]]],
     [(m) => [...m, user("more")], [[0, 5], user("more")]],
-    [(m) => [...m, m[0]], [[0, 5], [0, 1]]],
+    [(m) => [...m, m[0]], [[0, 5], { ...user("go"), of: 0 }]],
     [(m) => [{ role: "user", content: "x", name: "y" }], [{ role: "user", content: "x" }]],
     [() => [], []],
     [(m) => void m.pop(), [[0, 4]]],
@@ -299,13 +300,16 @@ test("free text as arguments survives", async () => {
 test("a program takes the moments that it has", async () => {
   const program = {
     name: "mine",
+    kind: "clear",
+    breaks: { never_larger: "why" },
     start(session) { this.seen = [session.window]; },
     append(message, budget) { return budget.size(message) > 5 ? user("short") : undefined; },
     afterCall(messages) { this.seen.push(messages.length); return messages.slice(1); },
   };
   const proctor = await Proctor.of(program);
   assert.deepEqual(proctor.hello, {
-    type: "hello", protocol: 1, name: "mine", history: "kept", context: "changes", moments: ["append", "after_call"],
+    type: "hello", protocol: 2, name: "mine", history: "kept", context: "changes", moments: ["append", "after_call"],
+    kind: "clear", breaks: [{ law: "never_larger", reason: "why" }],
   });
   const append = (tokens) => proctor.say({ type: "append", call: 0, message: { ...user("go"), tokens } });
   assert.deepEqual(await append(9), { type: "message", message: user("short") });
@@ -339,8 +343,8 @@ const helper = (messages) => messages.slice(1);
 console.log(typeof compact);
 `);
     const lines = [
-      { type: "hello", protocol: 1 }, { type: "session", system: null, tools: [], window: {}, seed: 1 },
-      { type: "before_call", call: 0, messages: [{ ...user("go"), tokens: 1 }] },
+      { id: 0, type: "hello", protocol: 2 }, { type: "session", system: null, tools: [], window: {}, seed: 1 },
+      { id: 1, type: "before_call", call: 0, messages: [{ ...user("go"), tokens: 1 }] },
     ];
     const input = lines.map((line) => JSON.stringify(line) + "\n").join("");
     const options = { input, encoding: "utf8", stdio: ["pipe", "pipe", "ignore"] };

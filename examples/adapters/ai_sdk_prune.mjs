@@ -94,4 +94,4 @@ strategy((messages) => {
   const given = messages.flatMap((message, place) => toSdk(message, place, names, origin));
   const pruned = pruneMessages({ messages: given, toolCalls, reasoning: options.reasoning, emptyMessages: options.empty });
   return fromSdk(pruned, messages, origin);
-}, { name: "ai_sdk_prune", history: "full" });
+}, { name: "ai_sdk_prune", history: "full", kind: "clear" });

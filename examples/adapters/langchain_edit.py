@@ -62,7 +62,7 @@ middleware = ContextEditingMiddleware(
 nobody = FakeListChatModel(responses=[""])  # The request wants a model; nothing is asked of it.
 
 
-@strategy(history="full", shape="openai", name="langchain_edit")
+@strategy(history="full", shape="openai", name="langchain_edit", kind="clear")
 def compact(messages, budget, ask):
     before = convert_to_messages([{**message, "content": message["content"] or ""} for message in messages])
     for place, message in enumerate(before):

@@ -65,7 +65,7 @@ def size(text):
     return kind, float(number) if kind == "fraction" else int(number)
 
 
-@strategy(shape="openai", name="langchain_summarize")
+@strategy(shape="openai", name="langchain_summarize", kind="summarise")
 def compact(messages, budget, ask):
     before = convert_to_messages([{**message, "content": message["content"] or ""} for message in messages])
     for place, message in enumerate(before):

@@ -62,7 +62,7 @@ def from_langchain(kept, before, messages):
             for message in kept if message.type != "system"]
 
 
-@strategy(history="full", shape="openai", name="langchain_trim")
+@strategy(history="full", shape="openai", name="langchain_trim", kind="window")
 def compact(messages, budget, ask):
     before = to_langchain(messages, budget.system)
     last = options.strategy == "last"

@@ -30,7 +30,7 @@ options.add_argument("--model", default="")
 options = options.parse_args()
 
 
-@strategy(history="full", shape="openai", name="litellm_trim")
+@strategy(history="full", shape="openai", name="litellm_trim", kind="window")
 def compact(messages, budget, ask):
     system = [{"role": "system", "content": budget.system}] if budget.system else []
     trimmed = litellm.utils.trim_messages(

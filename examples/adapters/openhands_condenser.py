@@ -98,7 +98,7 @@ def events_of(place, message):
                            llm_message=Message(role=role, content=thought or [TextContent(text="")])), said
 
 
-@strategy(name="openhands_condenser")
+@strategy(name="openhands_condenser", kind="summarise")
 def compact(messages, budget, ask):
     llm = Proctor(model=options.tokenizer, api_key=SecretStr("none"), max_input_tokens=budget.effective)
     llm._ask = ask

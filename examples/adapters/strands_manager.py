@@ -118,7 +118,7 @@ def invocation(messages):
     return None if calls else last + 1
 
 
-@strategy(name="strands_manager")
+@strategy(name="strands_manager", kind="window" if options.manager == "window" else "summarise")
 def compact(messages, budget, ask):
     before = [to_strands(message) for message in messages]
     as_they_were, places = copy.deepcopy(before), {id(message): place for place, message in enumerate(before)}

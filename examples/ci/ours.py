@@ -10,7 +10,7 @@ EVERY = 10
 PLACEHOLDER = "[old result cleared]"
 
 
-@strategy(moments=("before_call",))
+@strategy(moments=("before_call",), kind="clear")
 def compact(messages, budget, ask):
     results = [block for message in messages for block in message["content"] if block["type"] == "tool_result"]
     old = [block for block in results[:-KEEP_LAST] if block["content"] != PLACEHOLDER]

@@ -9,7 +9,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "clients" / "p
 from proctor_strategy import safe_cut, strategy
 
 
-@strategy
+@strategy(kind="window")
 def compact(messages, budget, ask):
     if budget.used < 0.8 * budget.window and not budget.overflow:
         return messages

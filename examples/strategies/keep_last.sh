@@ -35,10 +35,12 @@ exec jq -c --unbuffered --argjson keep "${1:-20}" --argjson from "${2:-0.8}" '
                 reason: "dropped \($at - 1) of \($n) messages"} end
       end;
 
-  if .type == "hello" then
-    {type: "hello", protocol: 1, name: "keep_last", moments: ["before_call", "overflow"]}
-  elif .type == "session" then empty
-  elif .type == "before_call" then compact
-  elif .type == "overflow" then .budget_tokens = 0 | compact
-  else {type: "unchanged"} end
+  # Each answer repeats the id of its line; a line without one wants no answer.
+  select(.id != null) | {id} + (
+    if .type == "hello" then
+      {type: "hello", protocol: 2, name: "keep_last", kind: "window", moments: ["before_call", "overflow"]}
+    elif .type == "before_call" then compact
+    elif .type == "overflow" then .budget_tokens = 0 | compact
+    else {type: "unchanged"} end
+  )
 '

@@ -18,7 +18,7 @@ def lines(text):
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-@strategy(history="kept", moments=("before_call",))
+@strategy(moments=("before_call",), kind="clear")
 def compact(messages, budget, ask):
     results = [
         block

@@ -60,6 +60,21 @@ fn folder_of(place: &Place) -> PathBuf {
     }
 }
 
+/// Programs that run a script which a later word names.
+const LAUNCHERS: [&str; 12] = [
+    "python", "pypy", "uv", "env", "node", "bun", "deno", "tsx", "sh", "bash", "ruby", "perl",
+];
+
+/// Whether a word is one of these, whatever its folder and version: `../venv/bin/python3.12`.
+fn is_launcher(word: &str) -> bool {
+    let name = Path::new(word)
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let name = name.trim_end_matches(".exe");
+    LAUNCHERS.contains(&name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.'))
+}
+
 /// The strategy of `--strategy-cmd`: named after its program's file, with a number where that name is taken.
 pub(super) fn of_flag(
     command: &str,
@@ -71,7 +86,8 @@ pub(super) fn of_flag(
         let problem = format!("`{command}` is no command: a quote is not closed, or it is empty");
         return Err(SettingError::new(&place, problem));
     };
-    let file = words.iter().find(|word| Path::new(word).is_file());
+    let mut files = words.iter().filter(|word| Path::new(word).is_file());
+    let file = files.find(|word| !is_launcher(word));
     let file = Path::new(file.unwrap_or(&words[0]));
     let stem = file
         .file_stem()
@@ -98,4 +114,39 @@ pub(super) fn of_flag(
         .collect();
     entry.put("command", words, &place);
     Ok(Setting::new(entry, &place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_named_after_its_script_whatever_runs_it() {
+        let folder = tempfile::tempdir().unwrap();
+        for file in [
+            "python3.12",
+            "my_own.py",
+            "mine.mjs",
+            "mine",
+            "settings.toml",
+        ] {
+            std::fs::write(folder.path().join(file), "").unwrap();
+        }
+        let at = folder.path().display();
+        for (command, name) in [
+            (format!("{at}/python3.12 {at}/my_own.py"), "my-own"),
+            (
+                format!("python3 {at}/my_own.py {at}/settings.toml"),
+                "my-own",
+            ),
+            (format!("uv run {at}/my_own.py"), "my-own"),
+            (format!("node {at}/mine.mjs"), "mine"),
+            (format!("{at}/mine {at}/settings.toml"), "mine"),
+            ("pytest -q".to_owned(), "pytest"),
+        ] {
+            let setting = of_flag(&command, &mut BTreeMap::new()).unwrap();
+            let named = setting.as_table().and_then(|entry| entry.text("name"));
+            assert_eq!(named, Some(name), "{command}");
+        }
+    }
 }

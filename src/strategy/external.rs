@@ -20,7 +20,7 @@ pub(super) use contents::{Contents, Reading, edits_to, message_line, raw};
 pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
-pub use protocol::{PROTOCOL, schema};
+pub use protocol::{Hello, PROTOCOL, schema};
 
 use crate::process::Groups;
 
@@ -46,7 +46,9 @@ pub(super) struct Launch {
     pub(super) command: Vec<String>,
     /// Names of variables that it gets beside those of every program.
     pub(super) env: Vec<String>,
-    /// For each answer.
+    /// For the answer to `hello`.
+    pub(super) start: Duration,
+    /// For each other answer.
     pub(super) timeout: Duration,
     /// Bytes of memory of its own.
     pub(super) memory: u64,
@@ -105,6 +107,14 @@ impl Programs {
         }
     }
 
+    /// The answer of this command's program to `hello`; `None` where it does not start.
+    pub(super) fn hello(&self, launch: &Launch) -> Option<Hello> {
+        let process = self.take(launch).ok()?;
+        let hello = process.hello.clone();
+        self.give_back(process);
+        Some(hello)
+    }
+
     /// Takes a process back whose cell is over.
     pub(super) fn give_back(&self, process: Process) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -140,9 +150,34 @@ pub enum ProgramError {
     GaveUp(String),
 }
 
+/// The line of standard error that says most first, for tables cut what is long; then how to mend it, then the rest.
 fn behind(stderr: &str) -> String {
-    match stderr.trim() {
-        "" => String::new(),
-        text => format!("; standard error: {text}"),
+    let text = stderr.trim();
+    let Some(last) = last_line(text) else {
+        return String::new();
+    };
+    let is_client = last.contains("proctor_strategy");
+    let hint = if is_client && last.contains("No module named") {
+        "; get the client with `pip install ./clients/python`, or copy `clients/python/proctor_strategy.py` beside the program"
+    } else if is_client && last.contains("Cannot find module") {
+        "; copy `clients/typescript/proctor_strategy.js` beside the program"
+    } else {
+        ""
+    };
+    if last == text {
+        format!("; standard error: {last}{hint}")
+    } else {
+        format!("; standard error ends with: {last}{hint}; all of it: {text}")
     }
+}
+
+/// The last line that is neither indented nor a mere sign, as `}`: Node prints the call stack and its version after the
+/// error. Else the last that is not empty.
+fn last_line(text: &str) -> Option<&str> {
+    let is_said = |line: &&str| {
+        line.starts_with(|first: char| !first.is_whitespace() && first != '}')
+            && !line.starts_with("Node.js v")
+    };
+    let said = text.lines().rev().find(is_said);
+    said.or_else(|| text.lines().next_back()).map(str::trim)
 }

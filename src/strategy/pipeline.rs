@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::external::LoadedFiles;
+use super::external::{Hello, LoadedFiles};
 use super::guard::{Breaker, Guards, OnInflation, PostCheck};
 use super::history::History;
 use super::situation::Situation;
@@ -208,6 +208,11 @@ impl Pipeline {
         let stages = self.slots.iter().map(|slot| &slot.stage);
         stages.flat_map(|stage| stage.loaded_files()).collect()
     }
+
+    /// The kind of the first program among its stages and the laws that it breaks on purpose, as it says itself.
+    pub fn declared(&self) -> Option<Hello> {
+        self.slots.iter().find_map(|slot| slot.stage.declared())
+    }
 }
 
 impl Strategy for Pipeline {
@@ -307,6 +312,15 @@ impl Strategy for Pipeline {
 
     fn program_cpu(&self) -> Duration {
         self.slots.iter().map(|slot| slot.stage.program_cpu()).sum()
+    }
+
+    fn end(&mut self) -> Result<(), StrategyError> {
+        self.slots.iter_mut().try_for_each(|Slot { notes, stage }| {
+            stage.end().map_err(|source| StrategyError::Stage {
+                stage: notes.name.clone(),
+                source,
+            })
+        })
     }
 }
 

@@ -490,6 +490,7 @@ fn with_stage(mut table: Table) -> Table {
     for key in [
         "command",
         "env",
+        "start_seconds",
         "timeout_seconds",
         "memory_mb",
         "line_mb",

@@ -74,9 +74,11 @@ const EDGES: &[(u8, &str, &str)] = &[
 const SEES_FORMATS: [u8; 2] = [11, 12];
 
 /// Where files may be opened.
-const OPENS_FILES: [&str; 6] = [
+const OPENS_FILES: [&str; 7] = [
     "cli",
     "main",
+    // Whose a process is, in `/proc`.
+    "process",
     "record/journal",
     "runner",
     "model/cassette",

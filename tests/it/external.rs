@@ -12,7 +12,7 @@ use proctor::record::{CellRecord, End};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{self, Length, Recipe};
 use proctor::session::{Session, import};
-use proctor::settings::{Setting, Table, Value};
+use proctor::settings::{Place, Setting, Table, Value};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::external::Host;
 use proctor::strategy::trigger::Trigger;
@@ -25,11 +25,18 @@ use crate::shared;
 use crate::support::{cell, interrupt, models, prepared, reading_session, refusal, strategy};
 use crate::walk::{Walk, said_in};
 
-/// A program of the shell, which every machine has: `$line` is each line that it is sent after `hello`.
+/// In a program of the shell: reads a line and says `answer`, a JSON object, to the last one that wants it.
+const SHELL: &str = r#"
+next() { read -r line || exit 0; case $line in '{"id":'*) id=${line#*:}; id=${id%%,*} ;; esac; }
+say() { printf '%s,"id":%s}\n' "${1%\}}" $id; }
+next; say '{"type":"hello","protocol":2}'
+"#;
+
+/// A program of the shell, which every machine has: `$line` is each line that it is sent after `hello`, and `say`
+/// answers it.
 fn shell(body: &str) -> Vec<String> {
     let script = format!(
-        "read -r line; echo '{{\"type\":\"hello\",\"protocol\":1}}'; \
-         while read -r line; do case $line in *'\"type\":\"session\"'*) ;; *) {body} ;; esac; done"
+        "{SHELL}while next; do case $line in *'\"type\":\"session\"'*) ;; *) {body} ;; esac; done"
     );
     vec!["sh".to_owned(), "-c".to_owned(), script]
 }
@@ -86,43 +93,43 @@ fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
         ("echo garbage", "a line that is not JSON: `garbage`"),
         ("printf '{\"type\":'; exit 0", "exited with status 0"),
         (
-            "echo '{\"type\":\"unchanged\",\"resaon\":\"x\"}'",
+            "say '{\"type\":\"unchanged\",\"resaon\":\"x\"}'",
             "unknown field `resaon`",
         ),
         (
-            "echo '{\"type\":\"hello\",\"protocol\":1}'",
+            "say '{\"type\":\"hello\",\"protocol\":2}'",
             "this is no answer",
         ),
         (
-            "echo '{\"type\":\"messages\",\"messages\":[[0,99]]}'",
+            "say '{\"type\":\"messages\",\"messages\":[[0,99]]}'",
             "there is no range [0,99]",
         ),
         (
-            "echo '{\"type\":\"messages\",\"messages\":[]}'",
+            "say '{\"type\":\"messages\",\"messages\":[]}'",
             "a context of no messages",
         ),
         (
-            "echo '{\"type\":\"messages\",\"messages\":[{\"role\":\"system\",\"content\":\"x\"}]}'",
+            "say '{\"type\":\"messages\",\"messages\":[{\"role\":\"system\",\"content\":\"x\"}]}'",
             "`user` or `assistant`",
         ),
         (
-            "echo '{\"type\":\"messages\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"telepathy\"}]}]}'",
+            "say '{\"type\":\"messages\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"telepathy\"}]}]}'",
             "unknown block telepathy",
         ),
         (
-            "echo '{\"type\":\"edits\",\"edits\":[{\"from\":1,\"to\":1},{\"from\":0,\"to\":1}]}'",
+            "say '{\"type\":\"edits\",\"edits\":[{\"from\":1,\"to\":1},{\"from\":0,\"to\":1}]}'",
             "out of order",
         ),
         (
-            "echo '{\"type\":\"ask\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"}]}'",
+            "say '{\"type\":\"ask\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"}]}'",
             "the last message of a request is the user's",
         ),
         (
-            "while true; do echo '{\"type\":\"ask\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}'; read -r line || exit; done",
+            "while true; do say '{\"type\":\"ask\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}'; next; done",
             "a model was asked 100 times for one answer",
         ),
         (
-            "echo '{\"type\":\"error\",\"message\":\"no key\"}'",
+            "say '{\"type\":\"error\",\"message\":\"no key\"}'",
             "gave up: no key",
         ),
     ] {
@@ -131,20 +138,98 @@ fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
     }
 }
 
+/// Answers out of turn, and answers that stand for more than they may.
+#[test]
+fn an_answer_answers_one_line_and_stands_for_each_message_once() {
+    let unasked = "it answered what nobody asked: `{\"type\":\"unchanged\"";
+    let unchanged = "say '{\"type\":\"unchanged\"}'";
+    let ranges = "yes '[0,1],' | head -n 20000 | tr -d '\\n'";
+    for (body, expected) in [
+        (format!("{unchanged}; {unchanged}"), unasked),
+        (
+            format!("both=$({unchanged}; {unchanged}); echo \"$both\""),
+            unasked,
+        ),
+        // Behind the last call of the session no line follows that would find it.
+        (
+            format!(
+                "case $line in *'\"call\":6,'*) both=$({unchanged}; {unchanged}); echo \"$both\" ;; *) {unchanged} ;; esac"
+            ),
+            unasked,
+        ),
+        (format!("id=$((id+1)); {unchanged}"), unasked),
+        (format!("id=0; {unchanged}"), unasked),
+        (format!("id=null; {unchanged}"), unasked),
+        (format!("while :; do {unchanged}; done"), unasked),
+        (
+            "echo '{\"type\":\"unchanged\"}'".to_owned(),
+            "repeats the `id` of the line it answers; this one has none",
+        ),
+        (
+            format!(
+                "printf '{{\"type\":\"messages\",\"messages\":['; {ranges}; echo '[0,1]],\"id\":'$id'}}'"
+            ),
+            "message 0 stands in two ranges",
+        ),
+        (
+            format!(
+                "printf '{{\"type\":\"ask\",\"messages\":['; {ranges}; echo '[0,1]],\"id\":'$id'}}'"
+            ),
+            "message 0 stands in two ranges",
+        ),
+        (
+            "say '{\"type\":\"edits\",\"edits\":[{\"from\":0,\"to\":0,\"with\":[[0,1]]}]}'"
+                .to_owned(),
+            "message 0 stands in two ranges",
+        ),
+    ] {
+        let error = error_of(&body, &[]);
+        assert!(error.contains(expected), "{body}: {error}");
+    }
+    let script = format!("{SHELL}while next; do {unchanged}; done");
+    let command = ["sh", "-c", &script].map(str::to_owned);
+    let End::Failed { call, error } = play(&spec(&command, &[]), &reading(), 100_000).end else {
+        panic!("it answers `session`, too");
+    };
+    assert!(call == 0 && error.contains(unasked), "{call}: {error}");
+}
+
+/// A message that says the same as one in a range is no second range.
+#[test]
+fn a_range_and_a_new_message_may_say_the_same() {
+    let same = "{\"type\":\"messages\",\"messages\":[{\"role\":\"user\",\"content\":\"Go on.\"},{\"role\":\"user\",\"content\":\"Go on.\"},[0,1]]}";
+    let body = format!(
+        "case $line in *'\"call\":0,'*) say '{same}' ;; *) say '{{\"type\":\"unchanged\"}}' ;; esac"
+    );
+    let record = play(&spec(&shell(&body), &[]), &reading(), 100_000);
+    assert_eq!(record.end, End::Completed);
+}
+
 #[test]
 fn a_program_is_held_to_its_limits() {
     let endless = "yes | tr -d '\\n'";
     for (body, knobs, expected) in [
         (
-            "sleep 60",
+            "sleep 2; say '{\"type\":\"unchanged\"}'",
             &[("timeout_seconds", 1)][..],
-            "no answer within 1 s",
+            "no answer within 1 s (`timeout_seconds`)",
         ),
         (endless, &[("line_mb", 1)], "a line of more than 1 MB"),
     ] {
         let error = error_of(body, knobs);
         assert!(error.contains(expected), "{body}: {error}");
     }
+    let slow = spec(
+        &["sleep".to_owned(), "60".to_owned()],
+        &[("start_seconds", 1)],
+    );
+    let End::Failed { error, .. } = play(&slow, &reading(), 100_000).end else {
+        panic!("it said nothing");
+    };
+    assert!(
+        error.contains("no answer within 1 s (`start_seconds`)"),
+        "{error}"
+    );
     let missing = spec(&["proctor-has-no-such-program".to_owned()], &[]);
     let End::Failed { error, .. } = play(&missing, &reading(), 100_000).end else {
         panic!("it was started");
@@ -157,15 +242,20 @@ fn a_program_is_held_to_its_limits() {
 
 #[test]
 fn another_version_is_refused() {
-    let script = "read -r line; echo '{\"type\":\"hello\",\"protocol\":2}'; cat";
-    let command = ["sh", "-c", script].map(str::to_owned);
-    let End::Failed { error, .. } = play(&spec(&command, &[]), &reading(), 100_000).end else {
-        panic!("it was accepted");
-    };
-    assert!(
-        error.contains("speaks version 2, and this build 1"),
-        "{error}"
-    );
+    for (version, expected) in [
+        (
+            "1",
+            "version 1 of the protocol, and this build 2; update its client",
+        ),
+        ("3", "version 3 of the protocol, and this build 2, in"),
+    ] {
+        let script = format!("echo '{{\"type\":\"hello\",\"protocol\":{version}}}'; cat");
+        let command = ["sh", "-c", &script].map(str::to_owned);
+        let End::Failed { error, .. } = play(&spec(&command, &[]), &reading(), 100_000).end else {
+            panic!("it was accepted");
+        };
+        assert!(error.contains(expected), "{error}");
+    }
 }
 
 /// Nothing outlives a program: neither its children nor its folder.
@@ -173,7 +263,7 @@ fn another_version_is_refused() {
 #[cfg(target_os = "linux")]
 fn a_program_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
-    let body = "sleep 977 & echo '{\"type\":\"error\",\"message\":\"'$PWD'\"}'";
+    let body = "sleep 977 & setsid sleep 977 & (setsid sleep 977 &); say '{\"type\":\"error\",\"message\":\"'$PWD'\"}'";
     let plain = spec(&shell(body), &[]);
     let spec = plain
         .with_programs(Host {
@@ -190,6 +280,46 @@ fn a_program_leaves_nothing_behind() {
     );
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     assert!(has_ended("977"));
+    // One that goes on at the end of its input, and one that ended itself.
+    let deaf = SHELL.replace("exit 0", "setsid sleep 979")
+        + "while next; do case $line in '{\"id\"'*) say '{\"type\":\"unchanged\"}' ;; esac; done";
+    let gone = format!("{SHELL}(setsid sleep 979 >/dev/null 2>&1 &); exit 1");
+    for script in [deaf, gone] {
+        let command = ["sh", "-c", &script].map(str::to_owned);
+        play(&self::spec(&command, &[]), &reading(), 100_000);
+        assert!(has_ended("979"), "{script}");
+    }
+}
+
+#[test]
+fn the_line_of_standard_error_that_says_most_comes_first() {
+    for (printed, expected) in [
+        (
+            "Traceback (most recent call last):\n  File \"mine.py\", line 1\nModuleNotFoundError: No module named 'proctor_strategy'\n",
+            "; standard error ends with: ModuleNotFoundError: No module named 'proctor_strategy'; get the client with `pip install ./clients/python`, or copy",
+        ),
+        (
+            "Error [ERR]: Cannot find module '/x/proctor_strategy.js' imported from /x/mine.mjs\n    at load (node:internal)\n  code: 'ERR'\n}\n\nNode.js v22.1.0\n",
+            "; standard error ends with: Error [ERR]: Cannot find module '/x/proctor_strategy.js' imported from /x/mine.mjs; copy `clients/typescript",
+        ),
+    ] {
+        let error = error_of(
+            &format!(
+                "printf '%s' \"{}\" >&2; exit 1",
+                printed.replace('"', "\\\"")
+            ),
+            &[],
+        );
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_script_as_a_preset_says_how_it_is_meant() {
+    let place = Place::Flag("--strategy my.py".into());
+    let error = StrategySpec::parse("my.py", &Trigger::default(), &place).unwrap_err();
+    let hint = error.hint.unwrap_or_default();
+    assert!(hint.contains("`--strategy-cmd 'python3 my.py'`"), "{hint}");
 }
 
 /// Whether no `sleep` of this many seconds is left after ten of them.
@@ -234,7 +364,7 @@ fn a_program_that_hangs_ends_with_an_interrupted_one_and_so_does_what_it_started
 #[test]
 fn an_environment_holds_what_was_let_in_and_no_more() {
     let error = error_of(
-        "echo \"{\\\"type\\\":\\\"error\\\",\\\"message\\\":\\\"$(env | cut -d= -f1 | sort | tr '\\n' ' ')\\\"}\"",
+        "say \"{\\\"type\\\":\\\"error\\\",\\\"message\\\":\\\"$(env | cut -d= -f1 | sort | tr '\\n' ' ')\\\"}\"",
         &[],
     );
     let names: Vec<&str> = error
@@ -263,7 +393,7 @@ fn an_environment_holds_what_was_let_in_and_no_more() {
 fn a_context_is_the_same_in_whatever_form_it_is_answered() {
     let once = |answer: &str| {
         format!(
-            "case $line in *'\"call\":3,'*) echo '{answer}' ;; *) echo '{{\"type\":\"unchanged\"}}' ;; esac"
+            "case $line in *'\"call\":3,'*) say '{answer}' ;; *) say '{{\"type\":\"unchanged\"}}' ;; esac"
         )
     };
     let played = |answer: &str| play(&spec(&shell(&once(answer)), &[]), &reading(), 100_000);
@@ -287,12 +417,12 @@ fn a_context_is_the_same_in_whatever_form_it_is_answered() {
 /// changes nothing.
 #[test]
 fn the_whole_history_is_sent_at_every_call_and_the_same_answer_changes_nothing() {
-    let script = "read -r line; echo '{\"type\":\"hello\",\"protocol\":1,\"history\":\"full\"}'; \
-        while read -r line; do case $line in *'\"type\":\"session\"'*) continue ;; esac; \
-        case $line in *'\"call\":0,'*|*'\"call\":1,'*) echo '{\"type\":\"unchanged\"}'; continue ;; esac; \
+    let greeting = SHELL.replace("\"protocol\":2", "\"protocol\":2,\"history\":\"full\"");
+    let script = "while next; do case $line in *'\"type\":\"session\"'*) continue ;; esac; \
+        case $line in *'\"call\":0,'*|*'\"call\":1,'*) say '{\"type\":\"unchanged\"}'; continue ;; esac; \
         n=$(echo \"$line\" | grep -o '\"role\"' | wc -l); \
-        echo '{\"type\":\"messages\",\"messages\":[{\"role\":\"user\",\"content\":\"SHORT\"},[4,'$n']],\"reason\":\"'$n'\"}'; done";
-    let command = ["sh", "-c", script].map(str::to_owned);
+        say '{\"type\":\"messages\",\"messages\":[{\"role\":\"user\",\"content\":\"SHORT\"},[4,'$n']],\"reason\":\"'$n'\"}'; done";
+    let command = ["sh", "-c", &(greeting + script)].map(str::to_owned);
     let record = play(&spec(&command, &[]), &reading(), 100_000);
     assert_eq!(record.end, End::Completed);
     // One compaction makes it short; the answers after that make what stands already.
@@ -306,10 +436,10 @@ fn the_whole_history_is_sent_at_every_call_and_the_same_answer_changes_nothing()
 #[test]
 fn what_a_program_asks_is_metered() {
     let body = "case $line in \
-        *'\"call\":3,'*) echo '{\"type\":\"ask\",\"system\":\"You summarise.\",\"messages\":[[0,4],{\"role\":\"user\",\"content\":\"Sum up.\"}]}'; \
-            read -r answer; text=${answer#*text\\\":\\\"}; \
-            echo \"{\\\"type\\\":\\\"summary\\\",\\\"from\\\":0,\\\"to\\\":4,\\\"text\\\":\\\"${text%%\\\"*}\\\"}\" ;; \
-        *) echo '{\"type\":\"unchanged\"}' ;; esac";
+        *'\"call\":3,'*) say '{\"type\":\"ask\",\"system\":\"You summarise.\",\"messages\":[[0,4],{\"role\":\"user\",\"content\":\"Sum up.\"}]}'; \
+            next; text=${line#*text\\\":\\\"}; \
+            say \"{\\\"type\\\":\\\"summary\\\",\\\"from\\\":0,\\\"to\\\":4,\\\"text\\\":\\\"${text%%\\\"*}\\\"}\" ;; \
+        *) say '{\"type\":\"unchanged\"}' ;; esac";
     let record = play(&spec(&shell(body), &[]), &reading(), 100_000);
     assert_eq!(record.end, End::Completed);
     let [asked] = &record.model_calls[..] else {
@@ -327,13 +457,13 @@ fn what_a_program_asks_is_metered() {
 #[test]
 fn a_process_is_used_again() {
     let spec = spec(
-        &shell("echo \"{\\\"type\\\":\\\"unchanged\\\",\\\"reason\\\":\\\"$$\\\"}\""),
+        &shell("say \"{\\\"type\\\":\\\"unchanged\\\",\\\"reason\\\":\\\"$$\\\"}\""),
         &[],
     );
     for _ in 0..3 {
         assert_eq!(play(&spec, &reading(), 100_000).end, End::Completed);
     }
-    let counted = "n=$((n+1)); if [ $n -gt 7 ]; then echo '{\"type\":\"error\",\"message\":\"the eighth\"}'; else echo '{\"type\":\"unchanged\"}'; fi";
+    let counted = "n=$((n+1)); if [ $n -gt 7 ]; then say '{\"type\":\"error\",\"message\":\"the eighth\"}'; else say '{\"type\":\"unchanged\"}'; fi";
     let counting = self::spec(&shell(counted), &[]);
     let ends: Vec<bool> = (0..3)
         .map(|_| play(&counting, &reading(), 100_000).end == End::Completed)
@@ -378,7 +508,7 @@ fn manifest_of(folder: &Path) -> String {
 
 #[test]
 fn a_scenario_names_a_program_and_holds_no_path_of_this_machine() {
-    let folder = folder_with("echo '{\"type\":\"unchanged\"}'");
+    let folder = folder_with("say '{\"type\":\"unchanged\"}'");
     let first = manifest_of(folder.path());
     assert!(
         first.contains("own.sh") && !first.contains(&folder.path().display().to_string()),
@@ -412,7 +542,7 @@ fn rerun(folder: &Path, arguments: &[&str]) -> (BTreeMap<String, CellRecord>, St
 /// The fingerprint holds the script that is named: what else it reads may change between two runs.
 #[test]
 fn a_finished_run_replays_its_programs_and_tries_failed_cells_again() {
-    let folder = folder_with("cat \"${0%/*}/answer\"");
+    let folder = folder_with("say \"$(cat \"${0%/*}/answer\")\"");
     let answer = |text: &str| std::fs::write(folder.path().join("answer"), format!("{text}\n"));
     answer("no message of the protocol").unwrap();
     let (failed, _) = rerun(folder.path(), &[]);
@@ -450,7 +580,7 @@ fn the_schema_of_scenarios_knows_a_command() {
 #[test]
 fn a_program_that_answers_differently_is_marked() {
     let folder = folder_with(
-        "n=$((n+1)); echo \"{\\\"type\\\":\\\"summary\\\",\\\"from\\\":0,\\\"to\\\":1,\\\"text\\\":\\\"$n\\\"}\"",
+        "n=$((n+1)); say \"{\\\"type\\\":\\\"summary\\\",\\\"from\\\":0,\\\"to\\\":1,\\\"text\\\":\\\"$n\\\"}\"",
     );
     assert!(manifest_of(folder.path()).contains("\"is_random\": true"));
 }

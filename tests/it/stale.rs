@@ -8,8 +8,9 @@ use proctor::record::journal::Run;
 use proctor::record::{CellRecord, End};
 
 /// A program that reads its answer from a file beside it.
-const SCRIPT: &str = "read -r line; echo '{\"type\":\"hello\",\"protocol\":1}'
-while read -r line; do case $line in *'\"type\":\"session\"'*) ;; *) cat \"${0%/*}/answer\" ;; esac; done";
+const SCRIPT: &str = r#"say() { answer=$(cat "${0%/*}/answer"); id=${line#*:}; printf '%s,"id":%s}\n' "${answer%\}}" ${id%%,*}; }
+read -r line; echo '{"type":"hello","protocol":2,"id":0}'
+while read -r line; do case $line in *'"type":"session"'*) ;; *) say ;; esac; done"#;
 
 const UNCHANGED: &str = r#"{"type":"unchanged"}"#;
 const SUMMARY: &str = r#"{"type":"summary","from":0,"to":1,"text":"a text of several words"}"#;

@@ -4,16 +4,20 @@ import json
 import sys
 
 
+asked = {}
+
+
 def say(line):
-    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.write(json.dumps({**line, "id": asked["id"]}) + "\n")
     sys.stdout.flush()
 
 
 calls = 0
 for raw in sys.stdin:
     line = json.loads(raw)
+    asked.update(line)
     if line["type"] == "hello":
-        say({"type": "hello", "protocol": 1})
+        say({"type": "hello", "protocol": 2})
     elif line["type"] == "session":
         calls = 0
     else:

@@ -4,8 +4,11 @@ import json
 import sys
 
 
+asked = {}
+
+
 def say(line):
-    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.write(json.dumps({**line, "id": asked["id"]}) + "\n")
     sys.stdout.flush()
 
 
@@ -15,8 +18,9 @@ def is_typed(message):
 
 for raw in sys.stdin:
     line = json.loads(raw)
+    asked.update(line)
     if line["type"] == "hello":
-        say({"type": "hello", "protocol": 1})
+        say({"type": "hello", "protocol": 2})
     elif line["type"] == "session":
         continue
     else:
@@ -29,4 +33,5 @@ for raw in sys.stdin:
         request = {"role": "user", "content": "Summarise the conversation above."}
         say({"type": "ask", "messages": [[0, typed[-1]], request], "max_tokens": 500})
         answer = json.loads(sys.stdin.readline())
+        asked.update(answer)
         say({"type": "summary", "from": 0, "to": typed[-1], "text": answer.get("text") or "No summary."})

@@ -4,13 +4,17 @@ import json
 import sys
 
 
+asked = {}
+
+
 def say(line):
-    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.write(json.dumps({**line, "id": asked["id"]}) + "\n")
     sys.stdout.flush()
 
 
 for raw in sys.stdin:
     line = json.loads(raw)
+    asked.update(line)
     if line["type"] == "hello":
         say({"type": "hello", "protocol": 99})
     elif line["type"] == "session":

@@ -87,7 +87,8 @@ pub(crate) fn raw(json: String) -> Box<RawValue> {
 /// Reads the pieces of an answer as entries, made of those in `base`.
 ///
 /// Ranges are taken from `base`. A message that says the same as one in `base` is that one; one that has `of`, or
-/// the same tool calls and results, is a changed version of it. Of the others the largest stands for the entries
+/// the same tool calls and results, is a changed version of it. Each of `base` stands in one range, so that a short
+/// answer is no large context: [`Self::claim`] comes before anything is copied. Of the others the largest stands for the entries
 /// of `gone` that nothing else came of, and the rest for nothing.
 pub(crate) struct Reading<'a> {
     base: &'a [Entry],
@@ -157,7 +158,26 @@ impl<'a> Reading<'a> {
         ))
     }
 
-    /// The entries of an answer in place of `gone`, a range of `base`.
+    /// Marks what the ranges among these pieces stand for; fails where one stands for a message a second time.
+    pub(crate) fn claim(&mut self, pieces: &[Value]) -> Result<(), String> {
+        for piece in pieces {
+            if let Some(range) = self.range_of(piece)? {
+                self.claim_range(range)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for one range.
+    pub(crate) fn claim_range(&mut self, range: Range<usize>) -> Result<(), String> {
+        if let Some(again) = range.clone().find(|at| self.is_used[*at]) {
+            return Err(format!("message {again} stands in two ranges"));
+        }
+        self.is_used[range].fill(true);
+        Ok(())
+    }
+
+    /// The entries of an answer, which are claimed, in place of `gone`, a range of `base`.
     pub(crate) fn entries(
         &mut self,
         pieces: &[Value],
@@ -166,7 +186,6 @@ impl<'a> Reading<'a> {
         let mut read = Vec::new();
         for piece in pieces {
             if let Some(range) = self.range_of(piece)? {
-                self.is_used[range.clone()].fill(true);
                 read.extend(self.base[range].iter().cloned().map(Piece::Entry));
             } else {
                 read.push(self.message(piece)?);
@@ -196,6 +215,7 @@ impl<'a> Reading<'a> {
 
     /// The messages of a request.
     pub(crate) fn messages(&mut self, pieces: &[Value]) -> Result<Vec<Arc<Message>>, String> {
+        self.claim(pieces)?;
         let mut messages = Vec::new();
         for piece in pieces {
             if let Some(range) = self.range_of(piece)? {
@@ -451,9 +471,9 @@ mod tests {
                 serde_json::from_str(line.get()).unwrap()
             })
             .collect();
-        let read = Reading::of(&base, &counts)
-            .entries(&pieces, 0..base.len())
-            .unwrap();
+        let mut reading = Reading::of(&base, &counts);
+        reading.claim(&pieces).unwrap();
+        let read = reading.entries(&pieces, 0..base.len()).unwrap();
         let same = |(one, other): (&Entry, &Entry)| Arc::ptr_eq(&one.message, &other.message);
         assert!(
             read.len() == base.len() && read.iter().zip(&base).all(same),

@@ -149,6 +149,7 @@ mod tests {
         let launch = Launch {
             command: vec!["sh".to_owned(), "mine.sh".to_owned()],
             env: Vec::new(),
+            start: Duration::ZERO,
             timeout: Duration::ZERO,
             memory: 0,
             line: 0,

@@ -8,9 +8,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde_json::Value;
 use tempfile::TempDir;
 
-use super::protocol::{FromProgram, Hello, PROTOCOL, ToProgram};
+use super::protocol::{FromProgram, Hello, Numbered, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
 use crate::process::{Group, PATIENCE};
 use crate::script::shortened;
@@ -40,6 +42,10 @@ pub(crate) struct Process {
     /// Lines to write: a thread of its own does it, so that a program that does not read is no deadlock.
     input: Option<Sender<Vec<u8>>>,
     output: Receiver<Output>,
+    /// The `id` of the line that was sent last; none before the first.
+    last_id: Option<u64>,
+    /// Whether more output lay there when the last line was read.
+    is_followed: bool,
     stderr: Arc<Mutex<Vec<u8>>>,
     /// Disconnected once standard error is read to its end.
     silent: Receiver<()>,
@@ -49,7 +55,11 @@ pub(crate) struct Process {
 /// A piece of standard output.
 #[derive(Debug)]
 enum Output {
-    Line(Vec<u8>),
+    Line {
+        text: Vec<u8>,
+        /// Whether the program had written more by then.
+        is_followed: bool,
+    },
     TooLong,
     Closed,
 }
@@ -77,11 +87,10 @@ impl Process {
             .args(words)
             .env_clear()
             .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
-            .env("TMPDIR", folder.path())
             .current_dir(folder.path());
         let mut group = host
             .groups
-            .spawn(command)
+            .spawn(command, folder.path())
             .map_err(|error| failed(error.to_string()))?;
         group.limit_memory(launch.memory);
         let (input, lines) = channel();
@@ -108,6 +117,8 @@ impl Process {
             group,
             input: Some(input),
             output,
+            last_id: None,
+            is_followed: false,
             stderr,
             silent,
             _folder: folder,
@@ -121,16 +132,25 @@ impl Process {
         self.send(&ToProgram::Hello {
             protocol: PROTOCOL,
             proctor: env!("CARGO_PKG_VERSION"),
-        });
-        let (answer, line) = self.read()?;
+        })?;
+        let line = self.next_line(self.launch.start, "start_seconds")?;
+        let (answer, id) = self.parsed(&line)?;
         let FromProgram::Hello(hello) = answer else {
             return Err(self.wrong("the first line must be `hello`".to_owned(), &line));
         };
         if hello.protocol != PROTOCOL {
             let own = hello.protocol;
-            let problem = format!("the program speaks version {own}, and this build {PROTOCOL}");
+            let update = if own < PROTOCOL {
+                "; update its client: that of this build is `clients/python` or `clients/typescript`"
+            } else {
+                ""
+            };
+            let problem = format!(
+                "the program speaks version {own} of the protocol, and this build {PROTOCOL}{update}"
+            );
             return Err(self.wrong(problem, &line));
         }
+        self.must_answer(id, &line)?;
         if hello.files.len() > MOST_FILES {
             let count = hello.files.len();
             let problem = format!("`hello` names {count} files, and {MOST_FILES} are the most");
@@ -140,41 +160,108 @@ impl Process {
         Ok(())
     }
 
-    /// Sends a line. That nobody reads it shows when an answer is due.
-    pub(crate) fn send(&mut self, line: &ToProgram) {
-        let mut bytes = serde_json::to_vec(line).unwrap_or_default();
+    /// Sends a line, unless the program wrote one that nobody asked for. That nobody reads it shows when an answer is due.
+    pub(crate) fn send(&mut self, line: &ToProgram) -> Result<(), ProgramError> {
+        self.must_be_quiet()?;
+        let bytes = if matches!(line, ToProgram::Session { .. }) {
+            serde_json::to_vec(line)
+        } else {
+            let id = self.last_id.map_or(0, |last| last + 1);
+            self.last_id = Some(id);
+            serde_json::to_vec(&Numbered { id, line })
+        };
+        let mut bytes = bytes.unwrap_or_default();
         bytes.push(b'\n');
         if let Some(input) = &self.input {
             let _ = input.send(bytes);
         }
+        Ok(())
     }
 
-    /// The next line, and how it is written.
+    /// The answer to the line that was sent last, and how it is written.
     pub(crate) fn read(&mut self) -> Result<(FromProgram, String), ProgramError> {
-        let line = match self.output.recv_timeout(self.launch.timeout) {
-            Ok(Output::Line(line)) => line,
-            Ok(Output::TooLong) => {
-                let mb = self.launch.line >> 20;
-                return Err(self.failed(format!("a line of more than {mb} MB")));
+        let line = self.next_line(self.launch.timeout, "timeout_seconds")?;
+        let (answer, id) = self.parsed(&line)?;
+        self.must_answer(id, &line)?;
+        Ok((answer, line))
+    }
+
+    /// Fails where the program wrote a line since its last answer.
+    pub(crate) fn must_be_quiet(&mut self) -> Result<(), ProgramError> {
+        let wait = if self.is_followed {
+            PATIENCE
+        } else {
+            Duration::ZERO
+        };
+        match self.output.recv_timeout(wait) {
+            Ok(Output::Line { text, .. }) => {
+                let line = String::from_utf8_lossy(&text).into_owned();
+                self.parsed(&line)?;
+                Err(self.unasked(&line))
             }
+            Ok(Output::TooLong) => Err(self.too_long()),
+            // That it is closed shows when an answer is due.
+            Ok(Output::Closed) | Err(_) => Ok(()),
+        }
+    }
+
+    fn next_line(&mut self, limit: Duration, knob: &str) -> Result<String, ProgramError> {
+        match self.output.recv_timeout(limit) {
+            Ok(Output::Line { text, is_followed }) => {
+                self.is_followed = is_followed;
+                String::from_utf8(text).map_err(|error| {
+                    let shown = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                    self.not_json(&shown)
+                })
+            }
+            Ok(Output::TooLong) => Err(self.too_long()),
             Ok(Output::Closed) | Err(RecvTimeoutError::Disconnected) => {
                 let how = self.how_it_ended();
-                return Err(self.failed(format!("the program {how} where an answer was due")));
+                Err(self.failed(format!("the program {how} where an answer was due")))
             }
             Err(RecvTimeoutError::Timeout) => {
-                let seconds = self.launch.timeout.as_secs();
-                return Err(self.failed(format!("no answer within {seconds} s")));
+                let seconds = limit.as_secs();
+                Err(self.failed(format!("no answer within {seconds} s (`{knob}`)")))
             }
-        };
-        let shown = String::from_utf8_lossy(&line).into_owned();
-        match serde_json::from_slice(&line) {
-            Ok(read) => Ok((read, shown)),
-            Err(error) if error.is_data() => Err(self.wrong(error.to_string(), &shown)),
-            Err(_) => Err(self.failed(format!(
-                "the program printed a line that is not JSON: `{}`; print other text to standard error",
-                shortened(shown.trim_end(), SHOWN)
-            ))),
         }
+    }
+
+    /// A line of the protocol, and the `id` that it has.
+    fn parsed(&self, line: &str) -> Result<(FromProgram, Option<Value>), ProgramError> {
+        let mut value: Value = serde_json::from_str(line).map_err(|_| self.not_json(line))?;
+        let id = value.as_object_mut().and_then(|keys| keys.remove("id"));
+        let answer = FromProgram::deserialize(value);
+        let answer = answer.map_err(|error| self.wrong(error.to_string(), line))?;
+        Ok((answer, id))
+    }
+
+    fn must_answer(&self, id: Option<Value>, line: &str) -> Result<(), ProgramError> {
+        match id {
+            Some(id) if id.as_u64().is_some() && id.as_u64() == self.last_id => Ok(()),
+            Some(_) => Err(self.unasked(line)),
+            None => {
+                let problem =
+                    "an answer repeats the `id` of the line it answers; this one has none";
+                Err(self.wrong(problem.to_owned(), line))
+            }
+        }
+    }
+
+    fn unasked(&self, line: &str) -> ProgramError {
+        let shown = shortened(line.trim_end(), SHOWN);
+        self.failed(format!("it answered what nobody asked: `{shown}`"))
+    }
+
+    fn not_json(&self, line: &str) -> ProgramError {
+        let shown = shortened(line.trim_end(), SHOWN);
+        self.failed(format!(
+            "the program printed a line that is not JSON: `{shown}`; print other text to standard error"
+        ))
+    }
+
+    fn too_long(&self) -> ProgramError {
+        let mb = self.launch.line >> 20;
+        self.failed(format!("a line of more than {mb} MB (`line_mb`)"))
     }
 
     /// Processor time that it has used, without that of processes which it started; nothing where the system does not tell.
@@ -215,7 +302,7 @@ impl Drop for Process {
         self.input = None;
         for _ in 0..LAST_LINES {
             match self.output.recv_timeout(GRACE / LAST_LINES) {
-                Ok(Output::Line(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Output::Line { .. }) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Output::TooLong | Output::Closed) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -249,11 +336,14 @@ fn read_lines(pipe: impl Read, longest: usize, found: &SyncSender<Output>) {
         let read = (&mut pipe).take(most).read_until(b'\n', &mut line);
         let output = match read {
             // A line without an end is cut off.
-            Ok(_) if line.last() == Some(&b'\n') => Output::Line(line),
+            Ok(_) if line.last() == Some(&b'\n') => Output::Line {
+                text: line,
+                is_followed: !pipe.buffer().is_empty(),
+            },
             Ok(_) if line.len() > longest => Output::TooLong,
             _ => Output::Closed,
         };
-        let is_last = !matches!(output, Output::Line(_));
+        let is_last = !matches!(output, Output::Line { .. });
         if found.send(output).is_err() || is_last {
             return;
         }

@@ -10,8 +10,18 @@ use super::LoadedFiles;
 
 /// The version that this build speaks.
 ///
-/// 1: the first.
-pub const PROTOCOL: u32 = 1;
+/// 2: each answer repeats the `id` of the line that it answers; `hello` has `kind` and `breaks`. 1: the first.
+pub const PROTOCOL: u32 = 2;
+
+/// A line that wants an answer.
+#[derive(Debug, Serialize)]
+pub(crate) struct Numbered<'a> {
+    /// The number of such lines that the process was sent before.
+    pub(crate) id: u64,
+    /// The line.
+    #[serde(flatten)]
+    pub(crate) line: &'a ToProgram,
+}
 
 /// A line that Proctor writes.
 #[derive(Debug, JsonSchema, Serialize)]
@@ -171,10 +181,42 @@ pub struct Hello {
     /// The lines that it wants.
     #[serde(default = "usual_moments")]
     pub moments: Vec<Moment>,
+    /// Its kind: laws that do not apply to it are not asked.
+    #[serde(default)]
+    pub kind: ProgramKind,
+    /// The laws that it breaks on purpose.
+    #[serde(default)]
+    pub breaks: Vec<DeclaredBreak>,
     /// The files that it loaded, by name, each with a hash of its content: a run goes on only with the same ones. Without
     /// them, all files below the folder of its script are meant.
     #[serde(default)]
     pub files: LoadedFiles,
+}
+
+/// How a program makes a context smaller.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgramKind {
+    /// It drops the oldest messages.
+    Window,
+    /// It clears or shortens tool results and other blocks.
+    Clear,
+    /// It replaces messages by a summary.
+    Summarise,
+    /// It does something else, or does not say.
+    #[default]
+    Other,
+}
+
+/// A law that a program breaks on purpose. The protocol takes any name.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeclaredBreak {
+    /// The name of the law.
+    pub law: String,
+    /// Why it is broken.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// Which history a program gets.
@@ -259,10 +301,26 @@ pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let program = generator.subschema_for::<FromProgram>();
     let proctor = generator.subschema_for::<ToProgram>();
+    let mut definitions = generator.take_definitions(true);
+    for side in ["FromProgram", "ToProgram"] {
+        let lines = definitions.get_mut(side);
+        let lines = lines.and_then(|side| side["oneOf"].as_array_mut());
+        lines.into_iter().flatten().for_each(number);
+    }
     serde_json::json!({
         "$schema": generator.settings().meta_schema,
         "title": "A line between Proctor and an external strategy",
         "oneOf": [proctor, program],
-        "$defs": generator.take_definitions(true),
+        "$defs": definitions,
     })
+}
+
+/// Adds the `id` to the schema of a line, but to that of `session`, which wants no answer.
+fn number(line: &mut Value) {
+    if line["properties"]["type"]["const"] != "session" {
+        line["properties"]["id"] = serde_json::json!({ "type": "integer", "minimum": 0 });
+        if let Some(required) = line["required"].as_array_mut() {
+            required.push("id".into());
+        }
+    }
 }

@@ -8,10 +8,10 @@ use crate::model::{CallFailure, Response, Stop, Task};
 use crate::settings::SettingError;
 use crate::step::Answer;
 use crate::strategy::external::protocol::{
-    AskLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
+    AskLine, EditLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
 };
 use crate::strategy::external::{
-    Contents, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
+    Contents, Hello, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
     message_line, raw,
 };
 use crate::strategy::history::{History as SeenHistory, standing};
@@ -23,6 +23,7 @@ const MOST_ASKS: usize = 100;
 struct Settings {
     command: Vec<String>,
     env: Vec<String>,
+    start_seconds: u64,
     timeout_seconds: u64,
     memory_mb: u64,
     line_mb: usize,
@@ -56,6 +57,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
         launch: Launch {
             command: settings.command,
             env: settings.env,
+            start: Duration::from_secs(settings.start_seconds),
             timeout: Duration::from_secs(settings.timeout_seconds),
             memory: settings.memory_mb << 20,
             line: settings.line_mb << 20,
@@ -91,7 +93,7 @@ impl Stage for External {
             call: cx.call,
             message: message_line(entry),
         };
-        self.exchange(&line);
+        self.exchange(&line)?;
         let (answer, line) = self.read()?;
         self.is_at_rest = true;
         match answer {
@@ -118,6 +120,13 @@ impl Stage for External {
         self.turn(Moment::AfterCall, context, cx)
     }
 
+    fn end(&mut self) -> Result<(), StageError> {
+        match self.process.as_mut().map(Process::must_be_quiet) {
+            Some(Err(error)) => Err(self.failed(error)),
+            _ => Ok(()),
+        }
+    }
+
     fn program_cpu(&self) -> Duration {
         let used = self.process.as_ref().map_or(Duration::ZERO, Process::cpu);
         used.saturating_sub(self.cpu_before)
@@ -125,6 +134,10 @@ impl Stage for External {
 
     fn loaded_files(&self) -> LoadedFiles {
         self.programs.loaded(&self.launch)
+    }
+
+    fn declared(&self) -> Option<Hello> {
+        self.programs.hello(&self.launch)
     }
 }
 
@@ -157,11 +170,14 @@ impl External {
             seconds: cx.now.map(|now| now.0.div_euclid(1_000)),
             attempt: cx.overflow.map(|overflow| overflow.attempt),
         };
-        self.exchange(&match moment {
+        let sent = self.exchange(&match moment {
             Moment::Overflow => ToProgram::Overflow(turn),
             Moment::AfterCall => ToProgram::AfterCall(turn),
             Moment::BeforeCall | Moment::Append => ToProgram::BeforeCall(turn),
         });
+        if let Err(error) = sent {
+            return Step::Done(Err(error));
+        }
         self.answer(base, entries, cx)
     }
 
@@ -192,7 +208,9 @@ impl External {
         };
         let (base, entries) = (base.into_owned(), entries.to_vec());
         Step::ask(request, move |answer| {
-            self.send(&answer_line(answer));
+            if let Err(error) = self.send(&answer_line(answer)) {
+                return Step::Done(Err(error));
+            }
             self.answer(Cow::Owned(base), &entries, cx)
         })
     }
@@ -209,7 +227,8 @@ impl External {
             let started = self.programs.take(&self.launch);
             let mut process = started.map_err(|error| self.failed(error))?;
             self.cpu_before = process.cpu();
-            process.send(&session(cx));
+            let sent = process.send(&session(cx));
+            sent.map_err(|error| self.failed(error))?;
             process
         };
         let hello = &self.process.insert(process).hello;
@@ -220,15 +239,15 @@ impl External {
     }
 
     /// Sends a line that wants an answer.
-    fn exchange(&mut self, line: &ToProgram) {
+    fn exchange(&mut self, line: &ToProgram) -> Result<(), StageError> {
         (self.is_at_rest, self.asks) = (false, 0);
-        self.send(line);
+        self.send(line)
     }
 
-    fn send(&mut self, line: &ToProgram) {
-        if let Some(process) = &mut self.process {
-            process.send(line);
-        }
+    fn send(&mut self, line: &ToProgram) -> Result<(), StageError> {
+        let process = self.process.as_mut();
+        let sent = process.map_or(Err(ProgramError::NotLocated), |process| process.send(line));
+        sent.map_err(|error| self.failed(error))
     }
 
     fn read(&mut self) -> Result<(FromProgram, String), StageError> {
@@ -332,14 +351,10 @@ fn patch(
     let (target, reason) = match answer {
         FromProgram::Unchanged { .. } => return Ok(Patch::default()),
         FromProgram::Messages { messages, reason } => {
+            reading.claim(&messages)?;
             (reading.entries(&messages, 0..base.len()), reason)
         }
-        FromProgram::Edits { edits, reason } => {
-            let edits = edits
-                .iter()
-                .map(|edit| (edit.from, edit.to, &edit.with[..]));
-            (spliced(&mut reading, base, edits), reason)
-        }
+        FromProgram::Edits { edits, reason } => (spliced(&mut reading, base, &edits), reason),
         FromProgram::Summary {
             from,
             to,
@@ -347,8 +362,9 @@ fn patch(
             reason,
         } => {
             let message = serde_json::json!({ "role": "user", "content": text });
-            let edit = (from, to, &[message][..]);
-            (spliced(&mut reading, base, [edit].into_iter()), reason)
+            let with = vec![message];
+            let edit = EditLine { from, to, with };
+            (spliced(&mut reading, base, &[edit]), reason)
         }
         FromProgram::Hello(_)
         | FromProgram::Message { .. }
@@ -364,20 +380,27 @@ fn patch(
 }
 
 /// The entries of `base` with these edits made.
-fn spliced<'e>(
+fn spliced(
     reading: &mut Reading<'_>,
     base: &[Entry],
-    edits: impl Iterator<Item = (usize, usize, &'e [Value])>,
+    edits: &[EditLine],
 ) -> Result<Vec<Entry>, String> {
-    let (mut target, mut next) = (Vec::new(), 0);
-    for (from, to, with) in edits {
-        let range = reading.range(from, to)?;
-        if from < next {
+    let mut next = 0;
+    for EditLine { from, to, with } in edits {
+        reading.range(*from, *to)?;
+        if *from < next {
             return Err(format!("the edit of [{from},{to}] is out of order"));
         }
-        target.extend_from_slice(&base[next..from]);
-        target.extend(reading.entries(with, range)?);
-        next = to;
+        reading.claim_range(next..*from)?;
+        reading.claim(with)?;
+        next = *to;
+    }
+    reading.claim_range(next..base.len())?;
+    let (mut target, mut next) = (Vec::new(), 0);
+    for EditLine { from, to, with } in edits {
+        target.extend_from_slice(&base[next..*from]);
+        target.extend(reading.entries(with, *from..*to)?);
+        next = *to;
     }
     target.extend_from_slice(&base[next..]);
     Ok(target)

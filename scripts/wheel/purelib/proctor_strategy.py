@@ -1,0 +1,1 @@
+../../../clients/python/proctor_strategy.py
