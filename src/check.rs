@@ -14,6 +14,7 @@ use self::play::{Played, Plays};
 use self::world::{Matter, Scene};
 use crate::session::Session;
 use crate::strategy::StrategySpec;
+use crate::strategy::external::protocol::{Hello, ProgramKind};
 use crate::units::Tokens;
 
 mod faithful;
@@ -29,38 +30,8 @@ pub struct Settings {
     pub seed: u64,
     /// Laws that the strategy breaks on purpose, each with the reason.
     pub allowed: BTreeMap<String, String>,
-    /// What the strategy does, where it says so.
-    pub kind: Option<Kind>,
     /// Laws that are looked at alone; empty means all.
     pub only: BTreeSet<String>,
-}
-
-/// What a strategy does with a context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// It drops messages.
-    Window,
-    /// It makes messages smaller.
-    Clear,
-    /// It puts summaries of a model in their place.
-    Summarise,
-    /// Something else.
-    Other,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Window, Self::Clear, Self::Summarise, Self::Other];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Window => "window",
-            Self::Clear => "clear",
-            Self::Summarise => "summarise",
-            Self::Other => "other",
-        }
-    }
 }
 
 /// How bad it is to break a law.
@@ -139,7 +110,7 @@ pub struct Finding {
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// What the strategy does: as it says, else as it was seen to do.
-    pub kind: Kind,
+    pub kind: ProgramKind,
     /// Law by law.
     pub laws: Vec<Checked>,
     /// Sessions in which the strategy changed something, and how many there are.
@@ -168,20 +139,26 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Outcome {
         .into_iter()
         .map(|scene| Plays::of(spec, scene))
         .collect();
+    let hello = spec.build().ok().and_then(|strategy| strategy.declared());
+    let hello = hello.unwrap_or_default();
     let answers = plays
         .first()
-        .map(|plays| judged(&LAWS[0], plays, &Known::default()));
-    if let Some(Judged::Broken(got)) = answers {
+        .map(|plays| (plays, judged(&LAWS[0], plays, &Known::default())));
+    let unanswered = match (unknown(&hello), answers) {
+        (Some(got), Some((plays, _))) => Some((plays, got)),
+        (None, Some((plays, Judged::Broken(got)))) => Some((plays, got)),
+        _ => None,
+    };
+    if let Some((first, got)) = unanswered {
         let laws = LAWS.iter().map(|law| match law.name {
-            ANSWERS => law.checked(State::Broken(Box::new(law.finding(
-                &plays[0],
-                got.clone(),
-                &Known::default(),
-            )))),
+            ANSWERS => {
+                let finding = law.finding(first, got.clone(), &Known::default());
+                law.checked(State::Broken(Box::new(finding)))
+            }
             _ => law.checked(State::NotTried),
         });
         return Outcome {
-            kind: settings.kind.unwrap_or(Kind::Other),
+            kind: hello.kind,
             laws: laws.collect(),
             changed: (0, plays.len()),
         };
@@ -190,15 +167,22 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Outcome {
         plays.usual();
     });
     let known = known(&plays);
-    let kind = settings
-        .kind
-        .filter(|kind| *kind != Kind::Other)
-        .unwrap_or_else(|| seen(&plays));
+    let kind = match hello.kind {
+        ProgramKind::Other => seen(&plays),
+        kind => kind,
+    };
+    let mut allowed = settings.allowed.clone();
+    allowed.extend(hello.breaks.into_iter().map(|declared| {
+        let reason = declared
+            .reason
+            .unwrap_or_else(|| "the program declares it".to_owned());
+        (declared.law, reason)
+    }));
     let is_wanted = |law: &&CheckLaw| settings.only.is_empty() || settings.only.contains(law.name);
     let wanted: Vec<&CheckLaw> = LAWS.iter().filter(is_wanted).collect();
     let laws = wanted
         .par_iter()
-        .map(|law| law.checked(law.state(&plays, &known, kind, settings)));
+        .map(|law| law.checked(law.state(&plays, &known, kind, &allowed)));
     let fired = plays
         .iter()
         .filter(|plays| !plays.usual().record.compactions.is_empty());
@@ -223,11 +207,17 @@ impl CheckLaw {
         }
     }
 
-    fn state(&self, plays: &[Plays<'_>], known: &Known, kind: Kind, settings: &Settings) -> State {
-        if let Some(reason) = settings.allowed.get(self.name) {
+    fn state(
+        &self,
+        plays: &[Plays<'_>],
+        known: &Known,
+        kind: ProgramKind,
+        allowed: &BTreeMap<String, String>,
+    ) -> State {
+        if let Some(reason) = allowed.get(self.name) {
             return State::Declared(reason.clone());
         }
-        if self.is_of_summaries && kind != Kind::Summarise {
+        if self.is_of_summaries && kind != ProgramKind::Summarise {
             return State::NotAsked;
         }
         let mut held = 0;
@@ -272,8 +262,18 @@ impl CheckLaw {
     }
 }
 
+/// A law of that name is not there: a declaration that says nothing.
+fn unknown(hello: &Hello) -> Option<String> {
+    let mut breaks = hello.breaks.iter();
+    let declared = breaks.find(|declared| !laws().any(|law| law == declared.law))?;
+    Some(format!(
+        "`hello` declares that it breaks `{}`, which is not a law",
+        declared.law
+    ))
+}
+
 /// What a strategy does, as it was seen.
-fn seen(plays: &[Plays<'_>]) -> Kind {
+fn seen(plays: &[Plays<'_>]) -> ProgramKind {
     let asks = plays.iter().any(|plays| !plays.usual().asked.is_empty());
     let drops = plays.iter().any(|plays| {
         let played = plays.usual();
@@ -281,9 +281,9 @@ fn seen(plays: &[Plays<'_>]) -> Kind {
         prompts.any(|prompt| prompt.present(&plays.scene.session).len() < prompt.before)
     });
     match (asks, drops) {
-        (true, _) => Kind::Summarise,
-        (false, true) => Kind::Window,
-        (false, false) => Kind::Clear,
+        (true, _) => ProgramKind::Summarise,
+        (false, true) => ProgramKind::Window,
+        (false, false) => ProgramKind::Clear,
     }
 }
 
@@ -323,4 +323,21 @@ fn known(plays: &[Plays<'_>]) -> Known {
 /// The prompt before which it first fired, as it would have been.
 fn fired_at(played: &Played) -> Option<Tokens> {
     played.record.compactions.first().map(|event| event.before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_every_law() {
+        let page = include_str!("../docs/external-strategies.md");
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+        for law in &LAWS {
+            let row = format!("| `{}` | {} | {} |", law.name, law.level.name(), law.expected);
+            assert!(rows.contains(&&*row), "missing: {row}");
+        }
+        let names: BTreeSet<&str> = laws().collect();
+        assert_eq!(names.len(), LAWS.len());
+    }
 }

@@ -51,6 +51,9 @@ pub(super) struct Args {
     /// Seconds that a program has for one answer
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     timeout: u64,
+    /// Seconds that a program has to start
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    start_timeout: u64,
     /// Write an XML file for build servers as well
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
@@ -115,8 +118,13 @@ impl Args {
             .iter()
             .map(|word| Setting::new(word.as_str(), &place));
         table.put("command", words.collect::<Vec<_>>(), &place);
-        let seconds = i64::try_from(self.timeout).unwrap_or(i64::MAX);
-        table.put("timeout_seconds", SettingValue::Integer(seconds), &place);
+        for (key, seconds) in [
+            ("timeout_seconds", self.timeout),
+            ("start_seconds", self.start_timeout),
+        ] {
+            let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+            table.put(key, SettingValue::Integer(seconds), &place);
+        }
         let mut specs = [StrategySpec::of("program", table, &Trigger::default())?];
         programs::locate(&mut specs)?;
         let [spec] = specs;
@@ -134,7 +142,6 @@ impl Args {
         Ok(Settings {
             seed: self.seed,
             allowed: allowed.collect::<BTreeMap<String, String>>(),
-            kind: None,
             only: self.only.iter().cloned().collect(),
         })
     }

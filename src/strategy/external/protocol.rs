@@ -208,6 +208,18 @@ pub enum ProgramKind {
     Other,
 }
 
+impl ProgramKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Window => "window",
+            Self::Clear => "clear",
+            Self::Summarise => "summarise",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// A law that a program breaks on purpose. The protocol takes any name.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
