@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use self::laws::{ANSWERS, CheckLaw, Judged, Known, LAWS};
-use self::play::{Played, Plays};
+use self::play::Plays;
 use self::world::{Matter, Scene};
 use crate::session::Session;
 use crate::strategy::StrategySpec;
@@ -297,32 +297,23 @@ fn known(plays: &[Plays<'_>]) -> Known {
         for line in laws::frames(played, &plays.scene.session) {
             *lines.entry(line).or_default() += 1;
         }
-        let first = played
-            .record
-            .compactions
-            .iter()
-            .map(|event| event.before)
-            .min();
-        if let Some(first) = first {
+        let events = played.record.compactions.iter();
+        if let Some(first) = events.map(|event| event.before).min() {
             let least = triggers.entry(plays.scene.window).or_insert(first);
             *least = first.min(*least);
         }
         if plays.scene.subject == Matter::Growth {
-            known.fired_at.push((plays.scene.window, fired_at(played)));
+            let fired = played.fired().first().map(|event| event.before);
+            known.fired_at.push((plays.scene.window, fired));
         }
     }
     known.triggers = triggers.into_iter().collect();
     known.frames = lines
         .into_iter()
-        .filter(|(_, scenes)| *scenes > 1)
+        .filter(|(_, times)| *times > 1)
         .map(|(line, _)| line)
         .collect();
     known
-}
-
-/// The prompt before which it first fired, as it would have been.
-fn fired_at(played: &Played) -> Option<Tokens> {
-    played.record.compactions.first().map(|event| event.before)
 }
 
 #[cfg(test)]
@@ -332,9 +323,17 @@ mod tests {
     #[test]
     fn the_page_has_every_law() {
         let page = include_str!("../docs/external-strategies.md");
-        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+        let rows: Vec<&str> = page
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .collect();
         for law in &LAWS {
-            let row = format!("| `{}` | {} | {} |", law.name, law.level.name(), law.expected);
+            let row = format!(
+                "| `{}` | {} | {} |",
+                law.name,
+                law.level.name(),
+                law.expected
+            );
             assert!(rows.contains(&&*row), "missing: {row}");
         }
         let names: BTreeSet<&str> = laws().collect();

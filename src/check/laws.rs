@@ -42,7 +42,7 @@ impl Judged {
 /// What all scenes together show of a strategy.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Lines that it wrote in two scenes or more, without their numbers.
+    /// Lines that it wrote twice or more, with other numbers or in another scene; without their numbers.
     pub(super) frames: BTreeSet<String>,
     /// For each window: the smallest context that it changed.
     pub(super) triggers: Vec<(Tokens, Tokens)>,
@@ -145,12 +145,6 @@ pub(super) const LAWS: [CheckLaw; 27] = [
         prompts::thinking,
     ),
     must(
-        "bytes_fit",
-        "a request that is too large in bytes or images becomes smaller",
-        prompts::bytes,
-    )
-    .of_bytes(),
-    must(
         "no_invention",
         "no text in the user's voice that neither the session nor a model wrote",
         facts::invention,
@@ -161,6 +155,12 @@ pub(super) const LAWS: [CheckLaw; 27] = [
         facts::safe_failure,
     )
     .of_summaries(),
+    should(
+        "bytes_fit",
+        "a request that is too large in bytes or images becomes smaller",
+        prompts::bytes,
+    )
+    .of_bytes(),
     should(
         "newest_request_stays",
         "the newest request of the user stays word for word",

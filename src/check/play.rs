@@ -1,20 +1,22 @@
 //! One replay of a scene, with all that laws look at: the prompts, the requests to models, and the record.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::faithful::{Faithful, said_in};
 use super::world::{Matter, Scene};
-use crate::context::{Context, Entry};
+use crate::context::{Applied, Context, Entry};
 use crate::model::fault::{Fault, FaultSchedule, Faults};
 use crate::model::offline::Offline;
 use crate::model::price::Prices;
 use crate::model::scripted::{Scripted, response};
 use crate::model::{CallFailure, Model, Request, Response, Stop, Task};
-use crate::record::{CellRecord, End};
+use crate::record::{CellRecord, CompactionEvent, End};
 use crate::replay::observe::changes::Changes;
 use crate::replay::observe::validity::Validity;
 use crate::replay::observe::{CallView, Observer, StrategyRequest};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
+use crate::session::Message;
 use crate::step::{Answer, Caller, Step, drive};
 use crate::strategy::situation::Situation;
 use crate::strategy::{Compaction, Strategy, StrategySpec};
@@ -62,11 +64,24 @@ pub(super) struct Played {
     pub(super) record: CellRecord,
     pub(super) prompts: Vec<Prompt>,
     pub(super) asked: Vec<Asked>,
+    /// Messages that patches wrote, with the call.
+    pub(super) written: Vec<(usize, Arc<Message>)>,
     /// Sizes of contexts that were given back as they were returned, and changed again, with the call.
     pub(super) again: Vec<(usize, Tokens)>,
 }
 
 impl Played {
+    /// The compactions; of a strategy that asks a model those at calls with a request, and not what it cuts besides.
+    pub(super) fn fired(&self) -> Vec<&CompactionEvent> {
+        let asked: BTreeSet<usize> = self.asked.iter().map(|asked| asked.call).collect();
+        let events = self.record.compactions.iter();
+        let events = events.filter(|event| asked.is_empty() || asked.contains(&event.call));
+        let mut events: Vec<&CompactionEvent> = events.collect();
+        // The first event of a call has the context that made it fire.
+        events.dedup_by_key(|event| event.call);
+        events
+    }
+
     /// The reason why it failed.
     pub(super) fn failure(&self) -> Option<String> {
         match &self.record.end {
@@ -252,6 +267,14 @@ impl Observer for Watch {
                 answer: asked.answer.clone(),
             });
         });
+    }
+
+    fn patched(&mut self, applied: &Applied) {
+        let written = applied
+            .written()
+            .map(|entry| (applied.call, entry.message.clone()));
+        let written: Vec<(usize, Arc<Message>)> = written.collect();
+        self.with(|played| played.written.extend(written));
     }
 
     fn called(&mut self, view: &CallView<'_>) {

@@ -360,6 +360,10 @@ fn work(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
         "a test needs it",
     ] {
         script.read(says);
+        // Somebody types while the agent works: two messages of the user follow each other.
+        if says == "a view needs it" {
+            script.typed("By the way, the tests have to stay green.");
+        }
         script.write("written");
     }
     script.says("The column is renamed.");
@@ -368,13 +372,13 @@ fn work(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
     script.scene(subject, Tokens(window), &FACTS)
 }
 
-/// Twelve equal rounds, that fill the window to 120 %.
+/// Equal rounds, that fill the window to 120 %.
 fn growth(window: u64, seed: u64) -> Option<Scene> {
-    let mut script = Script::of(window / 10, seed);
+    let mut script = Script::of(window / 20, seed);
     script.typed(
         "Please read all parts of the ledger, one after the other, and list what each exports.",
     );
-    (0..12).for_each(|_| script.read("one part of twelve"));
+    (0..24).for_each(|_| script.read("one part of many"));
     script.says("All parts are read.");
     script.scene(Matter::Growth, Tokens(window), &[])
 }

@@ -377,14 +377,13 @@ fn frame(line: &str) -> String {
         .collect()
 }
 
-/// The lines that the strategy wrote in a play, without their numbers.
-pub(in crate::check) fn frames(played: &Played, session: &Session) -> BTreeSet<String> {
+/// The lines that the strategy wrote in a play, each with its numbers left out: one line may be there in several
+/// versions.
+pub(in crate::check) fn frames(played: &Played, session: &Session) -> Vec<String> {
     let source = Source::of(played, session);
     let written = played.prompts.iter().flat_map(Prompt::written);
     let texts: BTreeSet<String> = written.map(|entry| text_of(&entry.message)).collect();
-    texts
-        .iter()
-        .flat_map(|text| source.lines(text))
-        .map(frame)
-        .collect()
+    let lines = texts.iter().flat_map(|text| source.lines(text));
+    let versions: BTreeSet<&str> = lines.collect();
+    versions.into_iter().map(frame).collect()
 }

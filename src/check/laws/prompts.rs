@@ -1,6 +1,6 @@
 //! Laws about prompts: their validity, their order, what is in them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::times::LARGE;
@@ -48,7 +48,7 @@ impl Prompt {
             own.or_else(|| {
                 history
                     .iter()
-                    .rposition(|known| known.content() == entry.message.content())
+                    .rposition(|known| are_same(known, &entry.message))
             })
         })
     }
@@ -64,6 +64,25 @@ impl Prompt {
             .iter()
             .filter(|entry| matches!(entry.origin, Origin::Derived(_) | Origin::Authored))
     }
+}
+
+/// Whether two messages say the same, however the arguments of their calls are written.
+fn are_same(one: &Message, other: &Message) -> bool {
+    let texts = one.model_text().iter().zip(other.model_text());
+    let mut blocks = one.content().iter().zip(other.content()).zip(texts);
+    one.role() == other.role()
+        && one.content().len() == other.content().len()
+        && blocks.all(
+            |((one, other), (text, same))| match (one.as_use(), other.as_use()) {
+                (Some(tool), Some(same)) => tool.id == same.id,
+                (None, None) => {
+                    let [id, other] =
+                        [one, other].map(|block| block.as_result().map(|it| &it.tool_use_id));
+                    id == other && text == same
+                }
+                _ => false,
+            },
+        )
 }
 
 /// The first entry in which a prompt differs from the one before it; `None` where it only goes on.
@@ -169,7 +188,7 @@ pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
             .iter()
             .rev()
             .find(|message| message.has_tag(Tag::TypedUser))?;
-        let text = text_of(newest);
+        let text = text_of(newest).trim().to_owned();
         let pictures = newest.content().iter().filter(|block| block.images() > 0);
         let mut missing = pictures.filter(|block| {
             let mut entries = prompt.entries.iter();
@@ -295,39 +314,26 @@ pub(super) fn order(plays: &Plays<'_>, _: &Known) -> Judged {
 pub(super) fn undone(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
-    let mut gone: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut had_chance = false;
-    let found = played.prompts.iter().find_map(|prompt| {
-        let present = prompt.present(session);
-        let whole: BTreeSet<usize> = prompt
-            .messages(session)
-            .zip(&prompt.entries)
-            .filter_map(|(at, entry)| {
-                at.filter(|at| session.messages()[*at].content() == entry.message.content())
+    let pairs = played.prompts.iter().zip(played.prompts.iter().skip(1));
+    let found = pairs.clone().find_map(|(before, now)| {
+        let present = before.present(session);
+        let written = played.written.iter().filter(|(call, _)| *call == now.call);
+        let back: BTreeSet<usize> = written
+            .filter_map(|(_, message)| {
+                let history = &session.messages()[..before.before];
+                let at = history.iter().position(|known| are_same(known, message))?;
+                let is_back = !present.contains(&at) && !history[at].has_tag(Tag::TypedUser);
+                is_back.then_some(at)
             })
             .collect();
-        let back: Vec<usize> = whole
-            .iter()
-            .copied()
-            .filter(|at| gone.contains_key(at) && !session.messages()[*at].has_tag(Tag::TypedUser))
-            .collect();
-        let loaded = session.resumed().map_or(0, |resumed| resumed.at);
-        for at in 0..prompt.before {
-            if present.contains(&at) {
-                gone.remove(&at);
-            } else if at >= loaded || prompt.call > 0 {
-                gone.entry(at).or_insert(prompt.call);
-            }
-        }
-        had_chance |= !gone.is_empty();
         (back.len() >= COME_BACK).then(|| {
             format!(
-                "call {}: messages {back:?}, which were compacted, are in the prompt again",
-                prompt.call
+                "call {}: messages {back:?}, which were compacted, are put back",
+                now.call
             )
         })
     });
-    Judged::by(had_chance, found)
+    Judged::by(played.has_fired(), found)
 }
 
 pub(super) fn prefix(plays: &Plays<'_>, _: &Known) -> Judged {

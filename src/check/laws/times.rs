@@ -97,17 +97,14 @@ pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
 
 pub(super) fn bounded(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
-    let asked: BTreeSet<usize> = played.asked.iter().map(|asked| asked.call).collect();
-    let events = played
-        .record
-        .compactions
-        .iter()
-        .filter(|event| asked.contains(&event.call));
-    let answered = asked.len();
+    let fired = played.fired();
+    let answered = fired.len();
     if plays.scene.subject != Matter::Generations || answered < GENERATIONS {
         return Judged::NoChance;
     }
-    let trigger = events.map(|event| event.before).min().unwrap_or_default();
+    let Some(trigger) = fired.iter().map(|event| event.before).min() else {
+        return Judged::NoChance;
+    };
     let found = played.prompts.last().and_then(|prompt| {
         let written: Tokens = prompt.written().map(|entry| entry.size().tokens).sum();
         (written.0 as f64 > BOUND * trigger.0 as f64).then(|| {
@@ -166,7 +163,8 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
 fn counts_pictures(plays: &Plays<'_>, known: &Known) -> Option<String> {
     let window = plays.scene.window;
     let of_text = known.fired_at.iter().find(|(of, _)| *of == window)?.1?;
-    let first = plays.usual().record.compactions.first()?;
+    let fired = plays.usual().fired();
+    let first = fired.first()?;
     (first.before.0 as f64 <= PICTURES * of_text.0 as f64).then(|| {
         format!(
             "call {}: after a picture was pasted it fires at {} tokens, and else at {of_text}",
