@@ -144,11 +144,10 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Outcome {
     let answers = plays
         .first()
         .map(|plays| (plays, judged(&LAWS[0], plays, &Known::default())));
-    let unanswered = match (unknown(&hello), answers) {
-        (Some(got), Some((plays, _))) => Some((plays, got)),
-        (None, Some((plays, Judged::Broken(got)))) => Some((plays, got)),
-        _ => None,
-    };
+    let unanswered = answers.and_then(|(plays, judged)| match (unknown(&hello), judged) {
+        (Some(got), _) | (None, Judged::Broken(got)) => Some((plays, got)),
+        (None, Judged::Held | Judged::NoChance) => None,
+    });
     if let Some((first, got)) = unanswered {
         let laws = LAWS.iter().map(|law| match law.name {
             ANSWERS => {
@@ -224,7 +223,10 @@ impl CheckLaw {
         let is_meant =
             |plays: &&Plays<'_>| self.is_of_bytes || plays.scene.subject != Matter::Pictures;
         for plays in plays.iter().filter(is_meant) {
+            // A play that ended early shows nothing of what is not there.
+            let is_whole = self.name == ANSWERS || plays.usual().failure().is_none();
             match judged(self, plays, known) {
+                Judged::Held if !is_whole => {}
                 Judged::NoChance => {}
                 Judged::Held => held += 1,
                 Judged::Broken(got) => {
@@ -283,6 +285,13 @@ fn seen(plays: &[Plays<'_>]) -> ProgramKind {
     match (asks, drops) {
         (true, _) => ProgramKind::Summarise,
         (false, true) => ProgramKind::Window,
+        (false, false)
+            if plays
+                .iter()
+                .all(|plays| plays.usual().record.compactions.is_empty()) =>
+        {
+            ProgramKind::Other
+        }
         (false, false) => ProgramKind::Clear,
     }
 }
@@ -297,6 +306,7 @@ fn known(plays: &[Plays<'_>]) -> Known {
         for line in laws::frames(played, &plays.scene.session) {
             *lines.entry(line).or_default() += 1;
         }
+        known.fired += usize::from(!played.record.compactions.is_empty());
         let events = played.record.compactions.iter();
         if let Some(first) = events.map(|event| event.before).min() {
             let least = triggers.entry(plays.scene.window).or_insert(first);

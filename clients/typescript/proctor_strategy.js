@@ -133,7 +133,7 @@ export async function serve(program, source, write) {
     if (!["kept", "full"].includes(history) || !["anthropic", "openai"].includes(shape)) {
         throw new Error("`history` is `kept` or `full`, `shape` is `anthropic` or `openai`");
     }
-    if (!["window", "clear", "summarise", "other"].includes(kind) || typeof breaks !== "object") {
+    if (!["window", "clear", "summarise", "other"].includes(kind) || typeof breaks !== "object" || breaks === null) {
         throw new Error("`kind` is `window`, `clear`, `summarise` or `other`, `breaks` a list of laws or their reasons");
     }
     const moments = MOMENTS.filter((moment) => typeof program[methodOf(moment)] === "function");

@@ -42,6 +42,8 @@ impl Judged {
 /// What all scenes together show of a strategy.
 #[derive(Debug, Default)]
 pub(super) struct Known {
+    /// Scenes in which it changed anything.
+    pub(super) fired: usize,
     /// Lines that it wrote twice or more, with other numbers or in another scene; without their numbers.
     pub(super) frames: BTreeSet<String>,
     /// For each window: the smallest context that it changed.

@@ -283,7 +283,7 @@ impl Observer for Watch {
             before: view.before,
             tokens: view.prompt(),
             history: self.history,
-            entries: view.context.entries().iter().cloned().collect(),
+            entries: view.context.entries().to_vec(),
         };
         self.with(|played| played.prompts.push(prompt));
     }

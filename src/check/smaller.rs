@@ -9,7 +9,7 @@ use crate::session::{ContentBlock, Message};
 const WORK: usize = 120_000_000;
 
 /// Attempts to make a scene smaller: a program that hangs takes its whole time limit in each.
-const ATTEMPTS: usize = 200;
+const ATTEMPTS: usize = 80;
 
 /// Attempts once one waited for a time limit: a check would never end.
 const PATIENCE: usize = 6;

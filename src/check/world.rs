@@ -3,6 +3,7 @@
 //! A scene is a session with what its messages say, in the window in which it is played. Every scene but the long one
 //! has at most a dozen rounds; their results are as large as the window asks for.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -194,7 +195,7 @@ impl Script {
         while text.len() < self.filler {
             line += 1;
             let sum = (line * 7919 + round * 104_729) % 99_991;
-            text.push_str(&format!("{line:>6}  {}({round}, {sum});\n", self.line));
+            let _ = writeln!(text, "{line:>6}  {}({round}, {sum});", self.line);
         }
         text
     }

@@ -18,6 +18,12 @@ use crate::strategy::trigger::Trigger;
 /// Characters of a block that are shown of a session.
 const SHOWN: usize = 80;
 
+/// Columns of what was seen.
+const GOT: usize = 400;
+
+/// Columns of a message.
+const LINE: usize = 110;
+
 /// Messages of a session that are shown: the first, and of the others the last ones.
 const MESSAGES: usize = 12;
 
@@ -131,6 +137,18 @@ impl Args {
         Ok(spec)
     }
 
+    /// The flags that are not at their defaults.
+    fn flags(&self) -> String {
+        let flags = [
+            ("--seed", self.seed, 1),
+            ("--timeout", self.timeout, 5),
+            ("--start-timeout", self.start_timeout, 30),
+        ];
+        let flags = flags.into_iter().filter(|(_, value, usual)| value != usual);
+        let words = flags.map(|(name, value, _)| format!(" {name} {value}"));
+        words.collect::<Vec<_>>().concat()
+    }
+
     /// The laws that are broken on purpose: by a preset, and as the flags say.
     fn settings(&self, spec: &StrategySpec) -> anyhow::Result<Settings> {
         let declared = spec.breaks()?.into_iter().flat_map(laws_of).copied();
@@ -179,6 +197,11 @@ fn facts(checked: &Checked, args: &Args) -> Value {
     })
 }
 
+/// What was seen, on one line: a program may have written it.
+fn got(finding: &Finding) -> String {
+    escape::short(&finding.got.trim().replace('\n', " ↵ "), GOT)
+}
+
 fn found(checked: &Checked, finding: &Finding, args: &Args) -> Value {
     let of = match &args.strategy {
         Some(name) => escape::flag("--strategy", name),
@@ -192,10 +215,10 @@ fn found(checked: &Checked, finding: &Finding, args: &Args) -> Value {
         ),
     };
     json!({
-        "got": finding.got,
+        "got": got(finding),
         "scene": finding.scene,
         "window": finding.window,
-        "repeat": format!("proctor check --only {} --seed {} {of}", checked.law, args.seed),
+        "repeat": format!("proctor check --only {}{} {of}", checked.law, args.flags()),
         "messages": finding.session.messages().len(),
         "lines": lines(finding),
     })
@@ -206,7 +229,7 @@ fn lines(finding: &Finding) -> Vec<String> {
     let messages = finding.session.messages();
     let lines = messages.iter().enumerate().map(|(at, message)| {
         let json = serde_json::from_str(&anthropic_json(message)).unwrap_or_default();
-        format!("{at}: {}", shortened(json))
+        escape::short(&format!("{at}: {}", shortened(json)), LINE)
     });
     let mut lines: Vec<String> = lines.collect();
     let more = lines.len().saturating_sub(MESSAGES);
@@ -220,7 +243,7 @@ fn lines(finding: &Finding) -> Vec<String> {
 /// A value with its texts cut.
 fn shortened(value: Value) -> Value {
     match value {
-        Value::String(text) => Value::String(escape::short(&text, SHOWN)),
+        Value::String(text) => Value::String(escape::short(&text.replace('\n', " ↵ "), SHOWN)),
         Value::Array(items) => items.into_iter().map(shortened).collect(),
         Value::Object(entries) => {
             let entries = entries
@@ -238,9 +261,9 @@ fn suite(name: &str, outcome: &Outcome, is_strict: bool) -> Suite {
             State::Held(_) => (junit::Outcome::Passed, None),
             State::Broken(finding) if is_strict || checked.level == Level::Must => (
                 junit::Outcome::Failed(checked.level.name()),
-                Some(finding.got.clone()),
+                Some(got(finding)),
             ),
-            State::Broken(finding) => (junit::Outcome::Passed, Some(finding.got.clone())),
+            State::Broken(finding) => (junit::Outcome::Passed, Some(got(finding))),
             State::NoChance => (
                 junit::Outcome::Skipped,
                 Some("it had no chance to be broken".to_owned()),

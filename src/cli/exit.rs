@@ -47,7 +47,7 @@ impl Exit {
     3  scenario, session or settings invalid
     4  nothing selected
     5  cells are outstanding; what ran is fine
-  100  the gate failed, or `check` found something
+  100  the gate failed, or a law that must hold is broken (`check`)
   102  controls failed: the run is invalid, or a judge misses known verdicts
   103  the gate is inconclusive, with --fail-on inconclusive
   104  failed cells, or answers without a score, above --max-error-rate

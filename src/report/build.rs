@@ -165,7 +165,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         unfit_judges: sections::models::unfit(&material),
         totals: evidence::heading(&material),
         priced_as: sections::cost::priced_as(&material).unwrap_or_default(),
-        is_recorded: (manifest.sessions.iter()).all(|entry| entry.format != evidence::SYNTHETIC),
+        is_recorded: evidence::is_recorded(manifest),
         trust,
         simulated_cost: material.simulated_cost(),
         quoted_controls,

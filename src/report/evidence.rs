@@ -17,7 +17,7 @@ use crate::units::Usd;
 use crate::window::Window;
 
 /// The format of generated sessions.
-pub(super) const SYNTHETIC: &str = "synthetic";
+const SYNTHETIC: &str = "synthetic";
 
 /// Of strategies of which the same is said, so many are named.
 const MOST_NAMED: usize = 4;
@@ -241,6 +241,12 @@ pub(super) fn population(manifest: &Manifest, with_families: bool) -> String {
     super::display::many(clusters.len(), &one, &more) + &families
 }
 
+/// Whether no session was generated.
+pub(super) fn is_recorded(manifest: &Manifest) -> bool {
+    let mut sessions = manifest.sessions.iter();
+    sessions.all(|entry| entry.format != SYNTHETIC)
+}
+
 /// The sessions, and what they cost as they ran and with full history.
 pub(super) fn heading(material: &Material<'_>) -> String {
     let sessions = population(material.manifest, false);
@@ -285,6 +291,8 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         if reader.is_some() {
             found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));
         }
+    } else if is_recorded(manifest) {
+        found.push("no facts are known (`proctor probes derive` derives some)".to_owned());
     }
     if material.has_calls() {
         found.push(match summariser.kind {
@@ -314,6 +322,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let sizes = Some(sizes::line(material));
     let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
     let simulated = cost::simulated(material);
+    let partly = cost::partly_known(material);
     let dollars = cost::unpriced(material);
     let fast = cost::fast(material);
     let repairs = repairs(&manifest.sessions);
@@ -326,6 +335,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         sizes,
         simulated,
         cache,
+        (!partly.is_empty()).then(|| partly.join("; ")),
         dollars,
         Some(found.join("; ")),
         early(material),

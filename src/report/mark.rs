@@ -30,6 +30,13 @@ pub enum RowMark {
         /// All of them.
         sessions: usize,
     },
+    /// It ran in the recorded product's own window.
+    OwnWindow {
+        /// Prompts over the window of the run.
+        over: usize,
+        /// All prompts.
+        calls: usize,
+    },
     /// A remark that decides nothing.
     #[from(String, &str)]
     Note(String),
@@ -53,6 +60,12 @@ impl fmt::Display for RowMark {
             Self::NotMeasurable => f.write_str("not measurable"),
             Self::NotMeasurableIn { some, sessions } => {
                 write!(f, "not measurable in {some} of {sessions} sessions")
+            }
+            Self::OwnWindow { over, calls } => {
+                write!(
+                    f,
+                    "in the product's own window: {over} of {calls} prompts over this one"
+                )
             }
             Self::Note(words) => f.write_str(words),
         }

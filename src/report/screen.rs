@@ -125,8 +125,8 @@ fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
     }
 }
 
-/// The most rows, lost facts and lines of the verdict.
-pub(super) type Room = [usize; 3];
+/// The most rows, lost facts, lines of the verdict, and lines on how far to trust it.
+pub(super) type Room = [usize; 4];
 
 /// Adds a block to the lines of a screen, after an empty line; nothing where there is none.
 pub(super) fn add(out: &mut Vec<String>, block: Vec<String>) {
@@ -139,13 +139,14 @@ pub(super) fn add(out: &mut Vec<String>, block: Vec<String>) {
 impl Terminal {
     /// Lays the results of a run out on one screen of at most [`LINES`] lines.
     pub fn screen(self, report: &Report, options: ScreenOptions) -> String {
-        let rooms: [Room; 6] = [
-            [ROWS, 3, 14],
-            [ROWS, 2, 12],
-            [ROWS, 1, 10],
-            [8, 1, 8],
-            [6, 0, 7],
-            [5, 0, 5],
+        let rooms: [Room; 7] = [
+            [ROWS, 3, 16, 12],
+            [ROWS, 2, 16, 8],
+            [ROWS, 1, 14, 6],
+            [ROWS, 1, 12, 5],
+            [8, 0, 11, 5],
+            [6, 0, 9, 4],
+            [5, 0, 5, 3],
         ];
         let mut lines = Vec::new();
         for room in rooms {
@@ -162,7 +163,7 @@ impl Terminal {
     }
 
     fn lines_of(self, report: &Report, options: ScreenOptions, room: Room) -> Vec<String> {
-        let [rows, lost, sentences] = room;
+        let [rows, lost, sentences, trusted] = room;
         let mut out = Vec::new();
         let heading = wrap(&escape::plain(&report.totals), self.columns()).into_iter();
         out.extend(heading.map(|line| self.paint(Style::Heading, &line)));
@@ -172,7 +173,14 @@ impl Terminal {
         add(&mut out, self.rows(report, options.sort, rows));
         add(&mut out, self.verdict(&self.sentences(report), sentences));
         let mut ends = self.lost(report, lost);
-        ends.extend(self.beside("Sure?", &trust(report)));
+        let mut sure = self.beside("Sure?", &trust(report));
+        if sure.len() > trusted {
+            sure.truncate(trusted);
+            if let Some(last) = sure.last_mut() {
+                *last = layout::cut(&format!("{last} …"), self.columns());
+            }
+        }
+        ends.extend(sure);
         ends.extend(self.beside("More", MORE));
         ends.extend(self.command("Next", &report.next, &report.next_why));
         add(&mut out, ends);
@@ -415,7 +423,10 @@ fn also(report: &Report) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(Value::Share(saved)) = value("tokens") {
         let sign = if *saved > 0.0 { "−" } else { "+" };
-        parts.push(format!("tokens {sign}{} %", (saved.abs() * 100.0).round()));
+        parts.push(match (saved.abs() * 100.0).round() {
+            0.0 => "as many tokens".to_owned(),
+            points => format!("tokens {sign}{points} %"),
+        });
     }
     if let Some(Value::Count(calls)) = value("calls") {
         parts.push(match calls {
@@ -429,6 +440,17 @@ fn also(report: &Report) -> Option<String> {
     }
     let name = short_name(named);
     (!parts.is_empty()).then(|| format!("Also: {} ({name}).", parts.join(", ")))
+}
+
+/// Why the values of a row are of something else than those of the others.
+fn apart(row: &Row) -> Option<String> {
+    row.marks.iter().find_map(|mark| match mark {
+        RowMark::OwnWindow { .. } => Some("in its own window".to_owned()),
+        RowMark::NotMeasurableIn { some, sessions } => {
+            Some(format!("in {} of {sessions}", sessions - some))
+        }
+        _ => None,
+    })
 }
 
 /// A row of the table: its values, or in their place why it has none.
@@ -452,7 +474,7 @@ fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
         Some(why) if has_numbers => (String::new(), Style::Plain, why),
         Some(why) => (why, Style::Plain, String::new()),
         None if is_avoided => ("avoid".to_owned(), Style::Caution, String::new()),
-        None => Default::default(),
+        None => (apart(row).unwrap_or_default(), Style::Dim, String::new()),
     };
     GridRow {
         name,
@@ -574,7 +596,10 @@ fn not_ranked(row: &Row) -> Option<String> {
             RowMark::NoCells => why = Some("no cells yet"),
             RowMark::NotMeasurable => why = Some("not measurable on these sessions"),
             RowMark::NotMeasurableIn { .. } => elsewhere = format!(", {mark}"),
-            RowMark::Broken(None) | RowMark::BrokenSetting(_) | RowMark::Note(_) => {}
+            RowMark::Broken(None)
+            | RowMark::BrokenSetting(_)
+            | RowMark::OwnWindow { .. }
+            | RowMark::Note(_) => {}
         }
     }
     why.map(|why| format!("– {why}{elsewhere}"))

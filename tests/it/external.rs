@@ -141,7 +141,7 @@ fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
 /// Answers out of turn, and answers that stand for more than they may.
 #[test]
 fn an_answer_answers_one_line_and_stands_for_each_message_once() {
-    let unasked = "it answered what nobody asked: `{\"type\":\"unchanged\"";
+    let unasked = "it sent a line that nothing asked for: `{\"type\":\"unchanged\"";
     let unchanged = "say '{\"type\":\"unchanged\"}'";
     let ranges = "yes '[0,1],' | head -n 20000 | tr -d '\\n'";
     for (body, expected) in [

@@ -7,7 +7,7 @@ use super::{Judged, Known};
 use crate::check::faithful::{OPENING, said_in};
 use crate::check::play::{Asked, Played, Plays, Prompt, Writer};
 use crate::check::world::{DONE, Fact, FactKind, Matter};
-use crate::session::{Message, Role, Session};
+use crate::session::{ContentBlock, Message, Role, Session};
 
 /// Characters by which a text is known again in a request: products cut what is long.
 const MARK: usize = 24;
@@ -21,37 +21,56 @@ const INVENTED: f64 = 0.5;
 /// Two texts that share so much of their words are one.
 const ALIKE: f64 = 0.8;
 
+/// Texts of a prompt that are compared with each other.
+const MOST_COMPARED: usize = 20;
+
 /// The share of the characters of an answer that stay, at least.
 const STAYS: f64 = 0.5;
 
-/// The beginning of the first text of a message, by which it is known.
+/// The beginning of the first text of a message, by which it is known; thinking need not be sent to a summariser.
 fn mark(message: &Message) -> Option<String> {
-    let mut texts = message.model_text().iter();
-    let text = texts.find(|text| !text.trim().is_empty())?;
-    Some(text.trim().chars().take(MARK).collect())
+    let blocks = message.content().iter().zip(message.model_text());
+    let texts = blocks.filter(|(block, _)| !matches!(block, ContentBlock::Thinking(_)));
+    let mut texts = texts.map(|(_, text)| text.trim());
+    let text = texts.find(|text| !text.is_empty())?;
+    Some(text.chars().take(MARK).collect())
+}
+
+/// A text as JSON writes it where other letters than those of ASCII are escaped: a transcript may be JSON.
+fn in_json(text: &str) -> String {
+    let text = serde_json::to_string(text).unwrap_or_default();
+    let units = text.trim_matches('"').encode_utf16();
+    let units = units.map(|unit| match char::from_u32(unit.into()) {
+        Some(c) if c.is_ascii() => c.to_string(),
+        _ => format!("\\u{unit:04x}"),
+    });
+    units.collect()
+}
+
+/// The number of the answer that begins here, which no other answer of the play has.
+fn number(answer: &str) -> Option<usize> {
+    let digits = answer.strip_prefix(OPENING)?;
+    digits
+        .split(|c: char| !c.is_ascii_digit())
+        .next()?
+        .parse()
+        .ok()
 }
 
 impl Played {
-    /// All texts that a model was sent before this call.
-    fn requests_until(&self, call: usize) -> String {
-        let asked = self.asked.iter().filter(|asked| asked.call <= call);
-        let texts: Vec<String> = asked.map(|asked| said_in(&asked.request)).collect();
-        texts.join("\n")
-    }
-
-    /// Each whole answer with the first prompt that was changed after it, and the request behind it.
+    /// Each whole answer with the first prompt that was changed after it, and the request behind it. Of several answers
+    /// before one change the last is meant.
     fn adopted(&self) -> impl Iterator<Item = (&Asked, &str, &Prompt)> {
-        self.asked.iter().filter_map(|asked| {
+        let answered = self.asked.iter().enumerate();
+        answered.filter_map(|(at, asked)| {
             let answer = &*asked.answer.as_ref()?.text;
             let mut events = self.record.compactions.iter();
             let event = events.find(|event| event.call >= asked.call)?;
-            let prompt = self
-                .prompts
-                .iter()
-                .find(|prompt| prompt.call >= event.call)?;
-            answer
-                .starts_with(OPENING)
-                .then_some((asked, answer, prompt))
+            let mut later = self.asked[at + 1..].iter();
+            let is_last = !later.any(|other| other.call <= event.call);
+            let mut prompts = self.prompts.iter();
+            let prompt = prompts.find(|prompt| prompt.call >= event.call)?;
+            (is_last && number(answer).is_some()).then_some((asked, answer, prompt))
         })
     }
 }
@@ -109,10 +128,17 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     let mut had_chance = false;
+    let (mut read, mut sent) = (0, String::new());
     let found = played.changes().find_map(|(before, now, _)| {
         let present = now.present(session);
-        let asked = played.requests_until(now.call);
-        if asked.is_empty() {
+        for asked in played.asked[read..]
+            .iter()
+            .take_while(|asked| asked.call <= now.call)
+        {
+            read += 1;
+            sent.push_str(&said_in(&asked.request));
+        }
+        if sent.is_empty() {
             return None;
         }
         let (text, mut gone) = (now.text(), 0);
@@ -123,7 +149,8 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
                 let mark = mark(&entry.message)?;
                 let is_gone = at.is_none_or(|at| !present.contains(&at)) && !text.contains(&mark);
                 gone += usize::from(is_gone);
-                (is_gone && !asked.contains(&mark)).then_some((at, mark))
+                let is_sent = sent.contains(&mark) || sent.contains(&in_json(&mark));
+                (is_gone && !is_sent).then_some((at, mark))
             });
         had_chance |= gone > 0;
         let (at, mark) = unseen?;
@@ -178,17 +205,8 @@ pub(super) fn done(plays: &Plays<'_>, _: &Known) -> Judged {
 pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let numbers = |text: &str| -> Vec<usize> {
-        let behind = text
-            .match_indices(OPENING)
-            .map(|(at, _)| &text[at + OPENING.len()..]);
-        behind
-            .filter_map(|rest| {
-                rest.split(|c: char| !c.is_ascii_digit())
-                    .next()?
-                    .parse()
-                    .ok()
-            })
-            .collect()
+        let begin = text.match_indices(OPENING);
+        begin.filter_map(|(at, _)| number(&text[at..])).collect()
     };
     let mut had_chance = false;
     let found = played.prompts.iter().find_map(|prompt| {
@@ -199,7 +217,11 @@ pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
             return Some(format!("call {}: summary {twice} is in the prompt twice", prompt.call));
         }
         let nested = found.iter().find_map(|number| {
-            let asked = played.asked.get(number - 1)?;
+            let mut asked = played.asked.iter();
+            let asked = asked.find(|asked| {
+                let answer = asked.answer.as_ref();
+                answer.is_some_and(|answer| self::number(&answer.text) == Some(*number))
+            })?;
             let inner = numbers(&said_in(&asked.request));
             inner.into_iter().find(|inner| seen.contains(inner)).map(|inner| (*number, inner))
         });
@@ -209,10 +231,11 @@ pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
     });
     let alike = || {
         played.prompts.iter().find_map(|prompt| {
-            let written: Vec<BTreeSet<String>> = prompt
-                .written()
-                .map(|entry| words(&text_of(&entry.message)))
-                .collect();
+            let own = prompt.written().map(|entry| text_of(&entry.message));
+            let own = own
+                .filter(|text| !text.contains(OPENING))
+                .take(MOST_COMPARED);
+            let written: Vec<BTreeSet<String>> = own.map(|text| words(&text)).collect();
             let is_twice = written.iter().enumerate().any(|(at, one)| {
                 let mut others = written[..at].iter();
                 others.any(|other| one.len() > FEWEST_WORDS && are_alike(one, other))
@@ -288,15 +311,14 @@ fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
         let played = plays.with(*writer);
         had_chance |= !played.asked.is_empty();
         let asked: BTreeSet<usize> = played.asked.iter().map(|asked| asked.call).collect();
-        let found = played.changes().find_map(|(before, now, _)| {
+        played.changes().find_map(|(before, now, _)| {
             let fits = now.history <= window && asked.contains(&now.call);
             let present = now.present(session);
             let gone: Vec<usize> = before.present(session).difference(&present).copied().collect();
             (fits && !gone.is_empty()).then(|| {
                 format!("call {}: the answer {how}, and {} of the messages are gone, from message {} on", now.call, gone.len(), gone[0])
             })
-        });
-        found
+        })
     });
     Judged::by(had_chance, found)
 }
@@ -304,8 +326,13 @@ fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
 pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
+    // One line is a frame if it is seen elsewhere, and there has to be an elsewhere.
+    if known.fired < 2 {
+        return Judged::NoChance;
+    }
     let mut had_chance = false;
     let source = Source::of(played, session);
+    let mut judged: BTreeSet<String> = BTreeSet::new();
     let found = played.prompts.iter().find_map(|prompt| {
         prompt
             .written()
@@ -313,12 +340,15 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
             .find_map(|entry| {
                 had_chance = true;
                 let text = text_of(&entry.message);
+                if !judged.insert(text.clone()) {
+                    return None;
+                }
                 let invented = source.lines(&text).find(|line| {
-                    source.is_quoted_by_none(line)
-                        || !known.frames.contains(&frame(line)) && source.is_new(line)
+                    let is_frame = known.frames.contains(&frame(line));
+                    source.puts_words_into_a_mouth(line) || !is_frame && source.is_new(line)
                 })?;
                 Some(format!(
-                    "call {}: nobody wrote `{}`",
+                    "call {}: neither the session nor a model's answer says `{}`",
                     prompt.call,
                     invented.trim()
                 ))
@@ -330,6 +360,7 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
 /// All that was said in a play by the session and by models.
 struct Source {
     text: String,
+    lines: BTreeSet<String>,
     words: BTreeSet<String>,
 }
 
@@ -342,7 +373,8 @@ impl Source {
             .filter_map(|asked| Some(asked.answer.as_ref()?.text.to_string()));
         let text = said.chain(answers).collect::<Vec<_>>().join("\n");
         let words = words(&text);
-        Self { text, words }
+        let lines = text.lines().map(|line| line.trim().to_owned()).collect();
+        Self { text, lines, words }
     }
 
     /// The lines that are long enough to say something, and that nobody else said.
@@ -350,31 +382,34 @@ impl Source {
         let lines = text
             .lines()
             .filter(|line| line.split_whitespace().count() >= FEWEST_WORDS);
-        lines.filter(|line| !self.text.contains(line.trim()))
+        lines.filter(|line| !self.lines.contains(line.trim()))
     }
 
     /// Whether most of its words are nobody's.
     fn is_new(&self, line: &str) -> bool {
         let own = words(line);
         let new = own.difference(&self.words).count();
-        new as f64 > INVENTED * own.len() as f64
+        new as f64 > INVENTED * own.len() as f64 && !self.text.contains(line.trim())
     }
 
-    /// Whether it quotes words that nobody said.
-    fn is_quoted_by_none(&self, line: &str) -> bool {
-        let mut quoted = line.split('"').skip(1).step_by(2);
-        quoted.any(|words| {
-            words.split_whitespace().count() >= FEWEST_WORDS && !self.text.contains(words)
-        })
+    /// Whether it quotes the user with words that nobody said.
+    fn puts_words_into_a_mouth(&self, line: &str) -> bool {
+        let parts: Vec<&str> = line.split('"').collect();
+        // What stands between the first and the second sign is quoted, and so on; an odd sign quotes nothing.
+        let mut quoted = parts.iter().skip(1).step_by(2).take((parts.len() - 1) / 2);
+        let is_of_user = words(line).contains("user");
+        is_of_user
+            && quoted.any(|words| {
+                words.split_whitespace().count() >= FEWEST_WORDS && !self.text.contains(words)
+            })
     }
 }
 
-/// A line without its numbers.
+/// A line without its numbers, handles and hashes: without every word that has a digit.
 fn frame(line: &str) -> String {
-    line.trim()
-        .chars()
-        .filter(|c| !c.is_ascii_digit())
-        .collect()
+    let words = line.split_whitespace();
+    let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The lines that the strategy wrote in a play, each with its numbers left out: one line may be there in several

@@ -189,26 +189,25 @@ pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
             .rev()
             .find(|message| message.has_tag(Tag::TypedUser))?;
         let text = text_of(newest).trim().to_owned();
+        let is_there = prompt.entries.iter().any(|entry| {
+            entry.message.role() == Role::User && text_of(&entry.message).contains(&text)
+        });
+        if !is_there {
+            return Some(format!(
+                "call {}: `{text}` is not in the prompt as it was typed",
+                prompt.call
+            ));
+        }
         let pictures = newest.content().iter().filter(|block| block.images() > 0);
         let mut missing = pictures.filter(|block| {
             let mut entries = prompt.entries.iter();
             !entries.any(|entry| entry.message.content().contains(block))
         });
-        if missing.next().is_some() {
-            return Some(format!(
-                "call {}: the picture of `{text}` is not in the prompt",
-                prompt.call
-            ));
-        }
-        let is_there = prompt.entries.iter().any(|entry| {
-            entry.message.role() == Role::User && text_of(&entry.message).contains(&text)
-        });
-        (!is_there).then(|| {
-            format!(
-                "call {}: `{text}` is not in the prompt as it was typed",
-                prompt.call
-            )
-        })
+        missing.next()?;
+        Some(format!(
+            "call {}: the picture of `{text}` is not in the prompt",
+            prompt.call
+        ))
     });
     Judged::by(played.has_fired(), found)
 }

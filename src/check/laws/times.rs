@@ -86,7 +86,7 @@ pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
                     .iter()
                     .filter(|event| event.call == *call)
             };
-            let (before, after) = (events().next()?.before, events().last()?.after);
+            let (before, after) = (events().next()?.before, events().next_back()?.after);
             (after >= before).then(|| {
                 format!("call {call}: a model is asked, and {before} tokens become {after}")
             })
@@ -167,7 +167,7 @@ fn counts_pictures(plays: &Plays<'_>, known: &Known) -> Option<String> {
     let first = fired.first()?;
     (first.before.0 as f64 <= PICTURES * of_text.0 as f64).then(|| {
         format!(
-            "call {}: after a picture was pasted it fires at {} tokens, and else at {of_text}",
+            "call {}: after a picture was pasted it fires at {} tokens, otherwise at {of_text}",
             first.call, first.before
         )
     })

@@ -8,7 +8,7 @@ use crate::compare::judge::{AxisFinding, State};
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::points;
 use crate::compare::words::{listed, money, percent};
-use crate::compare::{Line, Margins};
+use crate::compare::{Line, Margins, judge};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
@@ -181,6 +181,44 @@ impl Rows {
         })
     }
 
+    /// `, and gives up 7 points of actions`, where that is more than the margin.
+    fn loses(&self, case: &Case<'_>) -> String {
+        let quality = case
+            .nothing
+            .as_ref()
+            .map(Three::quality)
+            .into_iter()
+            .flatten();
+        let lost = quality.flatten().filter(|found| {
+            let margin = self.rule.margins.get(found.axis);
+            margin.is_some_and(|margin| found.difference() < -margin)
+        });
+        let lost =
+            lost.map(|found| format!("{} points of {}", points(found.difference()), found.axis));
+        let lost: Vec<String> = lost.collect();
+        if lost.is_empty() {
+            String::new()
+        } else {
+            format!(", and gives up {}", listed(&lost))
+        }
+    }
+
+    /// ` on the 7 of 9 sessions with a known bill`; nothing where all have one.
+    fn priced(&self) -> String {
+        let sessions = self.nothing.sample.sessions.iter();
+        let priced = sessions.filter(|(_, session)| session.metrics.contains_key(judge::DOLLARS));
+        let priced = priced.map(|(id, session)| session.cluster.as_deref().unwrap_or(id));
+        let priced = priced.collect::<BTreeSet<&str>>().len();
+        if priced == 0 || priced == self.clusters {
+            String::new()
+        } else {
+            format!(
+                " on the {priced} of {} sessions with a known bill",
+                self.clusters
+            )
+        }
+    }
+
     /// `; it beats tail@codex on facts +10 [+8, +12]`, with what that costs.
     fn beaten_control(&self, case: &Case<'_>) -> String {
         let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
@@ -259,7 +297,7 @@ impl Rows {
                 )
             }
             None => format!(
-                "Nothing that runs to the end here and keeps as much costs less than its {}{control}",
+                "Nothing here that runs to the end, and is shown to keep as much, costs less than its {}{control}",
                 case.total
                     .map_or_else(|| "bill".to_owned(), |it| self.money(it))
             ),
@@ -364,7 +402,7 @@ impl Rows {
     fn keep(&self, case: &Case<'_>, contender: &Contender, cases: &[Case<'_>]) -> String {
         let name = short_name(case.row.name());
         let cost = self.nothing_costs().map(|cost| self.money(cost));
-        let cost = cost.unwrap_or_else(|| "bill".to_owned());
+        let cost = cost.unwrap_or_else(|| "bill".to_owned()) + &self.priced();
         let is_dearer = self.saves(case).is_some_and(|saved| saved <= 0.0);
         let why = if is_dearer {
             format!(
@@ -374,8 +412,9 @@ impl Rows {
         } else {
             let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
             format!(
-                "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}; {obstacle}",
-                self.amount(case, "")
+                "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}{}; {obstacle}",
+                self.amount(case, ""),
+                self.loses(case)
             )
         };
         let paid = cases
@@ -433,16 +472,20 @@ impl Rows {
             format!("full history {cost} and does not fit the window")
         };
         let best = match case.and_then(|case| Some((case, case.total?))) {
-            Some((case, total)) => format!(
-                "the cheapest that kept as much{} is {}, {}",
-                if self.has_facts() {
+            Some((case, total)) => {
+                let is_dearer = is_whole && self.saves(case).is_some_and(|saved| saved <= 0.0);
+                let kept = if self.has_facts() {
                     ""
                 } else {
                     " of later actions"
-                },
-                case.row.sample.title(),
-                self.money(total)
-            ),
+                };
+                let (title, total) = (case.row.sample.title(), self.money(total));
+                if is_dearer {
+                    format!("nothing that kept as much{kept} is cheaper, {title} costs {total}")
+                } else {
+                    format!("the cheapest that kept as much{kept} is {title}, {total}")
+                }
+            }
             None => "nothing that can be compared kept as much".to_owned(),
         };
         if clusters == 1 {
@@ -526,7 +569,7 @@ impl Rows {
             let changes = before * after < 0.0 && after.abs() >= LEAST_TURN;
             let name = short_name(row.name());
             let saves = if after > 0.0 {
-                format!("saves {} %", percent(after))
+                format!("saves {} % of full history's bill", percent(after))
             } else {
                 format!("costs {} % more than full history", percent(after))
             };

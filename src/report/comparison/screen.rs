@@ -27,7 +27,7 @@ impl Terminal {
     ) -> Vec<String> {
         let mut comparisons: Vec<&GatedComparison> = compared.comparisons.iter().collect();
         comparisons.sort_by_key(|one| std::cmp::Reverse(one.gated.as_ref().map(|it| it.verdict)));
-        let [rows, lost, sentences] = room;
+        let [rows, lost, sentences, _] = room;
         // Each takes some six lines.
         let shown = comparisons.len().min((rows / 3).max(1));
         let first = comparisons.first().map(|one| sides(one));
@@ -39,7 +39,8 @@ impl Terminal {
                 format!("{}: {}", sides(one), one.title())
             }
         };
-        let mut out = vec![self.heading(&title(compared, is_one_pair))];
+        let title = title(compared, is_one_pair);
+        let mut out = self.paragraph("", &title, INDENT.len());
         add(&mut out, self.notices(report));
         for one in &comparisons[..shown] {
             add(&mut out, self.rows_of(one, &heading(one)));

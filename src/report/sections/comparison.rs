@@ -163,8 +163,7 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         some => marks.push(RowMark::NotMeasurableIn { some, sessions }),
     }
     if over > 0 {
-        let note = format!("in the product's own window: {over} of {calls} prompts over this one");
-        marks.push(note.into());
+        marks.push(RowMark::OwnWindow { over, calls });
     }
     marks.extend(strategy.broken().map(|why| RowMark::Broken(Some(why))));
     let metrics = metric::columns().into_iter();

@@ -157,13 +157,15 @@ fn known<T>(
 }
 
 /// The totals that only some sessions are part of: `bill: known for 8 of 12 sessions`.
-pub(super) fn partly_known(material: &Material<'_>) -> Vec<String> {
+pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
     let bill = known(material, CellSummary::dollars);
     let waiting = known(material, CellSummary::waiting);
     let found = [("bill", bill), ("waiting", waiting)].into_iter();
     let notes = found.filter_map(|(metric, known)| {
         let (known, all) = known?;
-        Some(format!("{metric}: known for {known} of {all} sessions"))
+        Some(format!(
+            "{metric}: known for {known} of {all} conversations"
+        ))
     });
     notes.collect()
 }

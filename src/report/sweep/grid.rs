@@ -124,7 +124,10 @@ fn numbers(sweep: &Sweep, point: &SweepPoint) -> String {
         return escape::plain(why);
     }
     let [saved, kept] = [point.cost, point.quality].map(number);
-    let text = format!("{} {saved}, {} {kept}", sweep.cost, sweep.quality);
+    let text = format!(
+        "{} saved {saved}, {} kept {kept}",
+        sweep.cost, sweep.quality
+    );
     let level = if text.contains('±') {
         " (± 95 %)"
     } else {

@@ -249,7 +249,7 @@ impl Process {
 
     fn unasked(&self, line: &str) -> ProgramError {
         let shown = shortened(line.trim_end(), SHOWN);
-        self.failed(format!("it answered what nobody asked: `{shown}`"))
+        self.failed(format!("it sent a line that nothing asked for: `{shown}`"))
     }
 
     fn not_json(&self, line: &str) -> ProgramError {
