@@ -236,7 +236,7 @@ fn where_doing_nothing_fits_nowhere_the_cheapest_that_is_not_worse_is_used() {
         &world(SESSIONS, false, rows),
         Answer::Use,
         &[
-            "Use codex. Nothing that runs to the end here and keeps as much costs less than its $90.",
+            "Use codex. Nothing here that runs to the end, and is shown to keep as much, costs less than its $90.",
             "fits the window in no session",
         ],
     );
