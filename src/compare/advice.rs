@@ -52,6 +52,44 @@ pub enum Answer {
     Undecided,
 }
 
+impl Answer {
+    fn word(self) -> &'static str {
+        match self {
+            Self::NothingRan => "nothing ran",
+            Self::NoOutcomes => "no outcomes",
+            Self::AllBroken => "everything breaks",
+            Self::NothingFires => "nothing fires",
+            Self::FewSessions => "few sessions",
+            Self::Use => "use",
+            Self::PlainTail => "plain tail",
+            Self::Ahead => "ahead",
+            Self::Trade => "trade",
+            Self::Keep => "keep",
+            Self::Undecided => "undecided",
+        }
+    }
+
+    /// The whole sentence of an answer that names no strategy.
+    pub(crate) fn sentence(self) -> String {
+        match self {
+            Self::NothingRan => "Nothing was recorded yet.",
+            Self::NoOutcomes => {
+                "The outcomes of the tasks are unknown: pass them with `proctor live --outcomes FILE`."
+            }
+            Self::AllBroken => {
+                "Everything breaks: every strategy that changed a session broke, as the table says. A larger window \
+                 changes that (`--window TOKENS`)."
+            }
+            Self::NothingFires => {
+                "Nothing fires: no strategy changed anything in these sessions. A smaller window shows what they do \
+                 (`--window fit:0.6`)."
+            }
+            _ => "Nothing is shown.",
+        }
+        .to_owned()
+    }
+}
+
 /// What a run says about the choice of a strategy.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Verdict {

@@ -17,6 +17,11 @@ use crate::report::terminal::{Style, Terminal};
 use crate::report::{BannerLevel, Report, Row, RowMark, Subject, Value, display, escape};
 use crate::stats::pareto;
 
+mod sort;
+
+pub use sort::SortBy;
+use sort::sorted;
+
 /// Lines of a screen at most.
 pub const LINES: usize = 40;
 
@@ -31,56 +36,6 @@ const HANGING: usize = 2;
 
 /// How deep text stands beside its label.
 const BESIDE: usize = 7;
-
-/// What the rows of the screen are sorted by: best first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SortBy {
-    /// The bill saved.
-    #[default]
-    Bill,
-    /// Tokens saved.
-    Tokens,
-    /// Facts kept.
-    Facts,
-    /// Answers right.
-    Answers,
-    /// Actions supported.
-    Actions,
-    /// Calls of the strategy's own: fewest first.
-    Calls,
-    /// Modelled time of the calls that the agent makes or waits for: shortest first.
-    Waiting,
-    /// The name.
-    Name,
-}
-
-impl SortBy {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Bill,
-        Self::Tokens,
-        Self::Facts,
-        Self::Answers,
-        Self::Actions,
-        Self::Calls,
-        Self::Waiting,
-        Self::Name,
-    ];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bill => "bill",
-            Self::Tokens => "tokens",
-            Self::Facts => "facts",
-            Self::Answers => "answers",
-            Self::Actions => "actions",
-            Self::Calls => "calls",
-            Self::Waiting => "waiting",
-            Self::Name => "name",
-        }
-    }
-}
 
 /// What a screen shows besides the report.
 #[derive(Debug, Clone, Copy, Default)]
@@ -521,37 +476,6 @@ fn about(report: &Report, took: Option<Duration>) -> String {
         UNNAMED => parts,
         name => format!("{name}: {parts}"),
     }
-}
-
-/// The rows of the strategies, the best first; those that take part in no ranking come last.
-fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
-    let mut rows: Vec<&Row> = report.strategies().collect();
-    let metric = match sort {
-        SortBy::Bill => Some("bill_saved"),
-        SortBy::Tokens => Some("tokens"),
-        SortBy::Facts => Some("facts"),
-        SortBy::Answers => Some("answers"),
-        SortBy::Actions => Some("actions"),
-        SortBy::Calls => Some("calls"),
-        SortBy::Waiting => Some("waiting"),
-        SortBy::Name => None,
-    };
-    let sign = match sort {
-        SortBy::Calls | SortBy::Waiting => -1.0,
-        _ => 1.0,
-    };
-    let key = |row: &Row| {
-        let value = metric.and_then(|metric| points(report, row, metric));
-        value.map_or(f64::NEG_INFINITY, |value| sign * value)
-    };
-    rows.sort_by(|left, right| {
-        let last = |row: &Row| not_ranked(row).is_some();
-        let by_value = key(right).total_cmp(&key(left));
-        let name = |row: &Row| (sort == SortBy::Name).then(|| row.name.clone());
-        let by_name = name(left).cmp(&name(right));
-        last(left).cmp(&last(right)).then(by_value).then(by_name)
-    });
-    rows
 }
 
 /// All rows, or of too many the front of cost and facts, the controls, and the first; with the number
