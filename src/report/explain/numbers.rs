@@ -299,6 +299,7 @@ impl Numbers {
     #[must_use]
     pub fn only(mut self, strategy: &str) -> Self {
         self.strategies.retain(|number| number.strategy == strategy);
+        self.strategies.truncate(1);
         self
     }
 

@@ -1,6 +1,6 @@
 //! The order of the rows of a screen.
 
-use super::{not_ranked, points};
+use super::{apart, not_ranked, points};
 use crate::report::{Report, Row};
 
 /// What the rows of the screen are sorted by: best first.
@@ -56,7 +56,9 @@ impl SortBy {
 /// The rows of the strategies, the best first; those that take part in no ranking come last.
 pub(super) fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
     let mut rows: Vec<&Row> = report.strategies().collect();
+    let is_priced = rows.iter().any(|row| points(report, row, "bill").is_some());
     let metric = match sort {
+        SortBy::Bill if is_priced => Some("bill"),
         SortBy::Bill => Some("bill_saved"),
         SortBy::Tokens => Some("tokens"),
         SortBy::Facts => Some("facts"),
@@ -67,6 +69,7 @@ pub(super) fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
         SortBy::Name => None,
     };
     let sign = match sort {
+        SortBy::Bill if is_priced => -1.0,
         SortBy::Calls | SortBy::Waiting => -1.0,
         _ => 1.0,
     };
@@ -75,7 +78,8 @@ pub(super) fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
         value.map_or(f64::NEG_INFINITY, |value| sign * value)
     };
     rows.sort_by(|left, right| {
-        let last = |row: &Row| not_ranked(row).is_some();
+        // What is a sum over other sessions is not compared with the others.
+        let last = |row: &Row| (not_ranked(row).is_some(), apart(row).is_some());
         let by_value = key(right).total_cmp(&key(left));
         let name = |row: &Row| (sort == SortBy::Name).then(|| row.name.clone());
         let by_name = name(left).cmp(&name(right));
