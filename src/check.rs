@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use self::laws::{ANSWERS, CheckLaw, Judged, Known, LAWS};
+use self::laws::{ANSWERS, About, CheckLaw, Judged, Known, LAWS};
 use self::play::Plays;
 use self::world::{Matter, Scene};
 use crate::session::Session;
@@ -216,12 +216,13 @@ impl CheckLaw {
         if let Some(reason) = allowed.get(self.name) {
             return State::Declared(reason.clone());
         }
-        if self.is_of_summaries && kind != ProgramKind::Summarise {
+        if self.is_about(About::Summaries) && kind != ProgramKind::Summarise {
             return State::NotAsked;
         }
         let mut held = 0;
-        let is_meant =
-            |plays: &&Plays<'_>| self.is_of_bytes || plays.scene.subject != Matter::Pictures;
+        let is_meant = |plays: &&Plays<'_>| {
+            self.is_about(About::Bytes) || plays.scene.subject != Matter::Pictures
+        };
         for plays in plays.iter().filter(is_meant) {
             // A play that ended early shows nothing of what is not there.
             let is_whole = self.name == ANSWERS || plays.usual().failure().is_none();
@@ -250,7 +251,7 @@ impl CheckLaw {
             }
         };
         let scene = plays.scene.clone();
-        let (scene, got) = if self.is_of_rates {
+        let (scene, got) = if self.is_about(About::Rates) {
             (scene, got)
         } else {
             smaller::smallest(scene, got, broken)
@@ -337,7 +338,7 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("| `"))
             .collect();
-        for law in &LAWS {
+        for law in LAWS {
             let row = format!(
                 "| `{}` | {} | {} |",
                 law.name,

@@ -29,7 +29,7 @@ const FIXED: [(&str, &str); 4] = [
 /// The variable whose value a program shares with what it started and with nothing else.
 pub(crate) const OWN_FOLDER: &str = "TMPDIR";
 
-/// The programs that run, each with the value of its [`OWN_FOLDER`]; clones share them.
+/// The programs that run, each with the value of its `OWN_FOLDER`; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Groups(Arc<Mutex<BTreeMap<u32, OsString>>>);
 

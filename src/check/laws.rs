@@ -52,6 +52,17 @@ pub(super) struct Known {
     pub(super) fired_at: Vec<(Tokens, Option<Tokens>)>,
 }
 
+/// What a law is about, where it is not judged in every scene and of every strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    /// Summaries: it is not asked of strategies without any.
+    Summaries,
+    /// How often something happens, which a smaller session does not show.
+    Rates,
+    /// Requests as they are sent: it is judged in the scene of pictures, too.
+    Bytes,
+}
+
 /// A law that a strategy is checked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CheckLaw {
@@ -59,221 +70,62 @@ pub(super) struct CheckLaw {
     pub(super) level: Level,
     /// The behaviour that it asks for.
     pub(super) expected: &'static str,
-    /// Whether it is about summaries, and so not asked of strategies without any.
-    pub(super) is_of_summaries: bool,
-    /// Whether it is about how often something happens, which a smaller session does not show.
-    pub(super) is_of_rates: bool,
-    /// Whether it is judged in the scene of pictures, too.
-    pub(super) is_of_bytes: bool,
+    about: &'static [About],
     pub(super) judge: fn(&Plays<'_>, &Known) -> Judged,
 }
 
-const fn must(
-    name: &'static str,
-    expected: &'static str,
-    judge: fn(&Plays<'_>, &Known) -> Judged,
-) -> CheckLaw {
-    CheckLaw {
-        name,
-        level: Level::Must,
-        expected,
-        is_of_summaries: false,
-        is_of_bytes: false,
-        is_of_rates: false,
-        judge,
-    }
-}
-
-const fn should(
-    name: &'static str,
-    expected: &'static str,
-    judge: fn(&Plays<'_>, &Known) -> Judged,
-) -> CheckLaw {
-    CheckLaw {
-        level: Level::Should,
-        ..must(name, expected, judge)
-    }
-}
-
 impl CheckLaw {
-    const fn of_rates(self) -> Self {
-        Self {
-            is_of_rates: true,
-            ..self
-        }
+    pub(super) fn is_about(&self, subject: About) -> bool {
+        self.about.contains(&subject)
     }
+}
 
-    const fn of_bytes(self) -> Self {
-        Self {
-            is_of_bytes: true,
-            ..self
-        }
-    }
-
-    const fn of_summaries(self) -> Self {
-        Self {
-            is_of_summaries: true,
-            ..self
-        }
-    }
+/// Name, level, what it is about, the behaviour that it asks for, and its judge.
+macro_rules! laws {
+    ($($name:tt $level:ident [$($about:ident),*] $expected:literal => $judge:path;)*) => {
+        /// All of them: those that decide first.
+        pub(super) const LAWS: &[CheckLaw] = &[$(CheckLaw {
+            name: $name,
+            level: Level::$level,
+            expected: $expected,
+            about: &[$(About::$about),*],
+            judge: $judge,
+        }),*];
+    };
 }
 
 /// The name of the law about answers: where it is broken, no other is tried.
 pub(super) const ANSWERS: &str = "answers";
 
-/// All of them: those that decide first.
-pub(super) const LAWS: [CheckLaw; 27] = [
-    must(
-        ANSWERS,
-        "every line is answered, in time and in the protocol's form",
-        answers,
-    )
-    .of_bytes(),
-    must("goes_on", "no fault of a provider ends it", goes_on),
-    must(
-        "deterministic",
-        "the same session gives the same contexts",
-        deterministic,
-    ),
-    must(
-        "valid_context",
-        "the provider accepts every prompt, wherever it accepts the full history",
-        prompts::valid,
-    )
-    .of_bytes(),
-    must(
-        "thinking_stays",
-        "thinking and its signatures stay as they are while their calls are open",
-        prompts::thinking,
-    ),
-    must(
-        "no_invention",
-        "no text in the user's voice that neither the session nor a model wrote",
-        facts::invention,
-    ),
-    must(
-        "safe_failure",
-        "a failed or empty answer removes nothing while the prompt fits",
-        facts::safe_failure,
-    )
-    .of_summaries(),
-    should(
-        "bytes_fit",
-        "a request that is too large in bytes or images becomes smaller",
-        prompts::bytes,
-    )
-    .of_bytes(),
-    should(
-        "newest_request_stays",
-        "the newest request of the user stays word for word",
-        prompts::newest_request,
-    ),
-    should(
-        "newest_results_stay",
-        "the newest tool results stay, unless the prompt is too long",
-        prompts::newest_results,
-    ),
-    should(
-        "ends_for_the_model",
-        "the last message is not the assistant's",
-        prompts::ends,
-    ),
-    should(
-        "order_stays",
-        "messages keep their order, and none is there twice",
-        prompts::order,
-    ),
-    should(
-        "undone_on_resume",
-        "messages that were compacted do not come back",
-        prompts::undone,
-    ),
-    should(
-        "prefix_stays",
-        "the prefix changes in few calls, as each change breaks the prompt cache",
-        prompts::prefix,
-    )
-    .of_rates(),
-    should(
-        "never_larger",
-        "without a model the context does not get larger",
-        prompts::never_larger,
-    ),
-    should(
-        "idempotent_at_rest",
-        "a context that it has just returned is left alone",
-        times::idempotent,
-    ),
-    should(
-        "whole_answers",
-        "an answer that broke off is not taken for a summary",
-        facts::whole,
-    )
-    .of_summaries(),
-    should(
-        "nothing_vanishes_unseen",
-        "a model was sent each message that a summary replaces",
-        facts::unseen,
-    )
-    .of_summaries(),
-    should(
-        "values_stay",
-        "values stay as the model wrote them",
-        facts::values,
-    )
-    .of_summaries(),
-    should(
-        "rules_stay",
-        "rules stay as the model wrote them",
-        facts::rules,
-    )
-    .of_summaries(),
-    should(
-        "kept_stays_kept",
-        "a summary keeps what the one before it held",
-        facts::kept,
-    )
-    .of_summaries(),
-    should(
-        "done_stays_done",
-        "a finished item of the plan is not open again",
-        facts::done,
-    )
-    .of_summaries(),
-    should(
-        "one_summary_per_span",
-        "no summary is there twice, or beside one that contains it",
-        facts::once,
-    )
-    .of_summaries(),
-    should(
-        "same_language",
-        "a summary stays in the language that the model wrote",
-        facts::language,
-    )
-    .of_summaries(),
-    should(
-        "summary_bounded",
-        "after five compactions its texts fill at most half of what makes it fire",
-        times::bounded,
-    )
-    .of_summaries()
-    .of_rates(),
-    should(
-        "in_time",
-        "it fires before the window is full, at a share of the window, and not at every call",
-        times::in_time,
-    )
-    .of_summaries()
-    .of_rates(),
-    should(
-        "makes_progress",
-        "it asks a model in one of three calls at most, and each answer frees room",
-        times::progress,
-    )
-    .of_summaries()
-    .of_rates(),
-];
+laws! {
+    ANSWERS Must [Bytes] "every line is answered, in time and in the protocol's form" => answers;
+    "goes_on" Must [] "no fault of a provider ends it" => goes_on;
+    "deterministic" Must [] "the same session gives the same contexts" => deterministic;
+    "valid_context" Must [Bytes] "the provider accepts every prompt, wherever it accepts the full history" => prompts::valid;
+    "thinking_stays" Must [] "thinking and its signatures stay as they are while their calls are open" => prompts::thinking;
+    "no_invention" Must [] "no text in the user's voice that neither the session nor a model wrote" => facts::invention;
+    "safe_failure" Must [Summaries] "a failed or empty answer removes nothing while the prompt fits" => facts::safe_failure;
+    "bytes_fit" Should [Bytes] "a request that is too large in bytes or images becomes smaller" => prompts::bytes;
+    "newest_request_stays" Should [] "the newest request of the user stays word for word" => prompts::newest_request;
+    "newest_results_stay" Should [] "the newest tool results stay, unless the prompt is too long" => prompts::newest_results;
+    "ends_for_the_model" Should [] "the last message is not the assistant's" => prompts::ends;
+    "order_stays" Should [] "messages keep their order, and none is there twice" => prompts::order;
+    "undone_on_resume" Should [] "messages that were compacted do not come back" => prompts::undone;
+    "prefix_stays" Should [Rates] "the prefix changes in few calls, as each change breaks the prompt cache" => prompts::prefix;
+    "never_larger" Should [] "without a model the context does not get larger" => prompts::never_larger;
+    "idempotent_at_rest" Should [] "a context that it has just returned is left alone" => times::idempotent;
+    "whole_answers" Should [Summaries] "an answer that broke off is not taken for a summary" => facts::whole;
+    "nothing_vanishes_unseen" Should [Summaries] "a model was sent each message that a summary replaces" => facts::unseen;
+    "values_stay" Should [Summaries] "values stay as the model wrote them" => facts::values;
+    "rules_stay" Should [Summaries] "rules stay as the model wrote them" => facts::rules;
+    "kept_stays_kept" Should [Summaries] "a summary keeps what the one before it held" => facts::kept;
+    "done_stays_done" Should [Summaries] "a finished item of the plan is not open again" => facts::done;
+    "one_summary_per_span" Should [Summaries] "no summary is there twice, or beside one that contains it" => facts::once;
+    "same_language" Should [Summaries] "a summary stays in the language that the model wrote" => facts::language;
+    "summary_bounded" Should [Summaries, Rates] "after five compactions its texts fill at most half of what makes it fire" => times::bounded;
+    "in_time" Should [Summaries, Rates] "it fires before the window is full, at a share of the window, and not at every call" => times::in_time;
+    "makes_progress" Should [Summaries, Rates] "it asks a model in one of three calls at most, and each answer frees room" => times::progress;
+}
 
 fn answers(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(true, plays.usual().failure())
