@@ -53,7 +53,7 @@ impl Level {
     }
 }
 
-/// What became of a law.
+/// The state of a law after a check.
 #[derive(Debug, Clone)]
 pub enum State {
     /// It was kept, in so many sessions that could have shown otherwise.
@@ -79,7 +79,7 @@ pub struct Checked {
     pub level: Level,
     /// The behaviour that it asks for.
     pub expected: &'static str,
-    /// What became of it.
+    /// Its state.
     pub state: State,
 }
 
@@ -109,7 +109,7 @@ pub struct Finding {
 /// The outcome of a check.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// What the strategy does: as it says, else as it was seen to do.
+    /// The kind that the strategy declares, else the one that was seen.
     pub kind: ProgramKind,
     /// Law by law.
     pub laws: Vec<Checked>,
@@ -275,7 +275,7 @@ fn unknown(hello: &Hello) -> Option<String> {
     ))
 }
 
-/// What a strategy does, as it was seen.
+/// The kind of a strategy, by its replays.
 fn seen(plays: &[Plays<'_>]) -> ProgramKind {
     let asks = plays.iter().any(|plays| !plays.usual().asked.is_empty());
     let drops = plays.iter().any(|plays| {
@@ -297,7 +297,7 @@ fn seen(plays: &[Plays<'_>]) -> ProgramKind {
     }
 }
 
-/// What all scenes together show.
+/// Collects the facts that take several scenes.
 fn known(plays: &[Plays<'_>]) -> Known {
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     let mut known = Known::default();

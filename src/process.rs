@@ -1,6 +1,7 @@
 //! Programs that are started: each leads a process group, and all that it started ends with it.
 //!
-//! What left the group, as `setsid` does, is found by its environment (Linux): `TMPDIR` is a folder of the program's own.
+//! A process that left the group, as with `setsid`, is found by its environment (Linux): `TMPDIR` is a folder of the
+//! program's own.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

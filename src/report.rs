@@ -104,7 +104,7 @@ pub struct Report {
     /// The command that a person may want to run next.
     #[serde(skip)]
     pub next: Vec<String>,
-    /// What it is for.
+    /// The purpose of that command.
     #[serde(skip)]
     pub(crate) next_why: String,
     /// The session whose timeline the page shows first, whatever it lost.

@@ -14,7 +14,7 @@ const USUAL: usize = 1_200;
 /// Characters to a token.
 const CHARS: usize = 4;
 
-/// What a line of padding says.
+/// A line of padding.
 const PADDING: &str = "The files that were read are as they were described above.\n";
 
 /// The first words of an answer; a number follows, which no other answer of the play has.

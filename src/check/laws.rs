@@ -17,7 +17,7 @@ mod times;
 
 pub(super) use facts::frames;
 
-/// What one scene says of a law.
+/// The result of one scene for a law.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Judged {
     /// It could not have been broken here.
@@ -39,7 +39,7 @@ impl Judged {
     }
 }
 
-/// What all scenes together show of a strategy.
+/// Facts about a strategy that take several scenes.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// Scenes in which it changed anything.
@@ -52,7 +52,7 @@ pub(super) struct Known {
     pub(super) fired_at: Vec<(Tokens, Option<Tokens>)>,
 }
 
-/// What a law is about, where it is not judged in every scene and of every strategy.
+/// The subject of a law that is not judged in every scene or not of every strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
     /// Summaries: it is not asked of strategies without any.

@@ -58,7 +58,7 @@ pub(super) struct Asked {
     pub(super) answer: Option<Response>,
 }
 
-/// What was seen of a replay.
+/// The observations of a replay.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Played {
     pub(super) record: CellRecord,
@@ -194,7 +194,7 @@ fn counter_of(scene: &Scene) -> Arc<dyn TokenCounter> {
     }
 }
 
-/// What the summariser of a play answers.
+/// The answers of a play's summariser.
 #[derive(Debug, Clone)]
 struct Answers {
     faithful: Arc<Faithful>,

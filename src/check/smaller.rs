@@ -56,7 +56,7 @@ pub(super) fn smallest(
             .iter()
             .map(|text| text.len())
             .max();
-        // What has to be long for the law to be broken may be half as long.
+        // A text that has to be long may be half as long.
         for length in [SHORT, longest.unwrap_or(0) / 2] {
             let mut messages: Vec<Message> = search
                 .messages()

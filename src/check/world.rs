@@ -59,7 +59,7 @@ impl Scene {
     }
 }
 
-/// What a scene is about.
+/// The subject of a scene.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Matter {
     /// Work with two requests, rules, a plan, a running task, thinking and parallel calls.
@@ -159,7 +159,7 @@ struct Script {
     rounds: usize,
     seed: u64,
     has_thinking: bool,
-    /// What each line of a result says.
+    /// The words of each line of a result.
     line: &'static str,
 }
 
@@ -245,7 +245,7 @@ impl Script {
         self.calls(&[("Read", json!({ "file_path": path }), says)]);
     }
 
-    /// What is long here is the call, and not its result.
+    /// A round in which the call is long, and not its result.
     fn write(&mut self, says: &str) {
         let input = json!({ "file_path": format!("src/ledger/new_{}.rs", self.rounds), "content": self.result(says) });
         self.calls(&[

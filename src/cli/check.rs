@@ -197,7 +197,7 @@ fn facts(checked: &Checked, args: &Args) -> Value {
     })
 }
 
-/// What was seen, on one line: a program may have written it.
+/// The seen behaviour on one line: a program may have written it.
 fn got(finding: &Finding) -> String {
     escape::short(&finding.got.trim().replace('\n', " ↵ "), GOT)
 }

@@ -37,7 +37,7 @@ const HANGING: usize = 2;
 /// How deep text stands beside its label.
 const BESIDE: usize = 7;
 
-/// What a screen shows besides the report.
+/// The order and the time that a screen shows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScreenOptions {
     /// The order of the rows.
@@ -341,7 +341,7 @@ impl Terminal {
     }
 }
 
-/// What a screen does not show.
+/// Where the rest is.
 const MORE: &str = "-o report.html: pictures, timelines, each lost fact; --tables: all tables";
 
 /// How far to trust the numbers, and how they are written.
@@ -418,7 +418,7 @@ fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
         _ => row_label(report, row),
     };
     let why = not_ranked(row);
-    // What it did in the sessions that ended counts, and it takes part in no ranking.
+    // A strategy that ended early in some sessions has numbers, and takes part in no ranking.
     let has_numbers = why.is_none() || row.is_broken() && is_measured(report, row, "bill_saved");
     let cells = columns.iter().map(|column| cell(report, row, column));
     let known = columns

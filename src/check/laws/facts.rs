@@ -395,7 +395,7 @@ impl Source {
     /// Whether it quotes the user with words that nobody said.
     fn puts_words_into_a_mouth(&self, line: &str) -> bool {
         let parts: Vec<&str> = line.split('"').collect();
-        // What stands between the first and the second sign is quoted, and so on; an odd sign quotes nothing.
+        // Every second part is quoted; an odd sign quotes nothing.
         let mut quoted = parts.iter().skip(1).step_by(2).take((parts.len() - 1) / 2);
         let is_of_user = words(line).contains("user");
         is_of_user

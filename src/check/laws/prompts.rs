@@ -219,7 +219,7 @@ pub(super) fn newest_results(plays: &Plays<'_>, _: &Known) -> Judged {
         let newest = now.before.checked_sub(1)?;
         let message = plays.scene.session.messages().get(newest)?;
         message.tool_results().next()?;
-        // What came in since may be what does not fit.
+        // The messages since the call before may be too large by themselves.
         if before.tokens + message_tokens(&plays.scene.session, before.before..now.before) > window
         {
             return None;
@@ -274,7 +274,7 @@ pub(super) fn order(plays: &Plays<'_>, _: &Known) -> Judged {
     let session = &plays.scene.session;
     let found = played.prompts.iter().find_map(|prompt| {
         let entries = prompt.messages(session).zip(&prompt.entries);
-        // What was put back is not where it was.
+        // A restored message is not where it was.
         let entries = entries.filter(|(_, entry)| !matches!(entry.origin, Origin::Restored(_)));
         let messages: Vec<Option<usize>> = entries.map(|(at, _)| at).collect();
         let present: BTreeSet<usize> = messages.iter().copied().flatten().collect();

@@ -159,7 +159,7 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
     Judged::by(true, found)
 }
 
-/// That a picture makes it fire much earlier than text does.
+/// Finds a strategy that fires much earlier with a picture than with text.
 fn counts_pictures(plays: &Plays<'_>, known: &Known) -> Option<String> {
     let window = plays.scene.window;
     let of_text = known.fired_at.iter().find(|(of, _)| *of == window)?.1?;
@@ -173,7 +173,7 @@ fn counts_pictures(plays: &Plays<'_>, known: &Known) -> Option<String> {
     })
 }
 
-/// That it fires early here, and late in a smaller window: at a count of tokens, whatever the window.
+/// Finds a strategy that fires early here, and late in a smaller window: at a count of tokens, whatever the window.
 fn ignores_window(window: Tokens, known: &Known) -> Option<String> {
     let at = |wanted: Tokens| {
         let mut known = known.fired_at.iter();

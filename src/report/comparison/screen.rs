@@ -14,7 +14,7 @@ use crate::report::screen::{Room, add};
 use crate::report::terminal::Terminal;
 use crate::report::{Report, escape};
 
-/// What the screen does not show.
+/// Where the rest is.
 const MORE: &str = "-o comment.md: for a pull request; --tables: every metric, what it rests on, and every probe that changed";
 
 impl Terminal {

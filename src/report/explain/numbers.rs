@@ -85,7 +85,7 @@ pub struct SessionValue {
     /// Its value, the mean over repeats; `None` where it was not measured or not completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// What it is a part of, or is compared with: full history.
+    /// The whole, or full history where it is compared with that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<f64>,
 }
@@ -223,7 +223,7 @@ fn value(
     }
 }
 
-/// What the sessions spend that were completed, and what full history spends on them; repeats are averaged.
+/// The spending of the completed sessions, and that of full history on them; repeats are averaged.
 fn totals(
     cells: &[&CellSummary],
     of: impl Fn(&CellSummary) -> Option<(f64, f64)>,

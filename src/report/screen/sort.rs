@@ -3,7 +3,7 @@
 use super::{apart, not_ranked, points};
 use crate::report::{Report, Row};
 
-/// What the rows of the screen are sorted by: best first.
+/// The number by which rows are sorted, best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SortBy {
     /// The bill saved.
@@ -78,7 +78,7 @@ pub(super) fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
         value.map_or(f64::NEG_INFINITY, |value| sign * value)
     };
     rows.sort_by(|left, right| {
-        // What is a sum over other sessions is not compared with the others.
+        // A sum over other sessions is not comparable.
         let last = |row: &Row| (not_ranked(row).is_some(), apart(row).is_some());
         let by_value = key(right).total_cmp(&key(left));
         let name = |row: &Row| (sort == SortBy::Name).then(|| row.name.clone());

@@ -115,7 +115,7 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     known.chain(unknown).collect()
 }
 
-/// What all sessions cost as the agent ran them, where that is known, and with full history.
+/// The cost of all sessions as the agent ran them, where that is known, and with full history.
 pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let full = strategies.find(|it| it.arm == Arm::Reference)?;

@@ -61,7 +61,7 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// What the screen does not show.
+/// Where the rest is.
 const MORE: &str = "-o sweep.html: pictures and all settings; --json: all numbers";
 
 fn title(sweep: &Sweep) -> String {

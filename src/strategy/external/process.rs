@@ -200,7 +200,7 @@ impl Process {
                 Err(self.unasked(&line))
             }
             Ok(Output::TooLong) => Err(self.too_long()),
-            // That it is closed shows when an answer is due.
+            // A closed input shows when an answer is due.
             Ok(Output::Closed) | Err(_) => Ok(()),
         }
     }
