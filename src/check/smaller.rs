@@ -1,5 +1,6 @@
 //! The smallest part of a scene that still breaks a law.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::world::{Scene, session_of};
@@ -44,7 +45,7 @@ pub(super) fn smallest(
             let messages = search.messages().iter().enumerate();
             let kept = messages.filter(|(at, _)| !(from..from + size).contains(at));
             let kept = kept.map(|(_, message)| (**message).clone()).collect();
-            if !search.attempt(kept) {
+            if !search.attempt(paired(kept)) {
                 from += size;
             }
         }
@@ -111,6 +112,28 @@ impl<F: Fn(&Scene) -> Option<String>> Search<F> {
         }
         self.best = (smaller, got);
         true
+    }
+}
+
+/// The messages without calls that have no result, and without results that have no call: nobody could send those.
+fn paired(mut messages: Vec<Message>) -> Vec<Message> {
+    loop {
+        let uses = messages.iter().flat_map(Message::tool_uses);
+        let uses: BTreeSet<Arc<str>> = uses.map(|(_, tool)| tool.id.clone()).collect();
+        let results = messages.iter().flat_map(Message::tool_results);
+        let results: BTreeSet<Arc<str>> = results
+            .map(|(_, result)| result.tool_use_id.clone())
+            .collect();
+        let before = messages.len();
+        messages.retain(|message| {
+            let mut asked = message.tool_uses();
+            let mut answered = message.tool_results();
+            asked.all(|(_, tool)| results.contains(&tool.id))
+                && answered.all(|(_, result)| uses.contains(&result.tool_use_id))
+        });
+        if messages.len() == before {
+            return messages;
+        }
     }
 }
 

@@ -9,20 +9,20 @@ use super::{Exit, programs, prompts, show, stop_with};
 use crate::check::{self, Checked, Finding, Level, Outcome, Settings, State};
 use crate::report::escape;
 use crate::report::junit::{self, Case, Suite};
-use crate::session::wire::anthropic_json;
+use crate::session::ContentBlock;
 use crate::settings::{Place, Setting, Table, Value as SettingValue};
 use crate::strategy::StrategySpec;
 use crate::strategy::law::Law;
 use crate::strategy::trigger::Trigger;
 
 /// Characters of a block that are shown of a session.
-const SHOWN: usize = 80;
+const SHOWN: usize = 60;
 
 /// Columns of what was seen.
 const GOT: usize = 400;
 
 /// Columns of a message.
-const LINE: usize = 110;
+const LINE: usize = 74;
 
 /// Messages of a session that are shown: the first, and of the others the last ones.
 const MESSAGES: usize = 12;
@@ -224,12 +224,14 @@ fn found(checked: &Checked, finding: &Finding, args: &Args) -> Value {
     })
 }
 
-/// The messages of a session, a line each, with their texts cut; of many the last ones.
+/// The messages of a session, a line each; of many the last ones.
 fn lines(finding: &Finding) -> Vec<String> {
-    let messages = finding.session.messages();
-    let lines = messages.iter().enumerate().map(|(at, message)| {
-        let json = serde_json::from_str(&anthropic_json(message)).unwrap_or_default();
-        escape::short(&format!("{at}: {}", shortened(json)), LINE)
+    let messages = finding.session.messages().iter().enumerate();
+    let lines = messages.map(|(at, message)| {
+        let blocks = message.content().iter().zip(message.model_text());
+        let blocks: Vec<String> = blocks.map(|(block, text)| in_words(block, text)).collect();
+        let line = format!("{at} {}: {}", message.role().name(), blocks.join("; "));
+        escape::short(&line, LINE)
     });
     let mut lines: Vec<String> = lines.collect();
     let more = lines.len().saturating_sub(MESSAGES);
@@ -240,18 +242,16 @@ fn lines(finding: &Finding) -> Vec<String> {
     lines
 }
 
-/// A value with its texts cut.
-fn shortened(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(escape::short(&text.replace('\n', " ↵ "), SHOWN)),
-        Value::Array(items) => items.into_iter().map(shortened).collect(),
-        Value::Object(entries) => {
-            let entries = entries
-                .into_iter()
-                .map(|(key, value)| (key, shortened(value)));
-            Value::Object(entries.collect())
-        }
-        other => other,
+/// `uses Read (call-3-0)`, `result of call-3-0: part_3.rs…`, `picture`, or the text.
+fn in_words(block: &ContentBlock, text: &str) -> String {
+    let text: String = text.chars().take(SHOWN).collect();
+    let text = text.trim().replace('\n', " ↵ ");
+    match block {
+        ContentBlock::Text(_) | ContentBlock::Opaque(_) => text,
+        ContentBlock::Thinking(_) => "thinking".to_owned(),
+        ContentBlock::ToolUse(tool) => format!("uses {} ({})", tool.name, tool.id),
+        ContentBlock::ToolResult(result) => format!("result of {}: {text}", result.tool_use_id),
+        ContentBlock::Image(_) => "picture".to_owned(),
     }
 }
 

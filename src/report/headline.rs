@@ -148,14 +148,23 @@ pub(super) fn is_control(name: &str) -> bool {
     name.starts_with("tail@") || name.starts_with("random@")
 }
 
-/// The short name of a strategy; controls are marked.
+/// The short name of a strategy; controls are marked, and the recorded product's own compactions are the agent's.
 pub(super) fn label(name: &str) -> String {
+    if name == "recorded" {
+        return "what your agent did".to_owned();
+    }
     let short = short_name(name);
     if is_control(name) {
         short + " (control)"
     } else {
         short
     }
+}
+
+/// Whether the verdict says to avoid a strategy, for another reason than that it breaks.
+pub(super) fn is_avoided(report: &Report, row: &Row) -> bool {
+    let mut avoided = report.verdict.iter().flat_map(|verdict| &verdict.avoid);
+    avoided.any(|it| !it.is_broken && it.strategy == row.name)
 }
 
 /// Each control that the verdict quotes, behind its strategy.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::compare::Line;
 use crate::compare::advice::Verdict;
-use crate::naming::{base_name, short_name};
+use crate::naming::short_name;
 use crate::record::words::ModelKind;
 use crate::report::grid::{GridRow, INDENT};
 use crate::report::headline::{
@@ -410,13 +410,7 @@ fn apart(row: &Row) -> Option<String> {
 
 /// A row of the table: its values, or in their place why it has none.
 fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
-    let avoided = report.verdict.iter().flat_map(|verdict| &verdict.avoid);
-    let mut avoided = avoided.filter(|it| !it.is_broken);
-    let is_avoided = avoided.any(|it| it.strategy == row.name);
-    let name = match base_name(&row.name).as_str() {
-        "recorded" => "what your agent did".to_owned(),
-        _ => row_label(report, row),
-    };
+    let is_avoided = headline::is_avoided(report, row);
     let why = not_ranked(row);
     // A strategy that ended early in some sessions has numbers, and takes part in no ranking.
     let has_numbers = why.is_none() || row.is_broken() && is_measured(report, row, "bill_saved");
@@ -432,7 +426,7 @@ fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
         None => (apart(row).unwrap_or_default(), Style::Dim, String::new()),
     };
     GridRow {
-        name,
+        name: row_label(report, row),
         cells,
         end,
         style,

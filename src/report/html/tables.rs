@@ -60,6 +60,10 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
         let cells: Vec<Json> = cells.collect();
         let mut own = self::row(table, row, &headline::label(&row.name), &cells);
         own["is_quoted"] = json!(!report.compared().contains(row));
+        if headline::is_avoided(report, row) {
+            let marks = std::iter::once("avoid".to_owned()).chain(row.marks_in_words());
+            own["marks"] = json!(marks.collect::<Vec<_>>().join("; "));
+        }
         own
     };
     Some(json!({
