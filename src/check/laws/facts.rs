@@ -8,6 +8,7 @@ use crate::check::faithful::{OPENING, said_in};
 use crate::check::play::{Asked, Played, Plays, Prompt, Writer};
 use crate::check::world::{DONE, Fact, FactKind, Matter};
 use crate::session::{ContentBlock, Message, Role, Session};
+use crate::units::many;
 
 /// Characters by which a text is known again in a request: products cut what is long.
 const MARK: usize = 24;
@@ -314,9 +315,18 @@ fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
         played.changes().find_map(|(before, now, _)| {
             let fits = now.history <= window && asked.contains(&now.call);
             let present = now.present(session);
-            let gone: Vec<usize> = before.present(session).difference(&present).copied().collect();
+            let gone: Vec<usize> = before
+                .present(session)
+                .difference(&present)
+                .copied()
+                .collect();
             (fits && !gone.is_empty()).then(|| {
-                format!("call {}: the answer {how}, and {} of the messages are gone, from message {} on", now.call, gone.len(), gone[0])
+                format!(
+                    "call {}: the answer {how}, and {} gone, from message {} on",
+                    now.call,
+                    many(gone.len(), "message is", "messages are"),
+                    gone[0]
+                )
             })
         })
     });
