@@ -117,7 +117,7 @@ enum Command {
     Probes(probes::Args),
     /// List strategies, or show one with its knobs
     Strategies(strategies::Args),
-    /// Hold a program of your own, or any strategy, against the laws and the faults
+    /// Check a program of your own, or any strategy, against the laws of compaction
     Check(check::Args),
     /// Write a starter scenario that runs offline
     Init(init::Args),

@@ -64,7 +64,7 @@ impl Scene {
 pub(super) enum Matter {
     /// Work with two requests, rules, a plan, a running task, thinking and parallel calls.
     Work,
-    /// So many rounds that several compactions are due.
+    /// Enough rounds for several compactions.
     Generations,
     /// The same growth, as a share of the window.
     Growth,
@@ -384,7 +384,7 @@ fn growth(window: u64, seed: u64) -> Option<Scene> {
     script.scene(Matter::Growth, Tokens(window), &[])
 }
 
-/// So many rounds that the window fills six times.
+/// Fifty rounds, which fill the window six times.
 fn generations(window: u64, seed: u64) -> Option<Scene> {
     let mut script = Script::of(window * 12 / 100, seed);
     script.typed(&format!(

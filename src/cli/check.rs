@@ -31,9 +31,7 @@ const MESSAGES: usize = 12;
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("checked").required(true),
-    after_help = "Examples:\n  proctor check -- python3 mine.py\n      a program, over sessions of 6,000 to 1,000,000 tokens\n  \
-                  proctor check --strategy codex --strict\n      a preset; findings fail, too\n\n\
-                  A law that must hold and does not is exit code 100, a finding is not."
+    after_help = "Exit code 100: a law that must hold is broken. Other findings leave it at 0, but for `--strict`."
 )]
 pub(super) struct Args {
     /// The program and its arguments, after `--`

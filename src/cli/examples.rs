@@ -51,7 +51,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             (
                 "proctor check -- python3 mine.py",
-                "laws and faults; exit code 100 if one is broken",
+                "a program, in windows of 6,000 to 1,000,000 tokens",
             ),
             (
                 "proctor check --allow idempotent_at_rest --junit check.xml -- ./mine",
