@@ -17,7 +17,6 @@ use crate::strategy::StrategySpec;
 use crate::strategy::external::protocol::{Hello, ProgramKind};
 use crate::units::Tokens;
 
-mod faithful;
 mod laws;
 mod play;
 mod smaller;

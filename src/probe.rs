@@ -17,6 +17,7 @@ use crate::units::Tokens;
 mod answer_format;
 pub mod check;
 pub mod derive;
+pub mod faithful;
 pub mod grade;
 pub mod judge;
 mod kind;

@@ -44,8 +44,8 @@ pub use probe::{
     AnswerRecord, Fate, LostAt, PlaceInPrompt, ProbeRecord, ProbeText, RecoveredItem,
     RecoveryRecord, SurvivalRecord,
 };
-pub use program::ProgramState;
 pub(crate) use program::kinds_of;
+pub use program::{Plumbing, ProgramState};
 pub use session::{SessionEntry, repairs};
 pub use strategy::{OWN_MECHANISM, StrategyEntry};
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
@@ -323,6 +323,9 @@ pub struct CellRecord {
     /// The questions, each with the answer at that point; only on the reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probe_texts: Vec<ProbeText>,
+    /// What it keeps under a faithful summariser; only of a program that asks for summaries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plumbing: Option<Plumbing>,
     /// The lost items that a search over the removed text finds; only where the scenario asks for
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,6 +24,7 @@ use crate::record::{
     CellKey, CellRecord, End, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry,
 };
 use crate::replay::observe::Observer;
+use crate::replay::plumbing;
 use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, failed, replay_watched};
 use crate::scenario::Scenario;
 use crate::settings::SettingError;
@@ -516,14 +517,17 @@ fn replay_arm<'a>(
             }
         }
     };
-    Ok(replay_watched(
-        prepared,
-        name,
-        replayed,
-        models,
-        &ThreadClock,
-        more,
-    ))
+    let mut replay = replay_watched(prepared, name, replayed, models, &ThreadClock, more);
+    let record = &mut replay.record;
+    if let (ArmKind::Strategy(at), Some(window), End::Completed) =
+        (arm.kind, record.window, &record.end)
+        && plan.is_of_program(&record.strategy)
+        && !record.model_calls.is_empty()
+        && let Ok(strategy) = plan.scenario.strategies[at].build()
+    {
+        record.plumbing = plumbing(prepared, Box::new(strategy), window);
+    }
+    Ok(replay)
 }
 
 /// A session as its cells share it, asked these probes.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::faithful::{Faithful, said_in};
 use super::world::{Matter, Scene};
 use crate::context::{Applied, Context, Entry};
 use crate::model::fault::{Fault, FaultSchedule, Faults};
@@ -11,6 +10,7 @@ use crate::model::offline::Offline;
 use crate::model::price::Prices;
 use crate::model::scripted::{Scripted, response};
 use crate::model::{CallFailure, Model, Request, Response, Stop, Task};
+use crate::probe::faithful::{Faithful, said_in};
 use crate::record::{CellRecord, CompactionEvent, End};
 use crate::replay::observe::changes::Changes;
 use crate::replay::observe::validity::Validity;
@@ -207,7 +207,7 @@ struct Answers {
 impl Answers {
     fn of(scene: &Scene, writer: Writer, counts: &Arc<CountedTexts>) -> Self {
         Self {
-            faithful: Arc::new(Faithful::of(scene)),
+            faithful: Arc::new(Faithful::new(scene.quotes(), scene.window.0)),
             offline: Arc::new(Offline::new(counts.clone())),
             counter: counter_of(scene),
             window: scene.window,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::probe::faithful::Quote;
 use crate::session::wire::images::image;
 use crate::session::{
     ContentBlock, JsonText, Message, ResumePoint, Role, Session, SessionParts, Tag,
@@ -45,6 +46,13 @@ pub(super) struct Scene {
 }
 
 impl Scene {
+    /// What a summary of it should keep; of the plan the newest state.
+    pub(super) fn quotes(&self) -> Vec<Quote> {
+        let facts = self.facts.iter().map(|fact| vec![fact.evidence.into()]);
+        let plan = ["[ ]", "[x]"].map(|state| format!("{state} {DONE}").into());
+        facts.chain([plan.to_vec()]).collect()
+    }
+
     /// Whether it is played several times, for what needs another summariser or a second replay.
     pub(super) fn is_usual(&self) -> bool {
         matches!(

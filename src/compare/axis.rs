@@ -40,6 +40,8 @@ pub enum Axis {
     Bill,
     /// Planted facts that are still in the prompt.
     Facts,
+    /// Planted facts that a program keeps where its summaries quote all that it sends.
+    Plumbing,
     /// Right answers of a reader.
     Answers,
     /// Details of the agent's later actions that are still in the prompt.
@@ -54,11 +56,12 @@ pub enum Axis {
 
 impl Axis {
     /// All of them, in the order of tables.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Completion,
         Self::Refused,
         Self::Bill,
         Self::Facts,
+        Self::Plumbing,
         Self::Answers,
         Self::Actions,
         Self::Tokens,
@@ -73,6 +76,7 @@ impl Axis {
             Self::Refused => ("refused", Kind::Count, Lower, VALIDITY, Some(0.0)),
             Self::Bill => ("bill", Kind::Total, Lower, "prompt cache", Some(0.02)),
             Self::Facts => ("facts", Kind::Probes, Higher, SURVIVAL, Some(0.05)),
+            Self::Plumbing => ("plumbing", Kind::Share, Higher, SURVIVAL, Some(0.05)),
             Self::Answers => ("answers", Kind::Probes, Higher, "reader", Some(0.05)),
             Self::Actions => ("actions", Kind::Share, Higher, "replay", Some(0.05)),
             Self::Tokens => ("tokens", Kind::Total, Lower, "counter", None),

@@ -253,7 +253,8 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
 /// Axes with a margin that one side alone has: nothing says that they are as good as before.
 fn one_sided(findings: &Findings, sides: [&Sample; 2], rules: &Rules) -> Vec<GatedAxis> {
     let mut found = Vec::new();
-    for axis in Axis::ALL {
+    // Whether a program asks for summaries is its own business.
+    for axis in Axis::ALL.into_iter().filter(|axis| *axis != Axis::Plumbing) {
         let Some(margin) = rules
             .margins
             .get(axis)

@@ -324,6 +324,10 @@ impl SessionSample {
             (Axis::Completion, summary.completion.share()),
             (Axis::Refused, Some(summary.findings.rejected as f64)),
             (Axis::Actions, summary.support.share()),
+            (
+                Axis::Plumbing,
+                summary.plumbing.and_then(|score| score.mean()),
+            ),
             (Axis::Tokens, spent),
             (Axis::Calls, Some(summary.model_calls.total().calls as f64)),
             (Axis::Waiting, summary.waiting()),

@@ -11,7 +11,7 @@ use crate::metric::rereads::Rereads;
 use crate::metric::retention::Retention;
 use crate::metric::summaries::Summaries;
 use crate::metric::support::Support;
-use crate::metric::survival::Survival;
+use crate::metric::survival::{Score, Survival};
 use crate::metric::tokens::{self, Savings, peak_prompt};
 use crate::metric::trail;
 use crate::metric::validity::Findings;
@@ -75,6 +75,9 @@ pub struct CellSummary {
     pub summary_atoms: Option<SummaryAtoms>,
     /// Planted values, by string matching.
     pub survival: Survival,
+    /// The same of a program whose summaries quote every fact.
+    #[serde(skip)]
+    pub plumbing: Option<Score>,
     /// Planted items with their ages.
     #[serde(skip)]
     pub retention: Retention,
@@ -139,6 +142,7 @@ impl CellSummary {
             trail: trail::of(cell, reference),
             summary_atoms: cell.summary_atoms.clone(),
             survival: Survival::of(cell),
+            plumbing: cell.plumbing.map(Score::from),
             retention: Retention::of(cell, reference),
             answers: asked.then(|| answers(Scope::Context)),
             summary_answers: has_summaries.then(|| answers(Scope::Summaries)),

@@ -8,7 +8,7 @@ use derive_more::{Add, Sum};
 use super::pool::PooledValue;
 use super::prelude::*;
 use crate::metric::estimate;
-use crate::record::Fate;
+use crate::record::{Fate, Plumbing};
 use crate::stats::Estimate;
 
 /// Scores added up.
@@ -53,6 +53,16 @@ impl Score {
     /// The mean with its items.
     pub(crate) fn counted(self) -> Option<Sample> {
         Some((self.mean()?, self.items))
+    }
+}
+
+impl From<Plumbing> for Score {
+    fn from(of: Plumbing) -> Self {
+        Self {
+            sum: of.kept,
+            weight: of.weight,
+            items: of.items,
+        }
     }
 }
 

@@ -154,6 +154,11 @@ pub static METRICS: &[Metric] = metrics! {
     "facts_compacted" = "facts compacted", Share, Higher, SURVIVAL, Some((6, 4)), []
         => Pool(|cells, _| survival::compacted(cells).map(PooledValue::Estimate));
 
+    /// planted facts that a program keeps where its summaries quote every fact that it sends: what is missing, its own code lost; no verdict reads it
+    /// mean score of the planted items by weight, replayed with a summariser that quotes the facts whose words stand wholly in its request
+    "plumbing" = "plumbing", Share, Higher, SURVIVAL, Some((6, 2)), [Optional, WhereWritten]
+        => Mean(|cell| cell.plumbing.and_then(super::survival::Score::counted));
+
     /// planted facts that are gone from the prompt and could be read again: it names the file in which they were put aside, or holds the call that read a file which has not changed since; never part of the facts kept
     /// weight of the items of that fate / weight of the planted items
     "facts_reachable" = "facts reachable", Share, Higher, SURVIVAL, Some((27, 16)), [NotInCsv]

@@ -260,6 +260,35 @@ impl Survival {
         known.get_or(text, || self.search(text, written_by).into())
     }
 
+    /// The least words of a text that hold a finding by themselves: of its line, or of what stands around it, at most
+    /// [`BINDING_BYTES`] to a side. `None` where more would be needed.
+    pub(crate) fn quote(&self, text: &str, finding: &Finding) -> Option<Arc<str>> {
+        let line = text[..finding.at].rfind('\n').map_or(0, |at| at + 1);
+        let rest = text[finding.at..].find('\n');
+        let line = line..rest.map_or(text.len(), |rest| finding.at + rest);
+        let radii = [40, 80, 160, 400, BINDING_BYTES];
+        let wide = radii.map(|radius| {
+            // No word is cut: half a number is another one.
+            let start = text.ceil_char_boundary(finding.at.saturating_sub(radius));
+            let start = text[..start].rfind(char::is_whitespace);
+            let end = text.floor_char_boundary(finding.at.saturating_add(radius));
+            let rest = text[end..].find(char::is_whitespace);
+            start.unwrap_or(0)..rest.map_or(text.len(), |rest| end + rest)
+        });
+        let narrow = wide.clone().map(|part| {
+            let end = part.end.min(line.end);
+            part.start.max(line.start)..end
+        });
+        let mut quotes = narrow.into_iter().chain(wide).map(|part| text[part].trim());
+        let quote = quotes.find(|quote| {
+            let found = self.search(quote, WrittenBy::Compaction);
+            found.iter().any(|other| {
+                other.slot == finding.slot && other.found.strength() == finding.found.strength()
+            })
+        });
+        quote.map(Arc::from)
+    }
+
     /// The slots that a text of the session holds.
     pub(crate) fn held(&self, text: &Arc<str>) -> Vec<usize> {
         let found = self.find(text, WrittenBy::Session);

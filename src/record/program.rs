@@ -37,6 +37,19 @@ impl ProgramState {
     }
 }
 
+/// What a program keeps where its summaries are written by one that quotes every fact that it is shown: what is missing
+/// here, no summary lost.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plumbing {
+    /// Scores of the planted items, each times its weight.
+    pub kept: f64,
+    /// Their weights.
+    pub weight: f64,
+    /// How many there are.
+    pub items: usize,
+}
+
 /// The kinds of the stages that are on, in a strategy that is written as TOML.
 pub(crate) fn kinds_of(toml: &str) -> Vec<String> {
     let table: toml::Table = toml.parse().unwrap_or_default();

@@ -36,7 +36,7 @@ const KEPT: [&str; 2] = ["answers", "facts"];
 pub(super) const SOLVED: &str = "tasks_solved";
 
 /// All of them, in order.
-pub(super) const HEADLINES: [Headline; 12] = [
+pub(super) const HEADLINES: [Headline; 13] = [
     headline(SOLVED, "tasks solved", OnScreen::Always),
     headline("completion", "completed", OnScreen::Never),
     headline("bill", "bill", OnScreen::Always),
@@ -44,6 +44,7 @@ pub(super) const HEADLINES: [Headline; 12] = [
     headline("bill_saved_edge", "bill saved, edge", OnScreen::Never),
     headline(KEPT[0], "answers", OnScreen::Always),
     headline(KEPT[1], "facts", OnScreen::Always),
+    headline("plumbing", "plumbing", OnScreen::Always),
     headline("actions", "actions", OnScreen::Always),
     headline("fired", "fired", OnScreen::Always),
     headline("tokens", "tokens saved", OnScreen::Wide),

@@ -9,7 +9,7 @@ use proctor::model::Request;
 use proctor::model::scripted::{Scripted, response};
 use proctor::record::journal::Run;
 use proctor::record::{CellRecord, End};
-use proctor::replay::{NoClock, PreparedSession, Replayed, replay};
+use proctor::replay::{NoClock, PreparedSession, Replayed, plumbing, replay};
 use proctor::session::synthetic::{self, Length, Recipe};
 use proctor::session::{Session, import};
 use proctor::settings::{Place, Setting, Table, Value};
@@ -643,6 +643,31 @@ fn a_check_finds_what_is_planted_in_each_broken_program() {
             finding.got
         );
     }
+}
+
+/// Rules that write summaries lose most facts; a faithful summariser shows which of two programs loses them.
+#[test]
+fn plumbing_is_what_a_program_loses_by_itself() {
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    let recipe = Recipe {
+        family: "debugging".to_owned(),
+        length: Length::Rounds(80),
+        ..Recipe::default()
+    };
+    let made = synthetic::generate(&recipe, &counts).unwrap();
+    let facts = made.truth.facts;
+    let session = PreparedSession::new(Arc::new(made.session), counts, facts).unwrap();
+    let window = Window::new(Tokens(session.largest_prompt().0 / 2));
+    let kept = |program: &str| {
+        let spec = in_python(&format!("examples/bugs/{program}.py"), 20)?;
+        let found = plumbing(&session, Box::new(spec.build().unwrap()), window).unwrap();
+        Some(found.kept / found.weight)
+    };
+    let (Some(good), Some(drops)) = (kept("good"), kept("drops_summary")) else {
+        return;
+    };
+    assert!(good > 0.8, "{good}");
+    assert!(drops < good - 0.1, "{drops}");
 }
 
 /// A preset and its twin in Python send the same prompts, and ask the same.

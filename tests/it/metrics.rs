@@ -16,7 +16,7 @@ use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
 use proctor::record::{
     ActionSupport, AnswerRecord, Arm, CacheBasis, CellRecord, CompactionEvent, CounterError,
     DeathCause, End, FailureEvent, Fate, KnownBy, Level, LostAt, Manifest, ModelCall, ModelEntry,
-    NativeWindow, PlaceInPrompt, ProbeRecord, SessionCache, SessionEntry, SessionSizes,
+    NativeWindow, PlaceInPrompt, Plumbing, ProbeRecord, SessionCache, SessionEntry, SessionSizes,
     StrategyEntry, SurvivalRecord, UnseenResults, Violation,
 };
 use proctor::report::json;
@@ -85,6 +85,11 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         summary_atoms: None,
         probe_texts: Vec::new(),
         moments: Vec::new(),
+        plumbing: Some(Plumbing {
+            kept: 3.0,
+            weight: 4.0,
+            items: 2,
+        }),
         recovery: None,
         live: None,
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::prompts::text_of;
 use super::{Judged, Known};
-use crate::check::faithful::{OPENING, said_in};
 use crate::check::play::{Asked, Played, Plays, Prompt, Writer};
 use crate::check::world::{DONE, Fact, FactKind, Matter};
+use crate::probe::faithful::{OPENING, said_in};
 use crate::session::{ContentBlock, Message, Role, Session};
 use crate::units::many;
 

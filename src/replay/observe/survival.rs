@@ -8,6 +8,7 @@ use super::prelude::*;
 use super::sources::Pointers;
 use super::{CallView, Observer, StrategyRequest};
 use crate::patterns::PatternsError;
+use crate::probe::faithful::Quote;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
 use crate::probe::{AnswerFormat, Fact, Item, Probe, ProbeKind, Selection};
 use crate::probe::{FactExt as _, ProbeExt as _, weight};
@@ -81,6 +82,28 @@ impl SurvivalPlan {
             pinned,
             messages: session.messages().len(),
         })
+    }
+
+    /// The words that say each part of each fact, as its evidence says it first, in the order of the messages.
+    pub(in crate::replay) fn quotes(&self, session: &Session) -> Vec<Quote> {
+        let mut quotes: BTreeMap<usize, (usize, Arc<str>)> = BTreeMap::new();
+        for (number, probe) in self.probes.iter().enumerate() {
+            for at in probe.messages() {
+                for text in session.message(at).model_text().iter() {
+                    let found = self.survival.find(text, WrittenBy::Session);
+                    let own = self.survival.slots(number);
+                    for finding in found.iter().filter(|finding| own.contains(&finding.slot)) {
+                        if !quotes.contains_key(&finding.slot)
+                            && let Some(said) = self.survival.quote(text, finding)
+                        {
+                            quotes.insert(finding.slot, (at, said));
+                        }
+                    }
+                }
+            }
+        }
+        let quotes: BTreeSet<(usize, Arc<str>)> = quotes.into_values().collect();
+        quotes.into_iter().map(|(_, said)| vec![said]).collect()
     }
 
     /// The slots that answer the item of this index, as it is asked before that message.

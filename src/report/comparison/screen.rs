@@ -147,7 +147,7 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
         let is_open = gated
             .is_some_and(|it| matches!(it.verdict, Verdict::Regressed | Verdict::Inconclusive));
         let is_headline = match found.axis {
-            Axis::Bill | Axis::Actions | Axis::Tokens | Axis::Calls => true,
+            Axis::Bill | Axis::Plumbing | Axis::Actions | Axis::Tokens | Axis::Calls => true,
             Axis::Facts | Axis::Answers => kept == Some(found.axis),
             Axis::Completion | Axis::Refused | Axis::Waiting => false,
         };
