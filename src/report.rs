@@ -300,6 +300,11 @@ impl Report {
             .map_or(&[], |section| &section.table.rows)
     }
 
+    /// Whether agents ran.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.records.iter().any(|cell| cell.live.is_some())
+    }
+
     /// Those of its strategies.
     pub(crate) fn strategies(&self) -> impl Iterator<Item = &Row> {
         let rows = self.compared().iter();

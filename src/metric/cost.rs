@@ -9,7 +9,7 @@ use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::pool::share;
 use crate::record::words::{PerToken, Placement};
-use crate::record::{CacheBreaks, CacheRecord};
+use crate::record::{BILLED, CacheBreaks, CacheRecord};
 use crate::units::{Usage, Usd, median};
 
 mod billed;
@@ -98,12 +98,19 @@ impl Bill {
     /// The bills that cells with these costs can answer, in the order of reports.
     pub fn all<'a>(cells: impl Iterator<Item = &'a [SchemeCost]>) -> Vec<Self> {
         let (mut fixed, mut placements) = (BTreeSet::new(), BTreeSet::new());
-        for cost in cells.flatten() {
-            // The scheme `none` comes first.
-            fixed.insert((cost.scheme != "none", &cost.scheme));
-            placements.insert(cost.placement);
+        for costs in cells {
+            let is_simulated = costs.first().is_some_and(|cost| !cost.is_billed());
+            for cost in costs {
+                if is_simulated || cost.is_billed() {
+                    placements.insert(cost.placement);
+                }
+                if !cost.is_billed() {
+                    // The scheme `none` comes first.
+                    fixed.insert((cost.scheme != "none", &cost.scheme));
+                }
+            }
         }
-        let shown = (!fixed.is_empty()).then_some(Self::Shown);
+        let shown = (!placements.is_empty()).then_some(Self::Shown);
         let own = placements.into_iter().map(Self::Own);
         let fixed = fixed
             .into_iter()
@@ -154,7 +161,12 @@ impl SchemeCost {
     pub fn of(cell: &CellRecord, reference: &CellRecord) -> Vec<Self> {
         let pair = |own: &CacheRecord| {
             let full = reference.cache_under(&own.scheme, own.placement)?;
-            Some(Self::under(cell, own, reference, full))
+            let cost = Self::under(cell, own, reference, full);
+            Some(if cost.is_billed() {
+                cost.with_bill(cell, reference)
+            } else {
+                cost
+            })
         };
         cell.prompt_cache.iter().filter_map(pair).collect()
     }
@@ -184,7 +196,7 @@ impl SchemeCost {
         let reached = cell.prompt_tokens.len();
         let calls = reached.min(reference.prompt_tokens.len());
         // As for tokens saved: calls of the strategy at the call of a death are on the bill.
-        let is_compared = |call: usize| call < calls || calls == reached;
+        let is_compared = |call: usize| call < calls || calls == reached || own.scheme == BILLED;
         let mut cost = Self {
             scheme: own.scheme.clone(),
             placement: own.placement,
@@ -283,21 +295,54 @@ impl SchemeCost {
         });
         cost.prepared = prepared.collect();
         let other_models = other_models.into_iter();
-        cost.billed = BilledTokens {
-            own: cost.at_home().into(),
-            reference: cost.reference.into(),
-            other_models: other_models
-                .map(|(name, usage)| (name, usage.into()))
-                .collect(),
-        };
-        let costs = cost.billed.costs(&cost.prices);
-        (cost.cost, cost.reference_cost) = (costs.own, costs.reference);
-        cost.other_models_cost = costs.other_models;
+        cost.billed.other_models = other_models
+            .map(|(name, usage)| (name, usage.into()))
+            .collect();
+        cost.add_up();
         if cost.other_models_cost.is_some() {
             cost.by_call = CostByCall::of(&own_costs, &other_costs);
             cost.break_even = ahead.filter(|_| cost.cost < cost.reference_cost);
         }
         cost
+    }
+
+    /// Adds up the costs of all classes.
+    fn add_up(&mut self) {
+        self.billed.own = self.at_home().into();
+        self.billed.reference = self.reference.into();
+        let costs = self.billed.costs(&self.prices);
+        (self.cost, self.reference_cost) = (costs.own, costs.reference);
+        self.other_models_cost = costs.other_models;
+    }
+
+    /// The same with the usage that the provider billed: of all calls, for an agent may make more or fewer than the
+    /// reference. A reference without a bill is not compared with.
+    fn with_bill(self, cell: &CellRecord, reference: &CellRecord) -> Self {
+        let bill = |cell: &CellRecord| cell.live.clone().unwrap_or_default();
+        let (own, full) = (bill(cell), bill(reference));
+        let apart = self.background + self.recovery + self.other_models;
+        let mut cost = Self {
+            agent: own.billed,
+            compaction: own.strategy - apart,
+            calls: own.calls,
+            reference: full.billed,
+            whole_reference: full.billed,
+            reference_calls: full.calls,
+            break_even: None,
+            by_call: None,
+            prepared: Vec::new(),
+            ..self
+        };
+        cost.add_up();
+        if !own.is_billed() {
+            cost.other_models_cost = None;
+        }
+        cost
+    }
+
+    /// Whether it is the bill itself, and not a model of it.
+    pub fn is_billed(&self) -> bool {
+        self.scheme == BILLED
     }
 
     /// C and C⁰.

@@ -5,6 +5,8 @@ use derive_more::{Add, Sum};
 use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::pool::Spending;
+use crate::record::BILLED;
+use crate::record::words::Placement;
 
 /// The tokens that a cell and the reference processed, over the calls both reached.
 ///
@@ -25,11 +27,21 @@ impl Savings {
     /// Compares a cell with the reference on the same session.
     ///
     /// The strategy's calls at the call at which its session died are on its bill; those at calls that
-    /// the reference did not reach are not.
-    pub fn of(cell: &CellRecord, reference: &CellRecord) -> Self {
+    /// the reference did not reach are not. Where bills are known, they say it of all calls; `None` without that of
+    /// the reference.
+    pub fn of(cell: &CellRecord, reference: &CellRecord) -> Option<Self> {
+        if reference.cache_under(BILLED, Placement::Usual).is_some() {
+            let (own, full) = (cell.live.as_ref()?, reference.live.as_ref()?);
+            return own.is_billed().then(|| Self {
+                calls: own.calls,
+                prompts: own.billed.prompt(),
+                strategy: own.strategy.total(),
+                reference: full.billed.prompt(),
+            });
+        }
         let reached = reached(cell);
         let calls = reached.min(self::reached(reference));
-        Self {
+        Some(Self {
             calls,
             prompts: cell.prompt_tokens[..calls].iter().copied().sum(),
             strategy: cell
@@ -40,7 +52,7 @@ impl Savings {
                 .map(|call| call.usage.total())
                 .sum(),
             reference: reference.prompt_tokens[..calls].iter().copied().sum(),
-        }
+        })
     }
 
     /// Token savings. Formula: `1 − S/S⁰`, S = prompts + the strategy's calls. Higher is better;

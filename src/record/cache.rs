@@ -153,11 +153,20 @@ impl ObservedCache {
     }
 }
 
+/// The scheme's name where classes of tokens are those that a provider billed.
+pub const BILLED: &str = "billed";
+
 impl CellRecord {
+    /// The simulated cache of the comparison.
+    pub fn simulated_cache(&self) -> Option<&CacheRecord> {
+        let mut records = self.prompt_cache.iter();
+        records.find(|record| record.scheme != BILLED)
+    }
+
     /// The simulated input cost of the prompts that were billed, over the billed cost, in the scheme of the
     /// bills; `None` without bills.
     pub fn simulated_cost(&self) -> Option<f64> {
-        let (observed, own) = (self.observed_cache.as_ref()?, self.prompt_cache.first()?);
+        let (observed, own) = (self.observed_cache.as_ref()?, self.simulated_cache()?);
         let simulated = observed.simulated.get(&own.scheme)?;
         let [simulated, billed] =
             [simulated, &observed.billed].map(|it| Tokens(own.rates.cost(it)));

@@ -207,7 +207,11 @@ fn quoted_controls(
 fn not_applied(material: &Material<'_>) -> Option<String> {
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
     let mut calls = 0;
-    for live in material.cells.iter().filter_map(|cell| cell.live.as_ref()) {
+    let cells = material
+        .cells
+        .iter()
+        .filter(|cell| cell.arm == Arm::Strategy);
+    for live in cells.filter_map(|cell| cell.live.as_ref()) {
         calls += live.calls;
         for (why, count) in &live.skipped {
             *reasons.entry(why).or_default() += count;

@@ -9,7 +9,8 @@ use super::{escape, headline};
 use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
-use crate::metric::PooledValue;
+use crate::metric::cost::SchemeCost;
+use crate::metric::{CellSummary, PooledValue};
 use crate::naming::{base_name, short_name};
 use crate::record::words::{Fidelity, ModelKind, product};
 use crate::record::{Arm, CellRecord, Manifest, kinds_of, repairs};
@@ -46,7 +47,7 @@ pub(super) fn verdict(
         rule: rule(manifest),
     };
     let mut verdict = rows.advise();
-    verdict.tasks = TasksSolved::of(&task_runs(manifest, &material.cells));
+    verdict.tasks = TasksSolved::of(&task_runs(&material.summaries));
     if is_closed(material) && verdict.tasks.is_empty() {
         verdict.answer(Answer::NoOutcomes);
     }
@@ -102,6 +103,7 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
         .iter()
         .filter(|cell| cell.strategy == strategy.name);
     let (mut edits, mut calls, mut all, mut is_priced) = (0.0, 0.0, 0.0, true);
+    let mut is_read_alike = false;
     for cell in cells {
         let cost = cell.costs.first()?;
         let input = cell.price.as_ref().and_then(|price| price.per_token.input);
@@ -114,9 +116,16 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
         let own = own.saturating_add(cost.other_models_cost.unwrap_or_default());
         edits += cost.broken().0 as f64 * again * unit;
         calls += own as f64 * unit;
+        is_read_alike |= cost.is_billed()
+            && cost.agent.cache_read.share_of(cost.agent.prompt())
+                >= cost.reference.cache_read.share_of(cost.reference.prompt());
         all += (cost.cost as f64 - cost.reference_cost as f64) * unit;
     }
     let rest = all - edits - calls;
+    // A running agent may have made other calls, and read no less of each prompt.
+    if is_read_alike && calls < rest {
+        return None;
+    }
     let count = |count: usize, one: &str, more: &str| super::display::many(count, one, more);
     Some(if edits >= calls && edits >= rest {
         let patches = strategy.stages.values().map(|stage| stage.patches).sum();
@@ -159,6 +168,9 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
     let mut sample = Sample::of("none", "", &references, &by_session, material.manifest);
     source.place_in_clusters(&mut sample);
     let mut fits: BTreeSet<String> = full_fits(material).into_iter().map(str::to_owned).collect();
+    // An agent ran with it, whatever window the strategies were told.
+    let ran = references.iter().filter(|cell| cell.live.is_some());
+    fits.extend(ran.map(|cell| cell.session.clone()));
     if let Some(recorded) = source.strategy("recorded") {
         let cells = material.cells_of("recorded");
         let fired: BTreeSet<&str> = cells
@@ -176,21 +188,15 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
     Nothing { sample, fits }
 }
 
-/// The runs of tasks whose results are known.
-fn task_runs<'a>(manifest: &'a Manifest, cells: &[&'a CellRecord]) -> Vec<TaskRun<'a>> {
+/// The trials whose results are known, each with its bill.
+fn task_runs(cells: &[CellSummary]) -> Vec<TaskRun<'_>> {
     let runs = cells.iter().filter_map(|cell| {
-        let live = cell.live.as_ref()?;
-        let session = manifest.sessions.iter().find(|it| it.id == cell.session);
-        let price = session.and_then(|session| session.price.as_ref());
-        // A call without usage, or a price that is not the agent's, is no part of a sum.
-        let is_known = live.unbilled == 0 && cell.model_calls.iter().all(|it| it.model.is_none());
-        let price = price.filter(|_| is_known);
-        let dollars = price.and_then(|price| price.per_token.cost(&(live.billed + live.strategy)));
+        let is_billed = cell.costs.first().is_some_and(SchemeCost::is_billed);
         Some(TaskRun {
             task: &cell.session,
             strategy: &cell.strategy,
-            score: live.score?,
-            dollars,
+            score: cell.score?,
+            dollars: cell.dollars().filter(|_| is_billed),
         })
     });
     runs.collect()
@@ -320,7 +326,16 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     };
     found.push(actions.to_owned());
     let sizes = Some(sizes::line(material));
-    let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
+    let cache = cost::billed(material);
+    let cache = if is_closed(material) {
+        cache.map(|it| {
+            format!(
+                "bills are the usage of the answers; a modelled bill is of the replay, with {it}"
+            )
+        })
+    } else {
+        cache.map(|it| format!("{it}, usual breakpoints"))
+    };
     let simulated = cost::simulated(material);
     let partly = cost::partly_known(material);
     let dollars = cost::unpriced(material);
@@ -336,6 +351,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         simulated,
         cache,
         (!partly.is_empty()).then(|| partly.join("; ")),
+        cost::unbilled(material),
         dollars,
         Some(found.join("; ")),
         early(material),
@@ -344,6 +360,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         left_out,
         repairs,
         fast,
+        cost::waited(material),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."

@@ -32,15 +32,28 @@ pub(super) const WIDE: usize = 100;
 /// was measured.
 const KEPT: [&str; 2] = ["answers", "facts"];
 
+/// The classes of billed tokens: they take the place of dollars where a price is unknown.
+const CLASSES: [&str; 4] = [
+    "billed_uncached",
+    "billed_read",
+    "billed_written",
+    "billed_output",
+];
+
 /// Tasks that agents solved: known of strategies that are not ranked, too.
 pub(super) const SOLVED: &str = "tasks_solved";
 
 /// All of them, in order.
-pub(super) const HEADLINES: [Headline; 12] = [
+pub(super) const HEADLINES: [Headline; 17] = [
     headline(SOLVED, "tasks solved", OnScreen::Always),
     headline("completion", "completed", OnScreen::Never),
     headline("bill", "bill", OnScreen::Always),
+    headline(CLASSES[0], "uncached", OnScreen::Always),
+    headline(CLASSES[1], "read", OnScreen::Always),
+    headline(CLASSES[2], "written", OnScreen::Always),
+    headline(CLASSES[3], "output", OnScreen::Always),
     headline("bill_saved", "bill saved", OnScreen::Wide),
+    headline("bill_modelled", "modelled bill", OnScreen::Always),
     headline("bill_saved_edge", "bill saved, edge", OnScreen::Never),
     headline(KEPT[0], "answers", OnScreen::Always),
     headline(KEPT[1], "facts", OnScreen::Always),
@@ -61,8 +74,9 @@ const fn headline(column: &'static str, heading: &'static str, screen: OnScreen)
 
 impl Headline {
     /// The heading on one line.
-    pub(super) fn words(&self) -> String {
-        self.heading.to_owned()
+    pub(super) fn words(&self, report: &Report) -> String {
+        let is_billed = self.column == "bill" && report.is_closed();
+        if is_billed { "billed" } else { self.heading }.to_owned()
     }
 }
 
@@ -94,7 +108,31 @@ pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> 
         let mut cells = rows.iter().filter_map(|row| cell(report, row, id));
         !is_hidden && cells.any(|cell| cell.value != Value::NotApplicable)
     };
-    HEADLINES.iter().filter(is_known).collect()
+    let mut columns = HEADLINES.iter().filter(is_known).collect();
+    keep_one_bill(report, &mut columns);
+    columns
+}
+
+/// Leaves out the classes of tokens where dollars are known, and else what is computed from assumed prices.
+pub(super) fn keep_one_bill(report: &Report, headlines: &mut Vec<&'static Headline>) {
+    let tokens = |column: &str| {
+        let cells = report
+            .strategies()
+            .filter_map(|row| cell(report, row, column));
+        let amounts = cells.map(|cell| match cell.value {
+            Value::Tokens(count) => count,
+            Value::Dollars(dollars) => dollars.0,
+            _ => 0,
+        });
+        amounts.sum::<u64>()
+    };
+    let is_priced = tokens("bill") > 0;
+    let has_classes = !is_priced && CLASSES.iter().any(|class| tokens(class) > 0);
+    headlines.retain(|it| match it.column {
+        class if CLASSES.contains(&class) => has_classes && tokens(class) > 0,
+        "bill_saved" => !has_classes,
+        _ => true,
+    });
 }
 
 /// Which of the two measures of facts kept is among these headlines: the first one.

@@ -60,6 +60,7 @@ fn columns(report: &Report, width: usize) -> Vec<&'static Headline> {
         OnScreen::Never => false,
     });
     columns.retain(|column| is_known(column.column));
+    headline::keep_one_bill(report, &mut columns);
     headline::keep_one(&mut columns);
     columns
 }
@@ -73,7 +74,7 @@ fn is_measured(report: &Report, row: &Row, column: &str) -> bool {
 fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
     match headline::cell(report, row, metric)?.value {
         Value::Share(share) => Some(share),
-        Value::Count(count) => Some(count as f64),
+        Value::Count(count) | Value::Tokens(count) => Some(count as f64),
         Value::Dollars(dollars) => Some(dollars.in_dollars()),
         Value::Seconds(seconds) => Some(seconds),
         _ => None,
@@ -256,8 +257,8 @@ impl Terminal {
         let (shown, left_out) = chosen(report, &columns, rows, most);
         let shown = with_controls(report, shown);
         let heading = |it: &&Headline| match it.column {
-            "bill" if report.is_recorded => "your bill".to_owned(),
-            _ => it.words(),
+            "bill" if report.is_recorded && !report.is_closed() => "your bill".to_owned(),
+            _ => it.words(report),
         };
         let mut grid = vec![GridRow {
             cells: columns.iter().map(heading).collect(),
@@ -448,6 +449,7 @@ fn about(report: &Report, took: Option<Duration>) -> String {
         run.judge.as_ref(),
     ];
     let is_live = models.iter().flatten().any(|it| it.kind == ModelKind::Live);
+    let is_live = is_live || report.is_closed();
     let coverage = report.coverage;
     let cells = (coverage.outstanding > 0)
         .then(|| format!("{} of {} cells", coverage.recorded, coverage.planned));

@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::model::price::{CacheScheme, DatedModel, Prices};
+use crate::record::words::Rates;
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
 use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
 use crate::session::Session;
 use crate::session::wire::RuleSet;
 use crate::settings::{SettingError, with_suggestion};
-use crate::units::{Tokens, Usage};
+use crate::units::{Tokens, Usage, whole};
 
 /// Reads the prices that a scenario asks for. A model that it names is one of them, unless it brings a cache
 /// scheme of its own.
@@ -72,6 +73,17 @@ pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
 /// The scheme that a session was billed with: the scenario's own, else the one that its usage shows,
 /// else that of its model's provider, else that of the scenario's.
 pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) -> SessionCache {
+    let messages = session.messages().iter();
+    let usage: Usage = messages.filter_map(|message| message.details.usage).sum();
+    scheme_of(scenario, prices, session, &usage)
+}
+
+fn scheme_of(
+    scenario: &Scenario,
+    prices: &Prices,
+    session: &Session,
+    usage: &Usage,
+) -> SessionCache {
     let cache = |scheme: &str, basis| SessionCache {
         scheme: scheme.to_owned(),
         basis,
@@ -79,8 +91,6 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
     if let Some(own) = &scenario.cache.scheme {
         return cache(&own.name, CacheBasis::Set);
     }
-    let messages = session.messages().iter();
-    let usage: Usage = messages.filter_map(|message| message.details.usage).sum();
     let model = model(&scenario.cache, session);
     let list = model
         .and_then(|model| prices.of(model))
@@ -107,16 +117,48 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
     }
 }
 
+/// The scheme of a conversation with this bill, and the rates of its classes of tokens. A write costs what those for
+/// five minutes and those for an hour cost on average.
+pub(super) fn of_bill(
+    scenario: &Scenario,
+    prices: &Prices,
+    session: &Session,
+    usage: &Usage,
+) -> (SessionCache, Rates) {
+    let cache = scheme_of(scenario, prices, session, usage);
+    let schemes = named(scenario, prices, session);
+    let rates = |name: &str| schemes.iter().find(|it| it.name == name).map(|it| it.rates);
+    let mut own = rates(&cache.scheme).unwrap_or_default();
+    let lifetimes = [
+        (usage.cache_write_5m, "anthropic-5m"),
+        (usage.cache_write_1h, "anthropic-1h"),
+    ];
+    let lifetimes = lifetimes.map(|(tokens, name)| (tokens, rates(name).and_then(|it| it.write)));
+    if let (Some(_), [(short, Some(of_short)), (long, Some(of_long))]) = (own.write, lifetimes)
+        && let Some(share) = long.share_of(short + long)
+    {
+        let between = f64::from(of_long) - f64::from(of_short);
+        let mean = whole(f64::from(of_short) + share * between);
+        own.write = u32::try_from(mean).ok();
+    }
+    (cache, own)
+}
+
 /// All schemes for a session, the one that it was billed with first.
 pub(super) fn schemes(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheScheme> {
+    let mut schemes = named(scenario, prices, session);
+    let billed = scheme(scenario, prices, session).scheme;
+    schemes.sort_by_key(|scheme| scheme.name != billed);
+    schemes
+}
+
+fn named(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheScheme> {
     let provider = scenario.provider.provider();
     let mut schemes = prices.schemes(provider, model(&scenario.cache, session));
     if let Some(own) = &scenario.cache.scheme {
         schemes.retain(|scheme| scheme.name != own.name);
         schemes.push(own.clone());
     }
-    let billed = scheme(scenario, prices, session).scheme;
-    schemes.sort_by_key(|scheme| scheme.name != billed);
     schemes
 }
 

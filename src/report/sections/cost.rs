@@ -6,10 +6,11 @@ use std::collections::BTreeSet;
 use super::prelude::*;
 use crate::metric::CellSummary;
 use crate::metric::cost::{AS_BILLED, Bill};
+use crate::record::BILLED;
 use crate::record::words::{FAST, Placement};
 use crate::report::cost::StrategyCost;
-use crate::report::display;
-use crate::units::median;
+use crate::report::{display, evidence};
+use crate::units::{Tokens, Usd, median};
 
 /// In how many cells a strategy ended up cheaper, and from which call on.
 fn break_even(kind: Arm, cost: &StrategyCost) -> [Cell; 2] {
@@ -115,8 +116,74 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     known.chain(unknown).collect()
 }
 
+/// The bills of running agents, added up; `None` where none ran.
+fn billed_total(material: &Material<'_>) -> Option<String> {
+    let cells = material
+        .cells
+        .iter()
+        .filter(|cell| cell.arm == Arm::Strategy);
+    let entries = material.manifest.entries();
+    let (mut answers, mut unbilled) = (0, 0);
+    let (mut tokens, mut dollars) = (Tokens::ZERO, Some(Usd(0)));
+    for (cell, live) in cells.filter_map(|cell| Some((cell, cell.live.as_ref()?))) {
+        answers += live.calls;
+        unbilled += live.unbilled;
+        let usage = live.billed + live.strategy;
+        tokens += usage.total();
+        let entry = entries.get(cell.session.as_str());
+        let price = entry.and_then(|entry| entry.price.as_ref());
+        let is_own = cell.model_calls.iter().all(|call| call.model.is_none());
+        let more = price
+            .filter(|_| is_own)
+            .and_then(|price| price.per_token.cost(&usage));
+        dollars = dollars.zip(more).map(|(sum, more)| sum + more);
+    }
+    let amount = match dollars {
+        Some(dollars) => dollars.to_string(),
+        None => format!("{} tokens", display::tokens(tokens.0)),
+    };
+    let words = many(answers, "answer", "answers");
+    match unbilled {
+        _ if answers == 0 => None,
+        0 => Some(format!("billed {amount} for {words}")),
+        all if all == answers => {
+            Some("no answer came with usage, so bills are modelled".to_owned())
+        }
+        some => Some(format!(
+            "billed at least {amount}; {some} of {words} came without usage"
+        )),
+    }
+}
+
+/// The tasks that count in no bill, since answers came without usage.
+pub(crate) fn unbilled(material: &Material<'_>) -> Option<String> {
+    let cells = material.cells.iter();
+    let cells = cells.filter(|cell| cell.live.is_some() && cell.prompt_cache.is_empty());
+    let tasks: BTreeSet<&str> = cells.map(|cell| &*cell.session).collect();
+    let words = many(tasks.len(), "task has", "tasks have");
+    (!tasks.is_empty())
+        .then(|| format!("{words} answers without usage, whose trials count in no bill"))
+}
+
+/// How long running agents waited: as measured, beside the model of the same calls.
+pub(crate) fn waited(material: &Material<'_>) -> Option<String> {
+    let cells = material.cells.iter().zip(&material.summaries);
+    let pairs = cells.filter_map(|(cell, summary)| {
+        let measured = cell.live.as_ref()?.waited_ms? as f64 / 1_000.0;
+        Some((measured, summary.waiting()?))
+    });
+    let sum = pairs.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1));
+    sum.map(|(measured, modelled)| {
+        let [measured, modelled] = [measured, modelled].map(|it| display::value(&Value::Seconds(it)));
+        format!("agents waited {measured} as measured, the strategies' own time included, and {modelled} as modelled")
+    })
+}
+
 /// The cost of all sessions as the agent ran them, where that is known, and with full history.
 pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
+    if evidence::is_closed(material) {
+        return billed_total(material);
+    }
     let mut strategies = material.strategies.iter();
     let full = strategies.find(|it| it.arm == Arm::Reference)?;
     let dollars = full.costs.first()?.dollars?;
@@ -232,6 +299,7 @@ pub(super) fn basis(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let cost = strategies.find_map(|strategy| strategy.costs.first())?;
     let scheme = match cost.sum.scheme.as_str() {
+        BILLED => return Some("the provider's own bill".to_owned()),
         AS_BILLED => "the prompt cache of each session's bill".to_owned(),
         scheme => format!("the provider's prompt cache `{scheme}`"),
     };
@@ -249,7 +317,7 @@ pub(super) fn observed(material: &Material<'_>) -> Section {
     let cells = material.cells.iter().filter(|cell| cell.repeat == 0);
     let rows = cells.filter_map(|cell| {
         let observed = cell.observed_cache.as_ref()?;
-        let record = cell.prompt_cache.first()?;
+        let record = cell.simulated_cache()?;
         let bill = &observed.billed;
         let billed = bill.cache_read.share_of(bill.prompt());
         let split = observed.simulated.get(&record.scheme);
