@@ -180,7 +180,11 @@ impl SchemeCost {
         match bill {
             Bill::Shown => costs.first(),
             Bill::Own(placement) => {
-                let own = &costs.first()?.scheme;
+                let first = costs.first()?;
+                if first.is_billed() && *placement != Placement::Usual {
+                    return None;
+                }
+                let own = &first.scheme;
                 of(own, *placement).or_else(|| of(own, Placement::Usual))
             }
             Bill::Fixed(scheme) => of(scheme, Placement::Usual),

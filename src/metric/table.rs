@@ -154,12 +154,12 @@ pub static METRICS: &[Metric] = metrics! {
     /// tokens that were cached at a call and not read at the next one; a table of its own names the causes
     /// Σ over calls of max(0, read and written at the call before − removed by the provider itself − read)
     "cache_broken" = "cache broken", Tokens, Lower, CACHE, Some((20, 12)), []
-        => Tokens(|cell| Some(cell.costs.first()?.broken()));
+        => Tokens(|cell| Some(cell.simulated_cost()?.broken()));
 
     /// tokens not read from the cache although an earlier prompt held them in the same place: writes that could have been avoided
     /// Σ over calls of the tokens behind the prefix that was read, in blocks that an earlier prompt held
     "cache_again" = "processed again", Tokens, Lower, CACHE, Some((21, 12)), []
-        => Tokens(|cell| Some(cell.costs.first()?.resent));
+        => Tokens(|cell| Some(cell.simulated_cost()?.resent));
 
     /// cells in which the strategy, from some call on and to the end, had cost less than full history
     /// cells with a break-even call, of all cells

@@ -30,6 +30,9 @@ impl Savings {
     /// the reference did not reach are not. Where bills are known, they say it of all calls; `None` without that of
     /// the reference.
     pub fn of(cell: &CellRecord, reference: &CellRecord) -> Option<Self> {
+        if cell.live.is_some() && reference.prompt_cache.is_empty() {
+            return None;
+        }
         if reference.cache_under(BILLED, Placement::Usual).is_some() {
             let (own, full) = (cell.live.as_ref()?, reference.live.as_ref()?);
             return own.is_billed().then(|| Self {

@@ -105,7 +105,9 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
     let (mut edits, mut calls, mut all, mut is_priced) = (0.0, 0.0, 0.0, true);
     let mut is_read_alike = false;
     for cell in cells {
-        let cost = cell.costs.first()?;
+        let Some(cost) = cell.costs.first() else {
+            continue;
+        };
         let input = cell.price.as_ref().and_then(|price| price.per_token.input);
         is_priced &= input.is_some();
         // Thousandths of an input token, in dollars where its price is known.
@@ -351,7 +353,6 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         simulated,
         cache,
         (!partly.is_empty()).then(|| partly.join("; ")),
-        cost::unbilled(material),
         dollars,
         Some(found.join("; ")),
         early(material),

@@ -53,7 +53,7 @@ pub(super) const HEADLINES: [Headline; 17] = [
     headline(CLASSES[2], "written", OnScreen::Always),
     headline(CLASSES[3], "output", OnScreen::Always),
     headline("bill_saved", "bill saved", OnScreen::Wide),
-    headline("bill_modelled", "modelled bill", OnScreen::Always),
+    headline("bill_modelled", "modelled", OnScreen::Always),
     headline("bill_saved_edge", "bill saved, edge", OnScreen::Never),
     headline(KEPT[0], "answers", OnScreen::Always),
     headline(KEPT[1], "facts", OnScreen::Always),

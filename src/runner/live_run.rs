@@ -1,6 +1,6 @@
 //! A closed loop as a run: each cell is replayed as it happened, and so measured as any other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ use crate::patterns::PatternsError;
 use crate::record::journal::{Journal, JournalError};
 use crate::record::words::Placement;
 use crate::record::{
-    Arm, BILLED, CacheBasis, CacheRecord, CellRecord, LiveRecord, SessionCache, SessionEntry,
+    Arm, BILLED, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, SessionCache,
+    SessionEntry,
 };
 use crate::replay::{CellName, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
 use crate::scenario::{Scenario, WindowMode};
 use crate::session::{Role, Session};
 use crate::tokens::{CountedTexts, counter};
-use crate::units::{ContentHash, Tokens, Usage};
+use crate::units::{ContentHash, Tokens, Usage, is_valid_id};
 use crate::window::{KnownBy, NativeWindow, Window};
 
 /// The strategy that changes nothing.
@@ -110,8 +111,10 @@ pub fn write(
 ) -> Result<PathBuf, LiveRunError> {
     let prices = prices::in_force(&scenario.cache)?;
     let mut scenario = scenario.clone();
-    let repeats = finished.iter().map(|it| it.cell.repeat + 1);
-    scenario.repeats = repeats.max().unwrap_or(1);
+    let mut unanswered = unanswered(outcomes, &finished, &scenario);
+    let repeats = finished.iter().map(|it| it.cell.repeat);
+    let repeats = repeats.chain(unanswered.keys().map(|it| it.repeat));
+    scenario.repeats = repeats.max().unwrap_or_default() + 1;
     let scenario = &scenario;
     let mut plan = Plan {
         sources: Vec::new(),
@@ -136,9 +139,27 @@ pub fn write(
     let mut entries = Vec::new();
     for cells in cells.into_values() {
         let mut task = cells_of_task(&plan, cells, outcomes)?;
+        let is_own = |key: &CellKey, _: &mut f64| key.session == task.entry.id;
+        let lost = unanswered.extract_if(.., is_own).map(lost_trial);
+        task.cells.extend(lost);
         bill.put(&plan, &mut task);
         records.extend(task.cells);
         entries.push(task.entry);
+    }
+    for (key, score) in unanswered {
+        if let Some(other) = entries.first()
+            && entries.iter().all(|entry| entry.id != key.session)
+        {
+            entries.push(SessionEntry {
+                id: key.session.clone(),
+                hash: ContentHash::of(&key.session).hex(16),
+                messages: 0,
+                calls: 0,
+                tokens: Tokens::ZERO,
+                ..other.clone()
+            });
+        }
+        records.push(lost_trial((key, score)));
     }
     plan.manifest = manifest_of(scenario, entries, &plan.prices);
     // What the agents did decides everything, and no setting does.
@@ -270,21 +291,13 @@ impl Bill {
         if !self.is_known {
             return;
         }
-        let lives = task
-            .cells
-            .iter()
-            .filter_map(|cell| Some((cell, cell.live.as_ref()?)));
-        let billed = lives.clone().filter(|(_, live)| live.is_billed());
-        let [all, whole] = [lives.collect::<Vec<_>>(), billed.collect()].map(|cells| {
-            let names = cells.iter().map(|(cell, _)| cell.strategy.clone());
-            (names.collect::<BTreeSet<_>>(), cells)
-        });
-        let is_whole = all.0 == whole.0;
-        let usage: Usage = whole.1.iter().map(|(_, live)| live.billed).sum();
-        let unchanged = whole
-            .1
-            .iter()
-            .filter(|(cell, _)| cell.strategy == UNCHANGED);
+        let lives = task.cells.iter();
+        let lives = lives.filter_map(|cell| Some((&*cell.strategy, cell.live.as_ref()?)));
+        let (whole, partial): (Vec<_>, Vec<_>) = lives.partition(|(_, live)| live.is_billed());
+        let mut partial = partial.iter();
+        let is_whole = partial.all(|(name, _)| whole.iter().any(|(other, _)| other == name));
+        let usage: Usage = whole.iter().map(|(_, live)| live.billed).sum();
+        let unchanged = whole.iter().filter(|(name, _)| *name == UNCHANGED);
         let unchanged: Vec<&LiveRecord> = unchanged.map(|(_, live)| *live).collect();
         let reference = mean(&unchanged).filter(|_| is_whole);
         let (mut cache, rates) = of_bill(&plan.scenario, &plan.prices, &task.session, &usage);
@@ -339,6 +352,41 @@ fn mean(lives: &[&LiveRecord]) -> Option<LiveRecord> {
         calls: lives.iter().map(|live| live.calls).sum::<usize>() / lives.len(),
         ..LiveRecord::default()
     })
+}
+
+/// The trials that ended without an answered call, with their scores.
+pub fn unanswered(
+    outcomes: &[TaskOutcome],
+    finished: &[Finished],
+    scenario: &Scenario,
+) -> BTreeMap<CellKey, f64> {
+    let is_named = |name: &str| scenario.strategies.iter().any(|spec| spec.name() == name);
+    let lost = outcomes.iter().filter(|outcome| {
+        is_valid_id(&outcome.task) && !finished.iter().any(|cell| is_of(outcome, cell, scenario))
+    });
+    let lost = lost.filter_map(|outcome| {
+        let key = CellKey {
+            session: outcome.task.clone(),
+            strategy: outcome.strategy.clone().filter(|name| is_named(name))?,
+            repeat: outcome.repeat,
+        };
+        Some((key, outcome.score))
+    });
+    lost.collect()
+}
+
+/// A trial whose agent got no answer: it has a score, and nothing else.
+fn lost_trial((key, score): (CellKey, f64)) -> CellRecord {
+    CellRecord {
+        session: key.session,
+        strategy: key.strategy,
+        repeat: key.repeat,
+        live: Some(LiveRecord {
+            score: Some(score),
+            ..LiveRecord::default()
+        }),
+        ..CellRecord::default()
+    }
 }
 
 /// Whether an outcome is that of a cell.

@@ -35,6 +35,11 @@ impl CellSummary {
         self.time(&Bill::Shown, Time::Waiting)?.own
     }
 
+    /// Its cost under the bill of the comparison, where that is simulated call by call.
+    pub(crate) fn simulated_cost(&self) -> Option<&SchemeCost> {
+        self.costs.first().filter(|cost| !cost.is_billed())
+    }
+
     /// What is spent under this bill. Tokens are thousandths of an input token of the session's model.
     pub(crate) fn spending(&self, bill: &Bill) -> Option<Spending> {
         let cost = SchemeCost::under_bill(&self.costs, bill)?;
@@ -128,7 +133,8 @@ pub(in crate::metric) fn under_first_bill(
 
 /// Cells with a break-even call, of all cells that cost something.
 pub(in crate::metric) fn broke_even(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
-    let costs: Vec<&SchemeCost> = cells.iter().filter_map(|cell| cell.costs.first()).collect();
+    let costs = cells.iter().filter_map(|cell| cell.simulated_cost());
+    let costs: Vec<&SchemeCost> = costs.collect();
     let even = costs.iter().filter(|cost| cost.break_even.is_some());
     (!costs.is_empty()).then(|| PooledValue::Part(even.count(), costs.len()))
 }

@@ -7,7 +7,8 @@ use crate::metric::cost::Bill;
 use crate::metric::{self, Direction, Mark, Metric, PooledValue};
 use crate::record::words::ModelKind;
 use crate::record::words::Placement;
-use crate::report::{Measure, evidence};
+use crate::report::Measure;
+use crate::report::evidence::is_closed;
 pub(crate) use written::writers;
 use written::{banner, of_offline, twins};
 
@@ -55,10 +56,15 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         );
     }
     if let Some(shown) = super::cost::basis(material) {
+        let others = if is_closed(material) {
+            "Modelled bills"
+        } else {
+            "Other placements and schemes"
+        };
         let edge = "; `bill saved, edge`: one stands in front of what the strategy changes next";
         let edge = if has_edges(material) { edge } else { "" };
         notes.push(format!(
-            "bill saved: under {shown}{edge}. Other placements and schemes have tables of their own."
+            "bill saved: under {shown}{edge}. {others} have tables of their own."
         ));
         notes.extend(super::cost::partly_known(material));
     }
@@ -82,7 +88,7 @@ pub(crate) fn rows(material: &Material<'_>) -> Vec<Row> {
 
 /// The metrics of the comparison: some are known only where agents ran.
 fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
-    let is_closed = evidence::is_closed(material);
+    let is_closed = is_closed(material);
     let metrics = metric::columns().into_iter();
     metrics.filter(move |metric| is_closed || !metric.is(Mark::Closed))
 }
@@ -149,7 +155,9 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         let is_over = |prompt: &&Tokens| cell.window.is_some_and(|it| it.overflows(**prompt));
         cell.prompt_tokens.iter().filter(is_over).count()
     };
-    let over: usize = cells().map(over).sum();
+    let is_closed = is_closed(material);
+    // A running agent has the provider's window.
+    let over: usize = cells().filter(|_| !is_closed).map(over).sum();
     let mut marks = Vec::new();
     match kind {
         Arm::Reference => marks.push("reference".into()),
@@ -157,7 +165,7 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         Arm::Strategy if !super::is_measured(strategy) && unmeasured > 0 => {}
         Arm::Strategy if !super::is_measured(strategy) => marks.push(RowMark::NoCells),
         // An agent that nothing was changed for ran, too.
-        Arm::Strategy if strategy.fired == 0 && !evidence::is_closed(material) => {
+        Arm::Strategy if strategy.fired == 0 && !is_closed => {
             marks.push(RowMark::NeverFired);
         }
         Arm::Strategy => {}
@@ -175,7 +183,6 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         marks.push(RowMark::OwnWindow { over, calls });
     }
     marks.extend(strategy.broken().map(|why| RowMark::Broken(Some(why))));
-    let is_closed = evidence::is_closed(material);
     Row {
         name: strategy.name.clone(),
         role: super::role(kind),

@@ -16,6 +16,9 @@ use crate::units::{Tokens, Usd, median};
 fn break_even(kind: Arm, cost: &StrategyCost) -> [Cell; 2] {
     let call = cost.break_even_call.map(Value::Count);
     let call = call.unwrap_or_else(|| Value::Text("never".to_owned()));
+    if cost.sum.is_billed() {
+        return [Cell::NOT_APPLICABLE; 2];
+    }
     let cells = [Cell::of(cost.broke_even, cost.cells), Cell::exact(call)];
     cells.map(|cell| super::of_strategy(kind, cell))
 }
@@ -155,21 +158,41 @@ fn billed_total(material: &Material<'_>) -> Option<String> {
     }
 }
 
-/// The tasks that count in no bill, since answers came without usage.
-pub(crate) fn unbilled(material: &Material<'_>) -> Option<String> {
-    let cells = material.cells.iter();
-    let cells = cells.filter(|cell| cell.live.is_some() && cell.prompt_cache.is_empty());
-    let tasks: BTreeSet<&str> = cells.map(|cell| &*cell.session).collect();
-    let words = many(tasks.len(), "task has", "tasks have");
-    (!tasks.is_empty())
-        .then(|| format!("{words} answers without usage, whose trials count in no bill"))
+/// The trials of running agents without a bill, and the tasks that count in none for it.
+fn unbilled(material: &Material<'_>) -> Option<String> {
+    let (mut silent, mut partly) = (0, 0);
+    let (mut all, mut billed) = (BTreeSet::new(), BTreeSet::new());
+    for cell in material
+        .cells
+        .iter()
+        .filter(|cell| cell.arm == Arm::Strategy)
+    {
+        let Some(live) = &cell.live else { continue };
+        silent += usize::from(live.calls == 0);
+        partly += usize::from(live.unbilled > 0);
+        all.insert(&*cell.session);
+        billed.extend((!cell.prompt_cache.is_empty()).then_some(&*cell.session));
+    }
+    let trials = [
+        (silent, "no answered call"),
+        (partly, "answers without usage"),
+    ];
+    let trials = trials.into_iter().filter(|(trials, _)| *trials > 0);
+    let trials = trials.map(|(trials, what)| many(trials, "trial has ", "trials have ") + what);
+    let trials: Vec<String> = trials.collect();
+    let left_out = all.len() - billed.len();
+    let tasks = many(left_out, "task counts", "tasks count");
+    let tasks = (left_out > 0).then(|| format!("; {tasks} in no bill"));
+    (!trials.is_empty()).then(|| trials.join(", ") + &tasks.unwrap_or_default())
 }
 
 /// How long running agents waited: as measured, beside the model of the same calls.
 pub(crate) fn waited(material: &Material<'_>) -> Option<String> {
     let cells = material.cells.iter().zip(&material.summaries);
     let pairs = cells.filter_map(|(cell, summary)| {
-        let measured = cell.live.as_ref()?.waited_ms? as f64 / 1_000.0;
+        // The model is of all conversations.
+        let live = cell.live.as_ref().filter(|live| live.others == 0)?;
+        let measured = live.waited_ms? as f64 / 1_000.0;
         Some((measured, summary.waiting()?))
     });
     let sum = pairs.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1));
@@ -225,6 +248,9 @@ fn known<T>(
 
 /// The totals that only some sessions are part of: `bill: known for 8 of 12 sessions`.
 pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
+    if evidence::is_closed(material) {
+        return unbilled(material).into_iter().collect();
+    }
     let bill = known(material, CellSummary::dollars);
     let waiting = known(material, CellSummary::waiting);
     let found = [("bill", bill), ("waiting", waiting)].into_iter();
@@ -299,7 +325,7 @@ pub(super) fn basis(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let cost = strategies.find_map(|strategy| strategy.costs.first())?;
     let scheme = match cost.sum.scheme.as_str() {
-        BILLED => return Some("the provider's own bill".to_owned()),
+        BILLED => return Some("the bill of the provider".to_owned()),
         AS_BILLED => "the prompt cache of each session's bill".to_owned(),
         scheme => format!("the provider's prompt cache `{scheme}`"),
     };
