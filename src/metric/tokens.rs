@@ -134,7 +134,7 @@ mod tests {
         let full = cell(204_416 + 4_422);
         let mut compacted = cell(82_171 + 4_275);
         let in_percent = |share: Option<f64>| format!("{:.1}", 100.0 * share.unwrap());
-        let savings = Savings::of(&compacted, &full);
+        let savings = Savings::of(&compacted, &full).unwrap();
         assert_eq!(in_percent(savings.share()), "58.6");
         let summary = ModelCall {
             call: 0,
@@ -145,7 +145,7 @@ mod tests {
             key: None,
         };
         compacted.model_calls = vec![summary.clone(), summary];
-        let savings = Savings::of(&compacted, &full);
+        let savings = Savings::of(&compacted, &full).unwrap();
         assert_eq!(in_percent(savings.share()), "53.1");
         assert_eq!(in_percent(savings.share_without_calls()), "58.6");
     }
