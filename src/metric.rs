@@ -19,6 +19,7 @@ pub mod cost;
 pub mod fidelity;
 pub mod forecast;
 pub mod generations;
+pub mod live;
 pub mod name;
 pub mod noise;
 mod pool;

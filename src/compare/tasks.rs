@@ -36,9 +36,6 @@ pub struct TasksSolved {
     pub tasks: usize,
     /// The sum over tasks of the mean score over repeats.
     pub solved: f64,
-    /// The bill for all runs; `None` where a price is unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dollars: Option<Usd>,
     /// Against the baseline; `None` for the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<TasksAgainst>,
@@ -90,16 +87,15 @@ impl TasksSolved {
                 strategy: (*strategy).to_owned(),
                 tasks: tasks.len(),
                 solved: tasks.values().map(|runs| score(runs)).sum(),
-                dollars: dollars(tasks.values().flatten()),
                 against: (*strategy != baseline)
                     .then(|| TasksAgainst::of(baseline, &of_baseline, tasks)),
             })
             .collect();
         all.sort_by(|left, right| {
             let share = |it: &Self| it.solved / it.tasks as f64;
-            let dollars = |it: &Self| it.dollars.map_or(u64::MAX, |it| it.0);
+            let saved = |it: &Self| it.against.as_ref().and_then(|it| it.saved).unwrap_or(0.0);
             let by_share = share(right).total_cmp(&share(left));
-            by_share.then(dollars(left).cmp(&dollars(right)))
+            by_share.then(saved(right).total_cmp(&saved(left)))
         });
         all
     }
@@ -110,9 +106,8 @@ impl TasksSolved {
         let (solved, tasks) = (self.solved, self.tasks);
         let digits = usize::from(solved.fract() != 0.0);
         let mut text = format!("{name}: {solved:.digits$} of {tasks} tasks solved");
-        let bill = self.dollars.map(|dollars| format!(", billed {dollars}"));
         let Some(against) = &self.against else {
-            return Line::new("tasks", text + &bill.unwrap_or_default());
+            return Line::new("tasks", text);
         };
         let baseline = short_name(&against.baseline);
         let (won, lost) = (against.won, against.lost);
@@ -189,13 +184,6 @@ impl TasksAgainst {
 /// The mean score of the repeats of a task.
 fn score(runs: &[&TaskRun<'_>]) -> f64 {
     runs.iter().map(|run| run.score).sum::<f64>() / runs.len() as f64
-}
-
-fn dollars<'a>(runs: impl IntoIterator<Item = &'a &'a TaskRun<'a>>) -> Option<Usd> {
-    let mut runs = runs.into_iter();
-    runs.try_fold(Usd(0), |sum, run| {
-        Some(Usd(sum.0.saturating_add(run.dollars?.0)))
-    })
 }
 
 /// The mean bill of the repeats of a task whose bills are known.

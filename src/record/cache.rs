@@ -185,6 +185,23 @@ impl CellRecord {
 }
 
 impl CacheRecord {
+    /// What a provider billed, at these rates, and at the prices of other models as simulated.
+    #[must_use]
+    pub fn billed(rates: Rates, simulated: &Self) -> Self {
+        Self {
+            scheme: BILLED.to_owned(),
+            placement: Placement::Usual,
+            rates,
+            ttl_seconds: None,
+            read: Vec::new(),
+            written: Vec::new(),
+            strategy_read: Vec::new(),
+            other_models: simulated.other_models.clone(),
+            breaks: BTreeMap::new(),
+            resent: Tokens::ZERO,
+        }
+    }
+
     /// The token classes of the prompt of this size that was sent at a call.
     pub fn of_call(&self, call: usize, prompt: Tokens) -> Usage {
         let at = |series: &[Tokens]| series.get(call).copied().unwrap_or_default();

@@ -7,6 +7,7 @@ use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
 use crate::metric::cost::SimulatedCost;
 use crate::metric::fidelity::ReaderCeiling;
+use crate::metric::live::LiveTotals;
 use crate::record::words::{ModelKind, Worth};
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
@@ -39,6 +40,8 @@ pub(super) struct Material<'a> {
     pub(super) summaries: Vec<CellSummary>,
     /// `full`, `empty`, then the strategies in the order of the manifest.
     pub(super) strategies: Vec<StrategySummary>,
+    /// What agents were billed, where any ran.
+    pub(super) live: Option<LiveTotals>,
     /// What the reader knows with everything in front of it, where one was asked.
     pub(super) ceiling: Option<ReaderCeiling>,
 }
@@ -203,27 +206,6 @@ fn quoted_controls(
     (rows, material.summaries)
 }
 
-/// Calls of running agents at which the strategy was not applied.
-fn not_applied(material: &Material<'_>) -> Option<String> {
-    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut calls = 0;
-    let cells = material
-        .cells
-        .iter()
-        .filter(|cell| cell.arm == Arm::Strategy);
-    for live in cells.filter_map(|cell| cell.live.as_ref()) {
-        calls += live.calls;
-        for (why, count) in &live.skipped {
-            *reasons.entry(why).or_default() += count;
-        }
-    }
-    let all: u64 = reasons.values().sum();
-    let reasons = reasons.iter();
-    let reasons: Vec<String> = reasons.map(|(why, it)| format!("{why} ({it})")).collect();
-    let reasons = reasons.join(", ");
-    (all > 0).then(|| format!("at {all} of {calls} calls the strategy was not applied: {reasons}"))
-}
-
 /// A description of the run, in two lines for people.
 fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String> {
     let judge = sections::models::judges_in_words(&run.judges);
@@ -368,6 +350,7 @@ fn material<'a>(
         }
     }
     Material {
+        live: LiveTotals::of(manifest, &cells, &summaries),
         manifest,
         cells,
         unmeasured,
@@ -392,7 +375,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         let text = format!("{count} of {} cells {what}", coverage.planned);
         (count > 0).then_some(text)
     };
-    let not_applied = not_applied(material);
+    let live = material.live.as_ref();
     let outstanding = "are outstanding: run the same command again to continue";
     let failed = "failed: see the cells that ended early";
     let not_measurable =
@@ -431,7 +414,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         sections::answers::too_long(material).map(Banner::warning),
         sections::answers::need_judge(material).map(Banner::warning),
         faults.map(Banner::warning),
-        not_applied.map(Banner::warning),
+        live.and_then(LiveTotals::not_applied).map(Banner::warning),
         warning(
             is_empty,
             "no cell was recorded: there is nothing to compare",

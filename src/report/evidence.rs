@@ -10,6 +10,7 @@ use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
 use crate::metric::cost::SchemeCost;
+use crate::metric::live::LiveTotals;
 use crate::metric::{CellSummary, PooledValue};
 use crate::naming::{base_name, short_name};
 use crate::record::words::{Fidelity, ModelKind, product};
@@ -322,22 +323,21 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         ));
     }
     let actions = if is_closed(material) {
-        "an agent ran under each strategy and chose its own actions; apart from tasks and bills, the numbers are of a replay"
+        "an agent ran under each strategy and chose its own actions; apart from tasks and what was billed, the numbers are of a replay"
     } else {
         "the recorded agent's actions are fixed"
     };
     found.push(actions.to_owned());
     let sizes = Some(sizes::line(material));
     let cache = cost::billed(material);
-    let cache = if is_closed(material) {
-        cache.map(|it| {
-            format!(
-                "bills are the usage of the answers; a modelled bill is of the replay, with {it}"
-            )
-        })
-    } else {
-        cache.map(|it| format!("{it}, usual breakpoints"))
-    };
+    let is_billed = super::is_billed(&material.summaries);
+    let cache = cache.map(|it| {
+        if is_billed {
+            format!("bills are the usage of the answers; modelled ones are of a replay with {it}")
+        } else {
+            format!("{it}, usual breakpoints")
+        }
+    });
     let simulated = cost::simulated(material);
     let partly = cost::partly_known(material);
     let dollars = cost::unpriced(material);
@@ -361,7 +361,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         left_out,
         repairs,
         fast,
-        cost::waited(material),
+        material.live.as_ref().and_then(LiveTotals::waited),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."
@@ -443,7 +443,7 @@ fn worth(manifest: &Manifest) -> Option<String> {
 
 /// Whether agents ran, and nothing was recorded before.
 pub(super) fn is_closed(material: &Material<'_>) -> bool {
-    material.cells.iter().any(|cell| cell.live.is_some())
+    material.live.is_some()
 }
 
 pub(super) fn capital(text: &str) -> String {

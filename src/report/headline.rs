@@ -75,8 +75,12 @@ const fn headline(column: &'static str, heading: &'static str, screen: OnScreen)
 impl Headline {
     /// The heading on one line.
     pub(super) fn words(&self, report: &Report) -> String {
-        let is_billed = self.column == "bill" && report.is_closed();
-        if is_billed { "billed" } else { self.heading }.to_owned()
+        let heading = match self.column {
+            "bill" if report.is_billed() => "billed",
+            "bill" if report.is_closed() => "modelled",
+            _ => self.heading,
+        };
+        heading.to_owned()
     }
 }
 

@@ -13,10 +13,8 @@ use serde_json::json;
 use crate::live::{Finished, Measured, Setting};
 use crate::patterns::PatternsError;
 use crate::record::journal::{Journal, JournalError};
-use crate::record::words::Placement;
 use crate::record::{
-    Arm, BILLED, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, SessionCache,
-    SessionEntry,
+    Arm, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, SessionCache, SessionEntry,
 };
 use crate::replay::{CellName, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
@@ -300,7 +298,7 @@ impl Bill {
         let unchanged = whole.iter().filter(|(name, _)| *name == UNCHANGED);
         let unchanged: Vec<&LiveRecord> = unchanged.map(|(_, live)| *live).collect();
         let reference = mean(&unchanged).filter(|_| is_whole);
-        let (mut cache, rates) = of_bill(&plan.scenario, &plan.prices, &task.session, &usage);
+        let (mut cache, scheme) = of_bill(&plan.scenario, &plan.prices, &task.session, &usage);
         if self.is_uncached && cache.basis != CacheBasis::Set {
             cache = SessionCache {
                 scheme: "none".to_owned(),
@@ -318,18 +316,7 @@ impl Bill {
                 caches.clear();
                 continue;
             };
-            let billed = CacheRecord {
-                scheme: BILLED.to_owned(),
-                placement: Placement::Usual,
-                rates,
-                ttl_seconds: None,
-                read: Vec::new(),
-                written: Vec::new(),
-                strategy_read: Vec::new(),
-                other_models: first.other_models.clone(),
-                breaks: BTreeMap::new(),
-                resent: Tokens::ZERO,
-            };
+            let billed = CacheRecord::billed(scheme.rates, first);
             caches.insert(0, billed);
         }
         task.entry.cache = cache;

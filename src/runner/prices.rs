@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use crate::model::price::{CacheScheme, DatedModel, Prices};
-use crate::record::words::Rates;
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
 use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
@@ -117,29 +116,25 @@ fn scheme_of(
     }
 }
 
-/// The scheme of a conversation with this bill, and the rates of its classes of tokens. A write costs what those for
-/// five minutes and those for an hour cost on average.
+/// The scheme of a conversation with this bill, as a session has it and with its rates. A write costs what those
+/// for five minutes and those for an hour cost on average.
 pub(super) fn of_bill(
     scenario: &Scenario,
     prices: &Prices,
     session: &Session,
     usage: &Usage,
-) -> (SessionCache, Rates) {
+) -> (SessionCache, CacheScheme) {
     let cache = scheme_of(scenario, prices, session, usage);
     let schemes = named(scenario, prices, session);
-    let rates = |name: &str| schemes.iter().find(|it| it.name == name).map(|it| it.rates);
-    let mut own = rates(&cache.scheme).unwrap_or_default();
-    let lifetimes = [
-        (usage.cache_write_5m, "anthropic-5m"),
-        (usage.cache_write_1h, "anthropic-1h"),
-    ];
-    let lifetimes = lifetimes.map(|(tokens, name)| (tokens, rates(name).and_then(|it| it.write)));
-    if let (Some(_), [(short, Some(of_short)), (long, Some(of_long))]) = (own.write, lifetimes)
-        && let Some(share) = long.share_of(short + long)
+    let of = |name: &str| schemes.iter().find(|it| it.name == name);
+    let mut own = of(&cache.scheme).cloned().unwrap_or_else(CacheScheme::none);
+    let [short, long] = ["anthropic-5m", "anthropic-1h"].map(|name| of(name)?.rates.write);
+    let written = usage.cache_write_5m + usage.cache_write_1h;
+    if own.rates.write.is_some()
+        && let (Some(short), Some(long)) = (short.map(f64::from), long.map(f64::from))
+        && let Some(share) = usage.cache_write_1h.share_of(written)
     {
-        let between = f64::from(of_long) - f64::from(of_short);
-        let mean = whole(f64::from(of_short) + share * between);
-        own.write = u32::try_from(mean).ok();
+        own.rates.write = u32::try_from(whole(short + share * (long - short))).ok();
     }
     (cache, own)
 }

@@ -30,7 +30,7 @@ const CALLS: usize = 12;
 fn scenario() -> Scenario {
     let [none, masking] = STRATEGIES;
     let text = format!(
-        "name = 'live'\n[window]\ntokens = 9_000\n[[sessions]]\npath = 'a'\n[[strategies]]\npreset = '{none}'\n\
+        "name = 'live'\n[window]\ntokens = 40_000\n[[sessions]]\npath = 'a'\n[[strategies]]\npreset = '{none}'\n\
          [[strategies]]\npreset = '{masking}'\n"
     );
     Scenario::read(&Table::parse("s.toml", &text).unwrap(), Path::new("")).unwrap()
@@ -93,7 +93,7 @@ fn trial(task: &str, model: &str, strategy: usize, usage: Option<Usage>) -> Fini
         },
         session: session(task, model, usage),
         counts: counts.clone(),
-        window: Window::new(Tokens(9_000)),
+        window: Window::new(Tokens(40_000)),
         strategy: Box::new(spec.build().unwrap()),
         summariser: Arc::new(Offline::new(counts)),
         measured: Measured {

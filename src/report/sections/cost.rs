@@ -9,8 +9,8 @@ use crate::metric::cost::{AS_BILLED, Bill};
 use crate::record::BILLED;
 use crate::record::words::{FAST, Placement};
 use crate::report::cost::StrategyCost;
-use crate::report::{display, evidence};
-use crate::units::{Tokens, Usd, median};
+use crate::report::display;
+use crate::units::median;
 
 /// In how many cells a strategy ended up cheaper, and from which call on.
 fn break_even(kind: Arm, cost: &StrategyCost) -> [Cell; 2] {
@@ -119,93 +119,10 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     known.chain(unknown).collect()
 }
 
-/// The bills of running agents, added up; `None` where none ran.
-fn billed_total(material: &Material<'_>) -> Option<String> {
-    let cells = material
-        .cells
-        .iter()
-        .filter(|cell| cell.arm == Arm::Strategy);
-    let entries = material.manifest.entries();
-    let (mut answers, mut unbilled) = (0, 0);
-    let (mut tokens, mut dollars) = (Tokens::ZERO, Some(Usd(0)));
-    for (cell, live) in cells.filter_map(|cell| Some((cell, cell.live.as_ref()?))) {
-        answers += live.calls;
-        unbilled += live.unbilled;
-        let usage = live.billed + live.strategy;
-        tokens += usage.total();
-        let entry = entries.get(cell.session.as_str());
-        let price = entry.and_then(|entry| entry.price.as_ref());
-        let is_own = cell.model_calls.iter().all(|call| call.model.is_none());
-        let more = price
-            .filter(|_| is_own)
-            .and_then(|price| price.per_token.cost(&usage));
-        dollars = dollars.zip(more).map(|(sum, more)| sum + more);
-    }
-    let amount = match dollars {
-        Some(dollars) => dollars.to_string(),
-        None => format!("{} tokens", display::tokens(tokens.0)),
-    };
-    let words = many(answers, "answer", "answers");
-    match unbilled {
-        _ if answers == 0 => None,
-        0 => Some(format!("billed {amount} for {words}")),
-        all if all == answers => {
-            Some("no answer came with usage, so bills are modelled".to_owned())
-        }
-        some => Some(format!(
-            "billed at least {amount}; {some} of {words} came without usage"
-        )),
-    }
-}
-
-/// The trials of running agents without a bill, and the tasks that count in none for it.
-fn unbilled(material: &Material<'_>) -> Option<String> {
-    let (mut silent, mut partly) = (0, 0);
-    let (mut all, mut billed) = (BTreeSet::new(), BTreeSet::new());
-    for cell in material
-        .cells
-        .iter()
-        .filter(|cell| cell.arm == Arm::Strategy)
-    {
-        let Some(live) = &cell.live else { continue };
-        silent += usize::from(live.calls == 0);
-        partly += usize::from(live.unbilled > 0);
-        all.insert(&*cell.session);
-        billed.extend((!cell.prompt_cache.is_empty()).then_some(&*cell.session));
-    }
-    let trials = [
-        (silent, "no answered call"),
-        (partly, "answers without usage"),
-    ];
-    let trials = trials.into_iter().filter(|(trials, _)| *trials > 0);
-    let trials = trials.map(|(trials, what)| many(trials, "trial has ", "trials have ") + what);
-    let trials: Vec<String> = trials.collect();
-    let left_out = all.len() - billed.len();
-    let tasks = many(left_out, "task counts", "tasks count");
-    let tasks = (left_out > 0).then(|| format!("; {tasks} in no bill"));
-    (!trials.is_empty()).then(|| trials.join(", ") + &tasks.unwrap_or_default())
-}
-
-/// How long running agents waited: as measured, beside the model of the same calls.
-pub(crate) fn waited(material: &Material<'_>) -> Option<String> {
-    let cells = material.cells.iter().zip(&material.summaries);
-    let pairs = cells.filter_map(|(cell, summary)| {
-        // The model is of all conversations.
-        let live = cell.live.as_ref().filter(|live| live.others == 0)?;
-        let measured = live.waited_ms? as f64 / 1_000.0;
-        Some((measured, summary.waiting()?))
-    });
-    let sum = pairs.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1));
-    sum.map(|(measured, modelled)| {
-        let [measured, modelled] = [measured, modelled].map(|it| display::value(&Value::Seconds(it)));
-        format!("agents waited {measured} as measured, the strategies' own time included, and {modelled} as modelled")
-    })
-}
-
 /// The cost of all sessions as the agent ran them, where that is known, and with full history.
 pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
-    if evidence::is_closed(material) {
-        return billed_total(material);
+    if let Some(live) = &material.live {
+        return live.bill();
     }
     let mut strategies = material.strategies.iter();
     let full = strategies.find(|it| it.arm == Arm::Reference)?;
@@ -248,8 +165,8 @@ fn known<T>(
 
 /// The totals that only some sessions are part of: `bill: known for 8 of 12 sessions`.
 pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
-    if evidence::is_closed(material) {
-        return unbilled(material).into_iter().collect();
+    if let Some(live) = &material.live {
+        return live.unbilled().into_iter().collect();
     }
     let bill = known(material, CellSummary::dollars);
     let waiting = known(material, CellSummary::waiting);
