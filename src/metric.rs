@@ -89,6 +89,8 @@ pub(crate) enum Mark {
     HideZeros,
     /// It has a column only where agents ran.
     Closed,
+    /// It has a column only where no price is known.
+    Unpriced,
     /// It has no column in CSV and Parquet, or one of another name.
     NotInCsv,
 }

@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::compare::advice::Verdict;
 use crate::compare::sweep::Sweep;
 use crate::metric::CellSummary;
-use crate::metric::cost::{SchemeCost, SimulatedCost};
+use crate::metric::cost::SimulatedCost;
+use crate::metric::live::LiveTotals;
 use crate::metric::retention::Retention;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, ProbeText, Timing};
 use crate::stats::ConfidenceInterval;
@@ -107,6 +108,9 @@ pub struct Report {
     /// The purpose of that command.
     #[serde(skip)]
     pub(crate) next_why: String,
+    /// The bills of agents, where any ran.
+    #[serde(skip)]
+    pub(crate) live: Option<LiveTotals>,
     /// The session whose timeline the page shows first, whatever it lost.
     #[serde(skip)]
     pub first_session: Option<String>,
@@ -300,16 +304,6 @@ impl Report {
             .map_or(&[], |section| &section.table.rows)
     }
 
-    /// Whether agents ran.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.records.iter().any(|cell| cell.live.is_some())
-    }
-
-    /// Whether its bills are those of a provider.
-    pub(crate) fn is_billed(&self) -> bool {
-        is_billed(&self.cells)
-    }
-
     /// Those of its strategies.
     pub(crate) fn strategies(&self) -> impl Iterator<Item = &Row> {
         let rows = self.compared().iter();
@@ -378,10 +372,4 @@ pub(crate) fn probe_texts<'a>(
 /// A number of tokens as people read it: `812`, `12.3k`, `1.2M`.
 pub fn tokens_in_words(tokens: u64) -> String {
     display::tokens(tokens)
-}
-
-/// Whether any bill is that of a provider.
-fn is_billed(cells: &[CellSummary]) -> bool {
-    let mut costs = cells.iter().filter_map(|cell| cell.costs.first());
-    costs.any(SchemeCost::is_billed)
 }

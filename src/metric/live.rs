@@ -81,6 +81,11 @@ impl LiveTotals {
         (!tasks.is_empty()).then_some(sum)
     }
 
+    /// Whether any answer said what it cost.
+    pub fn is_billed(&self) -> bool {
+        self.unbilled < self.answers
+    }
+
     /// What all answers cost: `billed $2.56 for 120 answers`.
     pub fn bill(&self) -> Option<String> {
         let answers = many(self.answers, "answer", "answers");

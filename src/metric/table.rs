@@ -98,22 +98,22 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// billed tokens that were neither read from the provider's cache nor written to it, where agents ran
     /// Σ over sessions, repeats averaged, of uncached input, the strategy's calls included
-    "billed_uncached" = "uncached input", Tokens, Lower, BILL, Some((3, 2)), [Reference, Optional, Closed, NotInCsv]
+    "billed_uncached" = "uncached input", Tokens, Lower, BILL, Some((3, 2)), [Reference, Optional, Closed, Unpriced, NotInCsv]
         => Total(|cell| cell.billed(|it| it.input_uncached));
 
     /// billed tokens that were read from the provider's cache, where agents ran
     /// Σ over sessions, repeats averaged, of tokens read
-    "billed_read" = "cache read", Tokens, Lower, BILL, Some((3, 3)), [Reference, Optional, Closed, NotInCsv]
+    "billed_read" = "cache read", Tokens, Lower, BILL, Some((3, 3)), [Reference, Optional, Closed, Unpriced, NotInCsv]
         => Total(|cell| cell.billed(|it| it.cache_read));
 
     /// billed tokens that were written to the provider's cache, for however long, where agents ran
     /// Σ over sessions, repeats averaged, of tokens written
-    "billed_written" = "cache written", Tokens, Lower, BILL, Some((3, 4)), [Reference, Optional, Closed, NotInCsv]
+    "billed_written" = "cache written", Tokens, Lower, BILL, Some((3, 4)), [Reference, Optional, Closed, Unpriced, NotInCsv]
         => Total(|cell| cell.billed(|it| it.cache_write_5m + it.cache_write_1h));
 
     /// billed output, where agents ran
     /// Σ over sessions, repeats averaged, of output tokens
-    "billed_output" = "output", Tokens, Lower, BILL, Some((3, 5)), [Reference, Optional, Closed, NotInCsv]
+    "billed_output" = "output", Tokens, Lower, BILL, Some((3, 5)), [Reference, Optional, Closed, Unpriced, NotInCsv]
         => Total(|cell| cell.billed(|it| it.output));
 
     /// share of the tokens of full history that is not processed, over the sessions that both completed

@@ -177,6 +177,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         next_why: next.1.to_owned(),
         verdict: Some(verdict),
         first_session: None,
+        live: material.live,
         banners,
         sections: tables,
         records: material.cells.iter().map(|cell| (*cell).clone()).collect(),

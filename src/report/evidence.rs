@@ -329,14 +329,12 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     };
     found.push(actions.to_owned());
     let sizes = Some(sizes::line(material));
-    let cache = cost::billed(material);
-    let is_billed = super::is_billed(&material.summaries);
-    let cache = cache.map(|it| {
-        if is_billed {
+    let is_billed = material.live.as_ref().is_some_and(LiveTotals::is_billed);
+    let cache = cost::billed(material).map(|it| match is_billed {
+        true => {
             format!("bills are the usage of the answers; modelled ones are of a replay with {it}")
-        } else {
-            format!("{it}, usual breakpoints")
         }
+        false => format!("{it}, usual breakpoints"),
     });
     let simulated = cost::simulated(material);
     let partly = cost::partly_known(material);

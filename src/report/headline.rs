@@ -32,14 +32,6 @@ pub(super) const WIDE: usize = 100;
 /// was measured.
 const KEPT: [&str; 2] = ["answers", "facts"];
 
-/// The classes of billed tokens: they take the place of dollars where a price is unknown.
-const CLASSES: [&str; 4] = [
-    "billed_uncached",
-    "billed_read",
-    "billed_written",
-    "billed_output",
-];
-
 /// Tasks that agents solved: known of strategies that are not ranked, too.
 pub(super) const SOLVED: &str = "tasks_solved";
 
@@ -48,10 +40,10 @@ pub(super) const HEADLINES: [Headline; 17] = [
     headline(SOLVED, "tasks solved", OnScreen::Always),
     headline("completion", "completed", OnScreen::Never),
     headline("bill", "bill", OnScreen::Always),
-    headline(CLASSES[0], "uncached", OnScreen::Always),
-    headline(CLASSES[1], "read", OnScreen::Always),
-    headline(CLASSES[2], "written", OnScreen::Always),
-    headline(CLASSES[3], "output", OnScreen::Always),
+    headline("billed_uncached", "uncached", OnScreen::Always),
+    headline("billed_read", "read", OnScreen::Always),
+    headline("billed_written", "written", OnScreen::Always),
+    headline("billed_output", "output", OnScreen::Always),
     headline("bill_saved", "bill saved", OnScreen::Wide),
     headline("bill_modelled", "modelled", OnScreen::Always),
     headline("bill_saved_edge", "bill saved, edge", OnScreen::Never),
@@ -75,9 +67,9 @@ const fn headline(column: &'static str, heading: &'static str, screen: OnScreen)
 impl Headline {
     /// The heading on one line.
     pub(super) fn words(&self, report: &Report) -> String {
-        let heading = match self.column {
-            "bill" if report.is_billed() => "billed",
-            "bill" if report.is_closed() => "modelled",
+        let heading = match (self.column, &report.live) {
+            ("bill", Some(live)) if live.is_billed() => "billed",
+            ("bill", Some(_)) => "modelled",
             _ => self.heading,
         };
         heading.to_owned()
@@ -112,31 +104,7 @@ pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> 
         let mut cells = rows.iter().filter_map(|row| cell(report, row, id));
         !is_hidden && cells.any(|cell| cell.value != Value::NotApplicable)
     };
-    let mut columns = HEADLINES.iter().filter(is_known).collect();
-    keep_one_bill(report, &mut columns);
-    columns
-}
-
-/// Leaves out the classes of tokens where dollars are known, and else what is computed from assumed prices.
-pub(super) fn keep_one_bill(report: &Report, headlines: &mut Vec<&'static Headline>) {
-    let tokens = |column: &str| {
-        let cells = report
-            .strategies()
-            .filter_map(|row| cell(report, row, column));
-        let amounts = cells.map(|cell| match cell.value {
-            Value::Tokens(count) => count,
-            Value::Dollars(dollars) => dollars.0,
-            _ => 0,
-        });
-        amounts.sum::<u64>()
-    };
-    let is_priced = tokens("bill") > 0;
-    let has_classes = !is_priced && CLASSES.iter().any(|class| tokens(class) > 0);
-    headlines.retain(|it| match it.column {
-        class if CLASSES.contains(&class) => has_classes && tokens(class) > 0,
-        "bill_saved" => !has_classes,
-        _ => true,
-    });
+    HEADLINES.iter().filter(is_known).collect()
 }
 
 /// Which of the two measures of facts kept is among these headlines: the first one.

@@ -55,12 +55,14 @@ fn columns(report: &Report, width: usize) -> Vec<&'static Headline> {
     };
     columns.retain(|column| match column.screen {
         OnScreen::Always => true,
-        // Without prices it is all that is known of the bill.
-        OnScreen::Wide => width >= WIDE || column.column == "bill_saved" && !is_known("bill"),
+        // Without prices, and without billed tokens, it is all that is known of the bill.
+        OnScreen::Wide => {
+            let has_bill = is_known("bill") || is_known("billed_output");
+            width >= WIDE || column.column == "bill_saved" && !has_bill
+        }
         OnScreen::Never => false,
     });
     columns.retain(|column| is_known(column.column));
-    headline::keep_one_bill(report, &mut columns);
     headline::keep_one(&mut columns);
     columns
 }
@@ -257,7 +259,7 @@ impl Terminal {
         let (shown, left_out) = chosen(report, &columns, rows, most);
         let shown = with_controls(report, shown);
         let heading = |it: &&Headline| match it.column {
-            "bill" if report.is_recorded && !report.is_closed() => "your bill".to_owned(),
+            "bill" if report.is_recorded && report.live.is_none() => "your bill".to_owned(),
             _ => it.words(report),
         };
         let mut grid = vec![GridRow {
@@ -449,7 +451,7 @@ fn about(report: &Report, took: Option<Duration>) -> String {
         run.judge.as_ref(),
     ];
     let is_live = models.iter().flatten().any(|it| it.kind == ModelKind::Live);
-    let is_live = is_live || report.is_closed();
+    let is_live = is_live || report.live.is_some();
     let coverage = report.coverage;
     let cells = (coverage.outstanding > 0)
         .then(|| format!("{} of {} cells", coverage.recorded, coverage.planned));

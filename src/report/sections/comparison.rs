@@ -56,15 +56,10 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         );
     }
     if let Some(shown) = super::cost::basis(material) {
-        let others = if is_closed(material) {
-            "Modelled bills"
-        } else {
-            "Other placements and schemes"
-        };
         let edge = "; `bill saved, edge`: one stands in front of what the strategy changes next";
         let edge = if has_edges(material) { edge } else { "" };
         notes.push(format!(
-            "bill saved: under {shown}{edge}. {others} have tables of their own."
+            "bill saved: under {shown}{edge}. Other placements and schemes have tables of their own."
         ));
         notes.extend(super::cost::partly_known(material));
     }
@@ -86,11 +81,14 @@ pub(crate) fn rows(material: &Material<'_>) -> Vec<Row> {
     shown.map(|it| row(material, it, most)).collect()
 }
 
-/// The metrics of the comparison: some are known only where agents ran.
+/// The metrics of the comparison: some are known only where agents ran, or have the place of dollars.
 fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
     let is_closed = is_closed(material);
-    let metrics = metric::columns().into_iter();
-    metrics.filter(move |metric| is_closed || !metric.is(Mark::Closed))
+    let mut strategies = material.strategies.iter();
+    let is_priced = strategies.any(|it| it.values.contains_key("bill"));
+    metric::columns().into_iter().filter(move |metric| {
+        (is_closed || !metric.is(Mark::Closed)) && !(is_priced && metric.is(Mark::Unpriced))
+    })
 }
 
 /// Whether any strategy names the lowest entry that it changes next.

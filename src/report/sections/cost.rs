@@ -1,5 +1,4 @@
-//! Money: the cost of each strategy under every scheme, the causes of cache breaks, and the reads
-//! that the provider says of it.
+//! Money: the cost of each strategy under every scheme, and the causes of cache breaks.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +9,6 @@ use crate::record::BILLED;
 use crate::record::words::{FAST, Placement};
 use crate::report::cost::StrategyCost;
 use crate::report::display;
-use crate::units::median;
 
 /// In how many cells a strategy ended up cheaper, and from which call on.
 fn break_even(kind: Arm, cost: &StrategyCost) -> [Cell; 2] {
@@ -251,42 +249,4 @@ pub(super) fn basis(material: &Material<'_>) -> Option<String> {
     let placements = cells.filter_map(|cell| Some(cell.costs.first()?.placement));
     let placement = placements.max()?.name();
     Some(format!("{scheme} with {placement} breakpoints"))
-}
-
-/// The cache reads that the provider reports, next to those of the scheme of the session's own
-/// provider: of full history, and of the recorded context behind its first compaction.
-pub(super) fn observed(material: &Material<'_>) -> Section {
-    let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let cells = material.cells.iter().filter(|cell| cell.repeat == 0);
-    let rows = cells.filter_map(|cell| {
-        let observed = cell.observed_cache.as_ref()?;
-        let record = cell.simulated_cache()?;
-        let bill = &observed.billed;
-        let billed = bill.cache_read.share_of(bill.prompt());
-        let split = observed.simulated.get(&record.scheme);
-        let split = split.copied().unwrap_or_default();
-        let simulated = observed.share(split.cache_read);
-        let error = simulated.zip(billed).map(|(ours, theirs)| ours - theirs);
-        let mut name = cell.session.clone();
-        if cell.arm == Arm::Reference {
-            let of_scheme = errors.entry(&record.scheme).or_default();
-            of_scheme.extend(error.map(f64::abs));
-        } else {
-            name.push_str(", compacted");
-        }
-        let mut cells = vec![Cell::text(&*record.scheme), Cell::count(observed.calls)];
-        let shares = [billed, simulated, error, cell.simulated_cost()];
-        cells.extend(shares.map(Cell::share));
-        Some(super::row(&name, Role::Other, cells))
-    });
-    let section = Section::new("observed_cache", rows);
-    let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {
-        errors.sort_unstable_by(f64::total_cmp);
-        let median = display::percent(median(&errors, f64::midpoint)?);
-        let sessions = many(errors.len(), "session", "sessions");
-        Some(format!(
-            "median of the absolute differences under `{scheme}`: {median} in {sessions}"
-        ))
-    });
-    section.with_notes(notes)
 }
