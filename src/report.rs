@@ -368,8 +368,3 @@ pub(crate) fn probe_texts<'a>(
     };
     cells.into_iter().flat_map(of_cell).collect()
 }
-
-/// A number of tokens as people read it: `812`, `12.3k`, `1.2M`.
-pub fn tokens_in_words(tokens: u64) -> String {
-    display::tokens(tokens)
-}

@@ -369,6 +369,12 @@ impl SchemeCost {
         self.agent.cache_read.share_of(self.agent.prompt())
     }
 
+    /// Whether less of the agent's prompts was read than of the reference's.
+    pub(crate) fn reads_less(&self) -> bool {
+        let reference = self.reference.cache_read.share_of(self.reference.prompt());
+        self.read_share() < reference
+    }
+
     /// Tokens that were cached at the call before and not read.
     pub fn broken(&self) -> Tokens {
         self.breaks.values().map(|breaks| breaks.tokens).sum()

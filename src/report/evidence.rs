@@ -119,9 +119,7 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
         let own = own.saturating_add(cost.other_models_cost.unwrap_or_default());
         edits += cost.broken().0 as f64 * again * unit;
         calls += own as f64 * unit;
-        is_read_alike |= cost.is_billed()
-            && cost.agent.cache_read.share_of(cost.agent.prompt())
-                >= cost.reference.cache_read.share_of(cost.reference.prompt());
+        is_read_alike |= cost.is_billed() && !cost.reads_less();
         all += (cost.cost as f64 - cost.reference_cost as f64) * unit;
     }
     let rest = all - edits - calls;
@@ -329,14 +327,14 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     };
     found.push(actions.to_owned());
     let sizes = Some(sizes::line(material));
-    let is_billed = material.live.as_ref().is_some_and(LiveTotals::is_billed);
-    let cache = cost::billed(material).map(|it| match is_billed {
-        true => {
+    let live = material.live.as_ref();
+    let cache = cost::billed(material).map(|it| match live.filter(|live| live.is_billed()) {
+        Some(_) => {
             format!("bills are the usage of the answers; modelled ones are of a replay with {it}")
         }
-        false => format!("{it}, usual breakpoints"),
+        None => format!("{it}, usual breakpoints"),
     });
-    let simulated = cost::simulated(material);
+    let simulated = material.simulated_cost().map(|it| it.words());
     let partly = cost::partly_known(material);
     let dollars = cost::unpriced(material);
     let fast = cost::fast(material);
@@ -359,7 +357,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         left_out,
         repairs,
         fast,
-        material.live.as_ref().and_then(LiveTotals::waited),
+        live.and_then(LiveTotals::waited),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."

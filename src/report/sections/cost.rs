@@ -46,11 +46,6 @@ pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
     (!schemes.is_empty()).then(|| format!("prompt cache: {}", schemes.join("; ")))
 }
 
-/// How far simulated costs are from the bill.
-pub(crate) fn simulated(material: &Material<'_>) -> Option<String> {
-    material.simulated_cost().map(|cost| cost.words())
-}
-
 /// One row per strategy and scheme, with all classes.
 pub(super) fn schemes(material: &Material<'_>) -> Section {
     let rows = material.marked_rows(|strategy| {
@@ -70,7 +65,7 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 Cell::text(placement),
                 own(Cell::savings(cost.savings)),
                 Cell::estimate(cost.read_share),
-                Cell::tokens(cost.in_tokens()[0]),
+                Cell::tokens(Tokens(sum.cost.div_ceil(1_000))),
             ];
             cells.extend(break_even(strategy.arm, cost));
             let tokens = [
