@@ -133,18 +133,18 @@ fn both(model: &str, bills: [Option<Usage>; 2]) -> Vec<Finished> {
     trials.collect()
 }
 
-fn plain(input: u64) -> Option<Usage> {
-    Some(Usage::uncached(Tokens(input), Tokens(20)))
+fn plain(input: u64) -> Usage {
+    Usage::uncached(Tokens(input), Tokens(20))
 }
 
-fn cached(uncached: u64, short: u64, long: u64, read: u64) -> Option<Usage> {
-    Some(Usage {
+fn cached(uncached: u64, short: u64, long: u64, read: u64) -> Usage {
+    Usage {
         input_uncached: Tokens(uncached),
         cache_write_5m: Tokens(short),
         cache_write_1h: Tokens(long),
         cache_read: Tokens(read),
         output: Tokens(20),
-    })
+    }
 }
 
 const PRICED: &str = "claude-sonnet-4-5";
@@ -152,10 +152,13 @@ const PRICED: &str = "claude-sonnet-4-5";
 #[test]
 fn a_bill_without_cached_tokens_is_no_simulated_cache() {
     let outcomes = [0, 1].map(|strategy| outcome("a", strategy, 1.0));
-    let run = run(both(PRICED, [plain(6_000), plain(3_000)]), &outcomes);
+    let run = run(
+        both(PRICED, [plain(6_000), plain(3_000)].map(Some)),
+        &outcomes,
+    );
     insta::assert_snapshot!("billed_without_cache", screen(&run));
     let compared = ComparedRun::of(&run.manifest, &run.cells);
-    let dollars = compared.strategies.iter().map(|(_, sample)| {
+    let dollars = compared.strategies.values().map(|sample| {
         let session = &sample.sessions["a"];
         format!("{:.4}", session.metrics["dollars"][0])
     });
@@ -166,7 +169,7 @@ fn a_bill_without_cached_tokens_is_no_simulated_cache() {
 #[test]
 fn without_prices_the_classes_of_tokens_stand_side_by_side() {
     let bills = [cached(10, 100, 200, 5_000), cached(10, 1_000, 2_000, 700)];
-    let run = run(both("our-own", bills), &[]);
+    let run = run(both("our-own", bills.map(Some)), &[]);
     insta::assert_snapshot!("billed_without_prices", screen(&run));
 }
 
@@ -174,7 +177,7 @@ fn without_prices_the_classes_of_tokens_stand_side_by_side() {
 fn trials_without_a_bill_count_in_none_and_lost_ones_are_trials() {
     let mut trials = both(
         PRICED,
-        [cached(10, 300, 0, 5_000), cached(10, 3_000, 0, 700)],
+        [cached(10, 300, 0, 5_000), cached(10, 3_000, 0, 700)].map(Some),
     );
     trials[2].measured.unbilled = 1;
     let outcomes = ["a", "b", "lost"]
