@@ -19,6 +19,7 @@ pub mod cost;
 pub mod fidelity;
 pub mod forecast;
 pub mod generations;
+pub mod live;
 pub mod name;
 pub mod noise;
 mod pool;
@@ -86,6 +87,10 @@ pub(crate) enum Mark {
     WhereWritten,
     /// A column of zeros is not shown.
     HideZeros,
+    /// It has a column only where agents ran.
+    Closed,
+    /// It has a column only where no price is known.
+    Unpriced,
     /// It has no column in CSV and Parquet, or one of another name.
     NotInCsv,
 }
@@ -149,7 +154,9 @@ mod tests {
         for metric in columns() {
             let is_pooled = match metric.function {
                 Formula::Mean(_) | Formula::Saved(_) => metric.unit == Unit::Share,
-                Formula::Total(_) => matches!(metric.unit, Unit::Dollars | Unit::Seconds),
+                Formula::Total(_) => {
+                    matches!(metric.unit, Unit::Dollars | Unit::Seconds | Unit::Tokens)
+                }
                 Formula::Count(_) => metric.unit == Unit::Count,
                 Formula::Tokens(_) | Formula::Largest(_) => metric.unit == Unit::Tokens,
                 Formula::Pool(_) => true,

@@ -31,7 +31,9 @@ pub mod verdicts;
 pub mod words;
 
 pub use crate::session::ground_truth::ArtifactVerb;
-pub use cache::{CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache};
+pub use cache::{
+    BILLED, CacheBasis, CacheBreaks, CacheRecord, ObservedCache, PriceEntry, SessionCache,
+};
 pub use calibration::{CalibrationStatus, JudgeCalibration};
 pub use calls::{KeptCall, LostCall, ModelCall, SentinelRecord};
 pub use compaction::{

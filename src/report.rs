@@ -14,6 +14,7 @@ use crate::compare::advice::Verdict;
 use crate::compare::sweep::Sweep;
 use crate::metric::CellSummary;
 use crate::metric::cost::SimulatedCost;
+use crate::metric::live::LiveTotals;
 use crate::metric::retention::Retention;
 use crate::record::{Arm, CellRecord, Manifest, ModelEntry, ProbeRecord, ProbeText, Timing};
 use crate::stats::ConfidenceInterval;
@@ -107,6 +108,9 @@ pub struct Report {
     /// The purpose of that command.
     #[serde(skip)]
     pub(crate) next_why: String,
+    /// The bills of agents, where any ran.
+    #[serde(skip)]
+    pub(crate) live: Option<LiveTotals>,
     /// The session whose timeline the page shows first, whatever it lost.
     #[serde(skip)]
     pub first_session: Option<String>,
@@ -363,9 +367,4 @@ pub(crate) fn probe_texts<'a>(
         texts.map(|text| ((&*cell.session, &*text.probe, text.percent), text))
     };
     cells.into_iter().flat_map(of_cell).collect()
-}
-
-/// A number of tokens as people read it: `812`, `12.3k`, `1.2M`.
-pub fn tokens_in_words(tokens: u64) -> String {
-    display::tokens(tokens)
 }

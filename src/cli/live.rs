@@ -94,6 +94,7 @@ mod with_http {
     use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
     use crate::live::{Event, Finished, Live, Log as EventLog, Ticket, read_log};
     use crate::proxy::{Exchange, Front, Log};
+    use crate::record::CellKey;
     use crate::record::journal::Run;
     use crate::report::Report;
     use crate::report::escape::plain;
@@ -300,12 +301,22 @@ mod with_http {
             if finished.is_empty() {
                 return Ok(None);
             }
+            let lost = live_run::unanswered(outcomes, &finished, &self.scenario);
             for outcome in outcomes {
                 let is_of = |it: &&Finished| live_run::is_of(outcome, it, &self.scenario);
                 if finished.iter().find(is_of).is_none() {
                     let strategy = outcome.strategy.as_deref().unwrap_or("any strategy");
+                    let is_trial = |key: &CellKey| {
+                        (&key.session, &*key.strategy, key.repeat)
+                            == (&outcome.task, strategy, outcome.repeat)
+                    };
+                    let counts = if lost.keys().any(is_trial) {
+                        "it counts as a trial without a bill"
+                    } else {
+                        "its score is in no figure"
+                    };
                     say(&format!(
-                        "warning: no answered call belongs to task `{}` under `{}`, repeat {}: its score is in no figure",
+                        "warning: no answered call belongs to task `{}` under `{}`, repeat {}: {counts}",
                         plain(&outcome.task),
                         plain(strategy),
                         outcome.repeat

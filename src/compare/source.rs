@@ -97,7 +97,7 @@ pub struct Conditions {
     pub sample: Option<usize>,
     /// Repeats of each cell.
     pub repeats: u32,
-    /// Strategies whose programs made two contexts of the same session.
+    /// Strategies whose programs made two contexts of the same session, or whose agents ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub random: Vec<String>,
 }
@@ -180,7 +180,9 @@ impl ComparedRun {
         };
         let all = manifest.strategies.iter();
         let strategies = all.clone().filter(|entry| with_added || !entry.is_added);
-        let random = all.filter(|it| it.is_random).map(|it| it.name.clone());
+        let is_closed = cells.iter().any(|cell| cell.live.is_some());
+        let random = all.filter(|it| it.is_random || is_closed);
+        let random = random.map(|it| it.name.clone());
         let mut source = Self {
             format: FORMAT.to_owned(),
             version: VERSION,

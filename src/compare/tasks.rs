@@ -36,9 +36,6 @@ pub struct TasksSolved {
     pub tasks: usize,
     /// The sum over tasks of the mean score over repeats.
     pub solved: f64,
-    /// The bill for all runs; `None` where a price is unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dollars: Option<Usd>,
     /// Against the baseline; `None` for the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub against: Option<TasksAgainst>,
@@ -60,9 +57,12 @@ pub struct TasksAgainst {
     pub p: Option<f64>,
     /// The upper end of Wilson's 95 % interval of the share of such tasks that are lost.
     pub lost_at_most: f64,
-    /// Share of the baseline's bill that is saved on these tasks; `None` where it is not known.
+    /// Share of the baseline's bill that is saved on the tasks with bills, the mean over repeats of each; `None`
+    /// without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<f64>,
+    /// How many tasks have bills of both.
+    pub billed: usize,
 }
 
 impl TasksSolved {
@@ -87,16 +87,15 @@ impl TasksSolved {
                 strategy: (*strategy).to_owned(),
                 tasks: tasks.len(),
                 solved: tasks.values().map(|runs| score(runs)).sum(),
-                dollars: dollars(tasks.values().flatten()),
                 against: (*strategy != baseline)
                     .then(|| TasksAgainst::of(baseline, &of_baseline, tasks)),
             })
             .collect();
         all.sort_by(|left, right| {
             let share = |it: &Self| it.solved / it.tasks as f64;
-            let dollars = |it: &Self| it.dollars.map_or(u64::MAX, |it| it.0);
+            let saved = |it: &Self| it.against.as_ref().and_then(|it| it.saved).unwrap_or(0.0);
             let by_share = share(right).total_cmp(&share(left));
-            by_share.then(dollars(left).cmp(&dollars(right)))
+            by_share.then(saved(right).total_cmp(&saved(left)))
         });
         all
     }
@@ -107,9 +106,8 @@ impl TasksSolved {
         let (solved, tasks) = (self.solved, self.tasks);
         let digits = usize::from(solved.fract() != 0.0);
         let mut text = format!("{name}: {solved:.digits$} of {tasks} tasks solved");
-        let bill = self.dollars.map(|dollars| format!(", billed {dollars}"));
         let Some(against) = &self.against else {
-            return Line::new("tasks", text + &bill.unwrap_or_default());
+            return Line::new("tasks", text);
         };
         let baseline = short_name(&against.baseline);
         let (won, lost) = (against.won, against.lost);
@@ -124,8 +122,16 @@ impl TasksSolved {
             Some(saved) => format!(", {:.1} times its bill", 1.0 - saved),
             None => String::new(),
         };
+        let some = against.saved.map(|_| against.billed);
+        let some = some.filter(|billed| *billed < against.tasks);
+        let some = some.map_or_else(String::new, |it| {
+            format!(" on {it} of {} tasks", against.tasks)
+        });
         let most = against.lost_at_most * 100.0;
-        let _ = write!(text, "{p}{saved}. Share lost: at most {most:.0} % (95 %)");
+        let _ = write!(
+            text,
+            "{p}{saved}{some}. Share lost: at most {most:.0} % (95 %)"
+        );
         let label = if against.is_shown() { "use" } else { "tasks" };
         Line::new(label, text)
     }
@@ -149,9 +155,14 @@ impl TasksAgainst {
         let (won, lost) = (count(|it| it > 1e-9), count(|it| it < -1e-9));
         let tasks = pairs.len();
         let share = wilson::interval(lost as f64 / tasks as f64, tasks as f64);
-        let bill = dollars(pairs.iter().flat_map(|(old, _)| *old));
-        let own_bill = dollars(pairs.iter().flat_map(|(_, new)| *new));
-        let saved = |(old, new): (Usd, Usd)| 1.0 - new.0 as f64 / old.0 as f64;
+        let bills = pairs
+            .iter()
+            .filter_map(|(old, new)| mean_bill(old).zip(mean_bill(new)));
+        let bills: Vec<(f64, f64)> = bills.collect();
+        let [old, new] = [0, 1].map(|side| {
+            let amounts = bills.iter().map(|bill| [bill.0, bill.1][side]);
+            amounts.sum::<f64>()
+        });
         Self {
             baseline: baseline.to_owned(),
             tasks,
@@ -159,7 +170,8 @@ impl TasksAgainst {
             lost,
             p: (won + lost > 0).then(|| sign_test(won, lost)),
             lost_at_most: share.map_or(1.0, |it| it.upper_bound),
-            saved: bill.filter(|it| it.0 > 0).zip(own_bill).map(saved),
+            saved: (old > 0.0).then(|| 1.0 - new / old),
+            billed: bills.len(),
         }
     }
 
@@ -174,11 +186,11 @@ fn score(runs: &[&TaskRun<'_>]) -> f64 {
     runs.iter().map(|run| run.score).sum::<f64>() / runs.len() as f64
 }
 
-fn dollars<'a>(runs: impl IntoIterator<Item = &'a &'a TaskRun<'a>>) -> Option<Usd> {
-    let mut runs = runs.into_iter();
-    runs.try_fold(Usd(0), |sum, run| {
-        Some(Usd(sum.0.saturating_add(run.dollars?.0)))
-    })
+/// The mean bill of the repeats of a task whose bills are known.
+fn mean_bill(runs: &[&TaskRun<'_>]) -> Option<f64> {
+    let known = runs.iter().filter_map(|run| run.dollars);
+    let known: Vec<f64> = known.map(Usd::in_dollars).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }
 
 /// The two-sided p value of as uneven a split of fair coin flips.
@@ -236,11 +248,11 @@ mod tests {
         assert_eq!((codex.tasks, codex.solved), (3, 2.5));
         let against = codex.against.as_ref().unwrap();
         assert_eq!((against.tasks, against.won, against.lost), (2, 0, 1));
-        assert_eq!(against.saved, Some(1.0 - 120.0 / 200.0));
+        assert!((against.saved.unwrap() - (1.0 - 80.0 / 200.0)).abs() < 1e-9);
         assert!(!against.is_shown());
         assert_eq!(
             codex.line().text,
-            "codex: 2.5 of 3 tasks solved; against none 0 won, 1 lost (p 1.00), 40 % of its bill saved. Share lost: at \
+            "codex: 2.5 of 3 tasks solved; against none 0 won, 1 lost (p 1.00), 60 % of its bill saved. Share lost: at \
              most 91 % (95 %)"
         );
     }

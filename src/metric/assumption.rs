@@ -49,7 +49,7 @@ impl Assumption {
     /// The bills of a cell under the alternatives to it, beside its [`dollars`](CellSummary::dollars); none where
     /// it changes nothing for this cell, or a price is unknown. `summariser` wrote the summaries.
     pub fn alternatives(self, cell: &CellSummary, summariser: ModelKind) -> Vec<Alternative> {
-        let Some(cost) = cell.costs.first() else {
+        let Some(cost) = cell.costs.first().filter(|cost| !cost.is_billed()) else {
             return Vec::new();
         };
         let mut found = match self {

@@ -9,7 +9,7 @@ use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::pool::share;
 use crate::record::words::{PerToken, Placement};
-use crate::record::{CacheBreaks, CacheRecord};
+use crate::record::{BILLED, CacheBreaks, CacheRecord};
 use crate::units::{Usage, Usd, median};
 
 mod billed;
@@ -98,12 +98,19 @@ impl Bill {
     /// The bills that cells with these costs can answer, in the order of reports.
     pub fn all<'a>(cells: impl Iterator<Item = &'a [SchemeCost]>) -> Vec<Self> {
         let (mut fixed, mut placements) = (BTreeSet::new(), BTreeSet::new());
-        for cost in cells.flatten() {
-            // The scheme `none` comes first.
-            fixed.insert((cost.scheme != "none", &cost.scheme));
-            placements.insert(cost.placement);
+        for costs in cells {
+            let is_simulated = costs.first().is_some_and(|cost| !cost.is_billed());
+            for cost in costs {
+                if is_simulated || cost.is_billed() {
+                    placements.insert(cost.placement);
+                }
+                if !cost.is_billed() {
+                    // The scheme `none` comes first.
+                    fixed.insert((cost.scheme != "none", &cost.scheme));
+                }
+            }
         }
-        let shown = (!fixed.is_empty()).then_some(Self::Shown);
+        let shown = (!placements.is_empty()).then_some(Self::Shown);
         let own = placements.into_iter().map(Self::Own);
         let fixed = fixed
             .into_iter()
@@ -154,7 +161,12 @@ impl SchemeCost {
     pub fn of(cell: &CellRecord, reference: &CellRecord) -> Vec<Self> {
         let pair = |own: &CacheRecord| {
             let full = reference.cache_under(&own.scheme, own.placement)?;
-            Some(Self::under(cell, own, reference, full))
+            let cost = Self::under(cell, own, reference, full);
+            Some(if cost.is_billed() {
+                cost.with_bill(cell, reference)
+            } else {
+                cost
+            })
         };
         cell.prompt_cache.iter().filter_map(pair).collect()
     }
@@ -168,7 +180,11 @@ impl SchemeCost {
         match bill {
             Bill::Shown => costs.first(),
             Bill::Own(placement) => {
-                let own = &costs.first()?.scheme;
+                let first = costs.first()?;
+                if first.is_billed() && *placement != Placement::Usual {
+                    return None;
+                }
+                let own = &first.scheme;
                 of(own, *placement).or_else(|| of(own, Placement::Usual))
             }
             Bill::Fixed(scheme) => of(scheme, Placement::Usual),
@@ -184,7 +200,7 @@ impl SchemeCost {
         let reached = cell.prompt_tokens.len();
         let calls = reached.min(reference.prompt_tokens.len());
         // As for tokens saved: calls of the strategy at the call of a death are on the bill.
-        let is_compared = |call: usize| call < calls || calls == reached;
+        let is_compared = |call: usize| call < calls || calls == reached || own.scheme == BILLED;
         let mut cost = Self {
             scheme: own.scheme.clone(),
             placement: own.placement,
@@ -283,21 +299,54 @@ impl SchemeCost {
         });
         cost.prepared = prepared.collect();
         let other_models = other_models.into_iter();
-        cost.billed = BilledTokens {
-            own: cost.at_home().into(),
-            reference: cost.reference.into(),
-            other_models: other_models
-                .map(|(name, usage)| (name, usage.into()))
-                .collect(),
-        };
-        let costs = cost.billed.costs(&cost.prices);
-        (cost.cost, cost.reference_cost) = (costs.own, costs.reference);
-        cost.other_models_cost = costs.other_models;
+        cost.billed.other_models = other_models
+            .map(|(name, usage)| (name, usage.into()))
+            .collect();
+        cost.add_up();
         if cost.other_models_cost.is_some() {
             cost.by_call = CostByCall::of(&own_costs, &other_costs);
             cost.break_even = ahead.filter(|_| cost.cost < cost.reference_cost);
         }
         cost
+    }
+
+    /// Adds up the costs of all classes.
+    fn add_up(&mut self) {
+        self.billed.own = self.at_home().into();
+        self.billed.reference = self.reference.into();
+        let costs = self.billed.costs(&self.prices);
+        (self.cost, self.reference_cost) = (costs.own, costs.reference);
+        self.other_models_cost = costs.other_models;
+    }
+
+    /// The same with the usage that the provider billed: of all calls, for an agent may make more or fewer than the
+    /// reference. A reference without a bill is not compared with.
+    fn with_bill(self, cell: &CellRecord, reference: &CellRecord) -> Self {
+        let bill = |cell: &CellRecord| cell.live.clone().unwrap_or_default();
+        let (own, full) = (bill(cell), bill(reference));
+        let apart = self.background + self.recovery + self.other_models;
+        let mut cost = Self {
+            agent: own.billed,
+            compaction: own.strategy - apart,
+            calls: own.calls,
+            reference: full.billed,
+            whole_reference: full.billed,
+            reference_calls: full.calls,
+            break_even: None,
+            by_call: None,
+            prepared: Vec::new(),
+            ..self
+        };
+        cost.add_up();
+        if !own.is_billed() {
+            cost.other_models_cost = None;
+        }
+        cost
+    }
+
+    /// Whether it is the bill itself, and not a model of it.
+    pub fn is_billed(&self) -> bool {
+        self.scheme == BILLED
     }
 
     /// C and C⁰.
@@ -318,6 +367,12 @@ impl SchemeCost {
     /// Share of the agent's prompts that was read from the cache. Higher is cheaper.
     pub fn read_share(&self) -> Option<f64> {
         self.agent.cache_read.share_of(self.agent.prompt())
+    }
+
+    /// Whether less of the agent's prompts was read than of the reference's.
+    pub(crate) fn reads_less(&self) -> bool {
+        let reference = self.reference.cache_read.share_of(self.reference.prompt());
+        self.read_share() < reference
     }
 
     /// Tokens that were cached at the call before and not read.
@@ -363,230 +418,4 @@ fn add(sum: &mut u64, cost: u64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::ModelCall;
-    use crate::record::words::{Latency, Rates, RelativePrice};
-
-    /// A cell with these prompts, of which this much was read and written under one scheme.
-    fn cell(prompts: &[u64], read: &[u64], written: &[u64]) -> CellRecord {
-        let tokens = |of: &[u64]| of.iter().copied().map(Tokens).collect();
-        let none: [u32; 0] = [];
-        let record = serde_json::json!({
-            "session": "", "strategy": "", "repeat": 0, "arm": "strategy",
-            "end": { "end": "completed" }, "planned_calls": prompts.len(),
-            "reached_calls": prompts.len(), "window": null, "fixed_tokens": 0,
-            "prompt_tokens": prompts, "saved_texts": 0,
-            "action_support": {
-                "wanted": none, "present": none,
-                "compacted_wanted": none, "compacted_present": none,
-            },
-        });
-        let mut cell: CellRecord = serde_json::from_value(record).unwrap();
-        cell.prompt_cache = vec![CacheRecord {
-            scheme: "tried".to_owned(),
-            placement: Placement::Usual,
-            rates: Rates {
-                write: Some(1_250),
-                read: 100,
-                output: 5_000,
-            },
-            ttl_seconds: Some(300),
-            read: tokens(read),
-            written: tokens(written),
-            strategy_read: Vec::new(),
-            other_models: BTreeMap::new(),
-            breaks: BTreeMap::new(),
-            resent: Tokens::ZERO,
-        }];
-        cell
-    }
-
-    fn asked(call: usize, purpose: Purpose, input: u64, output: u64) -> ModelCall {
-        ModelCall {
-            call,
-            purpose,
-            usage: Usage::uncached(Tokens(input), Tokens(output)),
-            model: None,
-            failure: None,
-            key: None,
-        }
-    }
-
-    #[track_caller]
-    fn check(cell: &CellRecord, full: &CellRecord, cost: u64, of: u64, even: Option<usize>) {
-        let [found] = &SchemeCost::of(cell, full)[..] else {
-            panic!("one scheme");
-        };
-        assert_eq!((found.cost, found.reference_cost), (cost, of));
-        assert_eq!(found.break_even, even);
-    }
-
-    #[test]
-    fn a_compaction_pays_once_what_it_spares_later_is_worth_it() {
-        let full = cell(&[100, 200, 300, 400], &[0, 100, 200, 300], &[100; 4]);
-        // 125,000 to write each time, and a tenth of what is read.
-        let whole = 4 * 125_000 + 60_000;
-        check(&full, &full, whole, whole, None);
-        let mut short = cell(&[100, 50, 60, 70], &[0, 0, 50, 60], &[100, 50, 10, 10]);
-        check(&short, &full, 223_500, whole, Some(1));
-        // A summary at the second call: 200 in, half of it read, and 10 out at five times the price.
-        short.model_calls = vec![
-            asked(1, Purpose::Agent, 9_999, 9_999),
-            asked(1, Purpose::Compaction, 200, 10),
-        ];
-        short.prompt_cache[0].strategy_read = vec![Tokens(0), Tokens(100)];
-        check(
-            &short,
-            &full,
-            223_500 + 100_000 + 10_000 + 50_000,
-            whole,
-            Some(2),
-        );
-        // Probes are on no bill; tokens spent before the first call count with it.
-        short.model_calls[1].purpose = Purpose::Probe;
-        check(&short, &full, 223_500, whole, Some(1));
-    }
-
-    #[test]
-    fn single_calls_say_where_the_money_goes_and_quarters_when_it_comes_back() {
-        let full = cell(&[100, 200, 300, 400], &[0, 100, 200, 300], &[100; 4]);
-        let mut short = cell(&[100, 50, 60, 70], &[0, 0, 50, 60], &[100, 50, 10, 10]);
-        let expected = CostByCall {
-            first: 125_000,
-            median: 40_500,
-            last: 18_500,
-            dearest: 125_000,
-            quarters: [(125_000, 125_000), (187_500, 260_000), (205_000, 405_000)],
-        };
-        assert_eq!(SchemeCost::of(&short, &full)[0].by_call, Some(expected));
-        // A strategy's request at a call counts with that call; after the last call, with the last.
-        short.model_calls = vec![
-            asked(1, Purpose::Compaction, 100, 0),
-            asked(4, Purpose::Background, 10, 0),
-        ];
-        let found = SchemeCost::of(&short, &full)[0].by_call.unwrap();
-        assert_eq!((found.dearest, found.last), (162_500, 28_500));
-    }
-
-    #[test]
-    fn what_the_agent_wrote_is_on_both_bills_and_moves_no_break_even() {
-        let mut full = cell(&[100, 200, 300, 400], &[0, 100, 200, 300], &[100; 4]);
-        full.output_tokens = [1, 2, 3, 4].map(Tokens).to_vec();
-        let short = cell(&[100, 50, 60, 70], &[0, 0, 50, 60], &[100, 50, 10, 10]);
-        let whole = 4 * 125_000 + 60_000;
-        check(&short, &full, 223_500 + 50_000, whole + 50_000, Some(1));
-        let found = &SchemeCost::of(&short, &full)[0];
-        assert_eq!(found.by_call.unwrap().last, 18_500 + 20_000);
-        assert_eq!(found.agent.output, Tokens(10));
-    }
-
-    #[test]
-    fn a_dead_cell_is_compared_over_the_calls_it_reached() {
-        let mut full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
-        let mut dead = cell(&[100, 200], &[0, 100], &[100, 100]);
-        check(&dead, &full, 260_000, 260_000, None);
-        // Tokens spent at the call of the death are on the bill.
-        dead.model_calls = vec![asked(2, Purpose::Recovery, 100, 0)];
-        check(&dead, &full, 360_000, 260_000, None);
-        // What full history would have cost behind it is known.
-        full.output_tokens = [1, 2, 3].map(Tokens).to_vec();
-        let found = &SchemeCost::of(&dead, &full)[0];
-        let whole = &SchemeCost::of(&full, &full)[0];
-        assert_eq!(
-            (found.reference.output, found.reference_calls),
-            (Tokens(3), 3)
-        );
-        assert_eq!(found.whole_reference, whole.reference);
-    }
-
-    #[test]
-    fn what_another_model_was_asked_costs_its_own_price_or_nobody_knows() {
-        let full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
-        let mut own = cell(&[100, 50, 60], &[0, 0, 50], &[100, 50, 10]);
-        own.model_calls = vec![
-            asked(1, Purpose::Compaction, 200, 10),
-            asked(1, Purpose::Compaction, 7, 0),
-        ];
-        let price = RelativePrice {
-            input: 250,
-            output: 1_000,
-        };
-        own.prompt_cache[0].other_models.insert(0, Some(price));
-        // 125,000 + 62,500 + 12,500 + 5,000 for the prompts, 7,000 at home, 60,000 elsewhere.
-        check(&own, &full, 272_000, 405_000, Some(1));
-        let costs = &SchemeCost::of(&own, &full)[0];
-        assert_eq!(costs.other_models, Usage::uncached(Tokens(200), Tokens(10)));
-        assert_eq!(costs.compaction, Usage::uncached(Tokens(7), Tokens(0)));
-        let prices = PerToken {
-            input: Some(Usd(1_000)),
-            cache_write_5m: Some(Usd(1_250)),
-            cache_read: Some(Usd(100)),
-            ..PerToken::default()
-        };
-        assert_eq!(costs.dollars(&prices), Some(Usd(272_000)));
-        own.prompt_cache[0].other_models.insert(0, None);
-        let costs = &SchemeCost::of(&own, &full)[0];
-        assert_eq!((costs.share(), costs.break_even), (None, None));
-        assert_eq!(costs.by_call, None);
-        assert_eq!(costs.dollars(&prices), None);
-    }
-
-    #[test]
-    fn what_no_number_holds_is_the_largest_there_is() {
-        let large = [u64::MAX, u64::MAX];
-        let full = cell(&large, &[0; 2], &[0; 2]);
-        let mut own = full.clone();
-        own.model_calls = vec![
-            asked(1, Purpose::Compaction, u64::MAX, u64::MAX),
-            asked(1, Purpose::Recovery, u64::MAX, u64::MAX),
-            asked(1, Purpose::Recovery, u64::MAX, u64::MAX),
-        ];
-        let price = RelativePrice {
-            input: 1_000,
-            output: 1_000,
-        };
-        own.prompt_cache[0].other_models = BTreeMap::from([(1, Some(price)), (2, Some(price))]);
-        check(&own, &full, u64::MAX, u64::MAX, None);
-    }
-
-    #[test]
-    fn a_call_waits_for_what_the_background_has_not_written_yet() {
-        let full = cell(&[100; 4], &[0; 4], &[0; 4]);
-        let mut own = full.clone();
-        let event = |call, prepared_at| {
-            serde_json::from_value(serde_json::json!({
-                "call": call, "stage": "s", "reason": "", "before": 9, "after": 1, "prepared_at": prepared_at,
-            }))
-            .unwrap()
-        };
-        own.model_calls = vec![
-            asked(0, Purpose::Background, 600, 0),
-            asked(2, Purpose::Background, 30, 0),
-            asked(2, Purpose::Compaction, 900, 0),
-        ];
-        own.compactions = vec![event(2, Some(0)), event(2, None), event(3, Some(2))];
-        let [cost] = &SchemeCost::of(&own, &full)[..] else {
-            panic!("one scheme");
-        };
-        let latency = Latency {
-            start_ms: 10.0,
-            prefill_per_second: 1_000.0,
-            cached_per_second: 1_000.0,
-            decode_per_second: 1_000.0,
-        };
-        let prepared = cost.prepared.iter();
-        let waits: Vec<f64> = prepared
-            .map(|work| work.wait_milliseconds(&latency))
-            .collect();
-        // 610 ms less two calls of 110; 40 are less than one call.
-        assert_eq!(waits, [390.0, 0.0]);
-    }
-
-    #[test]
-    fn without_a_common_scheme_there_is_no_cost() {
-        let mut old = cell(&[100], &[], &[]);
-        old.prompt_cache.clear();
-        assert_eq!(SchemeCost::of(&old, &cell(&[100], &[], &[])), []);
-    }
-}
+mod tests;

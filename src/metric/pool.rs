@@ -9,7 +9,7 @@ use super::fidelity::Anchors;
 use super::prelude::*;
 use super::{CellSummary, Metric, Unit};
 use crate::stats::Estimate;
-use crate::units::Usd;
+use crate::units::{Usd, whole};
 
 /// A value with the number of its observations.
 pub(crate) type Sample = (f64, usize);
@@ -90,10 +90,14 @@ impl Metric {
             Formula::Nothing => return None,
             Formula::Mean(of) => PooledValue::Estimate(estimate(cells, of)?),
             Formula::Saved(of) => PooledValue::Estimate(saved(cells, of)?),
-            Formula::Total(of) if self.unit == Unit::Dollars => {
-                PooledValue::Dollars(Usd::of_dollars(total(cells, of)?))
+            Formula::Total(of) => {
+                let total = total(cells, of)?;
+                match self.unit {
+                    Unit::Dollars => PooledValue::Dollars(Usd::of_dollars(total)),
+                    Unit::Tokens => PooledValue::Tokens(Tokens(whole(total))),
+                    Unit::Share | Unit::Count | Unit::Seconds => PooledValue::Seconds(total),
+                }
             }
-            Formula::Total(of) => PooledValue::Seconds(total(cells, of)?),
             Formula::Count(of) => PooledValue::Count(all.filter_map(|it| of(it)).reduce(Add::add)?),
             Formula::Tokens(of) => {
                 PooledValue::Tokens(all.filter_map(|it| of(it)).reduce(Add::add)?)

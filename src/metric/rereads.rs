@@ -116,7 +116,7 @@ mod tests {
     fn where_nobody_looked_nothing_is_estimated() {
         let mut old = cell(&[], &[]);
         old.rereads = None;
-        let savings = Savings::of(&old, &old);
+        let savings = Savings::of(&old, &old).unwrap();
         assert_eq!(Rereads::of(&old, &savings), None);
     }
 }

@@ -108,7 +108,7 @@ impl CellSummary {
         let answers = |scope| Accuracy::of(cell, controls, scope);
         let has_summaries = cell.probes.iter().any(|item| item.from_summary.is_some());
         let savings = match cell.arm {
-            Arm::Reference | Arm::Strategy => reference.map(|full| Savings::of(cell, full)),
+            Arm::Reference | Arm::Strategy => reference.and_then(|full| Savings::of(cell, full)),
             Arm::Floor => None,
         };
         Self {

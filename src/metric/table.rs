@@ -6,7 +6,7 @@ use super::answers::Scope;
 use super::cost::{Bill, SchemeCost, Time};
 use super::pool::Formula::{Count, Largest, Mean, Nothing, Pool, Saved, Tokens, Total};
 use super::pool::{PooledValue, counted};
-use super::{Direction, Mark, Metric, Unit};
+use super::{CellSummary, Direction, Mark, Metric, Unit};
 use super::{compaction, completion, cost, fidelity, summaries, survival, tokens, trail};
 use crate::record::words::Placement;
 
@@ -21,6 +21,7 @@ const TOOL_CALLS: &str = "string matching on tool calls";
 const VALIDITY: &str = "the validity check";
 const TRAIL: &str = "tool uses, and rules that read the lines of summaries";
 const PRICES: &str = "the price files in force, and the simulated prompt cache";
+const BILL: &str = "the provider's usage";
 const LATENCY: &str = "parameters of the model in a price file, and the simulated prompt cache";
 
 /// Makes a list of metrics. Each has its meaning and its formula above it, and then its name in files, its
@@ -90,6 +91,31 @@ pub static METRICS: &[Metric] = metrics! {
     "bill_saved_typical" = "bill saved (typical session)", Share, Higher, CACHE, Some((23, 13)), [Savings, Optional, NotInCsv]
         => Mean(|cell| cost::under_first_bill(cell, SchemeCost::share));
 
+    /// where agents ran and bills are known: what the replay of the same calls would cost under the simulated prompt cache
+    /// as for the bill, of the simulated classes
+    "bill_modelled" = "modelled bill", Dollars, Lower, PRICES, Some((3, 1)), [Reference, Optional, Closed]
+        => Total(CellSummary::modelled_bill);
+
+    /// billed tokens that were neither read from the provider's cache nor written to it, where agents ran
+    /// Σ over sessions, repeats averaged, of uncached input, the strategy's calls included
+    "billed_uncached" = "uncached input", Tokens, Lower, BILL, Some((3, 2)), [Reference, Optional, Closed, Unpriced, NotInCsv]
+        => Total(|cell| cell.billed(|it| it.input_uncached));
+
+    /// billed tokens that were read from the provider's cache, where agents ran
+    /// Σ over sessions, repeats averaged, of tokens read
+    "billed_read" = "cache read", Tokens, Lower, BILL, Some((3, 3)), [Reference, Optional, Closed, Unpriced, NotInCsv]
+        => Total(|cell| cell.billed(|it| it.cache_read));
+
+    /// billed tokens that were written to the provider's cache, for however long, where agents ran
+    /// Σ over sessions, repeats averaged, of tokens written
+    "billed_written" = "cache written", Tokens, Lower, BILL, Some((3, 4)), [Reference, Optional, Closed, Unpriced, NotInCsv]
+        => Total(|cell| cell.billed(|it| it.cache_write_5m + it.cache_write_1h));
+
+    /// billed output, where agents ran
+    /// Σ over sessions, repeats averaged, of output tokens
+    "billed_output" = "output", Tokens, Lower, BILL, Some((3, 5)), [Reference, Optional, Closed, Unpriced, NotInCsv]
+        => Total(|cell| cell.billed(|it| it.output));
+
     /// share of the tokens of full history that is not processed, over the sessions that both completed
     /// 1 − ΣS/ΣS⁰; S = prompts of the agent's calls + input and output of every call the strategy made
     "tokens" = "tokens saved", Share, Higher, COUNTER, Some((4, 1)), [Best, Savings]
@@ -128,12 +154,12 @@ pub static METRICS: &[Metric] = metrics! {
     /// tokens that were cached at a call and not read at the next one; a table of its own names the causes
     /// Σ over calls of max(0, read and written at the call before − removed by the provider itself − read)
     "cache_broken" = "cache broken", Tokens, Lower, CACHE, Some((20, 12)), []
-        => Tokens(|cell| Some(cell.costs.first()?.broken()));
+        => Tokens(|cell| Some(cell.simulated_cost()?.broken()));
 
     /// tokens not read from the cache although an earlier prompt held them in the same place: writes that could have been avoided
     /// Σ over calls of the tokens behind the prefix that was read, in blocks that an earlier prompt held
     "cache_again" = "processed again", Tokens, Lower, CACHE, Some((21, 12)), []
-        => Tokens(|cell| Some(cell.costs.first()?.resent));
+        => Tokens(|cell| Some(cell.simulated_cost()?.resent));
 
     /// cells in which the strategy, from some call on and to the end, had cost less than full history
     /// cells with a break-even call, of all cells

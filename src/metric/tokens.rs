@@ -5,6 +5,8 @@ use derive_more::{Add, Sum};
 use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::pool::Spending;
+use crate::record::BILLED;
+use crate::record::words::Placement;
 
 /// The tokens that a cell and the reference processed, over the calls both reached.
 ///
@@ -25,11 +27,24 @@ impl Savings {
     /// Compares a cell with the reference on the same session.
     ///
     /// The strategy's calls at the call at which its session died are on its bill; those at calls that
-    /// the reference did not reach are not.
-    pub fn of(cell: &CellRecord, reference: &CellRecord) -> Self {
+    /// the reference did not reach are not. Where bills are known, they say it of all calls; `None` without that of
+    /// the reference.
+    pub fn of(cell: &CellRecord, reference: &CellRecord) -> Option<Self> {
+        if cell.live.is_some() && reference.prompt_cache.is_empty() {
+            return None;
+        }
+        if reference.cache_under(BILLED, Placement::Usual).is_some() {
+            let (own, full) = (cell.live.as_ref()?, reference.live.as_ref()?);
+            return own.is_billed().then(|| Self {
+                calls: own.calls,
+                prompts: own.billed.prompt(),
+                strategy: own.strategy.total(),
+                reference: full.billed.prompt(),
+            });
+        }
         let reached = reached(cell);
         let calls = reached.min(self::reached(reference));
-        Self {
+        Some(Self {
             calls,
             prompts: cell.prompt_tokens[..calls].iter().copied().sum(),
             strategy: cell
@@ -40,7 +55,7 @@ impl Savings {
                 .map(|call| call.usage.total())
                 .sum(),
             reference: reference.prompt_tokens[..calls].iter().copied().sum(),
-        }
+        })
     }
 
     /// Token savings. Formula: `1 − S/S⁰`, S = prompts + the strategy's calls. Higher is better;
@@ -119,7 +134,7 @@ mod tests {
         let full = cell(204_416 + 4_422);
         let mut compacted = cell(82_171 + 4_275);
         let in_percent = |share: Option<f64>| format!("{:.1}", 100.0 * share.unwrap());
-        let savings = Savings::of(&compacted, &full);
+        let savings = Savings::of(&compacted, &full).unwrap();
         assert_eq!(in_percent(savings.share()), "58.6");
         let summary = ModelCall {
             call: 0,
@@ -130,7 +145,7 @@ mod tests {
             key: None,
         };
         compacted.model_calls = vec![summary.clone(), summary];
-        let savings = Savings::of(&compacted, &full);
+        let savings = Savings::of(&compacted, &full).unwrap();
         assert_eq!(in_percent(savings.share()), "53.1");
         assert_eq!(in_percent(savings.share_without_calls()), "58.6");
     }

@@ -153,11 +153,20 @@ impl ObservedCache {
     }
 }
 
+/// The scheme's name where classes of tokens are those that a provider billed.
+pub const BILLED: &str = "billed";
+
 impl CellRecord {
+    /// The simulated cache of the comparison.
+    pub fn simulated_cache(&self) -> Option<&CacheRecord> {
+        let mut records = self.prompt_cache.iter();
+        records.find(|record| record.scheme != BILLED)
+    }
+
     /// The simulated input cost of the prompts that were billed, over the billed cost, in the scheme of the
     /// bills; `None` without bills.
     pub fn simulated_cost(&self) -> Option<f64> {
-        let (observed, own) = (self.observed_cache.as_ref()?, self.prompt_cache.first()?);
+        let (observed, own) = (self.observed_cache.as_ref()?, self.simulated_cache()?);
         let simulated = observed.simulated.get(&own.scheme)?;
         let [simulated, billed] =
             [simulated, &observed.billed].map(|it| Tokens(own.rates.cost(it)));
@@ -176,6 +185,23 @@ impl CellRecord {
 }
 
 impl CacheRecord {
+    /// What a provider billed, at these rates, and at the prices of other models as simulated.
+    #[must_use]
+    pub fn billed(rates: Rates, simulated: &Self) -> Self {
+        Self {
+            scheme: BILLED.to_owned(),
+            placement: Placement::Usual,
+            rates,
+            ttl_seconds: None,
+            read: Vec::new(),
+            written: Vec::new(),
+            strategy_read: Vec::new(),
+            other_models: simulated.other_models.clone(),
+            breaks: BTreeMap::new(),
+            resent: Tokens::ZERO,
+        }
+    }
+
     /// The token classes of the prompt of this size that was sent at a call.
     pub fn of_call(&self, call: usize, prompt: Tokens) -> Usage {
         let at = |series: &[Tokens]| series.get(call).copied().unwrap_or_default();

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Usage;
 
-/// A cell in which an agent ran: what the provider billed, and how the task ended.
+/// A cell in which an agent ran: what the provider billed, and how the task ended. On the reference the mean bill of
+/// the cells that change nothing, where there are any.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LiveRecord {
@@ -27,7 +28,17 @@ pub struct LiveRecord {
     /// Calls that were passed on as they came, by the reason in words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, u64>,
+    /// Milliseconds from the requests of the conversation that is replayed to their answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ms: Option<u64>,
     /// How well the task was solved, from 0 to 1, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+}
+
+impl LiveRecord {
+    /// Whether every call was answered with its usage.
+    pub fn is_billed(&self) -> bool {
+        self.calls > 0 && self.unbilled == 0
+    }
 }

@@ -7,6 +7,7 @@ use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
 use crate::metric::cost::SimulatedCost;
 use crate::metric::fidelity::ReaderCeiling;
+use crate::metric::live::LiveTotals;
 use crate::record::words::{ModelKind, Worth};
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
@@ -39,6 +40,8 @@ pub(super) struct Material<'a> {
     pub(super) summaries: Vec<CellSummary>,
     /// `full`, `empty`, then the strategies in the order of the manifest.
     pub(super) strategies: Vec<StrategySummary>,
+    /// What agents were billed, where any ran.
+    pub(super) live: Option<LiveTotals>,
     /// What the reader knows with everything in front of it, where one was asked.
     pub(super) ceiling: Option<ReaderCeiling>,
 }
@@ -174,6 +177,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         next_why: next.1.to_owned(),
         verdict: Some(verdict),
         first_session: None,
+        live: material.live,
         banners,
         sections: tables,
         records: material.cells.iter().map(|cell| (*cell).clone()).collect(),
@@ -201,23 +205,6 @@ fn quoted_controls(
     let rows = sections::comparison::rows(&material);
     material.summaries.retain(|cell| cell.arm == Arm::Strategy);
     (rows, material.summaries)
-}
-
-/// Calls of running agents at which the strategy was not applied.
-fn not_applied(material: &Material<'_>) -> Option<String> {
-    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut calls = 0;
-    for live in material.cells.iter().filter_map(|cell| cell.live.as_ref()) {
-        calls += live.calls;
-        for (why, count) in &live.skipped {
-            *reasons.entry(why).or_default() += count;
-        }
-    }
-    let all: u64 = reasons.values().sum();
-    let reasons = reasons.iter();
-    let reasons: Vec<String> = reasons.map(|(why, it)| format!("{why} ({it})")).collect();
-    let reasons = reasons.join(", ");
-    (all > 0).then(|| format!("at {all} of {calls} calls the strategy was not applied: {reasons}"))
 }
 
 /// A description of the run, in two lines for people.
@@ -364,6 +351,7 @@ fn material<'a>(
         }
     }
     Material {
+        live: LiveTotals::of(manifest, &cells, &summaries),
         manifest,
         cells,
         unmeasured,
@@ -388,7 +376,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         let text = format!("{count} of {} cells {what}", coverage.planned);
         (count > 0).then_some(text)
     };
-    let not_applied = not_applied(material);
+    let live = material.live.as_ref();
     let outstanding = "are outstanding: run the same command again to continue";
     let failed = "failed: see the cells that ended early";
     let not_measurable =
@@ -427,7 +415,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         sections::answers::too_long(material).map(Banner::warning),
         sections::answers::need_judge(material).map(Banner::warning),
         faults.map(Banner::warning),
-        not_applied.map(Banner::warning),
+        live.and_then(LiveTotals::not_applied).map(Banner::warning),
         warning(
             is_empty,
             "no cell was recorded: there is nothing to compare",

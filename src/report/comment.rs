@@ -97,7 +97,7 @@ fn few_columns(report: &Report) -> Section {
     let more = (more > 0).then(|| format!("and {others}: `-o report.full.md`"));
     let heads = columns
         .iter()
-        .map(|it| Column::new(it.column, it.words(), 0));
+        .map(|it| Column::new(it.column, it.words(report), 0));
     let section = Section::new("comparison", rows).more_columns(heads);
     section.with_notes([note.to_owned()].into_iter().chain(more))
 }

@@ -69,12 +69,6 @@ impl StrategyCost {
             bill,
         }
     }
-
-    /// C and C⁰ in whole input tokens.
-    pub(super) fn in_tokens(&self) -> [Tokens; 2] {
-        [self.sum.cost, self.sum.reference_cost]
-            .map(|thousandths| Tokens(thousandths.div_ceil(1_000)))
-    }
 }
 
 /// Adds up classes, costs and broken caches.

@@ -9,7 +9,9 @@ use super::{escape, headline};
 use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
-use crate::metric::PooledValue;
+use crate::metric::cost::SchemeCost;
+use crate::metric::live::LiveTotals;
+use crate::metric::{CellSummary, PooledValue};
 use crate::naming::{base_name, short_name};
 use crate::record::words::{Fidelity, ModelKind, product};
 use crate::record::{Arm, CellRecord, Manifest, kinds_of, repairs};
@@ -46,7 +48,7 @@ pub(super) fn verdict(
         rule: rule(manifest),
     };
     let mut verdict = rows.advise();
-    verdict.tasks = TasksSolved::of(&task_runs(manifest, &material.cells));
+    verdict.tasks = TasksSolved::of(&task_runs(&material.summaries));
     if is_closed(material) && verdict.tasks.is_empty() {
         verdict.answer(Answer::NoOutcomes);
     }
@@ -102,8 +104,11 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
         .iter()
         .filter(|cell| cell.strategy == strategy.name);
     let (mut edits, mut calls, mut all, mut is_priced) = (0.0, 0.0, 0.0, true);
+    let mut is_read_alike = false;
     for cell in cells {
-        let cost = cell.costs.first()?;
+        let Some(cost) = cell.costs.first() else {
+            continue;
+        };
         let input = cell.price.as_ref().and_then(|price| price.per_token.input);
         is_priced &= input.is_some();
         // Thousandths of an input token, in dollars where its price is known.
@@ -114,9 +119,14 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
         let own = own.saturating_add(cost.other_models_cost.unwrap_or_default());
         edits += cost.broken().0 as f64 * again * unit;
         calls += own as f64 * unit;
+        is_read_alike |= cost.is_billed() && !cost.reads_less();
         all += (cost.cost as f64 - cost.reference_cost as f64) * unit;
     }
     let rest = all - edits - calls;
+    // A running agent may have made other calls, and read no less of each prompt.
+    if is_read_alike && calls < rest {
+        return None;
+    }
     let count = |count: usize, one: &str, more: &str| super::display::many(count, one, more);
     Some(if edits >= calls && edits >= rest {
         let patches = strategy.stages.values().map(|stage| stage.patches).sum();
@@ -159,6 +169,9 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
     let mut sample = Sample::of("none", "", &references, &by_session, material.manifest);
     source.place_in_clusters(&mut sample);
     let mut fits: BTreeSet<String> = full_fits(material).into_iter().map(str::to_owned).collect();
+    // An agent ran with it, whatever window the strategies were told.
+    let ran = references.iter().filter(|cell| cell.live.is_some());
+    fits.extend(ran.map(|cell| cell.session.clone()));
     if let Some(recorded) = source.strategy("recorded") {
         let cells = material.cells_of("recorded");
         let fired: BTreeSet<&str> = cells
@@ -176,21 +189,15 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
     Nothing { sample, fits }
 }
 
-/// The runs of tasks whose results are known.
-fn task_runs<'a>(manifest: &'a Manifest, cells: &[&'a CellRecord]) -> Vec<TaskRun<'a>> {
+/// The trials whose results are known, each with its bill.
+fn task_runs(cells: &[CellSummary]) -> Vec<TaskRun<'_>> {
     let runs = cells.iter().filter_map(|cell| {
-        let live = cell.live.as_ref()?;
-        let session = manifest.sessions.iter().find(|it| it.id == cell.session);
-        let price = session.and_then(|session| session.price.as_ref());
-        // A call without usage, or a price that is not the agent's, is no part of a sum.
-        let is_known = live.unbilled == 0 && cell.model_calls.iter().all(|it| it.model.is_none());
-        let price = price.filter(|_| is_known);
-        let dollars = price.and_then(|price| price.per_token.cost(&(live.billed + live.strategy)));
+        let is_billed = cell.costs.first().is_some_and(SchemeCost::is_billed);
         Some(TaskRun {
             task: &cell.session,
             strategy: &cell.strategy,
-            score: live.score?,
-            dollars,
+            score: cell.score?,
+            dollars: cell.dollars().filter(|_| is_billed),
         })
     });
     runs.collect()
@@ -314,14 +321,20 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         ));
     }
     let actions = if is_closed(material) {
-        "an agent ran under each strategy and chose its own actions; apart from tasks and bills, the numbers are of a replay"
+        "an agent ran under each strategy and chose its own actions; apart from tasks and what was billed, the numbers are of a replay"
     } else {
         "the recorded agent's actions are fixed"
     };
     found.push(actions.to_owned());
     let sizes = Some(sizes::line(material));
-    let cache = cost::billed(material).map(|it| format!("{it}, usual breakpoints"));
-    let simulated = cost::simulated(material);
+    let live = material.live.as_ref();
+    let cache = cost::billed(material).map(|it| match live.filter(|live| live.is_billed()) {
+        Some(_) => {
+            format!("bills are the usage of the answers; modelled ones are of a replay with {it}")
+        }
+        None => format!("{it}, usual breakpoints"),
+    });
+    let simulated = material.simulated_cost().map(|it| it.words());
     let partly = cost::partly_known(material);
     let dollars = cost::unpriced(material);
     let fast = cost::fast(material);
@@ -344,6 +357,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         left_out,
         repairs,
         fast,
+        live.and_then(LiveTotals::waited),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
     parts.join(". ") + "."
@@ -425,7 +439,7 @@ fn worth(manifest: &Manifest) -> Option<String> {
 
 /// Whether agents ran, and nothing was recorded before.
 pub(super) fn is_closed(material: &Material<'_>) -> bool {
-    material.cells.iter().any(|cell| cell.live.is_some())
+    material.live.is_some()
 }
 
 pub(super) fn capital(text: &str) -> String {

@@ -10,6 +10,7 @@ pub use numbers::{Number, Numbers, Pooling, SessionValue, explain_column, explai
 
 use super::{Cell, Column, Role, Row, Section, Value, display, probe_texts, sections};
 use crate::metric::calls::is_on_the_bill;
+use crate::metric::cost::SchemeCost;
 use crate::metric::survival::is_planted;
 use crate::metric::{Mark, metric};
 use crate::record::words::{Placement, Verdict};
@@ -96,7 +97,7 @@ pub fn explain(
     let known = known.find(|it| *it == name).and_then(metric);
     let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
     let terms = match metric.name {
-        "tokens" => full.map(|full| tokens(cell, full)),
+        "tokens" => full.map(|full| billed(cell, full, true).unwrap_or_else(|| tokens(cell, full))),
         "bill" => full.and_then(|full| {
             let session = manifest.sessions.iter().find(|it| it.id == key.session)?;
             bill(cost(cell, full, None)?, session.price.as_ref()?)
@@ -203,8 +204,54 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
     }
 }
 
+/// What the provider billed, in tokens or as they cost; `None` where that is not known.
+fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<Terms> {
+    let costs = SchemeCost::of(cell, full);
+    let cost = costs.first().filter(|cost| cost.is_billed())?;
+    let (asked, [own, reference]) = (cost.of_strategy(), [cost.agent, cost.reference]);
+    let row_of = |(name, usage): (&str, Usage)| {
+        let Usage {
+            input_uncached,
+            cache_read,
+            output,
+            ..
+        } = usage;
+        let written = usage.prompt() - input_uncached - cache_read;
+        row(
+            name,
+            [input_uncached, written, cache_read, output]
+                .map(Cell::tokens)
+                .into(),
+        )
+    };
+    let parts = [
+        ("the agent", own),
+        ("the strategy", asked),
+        ("full history", reference),
+    ];
+    Some(Terms {
+        fraction: if is_in_tokens {
+            (
+                (own.prompt() + asked.total()).0 as f64,
+                reference.prompt().0 as f64,
+            )
+        } else {
+            (
+                cost.cost as f64 / 1_000.0,
+                cost.reference_cost as f64 / 1_000.0,
+            )
+        },
+        columns: vec!["billed", "uncached", "written", "read", "output"],
+        rows: parts.map(row_of).into(),
+        ..Terms::default()
+    })
+}
+
 /// The cost under the first scheme of the cell, in input tokens.
 fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> Option<Terms> {
+    if let Some(terms) = billed(cell, full, false) {
+        return Some(terms).filter(|_| placement.is_none());
+    }
     let shown = cell.prompt_cache.first()?;
     let own: &CacheRecord = match placement {
         Some(placement) => cell.cache_under(&shown.scheme, placement)?,

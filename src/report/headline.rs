@@ -36,11 +36,16 @@ const KEPT: [&str; 2] = ["answers", "facts"];
 pub(super) const SOLVED: &str = "tasks_solved";
 
 /// All of them, in order.
-pub(super) const HEADLINES: [Headline; 13] = [
+pub(super) const HEADLINES: [Headline; 18] = [
     headline(SOLVED, "tasks solved", OnScreen::Always),
     headline("completion", "completed", OnScreen::Never),
     headline("bill", "bill", OnScreen::Always),
+    headline("billed_uncached", "uncached", OnScreen::Always),
+    headline("billed_read", "read", OnScreen::Always),
+    headline("billed_written", "written", OnScreen::Always),
+    headline("billed_output", "output", OnScreen::Always),
     headline("bill_saved", "bill saved", OnScreen::Wide),
+    headline("bill_modelled", "modelled", OnScreen::Always),
     headline("bill_saved_edge", "bill saved, edge", OnScreen::Never),
     headline(KEPT[0], "answers", OnScreen::Always),
     headline(KEPT[1], "facts", OnScreen::Always),
@@ -62,8 +67,13 @@ const fn headline(column: &'static str, heading: &'static str, screen: OnScreen)
 
 impl Headline {
     /// The heading on one line.
-    pub(super) fn words(&self) -> String {
-        self.heading.to_owned()
+    pub(super) fn words(&self, report: &Report) -> String {
+        let heading = match (self.column, &report.live) {
+            ("bill", Some(live)) if live.is_billed() => "billed",
+            ("bill", Some(_)) => "modelled",
+            _ => self.heading,
+        };
+        heading.to_owned()
     }
 }
 

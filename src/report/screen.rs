@@ -55,8 +55,11 @@ fn columns(report: &Report, width: usize) -> Vec<&'static Headline> {
     };
     columns.retain(|column| match column.screen {
         OnScreen::Always => true,
-        // Without prices it is all that is known of the bill.
-        OnScreen::Wide => width >= WIDE || column.column == "bill_saved" && !is_known("bill"),
+        // Without prices, and without billed tokens, it is all that is known of the bill.
+        OnScreen::Wide => {
+            let has_bill = is_known("bill") || is_known("billed_output");
+            width >= WIDE || column.column == "bill_saved" && !has_bill
+        }
         OnScreen::Never => false,
     });
     columns.retain(|column| is_known(column.column));
@@ -73,7 +76,7 @@ fn is_measured(report: &Report, row: &Row, column: &str) -> bool {
 fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
     match headline::cell(report, row, metric)?.value {
         Value::Share(share) => Some(share),
-        Value::Count(count) => Some(count as f64),
+        Value::Count(count) | Value::Tokens(count) => Some(count as f64),
         Value::Dollars(dollars) => Some(dollars.in_dollars()),
         Value::Seconds(seconds) => Some(seconds),
         _ => None,
@@ -256,8 +259,8 @@ impl Terminal {
         let (shown, left_out) = chosen(report, &columns, rows, most);
         let shown = with_controls(report, shown);
         let heading = |it: &&Headline| match it.column {
-            "bill" if report.is_recorded => "your bill".to_owned(),
-            _ => it.words(),
+            "bill" if report.is_recorded && report.live.is_none() => "your bill".to_owned(),
+            _ => it.words(report),
         };
         let mut grid = vec![GridRow {
             cells: columns.iter().map(heading).collect(),
@@ -448,6 +451,7 @@ fn about(report: &Report, took: Option<Duration>) -> String {
         run.judge.as_ref(),
     ];
     let is_live = models.iter().flatten().any(|it| it.kind == ModelKind::Live);
+    let is_live = is_live || report.live.is_some();
     let coverage = report.coverage;
     let cells = (coverage.outstanding > 0)
         .then(|| format!("{} of {} cells", coverage.recorded, coverage.planned));

@@ -61,7 +61,6 @@ pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> 
         per_session::section,
         sizes::section,
         per_session::counter_error,
-        cost::observed,
         per_session::importers,
         worth::section,
         definitions,

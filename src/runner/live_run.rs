@@ -5,20 +5,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::loaded::Texts;
+use super::prices::of_bill;
 use super::session_store::entry_of;
 use super::{ThreadClock, manifest_of, prepare_texts, prices};
 use serde_json::json;
 
-use crate::live::{Finished, Setting};
+use crate::live::{Finished, Measured, Setting};
 use crate::patterns::PatternsError;
-use crate::record::LiveRecord;
 use crate::record::journal::{Journal, JournalError};
-use crate::replay::{self, Models, Repetitions, Replayed, replay};
+use crate::record::{
+    Arm, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, SessionCache, SessionEntry,
+};
+use crate::replay::{CellName, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
 use crate::scenario::{Scenario, WindowMode};
+use crate::session::{Role, Session};
 use crate::tokens::{CountedTexts, counter};
-use crate::units::{ContentHash, Tokens};
+use crate::units::{ContentHash, Tokens, Usage, is_valid_id};
 use crate::window::{KnownBy, NativeWindow, Window};
+
+/// The strategy that changes nothing.
+const UNCHANGED: &str = "none";
 
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -102,8 +109,10 @@ pub fn write(
 ) -> Result<PathBuf, LiveRunError> {
     let prices = prices::in_force(&scenario.cache)?;
     let mut scenario = scenario.clone();
-    let repeats = finished.iter().map(|it| it.cell.repeat + 1);
-    scenario.repeats = repeats.max().unwrap_or(1);
+    let mut unanswered = unanswered(outcomes, &finished, &scenario);
+    let repeats = finished.iter().map(|it| it.cell.repeat);
+    let repeats = repeats.chain(unanswered.keys().map(|it| it.repeat));
+    scenario.repeats = repeats.max().unwrap_or_default() + 1;
     let scenario = &scenario;
     let mut plan = Plan {
         sources: Vec::new(),
@@ -122,54 +131,33 @@ pub fn write(
             .or_default()
             .push(one);
     }
+    let all = cells.values().flatten();
+    let bill = Bill::of(all.map(|cell| &cell.measured));
     let mut records = Vec::new();
     let mut entries = Vec::new();
     for cells in cells.into_values() {
-        let of = cells
-            .iter()
-            .position(|it| is_unchanged(it, scenario))
-            .unwrap_or(0);
-        for (at, cell) in cells.into_iter().enumerate() {
-            let texts = Texts {
-                session: Arc::new(cell.session.clone()),
-                counts: cell.counts.clone(),
-            };
-            let name = |strategy: &str, repeat| replay::CellName {
-                strategy: strategy.to_owned(),
-                repeat,
-            };
-            // Where several are given, the last one holds.
-            let outcome = outcomes.iter().rfind(|it| is_of(it, &cell, scenario));
-            let score = outcome.map(|outcome| outcome.score);
-            let prepared = prepare_texts(&plan, &texts, Vec::new())?;
-            let models = Models {
-                summariser: cell.summariser,
-                reader: None,
-                judge: None,
-                times: Repetitions::default(),
-            };
-            if at == of {
-                let full = name("full", 0);
-                records.push(replay(&prepared, full, Replayed::Full, &models, &ThreadClock).record);
-                entries.push(entry_of(&texts, &[], scenario, &plan.prices));
-            }
-            let strategy = scenario.strategies[cell.cell.strategy].name();
-            let replayed = Replayed::Strategy(cell.strategy, cell.window);
-            let named = name(strategy, cell.cell.repeat);
-            let mut record = replay(&prepared, named, replayed, &models, &ThreadClock).record;
-            let measured = cell.measured;
-            record.overflows.extend(&measured.refused);
-            record.live = Some(LiveRecord {
-                billed: measured.billed,
-                calls: measured.calls,
-                unbilled: measured.unbilled,
-                strategy: measured.strategy,
-                others: measured.others,
-                skipped: measured.skipped,
-                score,
+        let mut task = cells_of_task(&plan, cells, outcomes)?;
+        let is_own = |key: &CellKey, _: &mut f64| key.session == task.entry.id;
+        let lost = unanswered.extract_if(.., is_own).map(lost_trial);
+        task.cells.extend(lost);
+        bill.put(&plan, &mut task);
+        records.extend(task.cells);
+        entries.push(task.entry);
+    }
+    for (key, score) in unanswered {
+        if let Some(other) = entries.first()
+            && entries.iter().all(|entry| entry.id != key.session)
+        {
+            entries.push(SessionEntry {
+                id: key.session.clone(),
+                hash: ContentHash::of(&key.session).hex(16),
+                messages: 0,
+                calls: 0,
+                tokens: Tokens::ZERO,
+                ..other.clone()
             });
-            records.push(record);
         }
+        records.push(lost_trial((key, score)));
     }
     plan.manifest = manifest_of(scenario, entries, &plan.prices);
     // What the agents did decides everything, and no setting does.
@@ -188,8 +176,204 @@ pub fn write(
     Ok(folder)
 }
 
-fn is_unchanged(cell: &Finished, scenario: &Scenario) -> bool {
-    scenario.strategies[cell.cell.strategy].name() == "none"
+/// The cells of one task, the reference first.
+struct TaskCells {
+    session: Arc<Session>,
+    entry: SessionEntry,
+    cells: Vec<CellRecord>,
+}
+
+fn cells_of_task(
+    plan: &Plan,
+    cells: Vec<Finished>,
+    outcomes: &[TaskOutcome],
+) -> Result<TaskCells, LiveRunError> {
+    let scenario = &plan.scenario;
+    let strategy = |cell: &Finished| scenario.strategies[cell.cell.strategy].name();
+    let reference = cells.iter().position(|cell| strategy(cell) == UNCHANGED);
+    let reference = &cells[reference.unwrap_or(0)];
+    let texts = texts_of(reference);
+    let models = |summariser| Models {
+        summariser,
+        reader: None,
+        judge: None,
+        times: Repetitions::default(),
+    };
+    let replayed = |texts: &Texts, name, replayed, summariser| {
+        let prepared = prepare_texts(plan, texts, Vec::new())?;
+        let models = models(summariser);
+        Ok::<_, LiveRunError>(replay(&prepared, name, replayed, &models, &ThreadClock).record)
+    };
+    let full = CellName {
+        strategy: "full".to_owned(),
+        repeat: 0,
+    };
+    let full = replayed(&texts, full, Replayed::Full, reference.summariser.clone())?;
+    let mut task = TaskCells {
+        session: texts.session.clone(),
+        entry: entry_of(&texts, &[], scenario, &plan.prices),
+        cells: vec![full],
+    };
+    for cell in cells {
+        // Where several are given, the last one holds.
+        let outcome = outcomes.iter().rfind(|it| is_of(it, &cell, scenario));
+        let name = CellName {
+            strategy: strategy(&cell).to_owned(),
+            repeat: cell.cell.repeat,
+        };
+        let texts = texts_of(&cell);
+        let played = Replayed::Strategy(cell.strategy, cell.window);
+        let mut record = replayed(&texts, name, played, cell.summariser)?;
+        let measured = cell.measured;
+        record.overflows.extend(&measured.refused);
+        record.live = Some(LiveRecord {
+            billed: measured.billed,
+            calls: measured.calls,
+            unbilled: measured.unbilled,
+            strategy: measured.strategy,
+            others: measured.others,
+            skipped: measured.skipped,
+            waited_ms: waited(&texts.session),
+            score: outcome.map(|outcome| outcome.score),
+        });
+        task.cells.push(record);
+    }
+    Ok(task)
+}
+
+fn texts_of(cell: &Finished) -> Texts {
+    Texts {
+        session: Arc::new(cell.session.clone()),
+        counts: cell.counts.clone(),
+    }
+}
+
+/// Milliseconds from requests to their answers.
+fn waited(session: &Session) -> Option<u64> {
+    let pairs = session.messages().windows(2);
+    let answers = pairs.filter(|pair| pair[1].role() == Role::Assistant);
+    let times = answers.map(|pair| {
+        let [asked, answered] = [&pair[0], &pair[1]].map(|it| it.details.timestamp);
+        u64::try_from(answered?.0 - asked?.0).ok()
+    });
+    times.sum()
+}
+
+/// The bill of all agents.
+struct Bill {
+    /// Whether any answer said what it cost.
+    is_known: bool,
+    /// Whether many answers did, and none named a token that was read from a cache or written to it.
+    is_uncached: bool,
+}
+
+/// Fewer answers without a cached token say nothing of the cache: prompts may be too short for it.
+const MANY_ANSWERS: usize = 10;
+
+impl Bill {
+    fn of<'a>(cells: impl Iterator<Item = &'a Measured> + Clone) -> Self {
+        let answers = cells
+            .clone()
+            .map(|it| it.calls - it.unbilled)
+            .sum::<usize>();
+        let billed: Usage = cells.map(|it| it.billed).sum();
+        Self {
+            is_known: answers > 0,
+            is_uncached: answers >= MANY_ANSWERS && billed.prompt() == billed.input_uncached,
+        }
+    }
+
+    /// Puts what was billed in front of the simulated costs of a task. Where a strategy has no trial whose answers
+    /// all say what they cost, the task counts in no bill.
+    fn put(&self, plan: &Plan, task: &mut TaskCells) {
+        if !self.is_known {
+            return;
+        }
+        let lives = task.cells.iter();
+        let lives = lives.filter_map(|cell| Some((&*cell.strategy, cell.live.as_ref()?)));
+        let (whole, partial): (Vec<_>, Vec<_>) = lives.partition(|(_, live)| live.is_billed());
+        let mut partial = partial.iter();
+        let is_whole = partial.all(|(name, _)| whole.iter().any(|(other, _)| other == name));
+        let usage: Usage = whole.iter().map(|(_, live)| live.billed).sum();
+        let unchanged = whole.iter().filter(|(name, _)| *name == UNCHANGED);
+        let unchanged: Vec<&LiveRecord> = unchanged.map(|(_, live)| *live).collect();
+        let reference = mean(&unchanged).filter(|_| is_whole);
+        let (mut cache, scheme) = of_bill(&plan.scenario, &plan.prices, &task.session, &usage);
+        if self.is_uncached && cache.basis != CacheBasis::Set {
+            cache = SessionCache {
+                scheme: "none".to_owned(),
+                basis: CacheBasis::Billed,
+            };
+        }
+        for cell in &mut task.cells {
+            if cell.arm == Arm::Reference {
+                cell.live.clone_from(&reference);
+            }
+            let is_billed = cell.live.as_ref().is_none_or(LiveRecord::is_billed);
+            let caches = &mut cell.prompt_cache;
+            caches.sort_by_key(|it| it.scheme != cache.scheme);
+            let Some(first) = caches.first().filter(|_| is_whole && is_billed) else {
+                caches.clear();
+                continue;
+            };
+            let billed = CacheRecord::billed(scheme.rates, first);
+            caches.insert(0, billed);
+        }
+        task.entry.cache = cache;
+    }
+}
+
+/// The mean bill of some trials; `None` without any.
+fn mean(lives: &[&LiveRecord]) -> Option<LiveRecord> {
+    let count = lives.len() as u64;
+    let billed: Usage = lives.iter().map(|live| live.billed).sum();
+    let mean = |tokens: Tokens| tokens.0.checked_div(count).map(Tokens);
+    Some(LiveRecord {
+        billed: Usage {
+            input_uncached: mean(billed.input_uncached)?,
+            cache_write_5m: mean(billed.cache_write_5m)?,
+            cache_write_1h: mean(billed.cache_write_1h)?,
+            cache_read: mean(billed.cache_read)?,
+            output: mean(billed.output)?,
+        },
+        calls: lives.iter().map(|live| live.calls).sum::<usize>() / lives.len(),
+        ..LiveRecord::default()
+    })
+}
+
+/// The trials that ended without an answered call, with their scores.
+pub fn unanswered(
+    outcomes: &[TaskOutcome],
+    finished: &[Finished],
+    scenario: &Scenario,
+) -> BTreeMap<CellKey, f64> {
+    let is_named = |name: &str| scenario.strategies.iter().any(|spec| spec.name() == name);
+    let lost = outcomes.iter().filter(|outcome| {
+        is_valid_id(&outcome.task) && !finished.iter().any(|cell| is_of(outcome, cell, scenario))
+    });
+    let lost = lost.filter_map(|outcome| {
+        let key = CellKey {
+            session: outcome.task.clone(),
+            strategy: outcome.strategy.clone().filter(|name| is_named(name))?,
+            repeat: outcome.repeat,
+        };
+        Some((key, outcome.score))
+    });
+    lost.collect()
+}
+
+/// A trial whose agent got no answer: it has a score, and nothing else.
+fn lost_trial((key, score): (CellKey, f64)) -> CellRecord {
+    CellRecord {
+        session: key.session,
+        strategy: key.strategy,
+        repeat: key.repeat,
+        live: Some(LiveRecord {
+            score: Some(score),
+            ..LiveRecord::default()
+        }),
+        ..CellRecord::default()
+    }
 }
 
 /// Whether an outcome is that of a cell.

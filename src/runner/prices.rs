@@ -9,7 +9,7 @@ use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
 use crate::session::Session;
 use crate::session::wire::RuleSet;
 use crate::settings::{SettingError, with_suggestion};
-use crate::units::{Tokens, Usage};
+use crate::units::{Tokens, Usage, whole};
 
 /// Reads the prices that a scenario asks for. A model that it names is one of them, unless it brings a cache
 /// scheme of its own.
@@ -72,6 +72,17 @@ pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
 /// The scheme that a session was billed with: the scenario's own, else the one that its usage shows,
 /// else that of its model's provider, else that of the scenario's.
 pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) -> SessionCache {
+    let messages = session.messages().iter();
+    let usage: Usage = messages.filter_map(|message| message.details.usage).sum();
+    scheme_of(scenario, prices, session, &usage)
+}
+
+fn scheme_of(
+    scenario: &Scenario,
+    prices: &Prices,
+    session: &Session,
+    usage: &Usage,
+) -> SessionCache {
     let cache = |scheme: &str, basis| SessionCache {
         scheme: scheme.to_owned(),
         basis,
@@ -79,8 +90,6 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
     if let Some(own) = &scenario.cache.scheme {
         return cache(&own.name, CacheBasis::Set);
     }
-    let messages = session.messages().iter();
-    let usage: Usage = messages.filter_map(|message| message.details.usage).sum();
     let model = model(&scenario.cache, session);
     let list = model
         .and_then(|model| prices.of(model))
@@ -107,16 +116,44 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
     }
 }
 
+/// The scheme of a conversation with this bill, as a session has it and with its rates. A write costs what those
+/// for five minutes and those for an hour cost on average.
+pub(super) fn of_bill(
+    scenario: &Scenario,
+    prices: &Prices,
+    session: &Session,
+    usage: &Usage,
+) -> (SessionCache, CacheScheme) {
+    let cache = scheme_of(scenario, prices, session, usage);
+    let schemes = named(scenario, prices, session);
+    let of = |name: &str| schemes.iter().find(|it| it.name == name);
+    let mut own = of(&cache.scheme).cloned().unwrap_or_else(CacheScheme::none);
+    let [short, long] = ["anthropic-5m", "anthropic-1h"].map(|name| of(name)?.rates.write);
+    let written = usage.cache_write_5m + usage.cache_write_1h;
+    if own.rates.write.is_some()
+        && let (Some(short), Some(long)) = (short.map(f64::from), long.map(f64::from))
+        && let Some(share) = usage.cache_write_1h.share_of(written)
+    {
+        own.rates.write = u32::try_from(whole(short + share * (long - short))).ok();
+    }
+    (cache, own)
+}
+
 /// All schemes for a session, the one that it was billed with first.
 pub(super) fn schemes(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheScheme> {
+    let mut schemes = named(scenario, prices, session);
+    let billed = scheme(scenario, prices, session).scheme;
+    schemes.sort_by_key(|scheme| scheme.name != billed);
+    schemes
+}
+
+fn named(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheScheme> {
     let provider = scenario.provider.provider();
     let mut schemes = prices.schemes(provider, model(&scenario.cache, session));
     if let Some(own) = &scenario.cache.scheme {
         schemes.retain(|scheme| scheme.name != own.name);
         schemes.push(own.clone());
     }
-    let billed = scheme(scenario, prices, session).scheme;
-    schemes.sort_by_key(|scheme| scheme.name != billed);
     schemes
 }
 

@@ -35,10 +35,15 @@ impl CellSummary {
         self.time(&Bill::Shown, Time::Waiting)?.own
     }
 
+    /// Its cost under the bill of the comparison, where that is simulated call by call.
+    pub(crate) fn simulated_cost(&self) -> Option<&SchemeCost> {
+        self.costs.first().filter(|cost| !cost.is_billed())
+    }
+
     /// What is spent under this bill. Tokens are thousandths of an input token of the session's model.
     pub(crate) fn spending(&self, bill: &Bill) -> Option<Spending> {
         let cost = SchemeCost::under_bill(&self.costs, bill)?;
-        cost.other_models_cost?;
+        cost.share()?;
         let paid = self.bill(bill);
         Some(Spending {
             tokens: (cost.cost as f64, cost.reference_cost as f64),
@@ -62,7 +67,27 @@ impl CellSummary {
 
     /// The dollars under this bill; `None` where those of full history are unknown.
     pub(crate) fn bill(&self, bill: &Bill) -> Option<Amount> {
-        let cost = SchemeCost::under_bill(&self.costs, bill)?;
+        self.amount(SchemeCost::under_bill(&self.costs, bill)?)
+    }
+
+    /// The dollars of the simulated cache, where the bill itself is known.
+    pub(crate) fn modelled_bill(&self) -> Option<Amount> {
+        let (billed, modelled) = self.costs.split_first()?;
+        self.amount(modelled.first().filter(|_| billed.is_billed())?)
+    }
+
+    /// The billed tokens of a class, where they are known.
+    pub(crate) fn billed(&self, class: fn(&Usage) -> Tokens) -> Option<Amount> {
+        let cost = self.costs.first().filter(|cost| cost.is_billed())?;
+        let of = |usage: &Usage| class(usage).0 as f64;
+        Some(Amount {
+            own: (cost.calls > 0).then(|| of(&cost.total())),
+            reference: of(&cost.reference),
+            whole_reference: of(&cost.reference),
+        })
+    }
+
+    fn amount(&self, cost: &SchemeCost) -> Option<Amount> {
         let prices = &self.price.as_ref()?.per_token;
         Some(Amount {
             own: cost.dollars(prices).map(Usd::in_dollars),
@@ -108,7 +133,8 @@ pub(in crate::metric) fn under_first_bill(
 
 /// Cells with a break-even call, of all cells that cost something.
 pub(in crate::metric) fn broke_even(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
-    let costs: Vec<&SchemeCost> = cells.iter().filter_map(|cell| cell.costs.first()).collect();
+    let costs = cells.iter().filter_map(|cell| cell.simulated_cost());
+    let costs: Vec<&SchemeCost> = costs.collect();
     let even = costs.iter().filter(|cost| cost.break_even.is_some());
     (!costs.is_empty()).then(|| PooledValue::Part(even.count(), costs.len()))
 }

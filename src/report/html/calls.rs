@@ -72,7 +72,7 @@ pub(super) fn data(report: &Report, sessions: &[&str]) -> Result<String, RenderE
 }
 
 fn prompts<'a>(report: &'a Report, cell: &'a CellRecord) -> Prompts<'a> {
-    let cached = cell.prompt_cache.first().map(|cache| &cache.read);
+    let cached = cell.simulated_cache().map(|cache| &cache.read);
     let changes = cell.changes.iter().filter(|it| !it.edits.is_empty());
     Prompts {
         strategy: &cell.strategy,

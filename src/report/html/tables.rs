@@ -41,7 +41,7 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
         let mut head = head(table, (*at, column), place.is_none());
         let headline = first.iter().find(|it| it.column == column.id);
         if let Some(headline) = headline {
-            head["label"] = json!(headline.words());
+            head["label"] = json!(headline.words(report));
         }
         // A telephone has room for dollars, and not for the share of them.
         let is_wide = headline.is_none_or(|it| it.screen != OnScreen::Always);

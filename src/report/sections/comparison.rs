@@ -8,6 +8,7 @@ use crate::metric::{self, Direction, Mark, Metric, PooledValue};
 use crate::record::words::ModelKind;
 use crate::record::words::Placement;
 use crate::report::Measure;
+use crate::report::evidence::is_closed;
 pub(crate) use written::writers;
 use written::{banner, of_offline, twins};
 
@@ -23,7 +24,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let twins = twins(material);
     let writers = writers(material);
     let of_offline = of_offline(&rows, writers.as_ref());
-    for (at, metric) in metric::columns().into_iter().enumerate() {
+    for (at, metric) in metrics(material).enumerate() {
         let is_kept = metric.is(Mark::BestKept);
         if is_kept || metric.is(Mark::Best) {
             let writers = writers.as_ref().filter(|_| is_kept);
@@ -44,8 +45,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
         let is_shown = is_known && (is_measured || !(has_cells || hides_zeros));
         column(material, metric, is_shown)
     };
-    let metrics = metric::columns().into_iter().enumerate();
-    let columns: Vec<Column> = metrics.map(column).collect();
+    let columns: Vec<Column> = metrics(material).enumerate().map(column).collect();
     let mut notes = Vec::new();
     if rows.iter().any(|row| !row.ranked && row.is_broken()) {
         notes.push(
@@ -79,6 +79,16 @@ pub(crate) fn rows(material: &Material<'_>) -> Vec<Row> {
     let most = all().map(|it| it.sessions).max().unwrap_or(0);
     let shown = all().filter(|it| it.arm == Arm::Strategy || super::is_measured(it));
     shown.map(|it| row(material, it, most)).collect()
+}
+
+/// The metrics of the comparison: some are known only where agents ran, or have the place of dollars.
+fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
+    let is_closed = is_closed(material);
+    let mut strategies = material.strategies.iter();
+    let is_priced = strategies.any(|it| it.values.contains_key("bill"));
+    metric::columns().into_iter().filter(move |metric| {
+        (is_closed || !metric.is(Mark::Closed)) && !(is_priced && metric.is(Mark::Unpriced))
+    })
 }
 
 /// Whether any strategy names the lowest entry that it changes next.
@@ -143,14 +153,19 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         let is_over = |prompt: &&Tokens| cell.window.is_some_and(|it| it.overflows(**prompt));
         cell.prompt_tokens.iter().filter(is_over).count()
     };
-    let over: usize = cells().map(over).sum();
+    let is_closed = is_closed(material);
+    // A running agent has the provider's window.
+    let over: usize = cells().filter(|_| !is_closed).map(over).sum();
     let mut marks = Vec::new();
     match kind {
         Arm::Reference => marks.push("reference".into()),
         Arm::Floor => marks.push("floor".into()),
         Arm::Strategy if !super::is_measured(strategy) && unmeasured > 0 => {}
         Arm::Strategy if !super::is_measured(strategy) => marks.push(RowMark::NoCells),
-        Arm::Strategy if strategy.fired == 0 => marks.push(RowMark::NeverFired),
+        // An agent that nothing was changed for ran, too.
+        Arm::Strategy if strategy.fired == 0 && !is_closed => {
+            marks.push(RowMark::NeverFired);
+        }
         Arm::Strategy => {}
     }
     let is_short = strategy.sessions + unmeasured < sessions;
@@ -166,7 +181,6 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         marks.push(RowMark::OwnWindow { over, calls });
     }
     marks.extend(strategy.broken().map(|why| RowMark::Broken(Some(why))));
-    let metrics = metric::columns().into_iter();
     Row {
         name: strategy.name.clone(),
         role: super::role(kind),
@@ -174,9 +188,9 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         ranked: kind == Arm::Strategy
             && strategy.broken().is_none()
             && over == 0
-            && strategy.fired > 0
+            && (strategy.fired > 0 || is_closed)
             && strategy.sessions == sessions,
-        cells: metrics.map(|metric| cell(strategy, metric)).collect(),
+        cells: metrics(material).map(|it| cell(strategy, it)).collect(),
     }
 }
 

@@ -1,20 +1,22 @@
-//! Money: the cost of each strategy under every scheme, the causes of cache breaks, and the reads
-//! that the provider says of it.
+//! Money: the cost of each strategy under every scheme, and the causes of cache breaks.
 
 use std::collections::BTreeSet;
 
 use super::prelude::*;
 use crate::metric::CellSummary;
 use crate::metric::cost::{AS_BILLED, Bill};
+use crate::record::BILLED;
 use crate::record::words::{FAST, Placement};
 use crate::report::cost::StrategyCost;
 use crate::report::display;
-use crate::units::median;
 
 /// In how many cells a strategy ended up cheaper, and from which call on.
 fn break_even(kind: Arm, cost: &StrategyCost) -> [Cell; 2] {
     let call = cost.break_even_call.map(Value::Count);
     let call = call.unwrap_or_else(|| Value::Text("never".to_owned()));
+    if cost.sum.is_billed() {
+        return [Cell::NOT_APPLICABLE; 2];
+    }
     let cells = [Cell::of(cost.broke_even, cost.cells), Cell::exact(call)];
     cells.map(|cell| super::of_strategy(kind, cell))
 }
@@ -44,11 +46,6 @@ pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
     (!schemes.is_empty()).then(|| format!("prompt cache: {}", schemes.join("; ")))
 }
 
-/// How far simulated costs are from the bill.
-pub(crate) fn simulated(material: &Material<'_>) -> Option<String> {
-    material.simulated_cost().map(|cost| cost.words())
-}
-
 /// One row per strategy and scheme, with all classes.
 pub(super) fn schemes(material: &Material<'_>) -> Section {
     let rows = material.marked_rows(|strategy| {
@@ -68,7 +65,7 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 Cell::text(placement),
                 own(Cell::savings(cost.savings)),
                 Cell::estimate(cost.read_share),
-                Cell::tokens(cost.in_tokens()[0]),
+                Cell::tokens(Tokens(sum.cost.div_ceil(1_000))),
             ];
             cells.extend(break_even(strategy.arm, cost));
             let tokens = [
@@ -117,6 +114,9 @@ fn prices(material: &Material<'_>) -> Vec<String> {
 
 /// The cost of all sessions as the agent ran them, where that is known, and with full history.
 pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
+    if let Some(live) = &material.live {
+        return live.bill();
+    }
     let mut strategies = material.strategies.iter();
     let full = strategies.find(|it| it.arm == Arm::Reference)?;
     let dollars = full.costs.first()?.dollars?;
@@ -158,6 +158,9 @@ fn known<T>(
 
 /// The totals that only some sessions are part of: `bill: known for 8 of 12 sessions`.
 pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
+    if let Some(live) = &material.live {
+        return live.unbilled().into_iter().collect();
+    }
     let bill = known(material, CellSummary::dollars);
     let waiting = known(material, CellSummary::waiting);
     let found = [("bill", bill), ("waiting", waiting)].into_iter();
@@ -232,6 +235,7 @@ pub(super) fn basis(material: &Material<'_>) -> Option<String> {
     let mut strategies = material.strategies.iter();
     let cost = strategies.find_map(|strategy| strategy.costs.first())?;
     let scheme = match cost.sum.scheme.as_str() {
+        BILLED => return Some("the bill of the provider".to_owned()),
         AS_BILLED => "the prompt cache of each session's bill".to_owned(),
         scheme => format!("the provider's prompt cache `{scheme}`"),
     };
@@ -240,42 +244,4 @@ pub(super) fn basis(material: &Material<'_>) -> Option<String> {
     let placements = cells.filter_map(|cell| Some(cell.costs.first()?.placement));
     let placement = placements.max()?.name();
     Some(format!("{scheme} with {placement} breakpoints"))
-}
-
-/// The cache reads that the provider reports, next to those of the scheme of the session's own
-/// provider: of full history, and of the recorded context behind its first compaction.
-pub(super) fn observed(material: &Material<'_>) -> Section {
-    let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    let cells = material.cells.iter().filter(|cell| cell.repeat == 0);
-    let rows = cells.filter_map(|cell| {
-        let observed = cell.observed_cache.as_ref()?;
-        let record = cell.prompt_cache.first()?;
-        let bill = &observed.billed;
-        let billed = bill.cache_read.share_of(bill.prompt());
-        let split = observed.simulated.get(&record.scheme);
-        let split = split.copied().unwrap_or_default();
-        let simulated = observed.share(split.cache_read);
-        let error = simulated.zip(billed).map(|(ours, theirs)| ours - theirs);
-        let mut name = cell.session.clone();
-        if cell.arm == Arm::Reference {
-            let of_scheme = errors.entry(&record.scheme).or_default();
-            of_scheme.extend(error.map(f64::abs));
-        } else {
-            name.push_str(", compacted");
-        }
-        let mut cells = vec![Cell::text(&*record.scheme), Cell::count(observed.calls)];
-        let shares = [billed, simulated, error, cell.simulated_cost()];
-        cells.extend(shares.map(Cell::share));
-        Some(super::row(&name, Role::Other, cells))
-    });
-    let section = Section::new("observed_cache", rows);
-    let notes = errors.into_iter().filter_map(|(scheme, mut errors)| {
-        errors.sort_unstable_by(f64::total_cmp);
-        let median = display::percent(median(&errors, f64::midpoint)?);
-        let sessions = many(errors.len(), "session", "sessions");
-        Some(format!(
-            "median of the absolute differences under `{scheme}`: {median} in {sessions}"
-        ))
-    });
-    section.with_notes(notes)
 }

@@ -1,0 +1,143 @@
+//! Running agents: what all of them were billed, how long they waited, and which trials have no bill.
+
+use super::CellSummary;
+use super::prelude::*;
+use crate::record::{Arm, Manifest};
+use crate::units::{Usd, many};
+
+/// The sums over all trials of a run in which agents ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveTotals {
+    answers: usize,
+    /// Answers without usage.
+    unbilled: usize,
+    /// The usage of the others, and of what the strategies asked their models.
+    tokens: Tokens,
+    /// What they cost; `None` where a price is unknown.
+    dollars: Option<Usd>,
+    /// Seconds in which agents waited, measured and modelled, of trials of which both are known.
+    waited: Option<(f64, f64)>,
+    /// Trials without an answered call.
+    silent_trials: usize,
+    /// Trials in which an answer has no usage.
+    partial_trials: usize,
+    /// Tasks without any bill.
+    unbilled_tasks: usize,
+    /// Answers to requests that were passed on as they came, by the reason.
+    skipped: BTreeMap<String, u64>,
+}
+
+impl LiveTotals {
+    /// Adds up trials, whose metrics have the same order; `None` where no agent ran.
+    pub fn of(
+        manifest: &Manifest,
+        cells: &[&CellRecord],
+        summaries: &[CellSummary],
+    ) -> Option<Self> {
+        let mut sum = Self {
+            answers: 0,
+            unbilled: 0,
+            tokens: Tokens::ZERO,
+            dollars: Some(Usd(0)),
+            waited: None,
+            silent_trials: 0,
+            partial_trials: 0,
+            unbilled_tasks: 0,
+            skipped: BTreeMap::new(),
+        };
+        let entries = manifest.entries();
+        let mut tasks: BTreeMap<&str, bool> = BTreeMap::new();
+        let trials = cells.iter().zip(summaries);
+        for (cell, summary) in trials.filter(|(cell, _)| cell.arm == Arm::Strategy) {
+            let Some(live) = &cell.live else { continue };
+            sum.answers += live.calls;
+            sum.unbilled += live.unbilled;
+            sum.silent_trials += usize::from(live.calls == 0);
+            sum.partial_trials += usize::from(live.unbilled > 0);
+            *tasks.entry(&cell.session).or_default() |= !cell.prompt_cache.is_empty();
+            for (why, count) in &live.skipped {
+                *sum.skipped.entry(why.clone()).or_default() += count;
+            }
+            let usage = live.billed + live.strategy;
+            sum.tokens += usage.total();
+            let entry = entries.get(cell.session.as_str());
+            let price = entry.and_then(|entry| entry.price.as_ref());
+            // Of calls to other models the sum does not say the price.
+            let is_own = cell.model_calls.iter().all(|call| call.model.is_none());
+            let more = price
+                .filter(|_| is_own)
+                .and_then(|it| it.per_token.cost(&usage));
+            sum.dollars = sum.dollars.zip(more).map(|(dollars, more)| dollars + more);
+            // The model is of all conversations of a trial, and the measurement of one.
+            if let (0, Some(measured), Some(modelled)) =
+                (live.others, live.waited_ms, summary.waiting())
+            {
+                let waited = sum.waited.get_or_insert_default();
+                waited.0 += measured as f64 / 1_000.0;
+                waited.1 += modelled;
+            }
+        }
+        sum.unbilled_tasks = tasks.values().filter(|is_billed| !**is_billed).count();
+        (!tasks.is_empty()).then_some(sum)
+    }
+
+    /// Whether any answer said what it cost.
+    pub fn is_billed(&self) -> bool {
+        self.unbilled < self.answers
+    }
+
+    /// What all answers cost: `billed $2.56 for 120 answers`.
+    pub fn bill(&self) -> Option<String> {
+        let answers = many(self.answers, "answer", "answers");
+        let amount = match self.dollars {
+            Some(dollars) => dollars.to_string(),
+            None => format!("{} tokens", self.tokens.in_short()),
+        };
+        match self.unbilled {
+            _ if self.answers == 0 => None,
+            0 => Some(format!("billed {amount} for {answers}")),
+            all if all == self.answers => {
+                Some("no answer came with usage, so bills are modelled".to_owned())
+            }
+            some => Some(format!(
+                "billed at least {amount}; {some} of {answers} came without usage"
+            )),
+        }
+    }
+
+    /// The trials without a bill, and how many tasks count in none for it.
+    pub fn unbilled(&self) -> Option<String> {
+        let trials = [
+            (self.silent_trials, "no answered call"),
+            (self.partial_trials, "answers without usage"),
+        ];
+        let trials = trials.into_iter().filter(|(trials, _)| *trials > 0);
+        let trials = trials.map(|(trials, what)| many(trials, "trial has ", "trials have ") + what);
+        let trials: Vec<String> = trials.collect();
+        let tasks = match self.unbilled_tasks {
+            0 => String::new(),
+            some => format!("; {} in no bill", many(some, "task counts", "tasks count")),
+        };
+        (!trials.is_empty()).then(|| trials.join(", ") + &tasks)
+    }
+
+    /// Calls at which the strategy was not applied, and why.
+    pub fn not_applied(&self) -> Option<String> {
+        let (all, calls): (u64, _) = (self.skipped.values().sum(), self.answers);
+        let reasons = self.skipped.iter();
+        let reasons: Vec<String> = reasons.map(|(why, it)| format!("{why} ({it})")).collect();
+        let reasons = reasons.join(", ");
+        (all > 0)
+            .then(|| format!("at {all} of {calls} calls the strategy was not applied: {reasons}"))
+    }
+
+    /// How long agents waited, as measured and as modelled.
+    pub fn waited(&self) -> Option<String> {
+        self.waited.map(|(measured, modelled)| {
+            format!(
+                "agents waited {measured:.1} s as measured, the strategies' own time included, and {modelled:.1} s as \
+                 modelled"
+            )
+        })
+    }
+}
