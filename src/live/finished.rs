@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::actor::Actor;
 use super::asked::Given;
-use super::conversation::Conversation;
+use super::conversation::{Call, Conversation};
 use super::played::Played;
+use super::state::Setting;
 use super::{Live, LiveCell, lock};
-use crate::bill::Scale;
 use crate::model::Model;
-use crate::replay::RequestBill;
-use crate::session::Session;
+use crate::session::{Message, Session};
 use crate::strategy::Strategy;
 use crate::tokens::CountedTexts;
 use crate::units::Usage;
@@ -56,95 +56,85 @@ pub struct Measured {
 
 impl Live {
     /// The cells so far, in the order in which they began. Those without an answered call are left out.
+    ///
+    /// Waits for the strategies to end their work.
     pub fn finished(&self) -> Vec<Finished> {
-        let mut cells: Vec<(LiveCell, Vec<Arc<_>>)> = Vec::new();
-        for (cell, conversation) in &lock(&self.table).conversations {
-            let known = cells
-                .iter_mut()
-                .find(|(its, _)| cell.task.is_some() && its == cell);
-            match known {
-                Some((_, conversations)) => conversations.push(conversation.clone()),
-                None => cells.push((cell.clone(), vec![conversation.clone()])),
+        let mut cells: Vec<(LiveCell, Vec<Part>)> = Vec::new();
+        let mut places: BTreeMap<LiveCell, usize> = BTreeMap::new();
+        for conversation in &lock(&self.table).conversations {
+            let cell = &conversation.cell;
+            let next = cells.len();
+            let place = match cell.task {
+                Some(_) => *places.entry(cell.clone()).or_insert(next),
+                None => next,
+            };
+            if place == next {
+                cells.push((cell.clone(), Vec::new()));
             }
+            cells[place].1.push(Part::of(conversation));
         }
         let cells = cells.into_iter();
-        cells
-            .filter_map(|(cell, conversations)| finished(cell, &conversations))
-            .collect()
+        let finished = cells.filter_map(|(cell, parts)| {
+            let setting = &self.settings[cell.strategy];
+            finished(cell, setting, &parts)
+        });
+        finished.collect()
     }
 }
 
-fn finished(
-    cell: LiveCell,
-    conversations: &[Arc<std::sync::Mutex<Conversation>>],
-) -> Option<Finished> {
+/// One conversation of a cell.
+struct Part {
+    calls: Vec<Call>,
+    inherited: usize,
+    answer: Option<Arc<Message>>,
+    actor: Actor,
+}
+
+impl Part {
+    fn of(conversation: &Conversation) -> Self {
+        Self {
+            calls: conversation.calls.clone(),
+            inherited: conversation.inherited,
+            answer: conversation.answer.clone(),
+            actor: conversation.actor.clone(),
+        }
+    }
+}
+
+fn finished(cell: LiveCell, setting: &Setting, parts: &[Part]) -> Option<Finished> {
     let mut measured = Measured {
-        others: conversations.len() - 1,
+        others: parts.len() - 1,
         ..Measured::default()
     };
-    let mut longest: Option<(usize, usize)> = None;
-    for (at, conversation) in conversations.iter().enumerate() {
-        let conversation = lock(conversation);
+    for part in parts {
         // The calls that a branch has of another were made once.
-        let own = conversation.inputs.iter().skip(conversation.inherited);
-        for input in own {
-            measured.calls += input.answers;
-            measured.unbilled += input.unbilled;
-            measured.billed += input.billed;
-            if let Some(skip) = input.skipped {
-                *measured.skipped.entry(skip.to_string()).or_default() += 1;
-            }
+        let from = part.inherited;
+        for call in &part.calls[from..] {
+            measured.calls += call.answers;
+            measured.unbilled += call.unbilled;
+            measured.billed += call.billed;
         }
-        let setting = &conversation.facts.setting;
-        let slot = lock(&conversation.slot);
-        let asked = slot
-            .asked
-            .iter()
-            .filter(|(call, _)| *call >= conversation.inherited);
-        for (request, reply) in asked.map(|(_, asked)| asked).chain(&slot.lost) {
-            let bill = RequestBill::new(request, reply, Scale::COUNTED, &setting.counts);
-            measured.strategy += bill.total();
-        }
-        drop(slot);
-        let calls = conversation.inputs.len();
-        if longest.is_none_or(|(most, _)| calls > most) {
-            longest = Some((calls, at));
+        let (spent, skipped) = part.actor.ask(move |worker| worker.account(from))?;
+        measured.strategy += spent;
+        for skip in skipped {
+            *measured.skipped.entry(skip.to_string()).or_default() += 1;
         }
     }
-    let conversation = lock(&conversations[longest.filter(|_| measured.calls > 0)?.1]);
-    let mut slot = lock(&conversation.slot);
-    if slot
-        .state
-        .as_ref()
-        .is_none_or(|state| state.calls < conversation.inputs.len())
-    {
-        // Where it cannot be brought there, nothing of it is in the record.
-        let _ = conversation
-            .job(conversation.inputs.len())
-            .advance(&mut slot);
+    if measured.calls == 0 {
+        return None;
     }
-    let inputs = conversation.inputs.iter().enumerate();
-    let refused = inputs.filter(|(_, input)| input.refusals > 0);
-    measured.refused = refused.map(|(call, _)| call).collect();
-    let work = slot.state.as_ref().map(|state| state.work.clone());
-    let applied = work
-        .iter()
-        .flatten()
-        .filter(|(_, work)| !work.applied.is_empty());
-    let changed = applied
-        .map(|(moment, _)| conversation.call_of(*moment))
-        .min();
-    let session = conversation.session(changed.unwrap_or(usize::MAX))?;
-    let setting = conversation.facts.setting.clone();
-    let asked = slot.asked.iter();
-    let replies = asked.map(|(_, (_, reply))| reply.clone()).collect();
+    // The first of the longest.
+    let longest = parts.iter().rev().max_by_key(|part| part.calls.len())?;
+    let answer = longest.answer.clone();
+    let record = longest.actor.ask(|worker| worker.record(answer))??;
+    measured.refused = record.refused;
     Some(Finished {
         cell,
-        session,
+        session: record.session,
         counts: setting.counts.clone(),
         window: setting.window,
-        strategy: Box::new(Played(work.unwrap_or_default())),
-        summariser: Arc::new(Given::new(&*setting.summariser, replies)),
+        strategy: Box::new(Played(record.work)),
+        summariser: Arc::new(Given::new(&*setting.summariser, record.replies)),
         measured,
     })
 }

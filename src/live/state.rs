@@ -49,8 +49,8 @@ pub(super) struct Facts {
 }
 
 /// The inputs of one call apart from its messages: with them, all that a strategy's work depends on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Input {
+#[derive(Debug, Clone)]
+pub(super) struct Input {
     /// When the request came.
     pub at: Timestamp,
     /// How many messages of the agent's history it held.
@@ -61,14 +61,6 @@ pub struct Input {
     pub before: Option<(Timestamp, Option<Usage>)>,
     /// Why the agent's own request was sent as it came, where it was.
     pub skipped: Option<Skip>,
-    /// When the first answer was whole, with its usage, if there was one.
-    pub answered: Option<(Timestamp, Option<Usage>)>,
-    /// All its answers: a request may be sent again.
-    pub answers: usize,
-    /// How many of them came without usage.
-    pub unbilled: usize,
-    /// The usage of the others.
-    pub billed: Usage,
 }
 
 impl Input {
@@ -200,11 +192,6 @@ impl State {
     /// The bill of a prompt of this size.
     pub(super) fn bill(&self, prompt: Size) -> Tokens {
         self.scale.prompt(prompt)
-    }
-
-    /// How its prompts are sized.
-    pub(super) fn scale(&self) -> Scale {
-        self.scale
     }
 
     /// Takes in what the next call of `inputs` brings, and lets the strategy compact.
