@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::asked::Asked;
-use super::state::{AskMoment, Facts, Input, Setting, Skip, State};
+use super::state::{Facts, Input, Setting, Skip, State};
 use super::{lock, results};
 use crate::bill::Scale;
 use crate::context::Entry;
@@ -18,6 +18,7 @@ use crate::session::wire::{
 use crate::session::{Message, ResumePoint, Role, Session, SessionParts, Source, Tag};
 use crate::tokens::Size;
 use crate::units::{ContentHash, Timestamp, Usage};
+use crate::walk::Moment;
 
 /// The messages that an agent has sent, call by call, with what its strategy made of them.
 #[derive(Debug)]
@@ -179,6 +180,7 @@ impl Conversation {
         self.inputs.push(Input {
             at,
             messages: self.messages.len(),
+            rewritten: None,
             refusals: 0,
             before: answered,
             skipped: None,
@@ -236,11 +238,11 @@ impl Conversation {
     }
 
     /// The first call whose prompt shows what was done at a moment.
-    pub(super) fn call_of(&self, moment: AskMoment) -> usize {
+    pub(super) fn call_of(&self, moment: Moment) -> usize {
         match moment {
-            AskMoment::Append(at) => self.inputs.partition_point(|input| input.messages <= at),
-            AskMoment::Before(call) | AskMoment::Refused(call, _) => call,
-            AskMoment::After(call) => call + 1,
+            Moment::Append(at) => self.inputs.partition_point(|input| input.messages <= at),
+            Moment::Before(call) | Moment::Refused(call, _) => call,
+            Moment::After(call) => call + 1,
         }
     }
 
@@ -322,7 +324,7 @@ pub(super) struct Done {
 impl Done {
     fn of(state: &State, messages: usize, skipped: Option<Skip>) -> Self {
         Self {
-            entries: Some(state.context.entries().to_vec()),
+            entries: Some(state.context().entries().to_vec()),
             is_whole: state.is_whole(messages),
             scale: state.scale(),
             skipped,
@@ -390,7 +392,7 @@ impl Job {
                 Ok(())
             }
         });
-        let new = state.asked.iter().skip(slot.asked.len()).cloned();
+        let new = state.asking.asked.iter().skip(slot.asked.len()).cloned();
         match done {
             Ok(()) => {
                 slot.asked.extend(new);
@@ -411,9 +413,9 @@ impl Job {
         let mut state = slot
             .state
             .take_if(|state| state.calls == self.inputs.len())?;
-        let shorter = state.refused(&self.facts);
+        let shorter = state.refused();
         let is_broken = || breaks_a_rule(self.rules, &state, &self.messages);
-        let new = state.asked.iter().skip(slot.asked.len()).cloned();
+        let new = state.asking.asked.iter().skip(slot.asked.len()).cloned();
         match shorter {
             Ok(is_shorter) if !is_given_up.load(Ordering::SeqCst) && !is_broken() => {
                 slot.asked.extend(new);
@@ -440,7 +442,7 @@ fn breaks_a_rule(rules: RuleSet, state: &State, messages: &[Arc<Message>]) -> bo
         let refused = found.filter(move |it| it.rule.level(rules) == Some(Level::Rejected));
         refused.collect::<Vec<_>>()
     };
-    let broken = refused(state.context.entries());
+    let broken = refused(state.context().entries());
     if broken.is_empty() {
         return false;
     }

@@ -126,7 +126,7 @@ fn finished(
     let inputs = conversation.inputs.iter().enumerate();
     let refused = inputs.filter(|(_, input)| input.refusals > 0);
     measured.refused = refused.map(|(call, _)| call).collect();
-    let work = slot.state.as_ref().map(|state| state.work.clone());
+    let work = slot.state.as_ref().map(|state| state.asking.work.clone());
     let applied = work
         .iter()
         .flatten()
