@@ -336,12 +336,11 @@ impl Live {
             at,
             response: response.map(str::to_owned),
         });
-        let Some(conversation) = table.conversations.get_mut(ticket.conversation) else {
-            return;
-        };
-        let answer = response.and_then(|text| (self.reader.answer)(conversation.api, text));
+        let conversation = table.conversations.get(ticket.conversation);
+        let answer = conversation.zip(response);
+        let answer = answer.and_then(|(its, text)| (self.reader.answer)(its.api, text));
         if let Some(answer) = answer {
-            conversation.answered(ticket.call, answer, at);
+            table.answered((ticket.conversation, ticket.call), answer, at);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One conversation of an agent under one strategy, as far as its requests and answers are recognised by it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::LiveCell;
@@ -21,12 +22,19 @@ pub(super) struct Conversation {
     pub(super) client: Option<Arc<str>>,
     model: Option<Arc<str>>,
     facts: Facts,
+    /// By what each message is recognised that was ever sent.
     looks: Vec<Look>,
+    /// The messages of the last request: places among those.
+    list: Vec<usize>,
+    /// The call at which the agent compacted its history last.
+    rewritten: usize,
     pub(super) calls: Vec<Call>,
     /// The last answer, as the provider gave it, until the agent sends it back.
     pub(super) answer: Option<Arc<Message>>,
     /// How many of the calls are another conversation's, that it branched off from.
     pub(super) inherited: usize,
+    /// The conversation that it wrote a summary for.
+    pub(super) summarises: Option<usize>,
     /// Has the strategy.
     pub(super) actor: Actor,
 }
@@ -34,8 +42,10 @@ pub(super) struct Conversation {
 /// One call, with the answers to it: a request may be sent again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Call {
-    /// How many messages of the agent's history it held.
+    /// How many messages had been sent then.
     messages: usize,
+    /// How many of them its request held.
+    listed: usize,
     /// When the first answer was whole, with its usage, if there was one.
     answered: Option<(Timestamp, Option<Usage>)>,
     pub(super) answers: usize,
@@ -91,9 +101,12 @@ impl Conversation {
             model,
             facts,
             looks: Vec::new(),
+            list: Vec::new(),
+            rewritten: 0,
             calls: Vec::new(),
             answer: None,
             inherited: 0,
+            summarises: None,
         }
     }
 
@@ -106,7 +119,8 @@ impl Conversation {
         let actor = Actor::new(worker);
         actor.queue(move |worker| worker.begin(past.recv().unwrap_or_default()));
         let calls = self.calls[..calls].to_vec();
-        let messages = calls.last().map_or(0, |call| call.messages);
+        let last = calls.last();
+        let (messages, listed) = last.map_or((0, 0), |call| (call.messages, call.listed));
         Self {
             cell: self.cell.clone(),
             api: self.api,
@@ -114,8 +128,11 @@ impl Conversation {
             model: self.model.clone(),
             facts: self.facts.clone(),
             looks: self.looks[..messages].to_vec(),
+            list: self.list[..listed].to_vec(),
+            rewritten: self.rewritten,
             answer: None,
             inherited: calls.len(),
+            summarises: None,
             calls,
             actor,
         }
@@ -128,12 +145,9 @@ impl Conversation {
     pub(super) fn follows(&self, request: &Request<'_>) -> Option<(usize, Follows)> {
         let turns = &request.turns;
         let is_of_agent = self.model == request.model && self.facts.system == request.system;
-        let pairs = self.looks.iter().zip(turns);
-        let same = pairs
-            .take_while(|(own, turn)| own.is_like(&turn.look))
-            .count();
-        if same == self.looks.len() {
-            let is_told_apart = self.calls.len() > 1 || self.looks.len() > 1;
+        let same = self.same(turns);
+        if same == self.list.len() {
+            let is_told_apart = self.calls.len() > 1 || self.list.len() > 1;
             let is_certain = is_told_apart || is_of_agent;
             let follows = match (turns.get(same), &self.answer) {
                 (None, _) if is_certain => Follows::Repeats,
@@ -143,46 +157,118 @@ impl Conversation {
             };
             return (same > 0).then_some((same, follows));
         }
-        let calls = self.calls.partition_point(|call| call.messages <= same);
-        let known = self.calls[..calls].last()?.messages;
+        let since = &self.calls[self.rewritten..];
+        let calls = since.partition_point(|call| call.listed <= same);
+        let known = since[..calls].last()?.listed;
+        let calls = self.rewritten + calls;
         (known < turns.len()).then_some((known, Follows::Branches(calls)))
     }
 
-    /// Adds a call: the new messages of its request, and its input.
-    pub(super) fn add(&mut self, turns: &[Turn], at: Timestamp) -> (Vec<Arc<Message>>, Input) {
+    /// How many of these messages, from the first, are those of the last request.
+    fn same(&self, turns: &[Turn]) -> usize {
+        let pairs = self.list.iter().zip(turns);
+        let pairs = pairs.take_while(|(at, turn)| self.looks[**at].is_like(&turn.look));
+        pairs.count()
+    }
+
+    /// Where each of these messages is in the history, if they are what the agent's own compaction left: they hold
+    /// messages from behind the first that is gone, or a summary.
+    pub(super) fn compacted(
+        &self,
+        request: &Request<'_>,
+        is_summed_up: impl Fn(&Message) -> bool,
+    ) -> Option<Vec<Option<usize>>> {
+        let is_of_agent = self.facts.system == request.system || self.client.is_some();
+        if !is_of_agent || *self.facts.tools != *request.tools {
+            return None;
+        }
+        let mut places: BTreeMap<ContentHash, Vec<usize>> = BTreeMap::new();
+        let answer = self.answer.as_ref().map(|answer| Look::of(answer));
+        for (at, look) in self.looks.iter().chain(&answer).enumerate() {
+            places.entry(look.key()).or_default().push(at);
+        }
+        let mut next = 0;
+        let found = request.turns.iter().map(|turn| {
+            let places = places.get(&turn.look.key())?;
+            let place = *places.get(places.partition_point(|at| *at < next))?;
+            next = place + 1;
+            Some(place)
+        });
+        let found: Vec<Option<usize>> = found.collect();
+        let same = self.same(&request.turns);
+        let mut rest = found[same..].iter().zip(&request.turns[same..]);
+        let is_compacted =
+            rest.any(|(place, turn)| place.is_some() || is_summed_up(&turn.message));
+        is_compacted.then_some(found)
+    }
+
+    /// Adds a call: the new messages of its request, and its input. If the agent has compacted its history, each message
+    /// has its place in there.
+    pub(super) fn add(
+        &mut self,
+        turns: &[Turn],
+        at: Timestamp,
+        compacted: Option<Vec<Option<usize>>>,
+    ) -> (Vec<Arc<Message>>, Input) {
+        let before = self.calls.last().and_then(|call| call.answered);
         let known = self.looks.len();
-        let answered = self.calls.last().and_then(|call| call.answered);
-        let new = turns.iter().enumerate().skip(known).map(|(index, turn)| {
-            let is_answer = index == known && turn.message.role() == Role::Assistant;
-            let mut message = (*turn.message).clone();
-            if !is_answer && known > 0 && message.role() == Role::Assistant {
-                // It is history, and no answer to a call of this conversation.
-                let tags: Vec<Tag> = message.tags.iter().chain([Tag::Synthetic]).collect();
-                message = message.with_tags(tags);
+        let mut new = Vec::new();
+        let answer = self.answer.take();
+        if let (Some(places), Some(answer)) = (&compacted, answer)
+            && !places.contains(&Some(known))
+        {
+            // The last answer is gone from the history, and was one all the same.
+            self.looks.push(Look::of(&answer));
+            new.push(answer);
+        }
+        let is_compacted = compacted.is_some();
+        let places = compacted.unwrap_or_else(|| self.list.iter().copied().map(Some).collect());
+        let places = places.into_iter().chain(std::iter::repeat(None));
+        let mut is_summed_up = !is_compacted;
+        let list = turns.iter().zip(places).map(|(turn, place)| {
+            if let Some(place) = place.filter(|place| *place < self.looks.len()) {
+                return place;
             }
-            message.details.timestamp = match answered {
+            let mut message = (*turn.message).clone();
+            let is_models = message.role() == Role::Assistant;
+            let is_answer = is_models && new.is_empty() && (!is_compacted || place.is_some());
+            if is_models && !is_answer && known > 0 {
+                // It is history, and no answer to a call of this conversation.
+                message.tags.set(Tag::Synthetic, true);
+            }
+            if !is_models && !is_summed_up && message.tool_results().next().is_none() {
+                // The first message that a compaction adds is its summary.
+                message.tags.set(Tag::TypedUser, false);
+                message.tags.set(Tag::CompactSummary, true);
+                is_summed_up = true;
+            }
+            message.details.timestamp = match before {
                 Some((time, usage)) if is_answer => {
                     message.details.usage = usage;
                     Some(time)
                 }
                 _ => Some(at),
             };
-            Arc::new(message)
+            new.push(Arc::new(message));
+            self.looks.push(turn.look);
+            self.looks.len() - 1
         });
-        let new = new.collect();
-        self.looks
-            .extend(turns.iter().skip(known).map(|turn| turn.look));
-        self.answer = None;
+        self.list = list.collect();
+        if is_compacted {
+            self.rewritten = self.calls.len();
+        }
         let messages = self.looks.len();
         self.calls.push(Call {
             messages,
+            listed: self.list.len(),
             ..Call::default()
         });
         let input = Input {
             at,
             messages,
+            rewritten: is_compacted.then(|| self.list.clone()),
             refusals: 0,
-            before: answered,
+            before,
             skipped: None,
         };
         (new, input)

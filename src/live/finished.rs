@@ -60,14 +60,14 @@ impl Live {
     /// Waits for the strategies to end their work.
     pub fn finished(&self) -> Vec<Finished> {
         let mut cells: Vec<(LiveCell, Vec<Part>)> = Vec::new();
-        let mut places: BTreeMap<LiveCell, usize> = BTreeMap::new();
-        for conversation in &lock(&self.table).conversations {
+        // The first conversation of each cell: without a task it is a cell of its own, with those that summarise it.
+        let mut places: BTreeMap<(LiveCell, Option<usize>), usize> = BTreeMap::new();
+        for (number, conversation) in lock(&self.table).conversations.iter().enumerate() {
             let cell = &conversation.cell;
             let next = cells.len();
-            let place = match cell.task {
-                Some(_) => *places.entry(cell.clone()).or_insert(next),
-                None => next,
-            };
+            let own = conversation.summarises.unwrap_or(number);
+            let key = (cell.clone(), cell.task.is_none().then_some(own));
+            let place = *places.entry(key).or_insert(next);
             if place == next {
                 cells.push((cell.clone(), Vec::new()));
             }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::state::AskMoment;
 use crate::context::{Applied, Context, Edit};
 use crate::model::Request;
 use crate::step::Step;
 use crate::strategy::{Compaction, Situation, StageFailure, Strategy};
+use crate::walk::Moment;
 use std::sync::Arc;
 
 /// The work of a strategy at one moment.
@@ -20,14 +20,12 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// The work that a strategy says it did.
-    pub(super) fn of(compacted: &Compaction) -> Self {
-        Self {
-            applied: compacted.applied.clone(),
-            failures: compacted.failures.clone(),
-            saved: compacted.saved.clone(),
-            requests: Vec::new(),
-        }
+    /// More of it at the same moment.
+    pub(super) fn add(&mut self, more: Self) {
+        self.applied.extend(more.applied);
+        self.failures.extend(more.failures);
+        self.saved.extend(more.saved);
+        self.requests.extend(more.requests);
     }
 
     pub(super) fn is_nothing(&self) -> bool {
@@ -58,24 +56,21 @@ impl Work {
 
 /// Plays the work of a strategy.
 #[derive(Debug)]
-pub(super) struct Played(pub(super) BTreeMap<AskMoment, Work>);
+pub(super) struct Played(pub(super) BTreeMap<Moment, Work>);
 
 impl Played {
     fn play<'a>(
         &'a mut self,
         context: Context,
         cx: &'a Situation,
-        moments: Vec<AskMoment>,
+        moments: Vec<Moment>,
     ) -> Step<'a, Compaction> {
         let mut works = moments.into_iter().filter_map(|it| self.0.remove(&it));
         let Some(mut work) = works.next() else {
             return Step::Done(Compaction::unchanged(context));
         };
         for more in works {
-            work.applied.extend(more.applied);
-            work.failures.extend(more.failures);
-            work.saved.extend(more.saved);
-            work.requests.extend(more.requests);
+            work.add(more);
         }
         let mut requests = std::mem::take(&mut work.requests).into_iter();
         ask(requests.by_ref().collect(), move || work.apply(context, cx))
@@ -95,7 +90,7 @@ impl Strategy for Played {
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         let index = context.entries().first();
         let index = index.and_then(|entry| entry.origin.message());
-        match index.and_then(|index| self.0.remove(&AskMoment::Append(index))) {
+        match index.and_then(|index| self.0.remove(&Moment::Append(index))) {
             Some(work) => work.apply(context, cx),
             None => Compaction::unchanged(context),
         }
@@ -103,10 +98,10 @@ impl Strategy for Played {
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let refused = self.0.keys().filter_map(|it| match it {
-            AskMoment::Refused(call, _) if *call == cx.call => Some(*it),
+            Moment::Refused(call, _) if *call == cx.call => Some(*it),
             _ => None,
         });
-        let moments = [AskMoment::Before(cx.call)].into_iter().chain(refused);
+        let moments = [Moment::Before(cx.call)].into_iter().chain(refused);
         self.play(context, cx, moments.collect())
     }
 
@@ -115,7 +110,7 @@ impl Strategy for Played {
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.play(context, cx, vec![AskMoment::After(cx.call)])
+        self.play(context, cx, vec![Moment::After(cx.call)])
     }
 
     /// The prompts were sent, whatever the window is taken to be.

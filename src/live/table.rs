@@ -1,22 +1,28 @@
 //! The table of all conversations. It knows by what requests are recognised, and waits for no strategy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
 use super::conversation::{Conversation, Follows};
 use super::state::{Input, Setting};
 use super::{Event, LiveCell, Log};
-use crate::session::Message;
 use crate::session::wire::request::Request;
 use crate::session::wire::stream::Api;
+use crate::session::{ContentBlock, Message, Role};
 use crate::units::{ContentHash, Timestamp};
+
+/// A summary is sent soon after it was written: the number of answers that are remembered.
+const RECENT_ANSWERS: usize = 16;
+
+/// A prompt may hold a shorter answer by chance.
+const SUMMARY_CHARS: usize = 40;
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) conversations: Vec<Conversation>,
-    /// The conversations that begin with a message of one look, by what else they must have in common.
-    begun: BTreeMap<Key, Vec<usize>>,
+    /// By cell, API and the client's name for its conversations.
+    clients: BTreeMap<(LiveCell, Api, Option<Arc<str>>), Client>,
     pub(super) log: Option<Log>,
     /// Why the log could not be written.
     pub(super) broken: Option<io::Error>,
@@ -24,8 +30,14 @@ pub(super) struct Table {
     pub(super) untouched: BTreeMap<String, u64>,
 }
 
-/// Cell, API, the client's name for the conversation, and its first message.
-type Key = (LiveCell, Api, Option<Arc<str>>, ContentHash);
+/// The conversations among which a request may belong to one.
+#[derive(Debug, Default)]
+struct Client {
+    /// Those that have a message of one look.
+    holding: BTreeMap<ContentHash, BTreeSet<usize>>,
+    /// The last answers with the conversations that they were given in.
+    answers: VecDeque<(String, usize)>,
+}
 
 /// The messages and the input of a new call.
 type New = (Vec<Arc<Message>>, Input);
@@ -50,38 +62,123 @@ impl Table {
         request: &mut Request<'_>,
         at: Timestamp,
     ) -> (usize, Option<New>) {
-        let key = request.turns.first().map(|first| {
-            let client = request.client.clone();
-            (cell.clone(), api, client, first.look.key())
-        });
-        let candidates = key.as_ref().and_then(|key| self.begun.get(key));
-        let found = candidates.into_iter().flatten().filter_map(|number| {
-            let follows = self.conversations[*number].follows(request);
+        let Self {
+            conversations,
+            clients,
+            ..
+        } = self;
+        let key = (cell.clone(), api, request.client.clone());
+        let client = clients.entry(key).or_default();
+        let first = request.turns.first();
+        let near = first.and_then(|first| client.holding.get(&first.look.key()));
+        let found = near.into_iter().flatten().filter_map(|number| {
+            let follows = conversations[*number].follows(request);
             follows.map(|(known, follows)| (known, follows, *number))
         });
         let found = found.max();
-        let next = self.conversations.len();
-        let number = match found {
+        let next = conversations.len();
+        let (number, compacted) = match found {
             Some((_, Follows::Repeats, number)) => return (number, None),
-            Some((_, Follows::Answers | Follows::GoesOn, number)) => number,
-            Some((_, Follows::Branches(_), _)) | None => next,
+            Some((_, Follows::Answers | Follows::GoesOn, number)) => (number, None),
+            Some((_, Follows::Branches(_), _)) | None => {
+                match client.compacted(conversations, request) {
+                    Some((number, places)) => (number, Some(places)),
+                    None => (next, None),
+                }
+            }
         };
         if number == next {
             let id = match &cell.task {
                 Some(task) => task.clone(),
                 None => format!("live-{:04}", next + 1),
             };
-            self.conversations.push(match found {
-                Some((_, Follows::Branches(calls), of)) => self.conversations[of].branch(id, calls),
+            conversations.push(match found {
+                Some((_, Follows::Branches(calls), of)) => conversations[of].branch(id, calls),
                 _ => Conversation::begin(id, cell, api, setting, request),
             });
-            if let Some(key) = key {
-                self.begun.entry(key).or_default().push(number);
+        }
+        for turn in &request.turns {
+            let holding = client.holding.entry(turn.look.key()).or_default();
+            holding.insert(number);
+        }
+        let new = conversations[number].add(&request.turns, at, compacted);
+        (number, Some(new))
+    }
+
+    /// Takes note of the answer to a call.
+    pub(super) fn answered(
+        &mut self,
+        (number, call): (usize, usize),
+        answer: Message,
+        at: Timestamp,
+    ) {
+        let Some(conversation) = self.conversations.get_mut(number) else {
+            return;
+        };
+        let text = text(&answer);
+        let key = (
+            conversation.cell.clone(),
+            conversation.api,
+            conversation.client.clone(),
+        );
+        if text.chars().count() >= SUMMARY_CHARS
+            && let Some(client) = self.clients.get_mut(&key)
+        {
+            client.answers.push_back((text, number));
+            if client.answers.len() > RECENT_ANSWERS {
+                client.answers.pop_front();
             }
         }
-        (
-            number,
-            Some(self.conversations[number].add(&request.turns, at)),
-        )
+        conversation.answered(call, answer, at);
     }
+}
+
+impl Client {
+    /// The conversation whose history an agent has compacted by itself to this request, with the places of the messages
+    /// in there. Those that wrote the summary belong to it from now on.
+    fn compacted(
+        &self,
+        conversations: &mut [Conversation],
+        request: &Request<'_>,
+    ) -> Option<(usize, Vec<Option<usize>>)> {
+        let turns = request.turns.iter();
+        let new = turns.filter(|turn| !self.holding.contains_key(&turn.look.key()));
+        let new = new.filter(|turn| turn.message.role() == Role::User);
+        let new: Vec<String> = new.map(|turn| text(&turn.message)).collect();
+        let held = |answer: &&(String, usize)| new.iter().any(|text| text.contains(&answer.0));
+        let answers: Vec<&(String, usize)> = self.answers.iter().filter(held).collect();
+        let is_summed_up = |message: &Message| {
+            let said = text(message);
+            message.role() == Role::User && answers.iter().any(|(text, _)| said.contains(text))
+        };
+        let turns = request.turns.iter();
+        let near = turns.filter_map(|turn| self.holding.get(&turn.look.key()));
+        let mut near: BTreeSet<usize> = near.flatten().copied().collect();
+        if !answers.is_empty() {
+            // A summary may be all that is left.
+            near.extend(self.holding.values().flatten());
+        }
+        let found = near.into_iter().filter_map(|number| {
+            let places = conversations[number].compacted(request, is_summed_up)?;
+            let kept = places.iter().flatten().count();
+            // One call alone wrote a summary, and was summed up in none.
+            let is_long = conversations[number].calls.len() > 1;
+            let is_own = answers.iter().any(|(_, of)| *of == number);
+            (kept > 0 || is_long).then_some((kept, is_own, number, places))
+        });
+        let (_, _, of, places) = found.max()?;
+        for (_, number) in answers {
+            let own = &mut conversations[*number];
+            if *number != of && own.calls.len() == 1 {
+                own.summarises = Some(of);
+            }
+        }
+        Some((of, places))
+    }
+}
+
+/// The texts of a message.
+fn text(message: &Message) -> String {
+    let texts = message.content().iter().filter_map(ContentBlock::as_text);
+    texts.map(|text| text.trim()).collect::<Vec<_>>().join("\n")
 }

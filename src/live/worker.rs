@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::asked::Asked;
 use super::body::Prompt;
 use super::played::Work;
-use super::state::{AskMoment, Facts, Input, Skip, State};
+use super::state::{Facts, Input, Skip, State};
 use crate::bill::Scale;
 use crate::context::validity::{self, Level};
 use crate::context::{Entry, Origin};
@@ -18,6 +18,7 @@ use crate::session::wire::stream::Api;
 use crate::session::{Message, ResumePoint, Role, Session, SessionParts, Source};
 use crate::tokens::Size;
 use crate::units::Usage;
+use crate::walk::Moment;
 
 /// A strategy at work in one conversation: the messages and inputs of its calls, and what it made of them.
 #[derive(Debug)]
@@ -43,6 +44,18 @@ pub(super) struct Past {
     asked: Vec<(usize, Asked)>,
 }
 
+impl Past {
+    /// The messages of the last request, each with its place among all that were sent.
+    fn list(&self) -> Vec<(usize, Arc<Message>)> {
+        let mut rewritten = self.inputs.iter().rev();
+        let rewritten = rewritten.find_map(|it| Some((it.rewritten.as_ref()?, it.messages)));
+        let (listed, from) = rewritten.map_or((&[][..], 0), |(list, end)| (list, end));
+        let places = listed.iter().copied().chain(from..self.messages.len());
+        let places = places.filter_map(|at| Some((at, self.messages.get(at)?.clone())));
+        places.collect()
+    }
+}
+
 /// The result of a strategy's work at a call.
 #[derive(Debug, Default)]
 pub(super) struct Done {
@@ -55,7 +68,7 @@ pub(super) struct Done {
 /// The work of a strategy in a whole conversation.
 pub(super) struct Record {
     pub(super) session: Session,
-    pub(super) work: BTreeMap<AskMoment, Work>,
+    pub(super) work: BTreeMap<Moment, Work>,
     pub(super) replies: VecDeque<Reply>,
     /// Calls at which the provider refused the prompt as too long.
     pub(super) refused: Vec<usize>,
@@ -113,7 +126,6 @@ impl Worker {
                 return self.done(None);
             }
         }
-        let messages = &self.past.messages;
         let last = self.past.inputs.last();
         let entries = self.state.as_ref().filter(|state| {
             let is_sent = match last.and_then(|input| input.skipped) {
@@ -121,22 +133,22 @@ impl Worker {
                 Some(Skip::Late) => false,
                 Some(Skip::Failed | Skip::Invalid) => {
                     let counts = &self.facts.setting.counts;
-                    let sizes = messages.iter();
-                    let own: Size = sizes.map(|it| crate::context::measure(it, counts)).sum();
-                    let own = state.bill(self.facts.fixed + own);
+                    let own = self.past.list();
+                    let sizes = own.iter().map(|(_, it)| crate::context::measure(it, counts));
+                    let own = state.scale.prompt(self.facts.fixed + sizes.sum());
                     self.facts.setting.window.overflows(own)
                 }
             };
-            is_sent && !state.is_whole(messages.len())
+            is_sent && !state.is_whole(self.past.messages.len())
         });
-        self.done(entries.map(|state| state.context.entries().to_vec()))
+        self.done(entries.map(|state| state.context().entries().to_vec()))
     }
 
     fn done(&self, entries: Option<Vec<Entry>>) -> Done {
         let prompt = entries.map(|entries| Prompt {
             api: self.api,
             entries,
-            messages: self.past.messages.clone(),
+            messages: self.past.list(),
         });
         Done {
             prompt,
@@ -154,12 +166,12 @@ impl Worker {
         let Some(mut state) = state else {
             return Done::default();
         };
-        let shorter = unless_panicked(|| state.refused(&self.facts));
+        let shorter = unless_panicked(|| state.refused());
         let shorter = shorter.and_then(|is_shorter| self.unless_broken(&state, is_shorter));
         match shorter {
             Ok(is_shorter) => {
                 self.past.inputs[call].refusals += 1;
-                let entries = is_shorter.then(|| state.context.entries().to_vec());
+                let entries = is_shorter.then(|| state.context().entries().to_vec());
                 self.keep(state, true);
                 self.done(entries)
             }
@@ -200,7 +212,7 @@ impl Worker {
 
     /// Keeps a state that has worked, or drops it where the work came to nothing.
     fn keep(&mut self, state: State, is_done: bool) {
-        let new = state.asked.iter().skip(self.past.asked.len());
+        let new = state.asking.asked.iter().skip(self.past.asked.len());
         for (_, (request, reply)) in new.clone() {
             let counts = &self.facts.setting.counts;
             self.spent += RequestBill::new(request, reply, Scale::COUNTED, counts).total();
@@ -213,8 +225,7 @@ impl Worker {
 
     /// This value, or an error where the provider would refuse the context, and not the agent's own messages.
     fn unless_broken<T>(&self, state: &State, value: T) -> Result<T, Skip> {
-        let messages = &self.past.messages;
-        if state.is_whole(messages.len()) {
+        if state.is_whole(self.past.messages.len()) {
             return Ok(value);
         }
         let rules = rules(self.api);
@@ -224,13 +235,13 @@ impl Worker {
             let refused = found.filter(move |it| it.rule.level(rules) == Some(Level::Rejected));
             refused.collect::<Vec<_>>()
         };
-        let broken = refused(state.context.entries());
+        let broken = refused(state.context().entries());
         if broken.is_empty() {
             return Ok(value);
         }
-        let own = messages.iter().enumerate().map(|(at, message)| {
-            Entry::sized(Origin::Verbatim(at), message.clone(), Size::default())
-        });
+        let own = self.past.list().into_iter();
+        let own =
+            own.map(|(at, message)| Entry::sized(Origin::Verbatim(at), message, Size::default()));
         let own = refused(&own.collect::<Vec<_>>());
         let is_broken = broken.iter().any(|it| !own.contains(it));
         if is_broken {
@@ -250,7 +261,7 @@ impl Worker {
     pub(super) fn record(&mut self, answer: Option<Arc<Message>>) -> Option<Record> {
         // Where it cannot be brought there, nothing of it is in the record.
         let _ = self.advance();
-        let work = self.state.as_ref().map(|state| state.work.clone());
+        let work = self.state.as_ref().map(|state| state.asking.work.clone());
         let work = work.unwrap_or_default();
         let applied = work.iter().filter(|(_, work)| !work.applied.is_empty());
         let changed = applied.map(|(moment, _)| self.call_of(*moment)).min();
@@ -266,14 +277,14 @@ impl Worker {
     }
 
     /// The first call whose prompt shows what was done at a moment.
-    fn call_of(&self, moment: AskMoment) -> usize {
+    fn call_of(&self, moment: Moment) -> usize {
         match moment {
-            AskMoment::Append(at) => {
+            Moment::Append(at) => {
                 let inputs = &self.past.inputs;
                 inputs.partition_point(|input| input.messages <= at)
             }
-            AskMoment::Before(call) | AskMoment::Refused(call, _) => call,
-            AskMoment::After(call) => call + 1,
+            Moment::Before(call) | Moment::Refused(call, _) => call,
+            Moment::After(call) => call + 1,
         }
     }
 
