@@ -12,7 +12,7 @@
 //!
 //! No socket is opened here: [`proxy`](crate::proxy) does that.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,8 +36,9 @@ mod state;
 mod table;
 mod worker;
 
-use actor::{Held, hand_over, wait};
+use actor::wait;
 use table::Table;
+use worker::Done;
 
 pub use finished::{Finished, Measured};
 pub use log::{Event, Log, read_log};
@@ -106,22 +107,24 @@ impl Live {
     /// take. Returns the calls at which another body would be sent now than was sent then.
     pub fn restore(&self, events: &[Event]) -> Result<Vec<Ticket>, NotItsLog> {
         let own = self.began();
-        // What became of each request: the next line about its call that says it.
-        let mut sent: BTreeMap<Ticket, VecDeque<Told<'_>>> = BTreeMap::new();
-        for event in events {
-            if let Event::Sent {
-                ticket,
+        let outcomes = events.iter().filter_map(|event| match event {
+            Event::Sent {
+                number,
                 skipped,
                 hash,
-            } = event
-            {
-                sent.entry(*ticket).or_default().push_back((*skipped, hash));
-            }
-        }
+                ..
+            } => Some((*number, (*skipped, hash))),
+            _ => None,
+        });
+        let outcomes: BTreeMap<usize, (Option<Skip>, &Option<String>)> = outcomes.collect();
+        let mut number = 0;
         let mut bodies: BTreeMap<Ticket, (Api, &str)> = BTreeMap::new();
         let mut different = Vec::new();
         for event in events {
-            let (ticket, told, now) = match event {
+            // A request that was cut off by the end of the program was placed all the same.
+            let told = outcomes.get(&number);
+            let source = SentBy::Log(told.and_then(|(skipped, _)| *skipped));
+            let (ticket, now) = match event {
                 Event::Began { .. } if *event == own => continue,
                 Event::Began { .. } => return Err(NotItsLog::Settings),
                 Event::Request {
@@ -134,23 +137,18 @@ impl Live {
                     if cell.strategy >= self.settings.len() {
                         return Err(NotItsLog::Settings);
                     }
-                    // A request that was cut off by the end of the program was placed all the same.
-                    let told = sent.get_mut(ticket).and_then(VecDeque::pop_front);
-                    let known = SentBy::Log(told.and_then(|(skipped, _)| skipped));
-                    let now = self.take(cell, *api, body, *at, known);
+                    let now = self.take(cell, *api, body, *at, source);
                     if now.ticket != Some(*ticket) {
                         return Err(NotItsLog::Order);
                     }
                     bodies.insert(*ticket, (*api, body));
-                    (ticket, told, now.body)
+                    (ticket, now.body)
                 }
                 Event::Refused { ticket } => {
                     let Some((api, body)) = bodies.get(ticket) else {
                         return Err(NotItsLog::Order);
                     };
-                    let told = sent.get_mut(ticket).and_then(VecDeque::pop_front);
-                    let known = SentBy::Log(told.and_then(|(skipped, _)| skipped));
-                    (ticket, told, self.shorten(*ticket, *api, body, known))
+                    (ticket, self.shorten(*ticket, *api, body, source))
                 }
                 Event::Sent { .. } => continue,
                 Event::Answer {
@@ -162,7 +160,8 @@ impl Live {
                     continue;
                 }
             };
-            if told.is_some_and(|(_, hash)| *hash != now.as_deref().map(self::hash)) {
+            number += 1;
+            if told.is_some_and(|(_, hash)| **hash != now.as_deref().map(self::hash)) {
                 different.push(*ticket);
             }
         }
@@ -237,39 +236,39 @@ impl Live {
             }
         };
         let (reply, result) = mpsc::sync_channel(0);
-        let ticket = {
+        let (ticket, number) = {
             let mut table = lock(&self.table);
             let setting = &self.settings[cell.strategy];
-            let (number, new) = table.place(cell, api, setting, &mut request, at);
-            let conversation = &table.conversations[number];
-            let ticket = Ticket {
-                conversation: number,
-                call: conversation.calls.len() - 1,
-            };
-            conversation.actor.queue(move |worker| {
+            let (conversation, new) = table.place(cell, api, setting, &mut request, at);
+            let own = &table.conversations[conversation];
+            let call = own.calls.len() - 1;
+            own.actor.queue(move |worker| {
                 if let Some((messages, input)) = new {
                     worker.add(messages, input);
                 }
                 if let SentBy::Log(Some(why @ (Skip::Failed | Skip::Invalid))) = source {
                     worker.skip(why);
                 }
-                let is_in_time = hand_over(worker.work(), &reply);
+                let is_late = reply.send(worker.work()).is_err();
                 // One that is late has done its work all the same: it counts from the next call on.
-                if !is_in_time || source == SentBy::Log(Some(Skip::Late)) {
+                if is_late || source == SentBy::Log(Some(Skip::Late)) {
                     worker.skip(Skip::Late);
                 }
             });
-            table.log(|| Event::Request {
+            let ticket = Ticket { conversation, call };
+            let cell = cell.clone();
+            let body = kept.clone().into_owned();
+            let number = table.log_asked(Event::Request {
                 ticket,
                 at,
                 api,
-                cell: cell.clone(),
-                body: kept.clone().into_owned(),
+                cell,
+                body,
             });
-            ticket
+            (ticket, number)
         };
         Sent {
-            body: self.outcome(ticket, &result, source, (&request, body)),
+            body: self.outcome((ticket, number), &result, source, (&request, body)),
             ticket: Some(ticket),
         }
     }
@@ -277,24 +276,23 @@ impl Live {
     /// Waits for the strategy's work, and logs its outcome: the body to send, or `None` for the one that was sent.
     fn outcome(
         &self,
-        ticket: Ticket,
-        result: &Receiver<Held>,
+        (ticket, number): (Ticket, usize),
+        result: &Receiver<Done>,
         source: SentBy,
         (request, body): (&Request<'_>, &str),
     ) -> Option<String> {
-        let (timeout, is_late) = match source {
-            SentBy::Client => (Some(self.timeout), false),
-            SentBy::Log(why) => (None, why == Some(Skip::Late)),
-        };
-        let held = wait(result, timeout);
-        let (skipped, prompt) = match &held {
-            Ok((done, _)) => (done.skipped, done.prompt.as_ref().filter(|_| !is_late)),
-            Err(why) => (Some(*why), None),
-        };
+        let timeout = (source == SentBy::Client).then_some(self.timeout);
+        let done = wait(result, timeout).unwrap_or_else(|why| Done {
+            prompt: None,
+            skipped: Some(why),
+        });
+        let is_late = source == SentBy::Log(Some(Skip::Late));
+        let prompt = done.prompt.filter(|_| !is_late);
         let body = prompt.map(|prompt| prompt.body(request, body));
         lock(&self.table).log(|| Event::Sent {
             ticket,
-            skipped,
+            number,
+            skipped: done.skipped,
             hash: body.as_deref().map(hash),
         });
         body
@@ -317,15 +315,14 @@ impl Live {
         let kept = without_keys(body);
         let request = (self.reader.request)(api, &kept).ok()?;
         let (reply, result) = mpsc::sync_channel(0);
-        {
+        let number = {
             let mut table = lock(&self.table);
             let actor = &table.conversations.get(ticket.conversation)?.actor;
-            actor.queue(move |worker| {
-                let _ = hand_over(worker.refused(ticket.call), &reply);
-            });
-            table.log(|| Event::Refused { ticket });
-        }
-        self.outcome(ticket, &result, source, (&request, body))
+            // One that is late counts for the next call.
+            actor.queue(move |worker| drop(reply.send(worker.refused(ticket.call))));
+            table.log_asked(Event::Refused { ticket })
+        };
+        self.outcome((ticket, number), &result, source, (&request, body))
     }
 
     /// A call was answered, or failed.
@@ -349,9 +346,6 @@ impl Live {
 fn hash(body: &str) -> String {
     ContentHash::of(without_keys(body).as_bytes()).hex(16)
 }
-
-/// The outcome of a logged request: why the strategy was not applied, and the hash of the body.
-type Told<'a> = (Option<Skip>, &'a Option<String>);
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

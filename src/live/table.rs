@@ -24,6 +24,8 @@ pub(super) struct Table {
     /// By cell, API and the client's name for its conversations.
     clients: BTreeMap<(LiveCell, Api, Option<Arc<str>>), Client>,
     pub(super) log: Option<Log>,
+    /// How many requests and refusals came.
+    asked: usize,
     /// Why the log could not be written.
     pub(super) broken: Option<io::Error>,
     /// Requests that no strategy saw, by the reason.
@@ -50,6 +52,13 @@ impl Table {
             self.log = None;
             self.broken.get_or_insert(error);
         }
+    }
+
+    /// Logs a request or a refusal, and numbers it.
+    pub(super) fn log_asked(&mut self, event: Event) -> usize {
+        self.log(|| event);
+        self.asked += 1;
+        self.asked - 1
     }
 
     /// Finds the conversation of a request, or begins one. Returns its number, with the new call unless the request is

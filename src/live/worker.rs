@@ -134,7 +134,9 @@ impl Worker {
                 Some(Skip::Failed | Skip::Invalid) => {
                     let counts = &self.facts.setting.counts;
                     let own = self.past.list();
-                    let sizes = own.iter().map(|(_, it)| crate::context::measure(it, counts));
+                    let sizes = own
+                        .iter()
+                        .map(|(_, it)| crate::context::measure(it, counts));
                     let own = state.scale.prompt(self.facts.fixed + sizes.sum());
                     self.facts.setting.window.overflows(own)
                 }
