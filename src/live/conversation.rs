@@ -165,18 +165,18 @@ impl Conversation {
     }
 
     /// How many of these messages, from the first, are those of the last request.
-    fn same(&self, turns: &[Turn]) -> usize {
+    pub(super) fn same(&self, turns: &[Turn]) -> usize {
         let pairs = self.list.iter().zip(turns);
         let pairs = pairs.take_while(|(at, turn)| self.looks[**at].is_like(&turn.look));
         pairs.count()
     }
 
-    /// Where each of these messages is in the history, if they are what the agent's own compaction left: they hold
-    /// messages from behind the first that is gone, or a summary.
+    /// Where each of these messages is in the history, if they are what the agent's own compaction left: a summary, or
+    /// messages from behind the first that is gone.
     pub(super) fn compacted(
         &self,
         request: &Request<'_>,
-        is_summed_up: impl Fn(&Message) -> bool,
+        is_summed_up: bool,
     ) -> Option<Vec<Option<usize>>> {
         let is_of_agent = self.facts.system == request.system || self.client.is_some();
         if !is_of_agent || *self.facts.tools != *request.tools {
@@ -208,8 +208,7 @@ impl Conversation {
             *place = Some(self.looks.len());
         }
         let same = self.same(&request.turns);
-        let mut rest = found[same..].iter().zip(&request.turns[same..]);
-        let is_compacted = rest.any(|(place, turn)| place.is_some() || is_summed_up(&turn.message));
+        let is_compacted = is_summed_up || found[same..].iter().any(Option::is_some);
         is_compacted.then_some(found)
     }
 
