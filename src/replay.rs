@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::context::{Applied, CacheEffect, Context, Entry};
+use crate::context::{CacheEffect, Context, Entry};
 use crate::model::Model;
 use crate::model::offline::Offline;
 use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent};
 use crate::step::Caller;
 use crate::strategy::situation::Situation;
-use crate::strategy::{Compaction, StageFailure, Strategy, StrategySpec};
+use crate::strategy::{Compaction, Strategy, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 use crate::walk::{Host, Moment, Walk};
@@ -166,12 +166,12 @@ pub fn replay_observed<'a>(
     let mut cell = Cell::new(prepared, models, clock, observers, injector);
     cell.record.arm = arm;
     let (walked, window) = match replayed {
-        Replayed::Full => (cell.run(None), None),
+        Replayed::Full => (cell.walk(None), None),
         Replayed::Empty => {
-            cell.run_empty();
+            cell.walk_empty();
             (Ok(()), None)
         }
-        Replayed::Strategy(strategy, window) => (cell.run(Some((strategy, window))), Some(window)),
+        Replayed::Strategy(strategy, window) => (cell.walk(Some((strategy, window))), Some(window)),
     };
     cell.finish(name, walked.err().unwrap_or(End::Completed), window)
 }
@@ -184,9 +184,9 @@ fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellReco
     let strategy = StrategySpec::recorded().and_then(|spec| spec.build());
     let walked = match strategy {
         Ok(strategy) if !prepared.compactions.is_empty() => {
-            cell.run(Some((Box::new(strategy), UNLIMITED)))
+            cell.walk(Some((Box::new(strategy), UNLIMITED)))
         }
-        Ok(_) | Err(_) => cell.run(None),
+        Ok(_) | Err(_) => cell.walk(None),
     };
     let name = CellName {
         strategy: String::new(),
@@ -243,7 +243,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Walks the session; without a strategy it is the reference.
-    fn run(&mut self, arranged: Option<(Box<dyn Strategy>, Window)>) -> Result<(), End> {
+    fn walk(&mut self, arranged: Option<(Box<dyn Strategy>, Window)>) -> Result<(), End> {
         let prepared = self.prepared;
         let session = &prepared.session;
         let (strategy, window) = arranged.unzip();
@@ -278,7 +278,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Asks the probes of an empty context.
-    fn run_empty(&mut self) {
+    fn walk_empty(&mut self) {
         let session = &self.prepared.session;
         let mut walk = Walk::new(None, self.prepared.situation(UNLIMITED), 0);
         for (call, &before) in session.calls().iter().enumerate() {
@@ -286,27 +286,6 @@ impl<'a> Cell<'a> {
             self.meter.start_call(call, cx.scale);
             self.sent(before, &walk);
         }
-    }
-
-    fn note(&mut self, applied: &[Applied], failures: &[StageFailure], cx: &Situation) {
-        self.record
-            .compactions
-            .extend(applied.iter().map(|applied| CompactionEvent {
-                call: cx.call,
-                stage: applied.stage.to_string(),
-                reason: applied.reason.clone(),
-                before: cx.scale.text(applied.change.before),
-                after: cx.scale.text(applied.change.after),
-                still_over: applied.is_still_over,
-                prepared_at: applied.prepared_at,
-            }));
-        self.record
-            .failures
-            .extend(failures.iter().map(|failure| FailureEvent {
-                call: cx.call,
-                stage: failure.stage.to_string(),
-                error: chain(&failure.error),
-            }));
     }
 
     /// Sends the prompt until it is answered, once it is short enough.
@@ -453,7 +432,22 @@ impl Host for Cell<'_> {
                 applied.change.after = walk.context().size() + applied.change.after;
             }
         }
-        self.note(&done.applied, &done.failures, cx);
+        let compactions = done.applied.iter().map(|applied| CompactionEvent {
+            call: cx.call,
+            stage: applied.stage.to_string(),
+            reason: applied.reason.clone(),
+            before: cx.scale.text(applied.change.before),
+            after: cx.scale.text(applied.change.after),
+            still_over: applied.is_still_over,
+            prepared_at: applied.prepared_at,
+        });
+        self.record.compactions.extend(compactions);
+        let failures = done.failures.iter().map(|failure| FailureEvent {
+            call: cx.call,
+            stage: failure.stage.to_string(),
+            error: chain(&failure.error),
+        });
+        self.record.failures.extend(failures);
         for asked in self.meter.asked.drain(..) {
             self.observers.iter_mut().for_each(|it| it.asked(&asked));
         }

@@ -49,8 +49,8 @@ pub(crate) enum Moment {
     Append(usize),
     /// Before this call.
     Before(usize),
-    /// This call's prompt was refused so often before.
-    Refused(usize, u32),
+    /// This call's prompt was refused.
+    Refused(usize),
     /// After this call.
     After(usize),
 }
@@ -173,7 +173,7 @@ impl Walk {
         let before = self.present.overflow;
         let attempt = before.map_or(0, |before| before.attempt + 1);
         self.present.overflow = Some(Overflow { prompt, attempt });
-        self.ask(Moment::Refused(self.present.call, attempt), host)?;
+        self.ask(Moment::Refused(self.present.call), host)?;
         Ok(self.prompt() < prompt)
     }
 
@@ -277,7 +277,7 @@ fn work(
         let step = match moment {
             Moment::Append(_) => Step::Done(strategy.on_append(context, cx)),
             Moment::Before(_) => strategy.before_call(context, cx),
-            Moment::Refused(..) => strategy.on_overflow(context, cx),
+            Moment::Refused(_) => strategy.on_overflow(context, cx),
             Moment::After(_) => strategy.after_call(context, cx),
         };
         drive(step, caller)
@@ -347,4 +347,33 @@ fn time_of_request(new: &[Arc<Message>]) -> Option<Timestamp> {
     new.iter()
         .filter_map(|message| message.details.timestamp)
         .max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::{CharsPer4, CountedTexts};
+
+    #[test]
+    fn a_summary_remains_while_one_of_its_messages_does_and_takes_along_what_follows_it() {
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        let message = Arc::new(Message::text(Role::User, "text"));
+        let origins = [
+            Origin::Authored,
+            Origin::Derived([1..4].into()),
+            Origin::Authored,
+            Origin::Verbatim(4),
+            Origin::Authored,
+            Origin::Restored(2),
+        ];
+        let entries = origins.map(|origin| Entry::new(origin, message.clone(), &counts));
+        let check = |messages: &[usize], left: &[usize]| {
+            let left: Vec<Entry> = left.iter().map(|at| entries[*at].clone()).collect();
+            assert_eq!(remaining(&entries, messages), left, "{messages:?}");
+        };
+        check(&[0, 1, 2, 3, 4], &[1, 2, 5, 3, 4]);
+        check(&[3], &[1, 2]);
+        check(&[4, 2], &[3, 4, 1, 2, 5]);
+        check(&[0, 5], &[]);
+    }
 }

@@ -241,7 +241,7 @@ impl Conversation {
     pub(super) fn call_of(&self, moment: Moment) -> usize {
         match moment {
             Moment::Append(at) => self.inputs.partition_point(|input| input.messages <= at),
-            Moment::Before(call) | Moment::Refused(call, _) => call,
+            Moment::Before(call) | Moment::Refused(call) => call,
             Moment::After(call) => call + 1,
         }
     }
