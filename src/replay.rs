@@ -165,15 +165,18 @@ pub fn replay_observed<'a>(
     let injector = FaultInjector::new(faults, prepared.session.id(), name.repeat);
     let mut cell = Cell::new(prepared, models, clock, observers, injector);
     cell.record.arm = arm;
-    let (walked, window) = match replayed {
-        Replayed::Full => (cell.walk(None), None),
+    let walked = match replayed {
+        Replayed::Full => cell.walk(None),
         Replayed::Empty => {
             cell.walk_empty();
-            (Ok(()), None)
+            Ok(())
         }
-        Replayed::Strategy(strategy, window) => (cell.walk(Some((strategy, window))), Some(window)),
+        Replayed::Strategy(strategy, window) => {
+            cell.record.window = Some(window);
+            cell.walk(Some((strategy, window)))
+        }
     };
-    cell.finish(name, walked.err().unwrap_or(End::Completed), window)
+    cell.finish(name, walked.err().unwrap_or(End::Completed))
 }
 
 /// Replays the context as it was recorded, up to a compaction of which the recording does not say what it left.
@@ -192,7 +195,7 @@ fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellReco
         strategy: String::new(),
         repeat: 0,
     };
-    cell.finish(name, walked.err().unwrap_or(End::Completed), None)
+    cell.finish(name, walked.err().unwrap_or(End::Completed))
         .record
 }
 
@@ -313,11 +316,10 @@ impl<'a> Cell<'a> {
             // A fault refuses a prompt once: the shorter prompt only has to fit. A prompt that the
             // product sent was not too long for its model.
             let bytes = (self.prepared.fixed + walk.context().size()).bytes;
-            let refusal = self.prepared.refusal(call, bytes, walk.context());
-            let refusal = refusal.filter(|_| !window.overflows(prompt));
-            let is_too_long = window.overflows(prompt) || refusal.is_some();
-            let is_too_long = is_too_long && !replays_recording(walk);
-            if !std::mem::take(&mut is_refused) && !is_too_long {
+            let limit = self.prepared.refusal(call, bytes, walk.context());
+            let refusal = limit.filter(|_| !window.overflows(prompt));
+            let fits = !window.overflows(prompt) && refusal.is_none();
+            if !std::mem::take(&mut is_refused) && (fits || replays_recording(walk)) {
                 return Ok(());
             }
             if walk.present().overflow.is_none() {
@@ -361,7 +363,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    fn finish(mut self, name: CellName, end: End, window: Option<Window>) -> Replay {
+    fn finish(mut self, name: CellName, end: End) -> Replay {
         let prepared = self.prepared;
         let mut record = self.record;
         if let (Some(judges), Arm::Reference) = (&self.meter.models.judge, record.arm)
@@ -375,7 +377,6 @@ impl<'a> Cell<'a> {
         record.end = end;
         record.planned_calls = prepared.session.calls().len();
         record.reached_calls = record.prompt_tokens.len();
-        record.window = window;
         record.fixed_tokens = prepared.bill.scale(0).prompt(prepared.fixed);
         record.saved_texts = self.offloaded.len() as u64;
         for observer in self.observers {
@@ -449,7 +450,9 @@ impl Host for Cell<'_> {
         });
         self.record.failures.extend(failures);
         for asked in self.meter.asked.drain(..) {
-            self.observers.iter_mut().for_each(|it| it.asked(&asked));
+            for observer in &mut self.observers {
+                observer.asked(&asked);
+            }
         }
         for applied in &done.applied {
             for observer in &mut self.observers {
@@ -467,17 +470,21 @@ impl Host for Cell<'_> {
 
     fn appending(&mut self, context: &mut Context, entry: &Entry) {
         let message = entry.origin.message();
-        if let Some(left_out) = message.and_then(|message| self.prepared.bill.left_out(message)) {
+        let left_out = message.and_then(|message| self.prepared.bill.left_out(message));
+        if let Some(left_out) = left_out {
             let shrunk = context.leave_out(&left_out.parts);
             let cache = if left_out.is_cache_kept {
                 CacheEffect::Keeps
             } else {
                 CacheEffect::Breaks
             };
-            let observers = self.observers.iter_mut();
-            observers.for_each(|it| it.thinking_left_out(context, &shrunk, cache));
+            for observer in &mut self.observers {
+                observer.thinking_left_out(context, &shrunk, cache);
+            }
         }
-        self.observers.iter_mut().for_each(|it| it.appended(entry));
+        for observer in &mut self.observers {
+            observer.appended(entry);
+        }
     }
 }
 

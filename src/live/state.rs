@@ -162,7 +162,7 @@ impl State {
         let own = rewritten.iter().copied().chain(*sent..messages);
         let entries = self.context().entries().iter();
         entries
-            .map(|it| it.origin.clone())
+            .map(|entry| entry.origin.clone())
             .eq(own.map(Origin::Verbatim))
     }
 
@@ -198,7 +198,7 @@ impl State {
         } else if call == 0 {
             // The client goes on with a conversation.
             let mut loaded = messages[new.clone()].iter();
-            let loaded = loaded.rposition(|it| it.role() == Role::Assistant);
+            let loaded = loaded.rposition(|message| message.role() == Role::Assistant);
             new.start = loaded.map_or(0, |at| at + 1);
             let loaded = (0..new.start).map(|at| entry(facts, messages, at));
             self.walk.load(loaded, &mut self.asking);
@@ -311,9 +311,9 @@ mod tests {
         let facts = facts(stages);
         let text = |text: &str| Arc::new(Message::text(Role::User, text));
         let mut messages = vec![text("Do it.")];
-        ["a", "b", "c", "d"]
-            .into_iter()
-            .for_each(|id| messages.extend(round(id)));
+        for id in ["a", "b", "c", "d"] {
+            messages.extend(round(id));
+        }
         messages.extend([text("A summary."), text("Go on.")]);
         let mut inputs: Vec<Input> = (0..4).map(|call| input(2 * call + 1, None)).collect();
         inputs.push(input(11, Some(rewritten.to_vec())));
