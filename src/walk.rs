@@ -344,10 +344,9 @@ mod tests {
     fn a_summary_remains_while_one_of_its_messages_does_and_takes_along_what_follows_it() {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let message = Arc::new(Message::text(Role::User, "text"));
-        let summary = vec![1..4];
         let origins = [
             Origin::Authored,
-            Origin::Derived(summary.into()),
+            Origin::Derived([1..2, 2..4].into()),
             Origin::Authored,
             Origin::Verbatim(4),
             Origin::Authored,
