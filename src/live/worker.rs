@@ -288,7 +288,7 @@ impl Worker {
                 let inputs = &self.past.inputs;
                 inputs.partition_point(|input| input.messages <= at)
             }
-            Moment::Before(call) | Moment::Refused(call, _) => call,
+            Moment::Before(call) | Moment::Refused(call) => call,
             Moment::After(call) => call + 1,
         }
     }
