@@ -2,9 +2,10 @@
 //!
 //! A recorded session is replayed with a fixed trajectory; here the agent runs, and each of its requests is passed
 //! on as the strategy would have sent it. [`Live`] recognises conversations by their messages: a request either goes
-//! on with one, or repeats its last request, or branches off before, or begins one (a sub-agent's, a title's, the
-//! agent's own compaction). The work of a strategy depends on the
-//! messages and times of each call alone, which are logged: fed with the log again, it makes the same contexts.
+//! on with one, or repeats its last request, or branches off before, or shows what the agent's own compaction left, or
+//! begins one (a sub-agent's, a title's). Each conversation has an actor, which owns its strategy: no agent waits for
+//! another's. The work of a strategy depends on the messages and times of each call alone, which are logged: fed with
+//! the log again, it makes the same contexts.
 //!
 //! Only the list of messages is changed, and only where the context is another than the agent's: the other bytes of
 //! the body are passed on as they are, and so is a message that the context has as it came. Where a strategy fails,

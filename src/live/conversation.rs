@@ -14,7 +14,7 @@ use crate::session::{Message, Role, Tag};
 use crate::units::{ContentHash, Timestamp, Tokens, Usage};
 
 /// The messages that an agent has sent, by their looks, call by call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Conversation {
     pub(super) cell: LiveCell,
     pub(super) api: Api,

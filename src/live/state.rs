@@ -267,10 +267,6 @@ mod tests {
             refusals: 0,
             before: None,
             skipped: None,
-            answered: None,
-            answers: 0,
-            unbilled: 0,
-            billed: Usage::default(),
         }
     }
 
