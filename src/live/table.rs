@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::conversation::{Conversation, Follows};
 use super::state::{Input, Setting};
 use super::{Event, LiveCell, Log};
+use crate::session::wire::Look;
 use crate::session::wire::request::Request;
 use crate::session::wire::stream::Api;
 use crate::session::{ContentBlock, Message, Role};
@@ -125,15 +126,21 @@ impl Table {
             return;
         };
         let text = text(&answer);
+        // Thoughts about a summary are not sent back.
+        let summary = text.split_once("<summary>").map_or(&*text, |(_, it)| it);
+        let summary = summary.split("</summary>").next().unwrap_or_default();
         let key = (
             conversation.cell.clone(),
             conversation.api,
             conversation.client.clone(),
         );
-        if text.chars().count() >= SUMMARY_CHARS
-            && let Some(client) = self.clients.get_mut(&key)
-        {
-            client.answers.push_back((text, number));
+        if let Some(client) = self.clients.get_mut(&key) {
+            let holding = client.holding.entry(Look::of(&answer).key());
+            holding.or_default().insert(number);
+            if summary.trim().chars().count() >= SUMMARY_CHARS {
+                let summary = summary.trim().to_owned();
+                client.answers.push_back((summary, number));
+            }
             if client.answers.len() > RECENT_ANSWERS {
                 client.answers.pop_front();
             }
@@ -157,12 +164,16 @@ impl Client {
     ) -> Option<(usize, Vec<Option<usize>>)> {
         let turns = request.turns.iter();
         let new = turns.filter(|turn| !self.holding.contains_key(&turn.look.key()));
-        let new = new.filter(|turn| turn.message.role() == Role::User);
-        let new: Vec<String> = new.map(|turn| text(&turn.message)).collect();
+        let new = new.map(|turn| (turn.message.role(), text(&turn.message)));
+        let new: Vec<(Role, String)> = new.collect();
         let answers = self.answers.iter();
-        let answers = answers.filter(|(answer, _)| new.iter().any(|text| text.contains(answer)));
-        let summed_up: Vec<usize> = answers.map(|(_, of)| *of).collect();
-        let is_summed_up = !summed_up.is_empty();
+        let summed_up = answers.filter_map(|(answer, of)| {
+            let mut new = new.iter();
+            let (role, _) = new.find(|(_, text)| text.contains(answer))?;
+            Some((*role, *of))
+        });
+        let summed_up: Vec<(Role, usize)> = summed_up.collect();
+        let is_summed_up = summed_up.iter().any(|(role, _)| *role == Role::User);
         let near: BTreeSet<usize> = if is_summed_up {
             // A summary may be all that is left.
             self.holding.values().flatten().copied().collect()
@@ -181,13 +192,13 @@ impl Client {
             let kept = places.iter().flatten().count();
             // One call alone wrote a summary, and was summed up in none.
             let is_long = conversations[number].calls.len() > 1;
-            let is_own = summed_up.contains(&number);
+            let is_own = summed_up.iter().any(|(_, of)| *of == number);
             (kept > 0 || is_long).then_some((kept, is_own, number, places))
         });
         let (_, _, of, places) = found.max()?;
-        for number in summed_up {
+        for (_, number) in summed_up {
             let own = &mut conversations[number];
-            if number != of && own.calls.len() == 1 {
+            if number != of && own.calls.len() == own.inherited + 1 {
                 own.summarises = Some(of);
             }
         }
