@@ -344,12 +344,11 @@ impl Context {
     }
 
     /// The provider leaves hidden parts of these messages out of the prompt from now on. Returns the entries
-    /// that shrank, in the same order, and by how much they did.
+    /// that shrank, in the same order.
     ///
     /// Costs a search for each. Entries stand in the order of the newest message that they represent, but for those
     /// that were put back in front of what was kept.
-    pub fn leave_out(&mut self, parts: &[(usize, Tokens)]) -> (Vec<usize>, Size) {
-        let before = self.size;
+    pub fn leave_out(&mut self, parts: &[(usize, Tokens)]) -> Vec<usize> {
         let mut shrunk = Vec::new();
         for (message, tokens) in parts {
             let is_before = |entry: &Entry| entry.origin.newest() < Some(*message);
@@ -367,7 +366,7 @@ impl Context {
             self.size = self.size - Size::hidden(tokens);
             shrunk.push(at);
         }
-        (shrunk, before - self.size)
+        shrunk
     }
 
     /// Applies `edits`, and says what each changed.

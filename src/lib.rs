@@ -123,6 +123,7 @@ pub mod stats;
 pub mod record;
 #[doc(hidden)]
 pub mod metric;
+mod walk;
 pub mod replay;
 #[doc(hidden)]
 pub mod check;

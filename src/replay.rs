@@ -5,26 +5,24 @@
 //! measures exactly what was sent and lost; it cannot see that an agent would have acted
 //! differently.
 //!
-//! A session that was resumed begins with what was loaded; no write-time stage sees that.
-//! For each call: what came in is appended, the strategy may compact, the prompt is counted, a
-//! prompt that does not fit is recovered or the session dies, probes are asked of the prompt as
-//! it was sent, observers look, and the recorded answer is appended.
+//! For each call: what came in is appended, the strategy may compact, a prompt that does not fit is
+//! recovered or the session dies, the prompt is counted, observers look, probes are asked of the
+//! prompt as it was sent, and the recorded answer is appended.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bill::Scale;
-use crate::context::{Applied, CacheEffect, Context, Entry};
+use crate::context::{CacheEffect, Context, Entry};
 use crate::model::Model;
 use crate::model::offline::Offline;
 use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent};
-use crate::session::Tag;
-use crate::step::drive;
-use crate::strategy::situation::{Overflow, Situation};
-use crate::strategy::{Compaction, StageFailure, Strategy, StrategySpec};
+use crate::step::Caller;
+use crate::strategy::situation::Situation;
+use crate::strategy::{Compaction, Strategy, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
+use crate::walk::{Host, Moment, Walk};
 use crate::window::Window;
 
 mod ceiling;
@@ -36,7 +34,6 @@ mod meter;
 mod plumbing;
 pub mod observe;
 mod prepared;
-mod present;
 pub mod prompt_cache;
 mod reader;
 mod unanswered;
@@ -55,7 +52,6 @@ pub use meter::RequestBill;
 pub(crate) use meter::answered;
 pub use plumbing::plumbing;
 pub use prepared::PreparedSession;
-pub(crate) use present::{tools_of, typed};
 pub use reader::{Judges, Repetitions};
 pub use unanswered::Unanswered;
 
@@ -119,6 +115,9 @@ pub struct Replay {
     pub unanswered: Option<Unanswered>,
 }
 
+/// The window of a context that nothing refuses.
+const UNLIMITED: Window = Window::new(Tokens(u64::MAX));
+
 /// Replays one cell.
 pub fn replay(
     prepared: &PreparedSession,
@@ -168,17 +167,18 @@ pub fn replay_observed<'a>(
     let injector = FaultInjector::new(faults, prepared.session.id(), name.repeat);
     let mut cell = Cell::new(prepared, models, clock, observers, injector);
     cell.record.arm = arm;
-    let (walked, window) = match replayed {
-        Replayed::Full => (cell.run(None), None),
+    let walked = match replayed {
+        Replayed::Full => cell.walk(None),
         Replayed::Empty => {
-            cell.run_empty();
-            (Ok(()), None)
+            cell.walk_empty();
+            Ok(())
         }
-        Replayed::Strategy(mut strategy, window) => {
-            (cell.run(Some((&mut *strategy, window))), Some(window))
+        Replayed::Strategy(strategy, window) => {
+            cell.record.window = Some(window);
+            cell.walk(Some((strategy, window)))
         }
     };
-    cell.finish(name, walked.err().unwrap_or(End::Completed), window)
+    cell.finish(name, walked.err().unwrap_or(End::Completed))
 }
 
 /// Replays the context as it was recorded, up to a compaction of which the recording does not say what it left.
@@ -188,16 +188,16 @@ fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellReco
     let mut cell = Cell::new(prepared, &models, &NoClock, vec![observer], injector);
     let strategy = StrategySpec::recorded().and_then(|spec| spec.build());
     let walked = match strategy {
-        Ok(mut strategy) if !prepared.compactions.is_empty() => {
-            cell.run(Some((&mut strategy, Window::new(Tokens(u64::MAX)))))
+        Ok(strategy) if !prepared.compactions.is_empty() => {
+            cell.walk(Some((Box::new(strategy), UNLIMITED)))
         }
-        Ok(_) | Err(_) => cell.run(None),
+        Ok(_) | Err(_) => cell.walk(None),
     };
     let name = CellName {
         strategy: String::new(),
         repeat: 0,
     };
-    cell.finish(name, walked.err().unwrap_or(End::Completed), None)
+    cell.finish(name, walked.err().unwrap_or(End::Completed))
         .record
 }
 
@@ -214,46 +214,16 @@ struct Cell<'a> {
     prepared: &'a PreparedSession,
     meter: Meter<'a>,
     observers: Vec<Box<dyn Observer + 'a>>,
-    context: Context,
     record: CellRecord,
     answers: AnsweredQuestions,
     offloaded: BTreeMap<String, Arc<str>>,
     strategy_cpu: Vec<Duration>,
+    /// By the strategy's own code at this call.
     spent: Duration,
     /// Of the programs that the strategy runs, until the call before.
     program_cpu: Duration,
-    /// How many messages the user has typed so far.
-    turns: usize,
     started: Duration,
-    /// Size of the messages appended since the last answer.
-    appended: Size,
-    /// The messages of the last prompt, and its answer.
-    last_messages: Size,
-    /// How the prompts of this call are sized.
-    scale: Scale,
-    /// Reasoning tokens of the answers in the context.
-    reasoning: Reasoning,
 }
-
-/// Reasoning tokens of the answers in a context, as they were billed.
-#[derive(Default, PartialEq)]
-struct Reasoning {
-    /// Of those before the last message that a person typed.
-    past: Tokens,
-    /// Of those after it.
-    of_turn: Tokens,
-}
-
-impl Reasoning {
-    fn add(&mut self, entry: &Entry) {
-        if entry.message.has_tag(Tag::TypedUser) {
-            self.past += std::mem::take(&mut self.of_turn);
-        }
-        self.of_turn += entry.message.details.reasoning;
-    }
-}
-
-type StrategyInWindow<'s> = Option<(&'s mut dyn Strategy, Window)>;
 
 impl<'a> Cell<'a> {
     fn new(
@@ -267,73 +237,39 @@ impl<'a> Cell<'a> {
             prepared,
             meter: Meter::new(models, &prepared.counts, clock, injector),
             observers,
-            context: Context::with_capacity(prepared.session.messages().len()),
             record: CellRecord::default(),
             answers: Vec::new(),
             offloaded: BTreeMap::new(),
             strategy_cpu: Vec::new(),
             spent: Duration::ZERO,
             program_cpu: Duration::ZERO,
-            turns: 0,
             started: clock.now(),
-            appended: Size::default(),
-            last_messages: Size::default(),
-            scale: prepared.bill.scale(0),
-            reasoning: Reasoning::default(),
         }
     }
 
     /// Walks the session; without a strategy it is the reference.
-    fn run(&mut self, mut arranged: StrategyInWindow<'_>) -> Result<(), End> {
+    fn walk(&mut self, arranged: Option<(Box<dyn Strategy>, Window)>) -> Result<(), End> {
         let prepared = self.prepared;
-        let mut next = self.load();
-        if let Some((strategy, _)) = &mut arranged {
-            strategy.on_load(self.context.entries());
-        }
-        let mut last_usage = None;
-        for (call, &before) in prepared.session.calls().iter().enumerate() {
-            self.scale = prepared.bill.scale(call);
-            let mut cx = self.situation(call, next, before, last_usage, &arranged);
-            self.turns = cx.turn;
-            self.meter.start_call(call, self.scale);
-            for at in next..before {
-                self.append(prepared.entry(at), &mut arranged, &cx)?;
+        let session = &prepared.session;
+        let (strategy, window) = arranged.unzip();
+        let first = prepared.situation(window.unwrap_or(UNLIMITED));
+        let mut walk = Walk::new(strategy, first, session.messages().len());
+        let mut next = session.loaded();
+        walk.load((0..next).map(|at| prepared.entry(at)), self);
+        for (call, &before) in session.calls().iter().enumerate() {
+            let cx = walk.begin(call, session.messages(), next..before);
+            prepared.complete(cx, next..before);
+            self.meter.start_call(call, cx.scale);
+            let new = (next..before).map(|at| prepared.entry(at));
+            walk.call(new, None, self)?;
+            let response = prepared.answered(call, before);
+            if walk.strategy.is_some() {
+                self.send(&mut walk, response)?;
             }
-            cx.appended = self.appended;
-            cx.past_reasoning = self.reasoning.past;
-            if let Some((strategy, window)) = &mut arranged {
-                let context = self.lend();
-                let compacted =
-                    self.timed(|meter| drive(strategy.before_call(context, &cx), meter));
-                self.take_back(compacted, call)?;
-                self.fit(&mut **strategy, *window, &mut cx)?;
-                if strategy.replays_recording() {
-                    let size = prepared.fixed + self.context.size();
-                    self.scale = prepared.bill.as_sent(call, size);
-                    cx.scale = self.scale;
-                }
-                let prompt = cx.prompt(&self.context);
-                let response = prepared.answered(call, before);
-                if !self.meter.send_agent(prompt, response) {
-                    return Err(died(call, prompt, DeathCause::Unanswered));
-                }
-            }
-            let strategy = arranged.as_ref();
-            let edge = strategy.and_then(|(strategy, _)| strategy.edge(&self.context));
-            self.sent(call, before, edge);
-            let usage = Usage::uncached(cx.prompt(&self.context), prepared.answered(call, before));
-            last_usage = Some(usage);
-            cx.last_usage = last_usage;
-            cx.tool_requests = tools_of(prepared.session.message(before));
-            self.append(prepared.entry(before), &mut arranged, &cx)?;
-            self.appended = Size::default();
-            self.last_messages = self.context.size();
-            cx.appended = self.appended;
-            cx.last_messages = self.last_messages;
-            if let Some((strategy, _)) = &mut arranged {
-                let context = self.lend();
-                let compacted = self.timed(|meter| drive(strategy.after_call(context, &cx), meter));
-                self.take_back(compacted, call)?;
+            self.sent(before, &walk);
+            let usage = Usage::uncached(walk.prompt(), response);
+            walk.answered(prepared.entry(before), usage, self)?;
+            if let Some(strategy) = &walk.strategy {
                 let own = std::mem::take(&mut self.spent);
                 let programs = std::mem::replace(&mut self.program_cpu, strategy.program_cpu());
                 let of_call = self.program_cpu.saturating_sub(programs);
@@ -341,192 +277,78 @@ impl<'a> Cell<'a> {
             }
             next = before + 1;
         }
-        let ended = arranged.map_or(Ok(()), |(strategy, _)| strategy.end());
-        let last = prepared.session.calls().len().saturating_sub(1);
+        let ended = walk.strategy.map_or(Ok(()), |mut strategy| strategy.end());
+        let last = session.calls().len().saturating_sub(1);
         ended.map_err(|error| self.stopped(last, &error))
     }
 
-    /// The messages that a resumed session was loaded with are in the context before the first
-    /// call.
-    fn load(&mut self) -> usize {
-        let loaded = self.prepared.session.loaded();
-        for at in 0..loaded {
-            self.add(self.prepared.entry(at));
-        }
-        self.turns = present::typed(&self.prepared.session.messages()[..loaded]);
-        loaded
-    }
-
     /// Asks the probes of an empty context.
-    fn run_empty(&mut self) {
-        let session = self.prepared.session.clone();
+    fn walk_empty(&mut self) {
+        let session = &self.prepared.session;
+        let mut walk = Walk::new(None, self.prepared.situation(UNLIMITED), 0);
         for (call, &before) in session.calls().iter().enumerate() {
-            self.meter.start_call(call, self.scale);
-            self.sent(call, before, None);
+            let cx = walk.begin(call, &[], 0..0);
+            self.meter.start_call(call, cx.scale);
+            self.sent(before, &walk);
         }
     }
 
-    fn append(
-        &mut self,
-        mut entry: Entry,
-        arranged: &mut StrategyInWindow<'_>,
-        cx: &Situation,
-    ) -> Result<(), End> {
-        if let Some((strategy, _)) = arranged {
-            let mut single = Context::default();
-            single.append(entry.clone());
-            let mut appended = self.timed(|_| strategy.on_append(single, cx));
-            // A write-time patch knows its own entry only; the record says what it did to all
-            // messages.
-            for applied in &mut appended.applied {
-                applied.change.before = self.context.size() + applied.change.before;
-                applied.change.after = self.context.size() + applied.change.after;
-            }
-            self.note(&appended.applied, &appended.failures, cx.call);
-            for applied in &appended.applied {
-                self.observers
-                    .iter_mut()
-                    .for_each(|it| it.shortened(applied));
-            }
-            self.offloaded.extend(appended.saved);
-            appended
-                .outcome
-                .map_err(|error| self.stopped(cx.call, &error))?;
-            entry = appended.context.into_entries().pop().unwrap_or(entry);
+    /// Sends the prompt until it is answered, once it is short enough.
+    fn send(&mut self, walk: &mut Walk, response: Tokens) -> Result<(), End> {
+        self.fit(walk)?;
+        let call = walk.present().call;
+        if replays_recording(walk) {
+            let size = self.prepared.fixed + walk.context().size();
+            walk.size_by(self.prepared.bill.as_sent(call, size));
         }
-        self.add(entry);
-        Ok(())
-    }
-
-    fn add(&mut self, entry: Entry) {
-        let message = entry.origin.message();
-        if let Some(left_out) = message.and_then(|message| self.prepared.bill.left_out(message)) {
-            let (shrunk, by) = self.context.leave_out(&left_out.parts);
-            self.last_messages = self.last_messages - by;
-            let cache = if left_out.is_cache_kept {
-                CacheEffect::Keeps
-            } else {
-                CacheEffect::Breaks
-            };
-            let observers = self.observers.iter_mut();
-            observers.for_each(|it| it.thinking_left_out(&self.context, &shrunk, cache));
+        let prompt = walk.prompt();
+        if self.meter.send_agent(prompt, response) {
+            Ok(())
+        } else {
+            Err(died(call, prompt, DeathCause::Unanswered))
         }
-        self.appended += entry.size();
-        self.reasoning.add(&entry);
-        self.observers.iter_mut().for_each(|it| it.appended(&entry));
-        self.context.append(entry);
-    }
-
-    /// Runs the strategy's own code on the clock; what its models take is not counted.
-    fn timed<T>(&mut self, work: impl FnOnce(&mut Meter<'_>) -> T) -> T {
-        self.meter.time = Duration::ZERO;
-        let started = self.meter.clock.now();
-        let done = work(&mut self.meter);
-        let spent = self.meter.clock.now().saturating_sub(started);
-        self.spent += spent.saturating_sub(self.meter.time);
-        done
-    }
-
-    /// Hands the context to the strategy.
-    fn lend(&mut self) -> Context {
-        self.meter.history = self.context.size();
-        std::mem::take(&mut self.context)
-    }
-
-    /// Takes a context back from the strategy, with what was done to it.
-    fn take_back(&mut self, compacted: Compaction, call: usize) -> Result<(), End> {
-        self.note(&compacted.applied, &compacted.failures, call);
-        self.context = compacted.context;
-        for asked in self.meter.asked.drain(..) {
-            self.observers.iter_mut().for_each(|it| it.asked(&asked));
-        }
-        for applied in &compacted.applied {
-            self.observers.iter_mut().for_each(|it| it.patched(applied));
-        }
-        if !compacted.applied.is_empty() && self.reasoning != Reasoning::default() {
-            self.reasoning = Reasoning::default();
-            let entries = self.context.entries().iter();
-            entries.for_each(|entry| self.reasoning.add(entry));
-        }
-        self.offloaded.extend(compacted.saved);
-        compacted
-            .outcome
-            .map_err(|error| self.stopped(call, &error))
-    }
-
-    fn note(&mut self, applied: &[Applied], failures: &[StageFailure], call: usize) {
-        self.record
-            .compactions
-            .extend(applied.iter().map(|applied| CompactionEvent {
-                call,
-                stage: applied.stage.to_string(),
-                reason: applied.reason.clone(),
-                before: self.scale.text(applied.change.before),
-                after: self.scale.text(applied.change.after),
-                still_over: applied.is_still_over,
-                prepared_at: applied.prepared_at,
-            }));
-        self.record
-            .failures
-            .extend(failures.iter().map(|failure| FailureEvent {
-                call,
-                stage: failure.stage.to_string(),
-                error: chain(&failure.error),
-            }));
     }
 
     /// Has the strategy shorten a prompt that the provider refuses, until it fits or it gives up.
-    fn fit(
-        &mut self,
-        strategy: &mut dyn Strategy,
-        window: Window,
-        cx: &mut Situation,
-    ) -> Result<(), End> {
-        let mut attempt = 0;
+    fn fit(&mut self, walk: &mut Walk) -> Result<(), End> {
+        let Situation { call, window, .. } = *walk.present();
         let mut is_refused = self.meter.refuses_prompt();
         loop {
-            let prompt = cx.prompt(&self.context);
+            let prompt = walk.prompt();
             // A fault refuses a prompt once: the shorter prompt only has to fit. A prompt that the
             // product sent was not too long for its model.
-            let bytes = (cx.fixed + self.context.size()).bytes;
-            let refusal = self.prepared.refusal(cx.call, bytes, &self.context);
-            let refusal = refusal.filter(|_| !window.overflows(prompt));
-            let is_too_long = window.overflows(prompt) || refusal.is_some();
-            let is_too_long = is_too_long && !strategy.replays_recording();
-            if !std::mem::take(&mut is_refused) && !is_too_long {
-                cx.overflow = None;
+            let bytes = (self.prepared.fixed + walk.context().size()).bytes;
+            let limit = self.prepared.refusal(call, bytes, walk.context());
+            let refusal = limit.filter(|_| !window.overflows(prompt));
+            let fits = !window.overflows(prompt) && refusal.is_none();
+            if !std::mem::take(&mut is_refused) && (fits || replays_recording(walk)) {
                 return Ok(());
             }
-            if attempt == 0 {
-                self.record.overflows.push(cx.call);
+            if walk.present().overflow.is_none() {
+                self.record.overflows.push(call);
                 self.record.refusals.extend(refusal);
             }
-            cx.overflow = Some(Overflow { prompt, attempt });
-            let context = self.lend();
-            let compacted = self.timed(|meter| drive(strategy.on_overflow(context, cx), meter));
-            self.take_back(compacted, cx.call)?;
-            // A recovery that frees nothing would go on for ever.
-            if cx.prompt(&self.context) >= prompt {
-                return Err(died(cx.call, prompt, DeathCause::Overflow));
+            if !walk.refused(self)? {
+                return Err(died(call, prompt, DeathCause::Overflow));
             }
-            attempt += 1;
         }
     }
 
     /// The prompt is sent as it is: count it, show it to the observers, ask the probes.
-    fn sent(&mut self, call: usize, before: usize, edge: Option<usize>) {
+    fn sent(&mut self, before: usize, walk: &Walk) {
         let prepared = self.prepared;
-        let prompt = self.scale.prompt(prepared.fixed + self.context.size());
-        self.record.prompt_tokens.push(prompt);
+        let strategy = walk.strategy.as_ref();
+        let cx = walk.present();
+        self.record.prompt_tokens.push(walk.prompt());
         let view = CallView {
-            call,
+            call: cx.call,
             before,
             session: &prepared.session,
-            context: &self.context,
+            context: walk.context(),
             fixed: prepared.fixed,
-            scale: self.scale,
+            scale: cx.scale,
             response: prepared.session.message(before),
-            edge,
+            edge: strategy.and_then(|strategy| strategy.edge(walk.context())),
         };
         self.observers.iter_mut().for_each(|it| it.called(&view));
         if self.meter.models.reader.is_some() {
@@ -538,15 +360,14 @@ impl<'a> Cell<'a> {
                 arm: self.record.arm,
                 meter: &mut self.meter,
             };
-            let due = prepared.watched.due_range(call);
+            let due = prepared.watched.due_range(cx.call);
             self.answers.extend(questioner.ask(due));
         }
     }
 
-    fn finish(mut self, name: CellName, end: End, window: Option<Window>) -> Replay {
+    fn finish(mut self, name: CellName, end: End) -> Replay {
         let prepared = self.prepared;
         let mut record = self.record;
-        drop(self.context);
         if let (Some(judges), Arm::Reference) = (&self.meter.models.judge, record.arm)
             && (!self.answers.is_empty() || self.meter.models.reader.is_none())
         {
@@ -558,7 +379,6 @@ impl<'a> Cell<'a> {
         record.end = end;
         record.planned_calls = prepared.session.calls().len();
         record.reached_calls = record.prompt_tokens.len();
-        record.window = window;
         record.fixed_tokens = prepared.bill.scale(0).prompt(prepared.fixed);
         record.saved_texts = self.offloaded.len() as u64;
         for observer in self.observers {
@@ -584,4 +404,93 @@ impl<'a> Cell<'a> {
             unanswered: self.meter.unanswered,
         }
     }
+}
+
+impl Host for Cell<'_> {
+    type Stop = End;
+
+    /// What models take is not counted.
+    fn run(
+        &mut self,
+        context: Size,
+        code: impl FnOnce(&mut dyn Caller) -> Compaction,
+    ) -> Compaction {
+        self.meter.history = context;
+        self.meter.time = Duration::ZERO;
+        let started = self.meter.clock.now();
+        let done = code(&mut self.meter);
+        let spent = self.meter.clock.now().saturating_sub(started);
+        self.spent += spent.saturating_sub(self.meter.time);
+        done
+    }
+
+    fn done(&mut self, moment: Moment, mut done: Compaction, walk: &Walk) -> Result<(), End> {
+        let cx = walk.present();
+        let is_write_time = matches!(moment, Moment::Append(_));
+        if is_write_time {
+            // A write-time patch knows its own entry only; the record says what it did to all
+            // messages.
+            for applied in &mut done.applied {
+                applied.change.before = walk.context().size() + applied.change.before;
+                applied.change.after = walk.context().size() + applied.change.after;
+            }
+        }
+        let compactions = done.applied.iter().map(|applied| CompactionEvent {
+            call: cx.call,
+            stage: applied.stage.to_string(),
+            reason: applied.reason.clone(),
+            before: cx.scale.text(applied.change.before),
+            after: cx.scale.text(applied.change.after),
+            still_over: applied.is_still_over,
+            prepared_at: applied.prepared_at,
+        });
+        self.record.compactions.extend(compactions);
+        let failures = done.failures.iter().map(|failure| FailureEvent {
+            call: cx.call,
+            stage: failure.stage.to_string(),
+            error: chain(&failure.error),
+        });
+        self.record.failures.extend(failures);
+        for asked in self.meter.asked.drain(..) {
+            for observer in &mut self.observers {
+                observer.asked(&asked);
+            }
+        }
+        for applied in &done.applied {
+            for observer in &mut self.observers {
+                if is_write_time {
+                    observer.shortened(applied);
+                } else {
+                    observer.patched(applied);
+                }
+            }
+        }
+        self.offloaded.extend(done.saved);
+        let ended = done.outcome;
+        ended.map_err(|error| self.stopped(cx.call, &error))
+    }
+
+    fn appending(&mut self, context: &mut Context, entry: &Entry) {
+        let message = entry.origin.message();
+        let left_out = message.and_then(|message| self.prepared.bill.left_out(message));
+        if let Some(left_out) = left_out {
+            let shrunk = context.leave_out(&left_out.parts);
+            let cache = if left_out.is_cache_kept {
+                CacheEffect::Keeps
+            } else {
+                CacheEffect::Breaks
+            };
+            for observer in &mut self.observers {
+                observer.thinking_left_out(context, &shrunk, cache);
+            }
+        }
+        for observer in &mut self.observers {
+            observer.appended(entry);
+        }
+    }
+}
+
+fn replays_recording(walk: &Walk) -> bool {
+    let strategy = walk.strategy.as_ref();
+    strategy.is_some_and(|strategy| strategy.replays_recording())
 }

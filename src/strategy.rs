@@ -78,6 +78,9 @@ pub trait Stage: Debug + Send {
         Ok(Patch::default())
     }
 
+    /// Takes note that the agent rewrote its history: it consists of these messages now, in this order.
+    fn on_rewrite(&mut self, _messages: &[usize]) {}
+
     /// Plans the changes after the response was appended.
     fn after_call<'a>(&'a mut self, _: &Context, _: &'a Situation) -> PlannedPatch<'a> {
         Step::Done(Ok(Patch::default()))
@@ -135,6 +138,9 @@ pub trait Strategy: Debug + Send {
 
     /// Takes in a message that is about to be appended, alone in a context, and may change it.
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction;
+
+    /// Takes note that the agent rewrote its history: it consists of these messages now, in this order.
+    fn on_rewrite(&mut self, _messages: &[usize]) {}
 
     /// Takes the context before a call and gives it back.
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction>;

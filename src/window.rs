@@ -40,7 +40,7 @@ impl Window {
     pub const LARGEST_RESERVED_OUTPUT: Tokens = Tokens(20_000);
 
     /// A window of `tokens` that reserves no output.
-    pub fn new(tokens: Tokens) -> Self {
+    pub const fn new(tokens: Tokens) -> Self {
         Self {
             tokens,
             max_output: Tokens::ZERO,

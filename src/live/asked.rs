@@ -1,38 +1,92 @@
 //! The strategy's own requests: answered by its model, or with the answers of an earlier time.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::played::Work;
+use super::state::{Setting, Skip};
 use crate::model::{CallFailure, Model, ModelKind, Reply, Request, Response};
 use crate::replay::answered;
 use crate::step::{Answer, Caller};
-use crate::tokens::CountedTexts;
+use crate::strategy::Compaction;
+use crate::tokens::{CountedTexts, Size};
+use crate::walk::{Host, Moment, Walk};
 
 /// A request of the strategy's with its reply.
 pub(super) type Asked = (Request, Reply);
 
-/// Answers a strategy at one call of the agent.
-pub(super) struct Asking<'a> {
-    pub(super) model: &'a dyn Model,
-    pub(super) counts: &'a CountedTexts,
-    pub(super) repeat: u32,
+/// Answers a strategy, and keeps what it did.
+#[derive(Debug)]
+pub(super) struct Asking {
+    setting: Arc<Setting>,
+    repeat: u32,
+    /// The call of the agent that the work is for.
+    pub(super) call: usize,
     /// Replies of an earlier time, to be given first.
     pub(super) given: VecDeque<Reply>,
-    /// All requests so far.
-    pub(super) asked: Vec<Asked>,
+    /// All requests so far, by call.
+    pub(super) asked: Vec<(usize, Asked)>,
+    /// Those since the last work was noted.
+    new: Vec<Request>,
+    /// The work so far, for the record.
+    pub(super) work: BTreeMap<Moment, Work>,
 }
 
-impl Caller for Asking<'_> {
+impl Asking {
+    pub(super) fn new(setting: Arc<Setting>, repeat: u32) -> Self {
+        Self {
+            setting,
+            repeat,
+            call: 0,
+            given: VecDeque::new(),
+            asked: Vec::new(),
+            new: Vec::new(),
+            work: BTreeMap::new(),
+        }
+    }
+}
+
+impl Caller for Asking {
     fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
-        let answer = |request: Request| {
+        let mut answers = Vec::with_capacity(requests.len());
+        for request in requests {
+            let Setting {
+                summariser, counts, ..
+            } = &*self.setting;
             let given = self.given.pop_front();
-            let new = || answered(&request, Some(self.model), self.repeat, self.counts);
-            let reply = given.unwrap_or_else(new);
-            let answer = reply.answer.clone();
-            self.asked.push((request, reply));
-            answer
-        };
-        requests.into_iter().map(answer).collect()
+            let reply = given
+                .unwrap_or_else(|| answered(&request, Some(&**summariser), self.repeat, counts));
+            answers.push(reply.answer.clone());
+            self.new.push(request.clone());
+            self.asked.push((self.call, (request, reply)));
+        }
+        answers
+    }
+}
+
+impl Host for Asking {
+    type Stop = Skip;
+
+    fn run(&mut self, _: Size, code: impl FnOnce(&mut dyn Caller) -> Compaction) -> Compaction {
+        code(self)
+    }
+
+    fn done(&mut self, moment: Moment, done: Compaction, _: &Walk) -> Result<(), Skip> {
+        let requests = std::mem::take(&mut self.new);
+        let is_nothing = done.applied.is_empty() && done.failures.is_empty();
+        if !(is_nothing && done.saved.is_empty() && requests.is_empty()) {
+            // A refusal is answered before the call is.
+            let moment = match moment {
+                Moment::Refused(call) => Moment::Before(call),
+                Moment::Append(_) | Moment::Before(_) | Moment::After(_) => moment,
+            };
+            let work = self.work.entry(moment).or_default();
+            work.applied.extend(done.applied);
+            work.failures.extend(done.failures);
+            work.saved.extend(done.saved);
+            work.requests.extend(requests);
+        }
+        done.outcome.map_err(|_| Skip::Failed)
     }
 }
 

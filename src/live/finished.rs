@@ -7,9 +7,7 @@ use super::asked::Given;
 use super::conversation::Conversation;
 use super::played::Played;
 use super::{Live, LiveCell, lock};
-use crate::bill::Scale;
 use crate::model::Model;
-use crate::replay::RequestBill;
 use crate::session::Session;
 use crate::strategy::Strategy;
 use crate::tokens::CountedTexts;
@@ -56,95 +54,66 @@ pub struct Measured {
 
 impl Live {
     /// The cells so far, in the order in which they began. Those without an answered call are left out.
+    ///
+    /// Waits for the strategies to end their work.
     pub fn finished(&self) -> Vec<Finished> {
-        let mut cells: Vec<(LiveCell, Vec<Arc<_>>)> = Vec::new();
-        for (cell, conversation) in &lock(&self.table).conversations {
-            let known = cells
-                .iter_mut()
-                .find(|(its, _)| cell.task.is_some() && its == cell);
-            match known {
-                Some((_, conversations)) => conversations.push(conversation.clone()),
-                None => cells.push((cell.clone(), vec![conversation.clone()])),
+        let conversations = lock(&self.table).conversations.clone();
+        let mut cells: Vec<Vec<Conversation>> = Vec::new();
+        // Without a task a conversation is a cell of its own, with those that summarise it.
+        let mut places: BTreeMap<(LiveCell, Option<usize>), usize> = BTreeMap::new();
+        for (number, conversation) in conversations.into_iter().enumerate() {
+            let own = conversation.summarises.unwrap_or(number);
+            let own = conversation.cell.task.is_none().then_some(own);
+            let next = cells.len();
+            let place = *places
+                .entry((conversation.cell.clone(), own))
+                .or_insert(next);
+            if place == next {
+                cells.push(Vec::new());
             }
+            cells[place].push(conversation);
         }
-        let cells = cells.into_iter();
-        cells
-            .filter_map(|(cell, conversations)| finished(cell, &conversations))
-            .collect()
+        let cells = cells.iter();
+        cells.filter_map(|parts| self.cell(parts)).collect()
     }
-}
 
-fn finished(
-    cell: LiveCell,
-    conversations: &[Arc<std::sync::Mutex<Conversation>>],
-) -> Option<Finished> {
-    let mut measured = Measured {
-        others: conversations.len() - 1,
-        ..Measured::default()
-    };
-    let mut longest: Option<(usize, usize)> = None;
-    for (at, conversation) in conversations.iter().enumerate() {
-        let conversation = lock(conversation);
-        // The calls that a branch has of another were made once.
-        let own = conversation.inputs.iter().skip(conversation.inherited);
-        for input in own {
-            measured.calls += input.answers;
-            measured.unbilled += input.unbilled;
-            measured.billed += input.billed;
-            if let Some(skip) = input.skipped {
+    fn cell(&self, parts: &[Conversation]) -> Option<Finished> {
+        let cell = parts.first()?.cell.clone();
+        let setting = &self.settings[cell.strategy];
+        let mut measured = Measured {
+            others: parts.len() - 1,
+            ..Measured::default()
+        };
+        for part in parts {
+            // The calls that a branch has of another were made once.
+            let from = part.inherited;
+            for call in &part.calls[from..] {
+                measured.calls += call.answers;
+                measured.unbilled += call.unbilled;
+                measured.billed += call.billed;
+            }
+            let (spent, skipped) = part.actor.ask(move |worker| worker.account(from))?;
+            measured.strategy += spent;
+            for skip in skipped {
                 *measured.skipped.entry(skip.to_string()).or_default() += 1;
             }
         }
-        let setting = &conversation.facts.setting;
-        let slot = lock(&conversation.slot);
-        let asked = slot
-            .asked
-            .iter()
-            .filter(|(call, _)| *call >= conversation.inherited);
-        for (request, reply) in asked.map(|(_, asked)| asked).chain(&slot.lost) {
-            let bill = RequestBill::new(request, reply, Scale::COUNTED, &setting.counts);
-            measured.strategy += bill.total();
+        if measured.calls == 0 {
+            return None;
         }
-        drop(slot);
-        let calls = conversation.inputs.len();
-        if longest.is_none_or(|(most, _)| calls > most) {
-            longest = Some((calls, at));
-        }
+        // The first of the longest.
+        let longest = parts.iter().rev().max_by_key(|part| part.calls.len())?;
+        let answer = longest.answer.clone();
+        let record = longest.actor.ask(|worker| worker.record(answer))??;
+        measured.refused = record.refused;
+        Some(Finished {
+            cell,
+            session: record.session,
+            counts: setting.counts.clone(),
+            window: setting.window,
+            strategy: Box::new(Played(record.work)),
+            summariser: Arc::new(Given::new(&*setting.summariser, record.replies)),
+            measured,
+        })
     }
-    let conversation = lock(&conversations[longest.filter(|_| measured.calls > 0)?.1]);
-    let mut slot = lock(&conversation.slot);
-    if slot
-        .state
-        .as_ref()
-        .is_none_or(|state| state.calls < conversation.inputs.len())
-    {
-        // Where it cannot be brought there, nothing of it is in the record.
-        let _ = conversation
-            .job(conversation.inputs.len())
-            .advance(&mut slot);
-    }
-    let inputs = conversation.inputs.iter().enumerate();
-    let refused = inputs.filter(|(_, input)| input.refusals > 0);
-    measured.refused = refused.map(|(call, _)| call).collect();
-    let work = slot.state.as_ref().map(|state| state.work.clone());
-    let applied = work
-        .iter()
-        .flatten()
-        .filter(|(_, work)| !work.applied.is_empty());
-    let changed = applied
-        .map(|(moment, _)| conversation.call_of(*moment))
-        .min();
-    let session = conversation.session(changed.unwrap_or(usize::MAX))?;
-    let setting = conversation.facts.setting.clone();
-    let asked = slot.asked.iter();
-    let replies = asked.map(|(_, (_, reply))| reply.clone()).collect();
-    Some(Finished {
-        cell,
-        session,
-        counts: setting.counts.clone(),
-        window: setting.window,
-        strategy: Box::new(Played(work.unwrap_or_default())),
-        summariser: Arc::new(Given::new(&*setting.summariser, replies)),
-        measured,
-    })
 }

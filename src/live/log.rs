@@ -35,6 +35,8 @@ pub enum Event {
     Sent {
         /// The call.
         ticket: Ticket,
+        /// The request or refusal that this came of: how many of these the log has before it.
+        number: usize,
         /// Why the strategy had no part in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         skipped: Option<Skip>,
@@ -42,13 +44,11 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hash: Option<String>,
     },
-    /// It was refused as too long, and the strategy was asked for a shorter one.
+    /// It was refused as too long, and the strategy is asked for a shorter one. `Sent` says what came of it: without a hash
+    /// there is none.
     Refused {
         /// The call.
         ticket: Ticket,
-        /// The hash of the shorter body, if there is one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        hash: Option<String>,
     },
     /// It was answered, or failed.
     Answer {

@@ -1,25 +1,21 @@
 //! A strategy at work in one conversation: its context, and what it is told before each call.
 //!
-//! At each call it takes the same steps as [`replay`](crate::replay), in the same order. They depend on the
-//! messages and the [`Input`]s alone: fed with them again, it makes the same contexts.
+//! It takes the steps of a [`Walk`], as a replay does. They depend on the messages and the [`Input`]s alone: fed with
+//! them again, it makes the same contexts.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::asked::{Asked, Asking};
-use super::played::Work;
 use crate::bill::{Factor, Scale, Sizes};
 use crate::context::{Context, Entry, Origin};
-use crate::model::{Model, Reply};
-use crate::replay::{tools_of, typed};
+use crate::model::Model;
 use crate::session::{Message, Role, ToolSchema};
-use crate::step::drive;
-use crate::strategy::situation::Overflow;
-use crate::strategy::{Compaction, Situation, Strategy, StrategySpec};
+use crate::strategy::{Situation, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Timestamp, Tokens, Usage};
+use crate::walk::Walk;
 use crate::window::Window;
 
 /// The settings of a strategy.
@@ -49,26 +45,21 @@ pub(super) struct Facts {
 }
 
 /// The inputs of one call apart from its messages: with them, all that a strategy's work depends on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Input {
+#[derive(Debug, Clone)]
+pub(super) struct Input {
     /// When the request came.
     pub at: Timestamp,
     /// How many messages of the agent's history it held.
     pub messages: usize,
+    /// Where the agent compacted its history by itself: the messages that it consists of from this call on, each an index
+    /// among all that it ever sent.
+    pub rewritten: Option<Vec<usize>>,
     /// How often the provider refused the prompt as too long, with the strategy asked to shorten it.
     pub refusals: u32,
     /// When the answer before was whole, with its usage, as far as that was known when the request came.
     pub before: Option<(Timestamp, Option<Usage>)>,
     /// Why the agent's own request was sent as it came, where it was.
     pub skipped: Option<Skip>,
-    /// When the first answer was whole, with its usage, if there was one.
-    pub answered: Option<(Timestamp, Option<Usage>)>,
-    /// All its answers: a request may be sent again.
-    pub answers: usize,
-    /// How many of them came without usage.
-    pub unbilled: usize,
-    /// The usage of the others.
-    pub billed: Usage,
 }
 
 impl Input {
@@ -95,61 +86,38 @@ pub enum Skip {
     Invalid,
 }
 
-/// A moment at which a strategy is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum AskMoment {
-    /// The message of this index is appended.
-    Append(usize),
-    /// Before this call.
-    Before(usize),
-    /// This call's prompt was refused so often before.
-    Refused(usize, u32),
-    /// After this call.
-    After(usize),
-}
-
 /// A context with the strategy that keeps it.
 #[derive(Debug)]
 pub(super) struct State {
-    strategy: Box<dyn Strategy>,
-    pub(super) context: Context,
-    /// How many messages it has taken in, and calls.
-    taken: usize,
+    walk: Walk,
+    /// Answers the strategy, and keeps what it did.
+    pub(super) asking: Asking,
+    /// How many calls it has made.
     pub(super) calls: usize,
-    typed: usize,
-    scale: Scale,
-    appended: Size,
-    last_messages: Size,
-    last_usage: Option<Usage>,
-    last_answer: Option<Timestamp>,
-    /// The situation at the last call.
-    present: Option<Situation>,
-    /// The work so far, for the record.
-    pub(super) work: BTreeMap<AskMoment, Work>,
-    pub(super) asked: Vec<(usize, Asked)>,
-    /// Replies of an earlier time, to be given first.
-    given: VecDeque<Reply>,
+    /// How its prompts are sized.
+    pub(super) scale: Scale,
+    /// The messages of the agent's history when it was last rewritten, and how many it had sent until then.
+    rewritten: (Vec<usize>, usize),
 }
 
 impl State {
     /// A strategy that has seen nothing yet.
     pub(super) fn begin(facts: &Facts) -> Result<Self, Skip> {
-        let strategy = facts.setting.spec.build().map_err(|_| Skip::Failed)?;
+        let setting = &facts.setting;
+        let strategy = setting.spec.build().map_err(|_| Skip::Failed)?;
+        let first = Situation {
+            lot: facts.lot,
+            system: facts.system.clone(),
+            tools: facts.tools.clone(),
+            fixed: facts.fixed,
+            ..Situation::first(setting.window, setting.counts.clone())
+        };
         Ok(Self {
-            strategy: Box::new(strategy),
-            context: Context::default(),
-            taken: 0,
+            walk: Walk::new(Some(Box::new(strategy)), first, 0),
+            asking: Asking::new(setting.clone(), facts.repeat),
             calls: 0,
-            typed: 0,
             scale: Scale::COUNTED,
-            appended: Size::default(),
-            last_messages: Size::default(),
-            last_usage: None,
-            last_answer: None,
-            present: None,
-            work: BTreeMap::new(),
-            asked: Vec::new(),
-            given: VecDeque::new(),
+            rewritten: (Vec::new(), 0),
         })
     }
 
@@ -165,46 +133,29 @@ impl State {
         while let Some(input) = inputs.get(self.calls) {
             let call = self.calls;
             let of_call = asked.iter().filter(|(of, _)| *of == call);
-            self.given = of_call.map(|(_, (_, reply))| reply.clone()).collect();
+            self.asking.given = of_call.map(|(_, (_, reply))| reply.clone()).collect();
             self.call(facts, messages, inputs)?;
             for _ in 0..input.refusals {
-                self.refused(facts)?;
+                self.refused()?;
             }
-            self.given.clear();
+            self.asking.given.clear();
         }
         Ok(())
     }
 
-    fn asking<'a>(&mut self, facts: &'a Facts) -> Asking<'a> {
-        Asking {
-            model: &*facts.setting.summariser,
-            counts: &facts.setting.counts,
-            repeat: facts.repeat,
-            given: std::mem::take(&mut self.given),
-            asked: Vec::new(),
-        }
+    /// The context as it is sent.
+    pub(super) fn context(&self) -> &Context {
+        self.walk.context()
     }
 
-    /// Whether the context is the agent's whole history of so many messages, unchanged.
+    /// Whether the context is the agent's own history, unchanged, when it has sent so many messages in all.
     pub(super) fn is_whole(&self, messages: usize) -> bool {
-        let entries = self.context.entries();
-        let mut entries = entries.iter().enumerate();
-        entries.len() == messages && entries.all(|(at, it)| it.origin == Origin::Verbatim(at))
-    }
-
-    /// The bill of the prompt that would be sent now.
-    pub(super) fn prompt(&self, facts: &Facts) -> Tokens {
-        self.bill(facts.fixed + self.context.size())
-    }
-
-    /// The bill of a prompt of this size.
-    pub(super) fn bill(&self, prompt: Size) -> Tokens {
-        self.scale.prompt(prompt)
-    }
-
-    /// How its prompts are sized.
-    pub(super) fn scale(&self) -> Scale {
-        self.scale
+        let (rewritten, sent) = &self.rewritten;
+        let own = rewritten.iter().copied().chain(*sent..messages);
+        let entries = self.context().entries().iter();
+        entries
+            .map(|entry| entry.origin.clone())
+            .eq(own.map(Origin::Verbatim))
     }
 
     /// Takes in what the next call of `inputs` brings, and lets the strategy compact.
@@ -216,196 +167,179 @@ impl State {
     ) -> Result<(), Skip> {
         let call = self.calls;
         let input = &inputs[call];
-        let mut asking = self.asking(facts);
-        let (taken, end) = (self.taken, input.messages.min(messages.len()));
-        let is_skipped = input.is_left_out();
-        let mut new = taken..end;
-        if let Some(mut present) = self.present.take()
-            && let Some(answer) = messages.get(taken).filter(|_| taken < end)
+        self.asking.call = call;
+        let before = call.checked_sub(1).map(|before| &inputs[before]);
+        let mut new = before.map_or(0, |before| before.messages)..input.messages;
+        let first = messages[new.clone()].first();
+        if let (Some(before), Some(answer)) = (before, first)
             && answer.role() == Role::Assistant
         {
             // A call at which the strategy is left out begins with the answer before it.
-            let is_asked = !is_skipped && !inputs[call - 1].is_left_out();
+            self.walk.is_strategy_out = input.is_left_out() || before.is_left_out();
+            let answer = entry(facts, messages, new.start);
+            let known = input.before.and_then(|(_, usage)| usage);
+            let billed = known.filter(|_| before.skipped.is_none());
+            let usage = self.bill(facts, &answer, billed);
+            self.walk.answered(answer, usage, &mut self.asking)?;
             new.start += 1;
-            let is_own = inputs[call - 1].skipped.is_none();
-            self.answered(&mut present, facts, answer, input.before, is_own);
-            self.append(facts, messages, taken, &present, is_asked)?;
-            self.appended = Size::default();
-            self.last_messages = self.context.size();
-            present.appended = self.appended;
-            present.last_messages = self.last_messages;
-            if is_asked {
-                let context = std::mem::take(&mut self.context);
-                let done = drive(self.strategy.after_call(context, &present), &mut asking);
-                self.take_back(AskMoment::After(call - 1), done, &mut asking)?;
-            }
         } else if call == 0 {
-            // The client goes on with a conversation: no write-time stage sees what it was loaded with.
+            // The client goes on with a conversation.
             let mut loaded = messages[new.clone()].iter();
-            let loaded = loaded.rposition(|it| it.role() == Role::Assistant);
-            for at in 0..loaded.map_or(0, |at| at + 1) {
-                self.add(facts, messages, at);
-                new.start = at + 1;
-            }
-            self.strategy.on_load(self.context.entries());
-            self.typed = typed(&messages[..new.start]);
-            if new.start > 0 {
-                self.last_answer = messages[new.start - 1].details.timestamp;
-            }
+            let loaded = loaded.rposition(|message| message.role() == Role::Assistant);
+            new.start = loaded.map_or(0, |at| at + 1);
+            let loaded = (0..new.start).map(|at| entry(facts, messages, at));
+            self.walk.load(loaded, &mut self.asking);
         }
-        let mut cx = self.situation(facts, messages, new.clone(), input);
-        self.typed = cx.turn;
-        for at in new {
-            self.append(facts, messages, at, &cx, !is_skipped)?;
+        let cx = self.walk.begin(call, messages, new.clone());
+        cx.scale = self.scale;
+        cx.now = Some(input.at);
+        self.walk.is_strategy_out = input.is_left_out();
+        if let Some(rewritten) = &input.rewritten {
+            self.rewritten = (rewritten.clone(), new.end);
         }
-        self.taken = end;
+        let rewritten = input.rewritten.as_deref();
+        let new = new.map(|at| entry(facts, messages, at));
+        self.walk.call(new, rewritten, &mut self.asking)?;
         self.calls += 1;
-        cx.appended = self.appended;
-        if !is_skipped {
-            let context = std::mem::take(&mut self.context);
-            let done = drive(self.strategy.before_call(context, &cx), &mut asking);
-            self.take_back(AskMoment::Before(call), done, &mut asking)?;
-        }
-        self.present = Some(cx);
         Ok(())
     }
 
     /// The provider refused the last prompt. Whether the strategy has shortened it.
-    pub(super) fn refused(&mut self, facts: &Facts) -> Result<bool, Skip> {
-        let Some(mut cx) = self.present.take() else {
-            return Ok(false);
-        };
-        let mut asking = self.asking(facts);
-        let prompt = self.prompt(facts);
-        let attempt = cx.overflow.map_or(0, |before| before.attempt + 1);
-        cx.overflow = Some(Overflow { prompt, attempt });
-        let context = std::mem::take(&mut self.context);
-        let done = drive(self.strategy.on_overflow(context, &cx), &mut asking);
-        let moment = AskMoment::Refused(cx.call, attempt);
-        self.take_back(moment, done, &mut asking)?;
-        self.present = Some(cx);
-        // A recovery that frees nothing would go on for ever.
-        Ok(self.prompt(facts) < prompt)
+    pub(super) fn refused(&mut self) -> Result<bool, Skip> {
+        self.walk.refused(&mut self.asking)
     }
 
-    /// Takes note of the answer of the last call.
-    fn answered(
-        &mut self,
-        present: &mut Situation,
-        facts: &Facts,
-        answer: &Message,
-        known: Option<(Timestamp, Option<Usage>)>,
-        is_own: bool,
-    ) {
-        let prompt = self.scale.prompt(facts.fixed + self.context.size());
-        let words = crate::context::measure(answer, &facts.setting.counts);
-        let counted = Usage::uncached(prompt, self.scale.text(words));
-        let billed = known.and_then(|(_, usage)| usage);
-        if let (Some(billed), Sizes::Billed, true) = (billed, facts.setting.sizes, is_own)
-            && let Some(factor) =
-                Factor::of(billed.prompt(), (facts.fixed + self.context.size()).tokens)
+    /// The usage of the last call, as billed where that is known. Prompts are sized by it from now on.
+    fn bill(&mut self, facts: &Facts, answer: &Entry, billed: Option<Usage>) -> Usage {
+        let prompt = facts.fixed + self.context().size();
+        let counted = Usage::uncached(self.scale.prompt(prompt), self.scale.text(answer.size()));
+        if let (Some(billed), Sizes::Billed) = (billed, facts.setting.sizes)
+            && let Some(factor) = Factor::of(billed.prompt(), prompt.tokens)
             && billed.prompt() > Tokens::ZERO
         {
             self.scale.factor = factor;
         }
-        let usage = billed.filter(|_| is_own).unwrap_or(counted);
-        self.last_usage = Some(usage);
-        self.last_answer = known.map(|(at, _)| at);
-        present.last_usage = self.last_usage;
-        present.tool_requests = tools_of(answer);
-    }
-
-    fn situation(
-        &self,
-        facts: &Facts,
-        messages: &[Arc<Message>],
-        new: std::ops::Range<usize>,
-        input: &Input,
-    ) -> Situation {
-        let setting = &facts.setting;
-        let typed_now = typed(&messages[new.clone()]);
-        let last = new.start.checked_sub(1).map(|last| &messages[last]);
-        Situation {
-            call: self.calls,
-            turn: self.typed + typed_now,
-            has_typed: typed_now > 0,
-            lot: facts.lot,
-            now: Some(input.at),
-            system: facts.system.clone(),
-            tools: facts.tools.clone(),
-            fixed: facts.fixed,
-            scale: self.scale,
-            last_usage: self.last_usage,
-            last_messages: self.last_messages,
-            appended: self.appended,
-            last_answer: self.last_answer,
-            tool_requests: last.map_or_else(Vec::new, |last| tools_of(last)),
-            ..Situation::first(setting.window, setting.counts.clone())
-        }
-    }
-
-    fn append(
-        &mut self,
-        facts: &Facts,
-        messages: &[Arc<Message>],
-        at: usize,
-        cx: &Situation,
-        is_asked: bool,
-    ) -> Result<(), Skip> {
-        if !is_asked {
-            self.add(facts, messages, at);
-            let newest = self.context.entries().last();
-            self.strategy
-                .on_load(newest.map_or(&[], std::slice::from_ref));
-            return Ok(());
-        }
-        let mut single = Context::default();
-        single.append(entry(facts, messages, at));
-        let done = self.strategy.on_append(single, cx);
-        let work = Work::of(&done);
-        if !work.is_nothing() {
-            self.work.insert(AskMoment::Append(at), work);
-        }
-        done.outcome.map_err(|_| Skip::Failed)?;
-        let appended = done.context.into_entries().pop();
-        self.push(appended.unwrap_or_else(|| entry(facts, messages, at)));
-        Ok(())
-    }
-
-    fn add(&mut self, facts: &Facts, messages: &[Arc<Message>], at: usize) {
-        self.push(entry(facts, messages, at));
-    }
-
-    fn push(&mut self, entry: Entry) {
-        self.appended += entry.size();
-        self.context.append(entry);
-    }
-
-    fn take_back(
-        &mut self,
-        moment: AskMoment,
-        done: Compaction,
-        asking: &mut Asking<'_>,
-    ) -> Result<(), Skip> {
-        let mut work = Work::of(&done);
-        let asked = std::mem::take(&mut asking.asked);
-        self.given.clone_from(&asking.given);
-        work.requests = asked.iter().map(|(request, _)| request.clone()).collect();
-        let call = match moment {
-            AskMoment::After(call) => call + 1,
-            AskMoment::Before(call) | AskMoment::Refused(call, _) => call,
-            AskMoment::Append(_) => self.calls,
-        };
-        self.asked.extend(asked.into_iter().map(|it| (call, it)));
-        if !work.is_nothing() {
-            self.work.insert(moment, work);
-        }
-        self.context = done.context;
-        done.outcome.map_err(|_| Skip::Failed)
+        billed.unwrap_or(counted)
     }
 }
 
 fn entry(facts: &Facts, messages: &[Arc<Message>], at: usize) -> Entry {
     let counts = &facts.setting.counts;
     Entry::new(Origin::Verbatim(at), messages[at].clone(), counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+    use crate::live::played::Work;
+    use crate::model::offline::Offline;
+    use crate::session::{ContentBlock, JsonText, ToolClass, ToolResult, ToolUse};
+    use crate::settings::Table;
+    use crate::strategy::trigger::Trigger;
+    use crate::tokens::CharsPer4;
+    use crate::walk::Moment;
+
+    fn facts(stages: &str) -> Facts {
+        let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+        let table = Table::parse("own.toml", stages).unwrap();
+        Facts {
+            setting: Arc::new(Setting {
+                spec: StrategySpec::of("own", table, &Trigger::always()).unwrap(),
+                window: Window::new(Tokens(100_000)),
+                sizes: Sizes::Counted,
+                summariser: Arc::new(Offline::new(counts.clone())),
+                counts,
+            }),
+            lot: 0,
+            repeat: 0,
+            system: None,
+            tools: Arc::from([]),
+            fixed: Size::default(),
+        }
+    }
+
+    fn input(messages: usize, rewritten: Option<Vec<usize>>) -> Input {
+        Input {
+            at: Timestamp(0),
+            messages,
+            rewritten,
+            refusals: 0,
+            before: None,
+            skipped: None,
+        }
+    }
+
+    /// A request for a tool with its result.
+    fn round(id: &str) -> [Arc<Message>; 2] {
+        let asked = ToolUse {
+            id: id.into(),
+            name: "Read".into(),
+            class: ToolClass::Read,
+            input: JsonText::parse("{}").unwrap(),
+        };
+        let result = ToolResult {
+            tool_use_id: id.into(),
+            content: vec![ContentBlock::Text("line of text ".repeat(20).into())],
+            is_error: false,
+        };
+        [
+            Message::new(Role::Assistant, vec![ContentBlock::ToolUse(asked.into())]).into(),
+            Message::new(Role::User, vec![ContentBlock::ToolResult(result.into())]).into(),
+        ]
+    }
+
+    /// A call after each of four rounds; at the last the agent's history consists of these messages: the summary is 9.
+    fn check(stages: &str, rewritten: &[usize], left: &str, stages_of_work: &[&str]) {
+        let facts = facts(stages);
+        let text = |text: &str| Arc::new(Message::text(Role::User, text));
+        let mut messages = vec![text("Do it.")];
+        for id in ["a", "b", "c", "d"] {
+            messages.extend(round(id));
+        }
+        messages.extend([text("A summary."), text("Go on.")]);
+        let mut inputs: Vec<Input> = (0..4).map(|call| input(2 * call + 1, None)).collect();
+        inputs.push(input(11, Some(rewritten.to_vec())));
+        let mut state = State::begin(&facts).unwrap();
+        state.advance(&facts, &messages, &inputs, &[]).unwrap();
+        assert_eq!(origins(state.context()), left, "{stages}");
+        assert_eq!(state.is_whole(11), !left.contains('~'), "{stages}");
+        let work: &Work = &state.asking.work[&Moment::Before(4)];
+        let of_work: Vec<&str> = work.applied.iter().map(|applied| &*applied.stage).collect();
+        assert_eq!(of_work, stages_of_work, "{stages}");
+        // It goes on from there.
+        messages.extend(round("e"));
+        inputs.push(input(13, None));
+        state.advance(&facts, &messages, &inputs, &[]).unwrap();
+        let all = origins(state.context());
+        assert!(all.ends_with("10 11 12"), "{stages}: {all}");
+    }
+
+    /// The messages of a context; `~` is in front of a changed one.
+    fn origins(context: &Context) -> String {
+        let entries = context.entries().iter().map(|entry| match &entry.origin {
+            Origin::Verbatim(at) => at.to_string(),
+            Origin::Edited { message, .. } => format!("~{message}"),
+            other => format!("{other:?}"),
+        });
+        entries.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_an_agent_rewrites_goes_and_the_rest_stays_as_the_strategy_left_it() {
+        let clears = "[[stage]]\nkind = 'clear_results'\nkeep_last = 1\n";
+        let anew = format!("{clears}history = 'full'\n");
+        let never = "[[stage]]\nkind = 'clear_results'\nkeep_last = 9\n";
+        for (stages, cleared) in [(clears, "~6"), (&anew, "~6"), (never, "6")] {
+            let own: &[&str] = if stages == never {
+                &["agent"]
+            } else {
+                &["agent", "clear_results"]
+            };
+            let left = format!("0 9 5 {cleared} 7 8 10");
+            check(stages, &[0, 9, 5, 6, 7, 8, 10], &left, own);
+            check(stages, &[9, 10], "9 10", &["agent"]);
+            check(stages, &[0, 7, 8, 9, 10], "0 7 8 9 10", &["agent"]);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! A session made ready: counted once, shared by all its cells.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::observe;
@@ -15,8 +16,10 @@ use crate::probe::{Asking, Probe, Selection};
 use crate::record::Refusal;
 use crate::session::wire::RuleSet;
 use crate::session::{RecordedCompaction, Session, ToolSchema};
+use crate::strategy::Situation;
 use crate::tokens::{CountedTexts, PackedSize, Size};
 use crate::units::{ContentHash, Tokens};
+use crate::window::Window;
 
 /// A session made ready for replay: counted once, shared by all its cells.
 #[derive(Debug)]
@@ -143,6 +146,32 @@ impl PreparedSession {
     pub(super) fn product_window(&self, call: usize) -> Option<Tokens> {
         let known = self.product_windows.iter().rfind(|(from, _)| *from <= call);
         known.map(|(_, window)| *window)
+    }
+
+    /// The situation before the first call, in a window.
+    pub(super) fn situation(&self, window: Window) -> Situation {
+        let resumed = self.session.resumed();
+        Situation {
+            lot: self.lot,
+            system: self.session.system().cloned(),
+            tools: self.tools.clone(),
+            fixed: self.fixed,
+            scale: self.bill.scale(0),
+            notes: resumed.and_then(|resumed| resumed.notes.clone()),
+            ..Situation::first(window, self.counts.clone())
+        }
+    }
+
+    /// Adds what the recording says about a call with these new messages.
+    pub(super) fn complete(&self, cx: &mut Situation, new: Range<usize>) {
+        cx.scale = self.bill.scale(cx.call);
+        cx.product_window = self.product_window(cx.call);
+        // A compaction before message `at` falls due at the first call that follows it.
+        let due = self.compactions.partition_point(|it| it.at <= new.end);
+        let due = due.checked_sub(1).map(|last| &self.compactions[last]);
+        let due = due.filter(|compaction| compaction.at >= new.start);
+        cx.was_asked = due.is_some_and(|compaction| compaction.is_manual());
+        cx.recorded = due.cloned();
     }
 
     /// The limit beside the window that refuses a prompt with `text` bytes of text.

@@ -16,7 +16,8 @@ mod contents;
 mod loaded;
 mod process;
 
-pub(super) use contents::{Contents, Reading, edits_to, message_line, raw};
+pub(crate) use contents::edits_to;
+pub(super) use contents::{Contents, Reading, message_line, raw};
 pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;
 pub(super) use process::Process;

@@ -12,6 +12,8 @@ use crate::context::{Applied, Context, Entry, Origin};
 #[derive(Debug, Default)]
 pub(crate) struct History {
     entries: BTreeMap<usize, Entry>,
+    /// The messages that the history consisted of when the agent last rewrote it; later ones follow.
+    rewritten: Vec<usize>,
     /// Whether the context is no longer all of it.
     is_edited: bool,
     /// How often the whole was begun anew: what a stage noted of one is not taken for another's.
@@ -26,6 +28,11 @@ impl History {
         }
     }
 
+    /// The agent rewrote its history: it consists of these messages now.
+    pub(crate) fn rewrite(&mut self, messages: &[usize]) {
+        self.rewritten = messages.to_vec();
+    }
+
     /// All messages, each as it stands in `now` if it is there as the session has it: what the provider has since left
     /// out of it stays out.
     pub(crate) fn entries(&mut self, now: &[Entry]) -> Vec<Entry> {
@@ -34,7 +41,11 @@ impl History {
                 self.entries.insert(at, entry.clone());
             }
         }
-        self.entries.values().cloned().collect()
+        let rewritten = self.rewritten.iter();
+        let later = rewritten.clone().max().map_or(0, |last| last + 1);
+        let rewritten = rewritten.filter_map(|at| self.entries.get(at));
+        let later = self.entries.range(later..).map(|(_, entry)| entry);
+        rewritten.chain(later).cloned().collect()
     }
 
     /// The context is about to be changed by what does not see the whole: it is made anew at the next call.

@@ -262,6 +262,15 @@ impl Strategy for Pipeline {
         state
     }
 
+    fn on_rewrite(&mut self, messages: &[usize]) {
+        if let Some(history) = &mut self.history {
+            history.rewrite(messages);
+        }
+        for slot in &mut self.slots {
+            slot.stage.on_rewrite(messages);
+        }
+    }
+
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let slots = &mut self.slots;
         let Some(history) = &mut self.history else {

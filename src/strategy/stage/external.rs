@@ -116,6 +116,10 @@ impl Stage for External {
         }
     }
 
+    fn on_rewrite(&mut self, messages: &[usize]) {
+        self.history.rewrite(messages);
+    }
+
     fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         self.turn(Moment::AfterCall, context, cx)
     }

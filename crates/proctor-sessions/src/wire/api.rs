@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// An API whose calls are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Api {
     /// Anthropic's messages.

@@ -20,10 +20,18 @@ impl Look {
         self.whole.bytes()
     }
 
-    /// Whether the other is the same message. An answer may look otherwise when it is sent back: the ids of
-    /// tool calls are its own.
+    /// Equal for the same message. An answer may look otherwise when it is sent back: the ids of tool calls are its own.
+    pub fn key(&self) -> ContentHash {
+        if self.has_uses {
+            self.shape
+        } else {
+            self.whole
+        }
+    }
+
+    /// Whether the other is the same message.
     pub fn is_like(&self, other: &Self) -> bool {
-        self.whole == other.whole || self.has_uses && self.shape == other.shape
+        self.key() == other.key()
     }
 
     /// Looks at a message.

@@ -1,0 +1,213 @@
+//! The table of all conversations. It knows by what requests are recognised, and waits for no strategy.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+
+use super::conversation::{Conversation, Follows};
+use super::state::{Input, Setting};
+use super::{Event, LiveCell, Log};
+use crate::session::wire::Look;
+use crate::session::wire::request::Request;
+use crate::session::wire::stream::Api;
+use crate::session::{ContentBlock, Message, Role};
+use crate::units::{ContentHash, Timestamp};
+
+/// A summary is sent soon after it was written: the number of answers that are remembered.
+const RECENT_ANSWERS: usize = 16;
+
+/// A prompt may hold a shorter answer by chance.
+const SUMMARY_CHARS: usize = 40;
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) conversations: Vec<Conversation>,
+    /// By cell, API and the client's name for its conversations.
+    clients: BTreeMap<(LiveCell, Api, Option<Arc<str>>), Client>,
+    pub(super) log: Option<Log>,
+    /// How many requests and refusals came.
+    asked: usize,
+    /// Why the log could not be written.
+    pub(super) broken: Option<io::Error>,
+    /// Requests that no strategy saw, by the reason.
+    pub(super) untouched: BTreeMap<String, u64>,
+}
+
+/// The conversations among which a request may belong to one.
+#[derive(Debug, Default)]
+struct Client {
+    /// Those that have a message of one look.
+    holding: BTreeMap<ContentHash, BTreeSet<usize>>,
+    /// The last answers with the conversations that they were given in.
+    answers: VecDeque<(String, usize)>,
+}
+
+/// The messages and the input of a new call.
+type New = (Vec<Arc<Message>>, Input);
+
+impl Table {
+    pub(super) fn log(&mut self, event: impl FnOnce() -> Event) {
+        let written = self.log.as_mut().map_or(Ok(()), |log| log.write(&event()));
+        if let Err(error) = written {
+            // A line that is not whole ends the log.
+            self.log = None;
+            self.broken.get_or_insert(error);
+        }
+    }
+
+    /// Logs a request or a refusal, and numbers it.
+    pub(super) fn log_asked(&mut self, event: Event) -> usize {
+        self.log(|| event);
+        self.asked += 1;
+        self.asked - 1
+    }
+
+    /// Finds the conversation of a request, or begins one. Returns its number, with the new call unless the request is
+    /// the last one again.
+    pub(super) fn place(
+        &mut self,
+        cell: &LiveCell,
+        api: Api,
+        setting: &Arc<Setting>,
+        request: &mut Request<'_>,
+        at: Timestamp,
+    ) -> (usize, Option<New>) {
+        let Self {
+            conversations,
+            clients,
+            ..
+        } = self;
+        let key = (cell.clone(), api, request.client.clone());
+        let client = clients.entry(key).or_default();
+        let first = request.turns.first();
+        let near = first.and_then(|first| client.holding.get(&first.look.key()));
+        let found = near.into_iter().flatten().filter_map(|number| {
+            let follows = conversations[*number].follows(request);
+            follows.map(|(known, follows)| (known, follows, *number))
+        });
+        let found = found.max();
+        let next = conversations.len();
+        let (number, compacted) = match found {
+            Some((_, Follows::Repeats, number)) => return (number, None),
+            Some((_, Follows::Answers | Follows::GoesOn, number)) => (number, None),
+            Some((_, Follows::Branches(_), _)) | None => {
+                match client.compacted(conversations, request) {
+                    Some((number, places)) => (number, Some(places)),
+                    None => (next, None),
+                }
+            }
+        };
+        if number == next {
+            let id = match &cell.task {
+                Some(task) => task.clone(),
+                None => format!("live-{:04}", next + 1),
+            };
+            conversations.push(match found {
+                Some((_, Follows::Branches(calls), of)) => conversations[of].branch(id, calls),
+                _ => Conversation::begin(id, cell, api, setting, request),
+            });
+        }
+        for turn in &request.turns {
+            let holding = client.holding.entry(turn.look.key()).or_default();
+            holding.insert(number);
+        }
+        let new = conversations[number].add(&request.turns, at, compacted);
+        (number, Some(new))
+    }
+
+    /// Takes note of the answer to a call.
+    pub(super) fn answered(
+        &mut self,
+        (number, call): (usize, usize),
+        answer: Message,
+        at: Timestamp,
+    ) {
+        let Some(conversation) = self.conversations.get_mut(number) else {
+            return;
+        };
+        let text = text(&answer);
+        // Thoughts about a summary are not sent back.
+        let summary = text.split_once("<summary>").map_or(&*text, |(_, it)| it);
+        let summary = summary.split("</summary>").next().unwrap_or_default();
+        let key = (
+            conversation.cell.clone(),
+            conversation.api,
+            conversation.client.clone(),
+        );
+        if let Some(client) = self.clients.get_mut(&key) {
+            let holding = client.holding.entry(Look::of(&answer).key());
+            holding.or_default().insert(number);
+            if summary.trim().chars().count() >= SUMMARY_CHARS {
+                let summary = summary.trim().to_owned();
+                client.answers.push_back((summary, number));
+            }
+            if client.answers.len() > RECENT_ANSWERS {
+                client.answers.pop_front();
+            }
+        }
+        conversation.answered(call, answer, at);
+    }
+}
+
+impl Client {
+    fn holds(&self, number: usize, message: ContentHash) -> bool {
+        let holding = self.holding.get(&message);
+        holding.is_some_and(|holding| holding.contains(&number))
+    }
+
+    /// The conversation whose history an agent has compacted by itself to this request, with the places of the messages
+    /// in there. Those that wrote the summary belong to it from now on.
+    fn compacted(
+        &self,
+        conversations: &mut [Conversation],
+        request: &Request<'_>,
+    ) -> Option<(usize, Vec<Option<usize>>)> {
+        let turns = request.turns.iter();
+        let new = turns.filter(|turn| !self.holding.contains_key(&turn.look.key()));
+        let new = new.map(|turn| (turn.message.role(), text(&turn.message)));
+        let new: Vec<(Role, String)> = new.collect();
+        let answers = self.answers.iter();
+        let summed_up = answers.filter_map(|(answer, of)| {
+            let mut new = new.iter();
+            let (role, _) = new.find(|(_, text)| text.contains(answer))?;
+            Some((*role, *of))
+        });
+        let summed_up: Vec<(Role, usize)> = summed_up.collect();
+        let is_summed_up = summed_up.iter().any(|(role, _)| *role == Role::User);
+        let near: BTreeSet<usize> = if is_summed_up {
+            // A summary may be all that is left.
+            self.holding.values().flatten().copied().collect()
+        } else {
+            let turns = request.turns.iter();
+            let holding = turns.filter_map(|turn| self.holding.get(&turn.look.key()));
+            holding.flatten().copied().collect()
+        };
+        let near = near.into_iter().filter(|number| {
+            let same = conversations[*number].same(&request.turns);
+            let mut rest = request.turns[same..].iter();
+            is_summed_up || rest.any(|turn| self.holds(*number, turn.look.key()))
+        });
+        let found = near.filter_map(|number| {
+            let places = conversations[number].compacted(request, is_summed_up)?;
+            let kept = places.iter().flatten().count();
+            // One call alone wrote a summary, and was summed up in none.
+            let is_long = conversations[number].calls.len() > 1;
+            let is_own = summed_up.iter().any(|(_, of)| *of == number);
+            (kept > 0 || is_long).then_some((kept, is_own, number, places))
+        });
+        let (_, _, of, places) = found.max()?;
+        for (_, number) in summed_up {
+            let own = &mut conversations[number];
+            if number != of && own.calls.len() == own.inherited + 1 {
+                own.summarises = Some(of);
+            }
+        }
+        Some((of, places))
+    }
+}
+
+/// The texts of a message.
+fn text(message: &Message) -> String {
+    let texts = message.content().iter().filter_map(ContentBlock::as_text);
+    texts.map(|text| text.trim()).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,347 @@
+//! The strategy of one conversation, with the context that it keeps.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::asked::Asked;
+use super::body::Prompt;
+use super::played::Work;
+use super::state::{Facts, Input, Skip, State};
+use crate::bill::Scale;
+use crate::context::validity::{self, Level};
+use crate::context::{Entry, Origin};
+use crate::model::Reply;
+use crate::replay::RequestBill;
+use crate::session::wire::RuleSet;
+use crate::session::wire::stream::Api;
+use crate::session::{Message, ResumePoint, Role, Session, SessionParts, Source};
+use crate::tokens::Size;
+use crate::units::Usage;
+use crate::walk::Moment;
+
+/// A strategy at work in one conversation: the messages and inputs of its calls, and what it made of them.
+#[derive(Debug)]
+pub(super) struct Worker {
+    id: String,
+    api: Api,
+    model: Option<Arc<str>>,
+    facts: Facts,
+    past: Past,
+    /// `None` before its first call, and after work that came to nothing: it is then done again, with the same replies.
+    state: Option<State>,
+    /// Usage of what the strategy asked its model.
+    spent: Usage,
+}
+
+/// The past of a conversation: with it, a strategy does its work again.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Past {
+    /// The agent's history as far as it was sent.
+    messages: Vec<Arc<Message>>,
+    inputs: Vec<Input>,
+    /// The strategy's requests with their replies, by call.
+    asked: Vec<(usize, Asked)>,
+}
+
+impl Past {
+    /// The messages of the last request, each with its place among all that were sent.
+    fn list(&self) -> Vec<(usize, Arc<Message>)> {
+        let mut rewritten = self.inputs.iter().rev();
+        let rewritten = rewritten.find_map(|it| Some((it.rewritten.as_ref()?, it.messages)));
+        let (listed, from) = rewritten.map_or((&[][..], 0), |(list, end)| (list, end));
+        let places = listed.iter().copied().chain(from..self.messages.len());
+        let places = places.filter_map(|at| Some((at, self.messages.get(at)?.clone())));
+        places.collect()
+    }
+}
+
+/// The result of a strategy's work at a call.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    /// The prompt to be sent; `None` for the agent's own.
+    pub(super) prompt: Option<Prompt>,
+    /// Why the strategy was left out.
+    pub(super) skipped: Option<Skip>,
+}
+
+/// The work of a strategy in a whole conversation.
+pub(super) struct Record {
+    pub(super) session: Session,
+    pub(super) work: BTreeMap<Moment, Work>,
+    pub(super) replies: VecDeque<Reply>,
+    /// Calls at which the provider refused the prompt as too long.
+    pub(super) refused: Vec<usize>,
+}
+
+impl Worker {
+    pub(super) fn new(id: String, api: Api, model: Option<Arc<str>>, facts: Facts) -> Self {
+        Self {
+            id,
+            api,
+            model,
+            facts,
+            past: Past::default(),
+            state: None,
+            spent: Usage::default(),
+        }
+    }
+
+    /// Its past up to the end of so many calls.
+    pub(super) fn past(&self, calls: usize) -> Past {
+        let inputs = &self.past.inputs[..calls];
+        let messages = inputs.last().map_or(0, |input| input.messages);
+        let asked = self.past.asked.iter().filter(|(call, _)| *call < calls);
+        Past {
+            messages: self.past.messages[..messages].to_vec(),
+            inputs: inputs.to_vec(),
+            asked: asked.cloned().collect(),
+        }
+    }
+
+    /// Gives it a past.
+    pub(super) fn begin(&mut self, past: Past) {
+        self.past = past;
+    }
+
+    /// Adds a call.
+    pub(super) fn add(&mut self, messages: Vec<Arc<Message>>, input: Input) {
+        self.past.messages.extend(messages);
+        self.past.inputs.push(input);
+    }
+
+    /// Notes that the strategy has no part in the request of the last call, unless there is a reason already.
+    pub(super) fn skip(&mut self, why: Skip) {
+        if let Some(last) = self.past.inputs.last_mut() {
+            last.skipped.get_or_insert(why);
+        }
+    }
+
+    /// The strategy's work at the last call, which may be asked for again.
+    pub(super) fn work(&mut self) -> Done {
+        if let Err(why) = self.advance() {
+            // Without the strategy's part at this call: its context is as it was, with the new messages.
+            self.skip(why);
+            if self.advance().is_err() {
+                return self.done(None);
+            }
+        }
+        let last = self.past.inputs.last();
+        let entries = self.state.as_ref().filter(|state| {
+            let is_sent = match last.and_then(|input| input.skipped) {
+                None => true,
+                Some(Skip::Late) => false,
+                Some(Skip::Failed | Skip::Invalid) => {
+                    let counts = &self.facts.setting.counts;
+                    let own = self.past.list();
+                    let sizes = own
+                        .iter()
+                        .map(|(_, it)| crate::context::measure(it, counts));
+                    let own = state.scale.prompt(self.facts.fixed + sizes.sum());
+                    self.facts.setting.window.overflows(own)
+                }
+            };
+            is_sent && !state.is_whole(self.past.messages.len())
+        });
+        self.done(entries.map(|state| state.context().entries().to_vec()))
+    }
+
+    fn done(&self, entries: Option<Vec<Entry>>) -> Done {
+        let prompt = entries.map(|entries| Prompt {
+            api: self.api,
+            entries,
+            messages: self.past.list(),
+        });
+        Done {
+            prompt,
+            skipped: self.past.inputs.last().and_then(|input| input.skipped),
+        }
+    }
+
+    /// The provider refused the prompt of a call: a shorter one, if the prompt was the strategy's and it has one.
+    pub(super) fn refused(&mut self, call: usize) -> Done {
+        let last = self.past.inputs.last().filter(|it| it.skipped.is_none());
+        let is_last = last.is_some() && call + 1 == self.past.inputs.len();
+        let state = self
+            .state
+            .take_if(|state| is_last && state.calls == call + 1);
+        let Some(mut state) = state else {
+            return Done::default();
+        };
+        let shorter = unless_panicked(|| state.refused());
+        let shorter = shorter.and_then(|is_shorter| self.check(&state).map(|()| is_shorter));
+        match shorter {
+            Ok(is_shorter) => {
+                self.past.inputs[call].refusals += 1;
+                let entries = is_shorter.then(|| state.context().entries().to_vec());
+                self.keep(state, true);
+                self.done(entries)
+            }
+            Err(why) => {
+                self.keep(state, false);
+                Done {
+                    prompt: None,
+                    skipped: Some(why),
+                }
+            }
+        }
+    }
+
+    /// Brings the state to the last call. Where that fails there is none any more.
+    fn advance(&mut self) -> Result<(), Skip> {
+        let mut state = match self.state.take() {
+            Some(state) => state,
+            None => State::begin(&self.facts)?,
+        };
+        let Past {
+            messages,
+            inputs,
+            asked,
+        } = &self.past;
+        if state.calls == inputs.len() {
+            self.state = Some(state);
+            return Ok(());
+        }
+        let done = unless_panicked(|| state.advance(&self.facts, messages, inputs, asked));
+        let is_left_out = inputs.last().is_some_and(Input::is_left_out);
+        let done = done.and_then(|()| {
+            if is_left_out {
+                Ok(())
+            } else {
+                self.check(&state)
+            }
+        });
+        self.keep(state, done.is_ok());
+        done
+    }
+
+    /// Keeps a state that has worked, or drops it where the work came to nothing.
+    fn keep(&mut self, state: State, is_done: bool) {
+        let new = state.asking.asked.iter().skip(self.past.asked.len());
+        for (_, (request, reply)) in new.clone() {
+            let counts = &self.facts.setting.counts;
+            self.spent += RequestBill::new(request, reply, Scale::COUNTED, counts).total();
+        }
+        if is_done {
+            self.past.asked.extend(new.cloned().collect::<Vec<_>>());
+            self.state = Some(state);
+        }
+    }
+
+    /// Refuses a context that the provider would refuse, unless it would refuse the agent's own messages as well.
+    fn check(&self, state: &State) -> Result<(), Skip> {
+        if state.is_whole(self.past.messages.len()) {
+            return Ok(());
+        }
+        let rules = rules(self.api);
+        let refused = |entries: &[Entry]| {
+            let found = validity::check(rules, entries);
+            let found = found.into_iter();
+            let refused = found.filter(move |it| it.rule.level(rules) == Some(Level::Rejected));
+            refused.collect::<Vec<_>>()
+        };
+        let broken = refused(state.context().entries());
+        if broken.is_empty() {
+            return Ok(());
+        }
+        let own = self.past.list().into_iter();
+        let own =
+            own.map(|(at, message)| Entry::sized(Origin::Verbatim(at), message, Size::default()));
+        let own = refused(&own.collect::<Vec<_>>());
+        let is_broken = broken.iter().any(|it| !own.contains(it));
+        if is_broken {
+            Err(Skip::Invalid)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Usage of what the strategy asked its model, and why it was left out at calls, from this call on.
+    pub(super) fn account(&self, from: usize) -> (Usage, Vec<Skip>) {
+        let own = self.past.inputs.iter().skip(from);
+        (self.spent, own.filter_map(|input| input.skipped).collect())
+    }
+
+    /// The session so far, which ends with this answer, and the work of the strategy in it.
+    pub(super) fn record(&mut self, answer: Option<Arc<Message>>) -> Option<Record> {
+        // Where it cannot be brought there, nothing of it is in the record.
+        let _ = self.advance();
+        let work = self.state.as_ref().map(|state| state.asking.work.clone());
+        let work = work.unwrap_or_default();
+        let applied = work.iter().filter(|(_, work)| !work.applied.is_empty());
+        let changed = applied.map(|(moment, _)| self.call_of(*moment)).min();
+        let inputs = self.past.inputs.iter().enumerate();
+        let refused = inputs.filter(|(_, input)| input.refusals > 0);
+        let replies = self.past.asked.iter();
+        Some(Record {
+            session: self.session(changed.unwrap_or(usize::MAX), answer)?,
+            work,
+            replies: replies.map(|(_, (_, reply))| reply.clone()).collect(),
+            refused: refused.map(|(call, _)| call).collect(),
+        })
+    }
+
+    /// The first call whose prompt shows what was done at a moment.
+    fn call_of(&self, moment: Moment) -> usize {
+        match moment {
+            Moment::Append(at) => {
+                let inputs = &self.past.inputs;
+                inputs.partition_point(|input| input.messages <= at)
+            }
+            Moment::Before(call) | Moment::Refused(call) => call,
+            Moment::After(call) => call + 1,
+        }
+    }
+
+    /// The session that the agent saw: whole, as if nothing had been compacted. Usage says how large
+    /// prompts are only as long as they were the agent's own: up to this call.
+    fn session(&self, changed: usize, answer: Option<Arc<Message>>) -> Option<Session> {
+        let Past {
+            messages: own,
+            inputs,
+            ..
+        } = &self.past;
+        let mut messages = own.clone();
+        messages.extend(answer);
+        let changed = inputs.get(changed);
+        let changed = changed.map_or(usize::MAX, |input| input.messages);
+        for message in messages.iter_mut().skip(changed) {
+            Arc::make_mut(message).details.usage = None;
+        }
+        let mut loaded = own[..inputs.first()?.messages].iter();
+        let loaded = loaded.rposition(|it| it.role() == Role::Assistant);
+        Session::new(SessionParts {
+            id: self.id.clone(),
+            system: self.facts.system.clone(),
+            tools: self.facts.tools.to_vec(),
+            messages,
+            compactions: Vec::new(),
+            model: self.model.as_deref().map(str::to_owned),
+            context_window: Some(self.facts.setting.window.tokens),
+            source: Source {
+                format: "live".to_owned(),
+                ..Source::default()
+            },
+            resumed: loaded.map(|last| ResumePoint {
+                at: last + 1,
+                notes: None,
+            }),
+        })
+        .ok()
+    }
+}
+
+/// Code of a strategy that panics has failed: the words are on standard error.
+fn unless_panicked<T>(work: impl FnOnce() -> Result<T, Skip>) -> Result<T, Skip> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Skip::Failed))
+}
+
+/// Whose rules a context is held to.
+fn rules(api: Api) -> RuleSet {
+    match api {
+        Api::Messages => RuleSet::Anthropic,
+        Api::ChatCompletions => RuleSet::OpenAi,
+        Api::Responses => RuleSet::OpenAiResponses,
+        Api::GenerateContent => RuleSet::Gemini,
+    }
+}
