@@ -198,7 +198,7 @@ impl Walk {
     fn rewrite<H: Host>(&mut self, messages: &[usize], host: &mut H) -> Result<(), H::Stop> {
         let before = self.context.entries();
         let after = remaining(before, messages);
-        let reason = format!("{} messages in place of {}", after.len(), before.len());
+        let reason = format!("messages before: {}, after: {}", before.len(), after.len());
         let edits = edits_to(before, after);
         if let Some(strategy) = &mut self.strategy {
             strategy.on_rewrite(messages);
@@ -206,6 +206,7 @@ impl Walk {
         let mut done = Compaction::unchanged(Context::default());
         let applied = self.context.apply(edits, &self.present.counts);
         match applied {
+            Ok(change) if change.edits.is_empty() => {}
             Ok(change) => done.applied.push(Applied {
                 call: self.present.call,
                 stage: AGENT.into(),
