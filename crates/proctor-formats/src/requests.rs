@@ -223,10 +223,10 @@ impl Join {
             if !request.acts() && !of.agent.is_like(&request.agent) {
                 return self.fork(at, request, Kind::Aside);
             }
-            let front = self.threads[at].preamble(&request).unwrap_or_default();
             let at = self.settle(at);
-            let known = front + self.threads[at].length();
-            self.threads[at].grow(request, known);
+            let thread = &mut self.threads[at];
+            let known = thread.known_of(&request).unwrap_or(thread.length());
+            thread.grow(request, known);
             return self.threads[at].name;
         }
         if let Some((at, kind)) = self.left(&near, &request) {
@@ -245,7 +245,7 @@ impl Join {
         let last = others.find(|at| {
             let thread = &threads[*at];
             let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
-            let is_certain = thread.fork.is_none() && thread.requests > 1;
+            let is_certain = thread.fork.is_none() && !thread.is_asked_by(&request);
             let is_near = near.binary_search(at).is_ok();
             is_like && is_certain && !is_near && !thread.is_named_otherwise(&request)
         });
@@ -260,8 +260,7 @@ impl Join {
             return self.fork(of, request, Kind::Part);
         }
         let of = self.settle(of);
-        let (of, summaries) = self.take_summaries(of, &request);
-        self.threads[of].compact(request, self.answers.make_contiguous(), &summaries);
+        let of = self.compact(of, request);
         self.threads[of].name
     }
 
@@ -277,9 +276,8 @@ impl Join {
     fn continued(&self, near: &[usize], request: &Request) -> Option<usize> {
         let begun = near.iter().copied().filter(|at| {
             let thread = &self.threads[*at];
-            let is_resumed =
-                || thread.agent.is_like(&request.agent) && thread.preamble(request).is_some();
-            thread.is_begun_by(request) || is_resumed()
+            let is_like = || thread.agent.is_like(&request.agent);
+            thread.is_begun_by(request) || is_like() && thread.known_of(request).is_some()
         });
         begun.max_by_key(|at| self.threads[*at].length())
     }
@@ -287,8 +285,6 @@ impl Join {
     /// The conversation that a request leaves before its end.
     fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
         let (asked, looks) = (request.asked(), &request.looks);
-        let early = |at: usize| Some((self.threads[at].left_at(request)?, at));
-        let early = near.iter().filter_map(|at| early(*at)).max();
         let mut own = near.iter().copied().filter(|at| {
             let thread = &self.threads[*at];
             thread.agent.is_like(&request.agent) && !thread.is_named_otherwise(request)
@@ -300,13 +296,20 @@ impl Join {
         if let Some(at) = own.find(|at| self.threads[*at].was_not_answered(asked, looks)) {
             return Some((at, Kind::Anew));
         }
-        let (common, at) = early?;
-        let is_like = self.threads[at].agent.is_like(&request.agent);
-        match (is_like, request.acts()) {
-            (true, _) => Some((at, Kind::Early(common))),
-            (false, true) => None,
-            (false, false) => Some((at, Kind::Aside)),
-        }
+        let early = near.iter().filter_map(|at| {
+            let thread = &self.threads[*at];
+            let (common, is_proved) = thread.common(asked, looks);
+            let rest = &looks[common..];
+            if thread.agent.is_like(&request.agent) {
+                let is_left = is_proved && common < thread.length() && rest.len() <= 1;
+                return is_left.then_some((common, Kind::Early(common), *at));
+            }
+            let is_proved = is_proved || common > 0 && thread.place(&looks[0]).is_none();
+            let is_aside = is_proved && !request.acts() && !rest.iter().any(Look::has_calls);
+            is_aside.then_some((common, Kind::Aside, *at))
+        });
+        let (_, kind, at) = early.max_by_key(|(common, ..)| *common)?;
+        Some((at, kind))
     }
 
     /// Tags the summary that a compaction left which the log tells of: the first message, if it is new and another

@@ -7,7 +7,7 @@
 //! a request for a summary. If the conversation goes on without it, it was beside it.
 
 use super::super::prelude::*;
-use super::said::holds_answer;
+use super::said::{summaries_in, text};
 use super::{Join, Request};
 
 /// Where a session left another.
@@ -35,6 +35,9 @@ pub(super) enum Kind {
     /// It is another agent's.
     Aside,
 }
+
+/// A summary is sent soon after it was written: the number of sessions that may be requests for it.
+const RECENT_SESSIONS: usize = 16;
 
 /// How a fork is counted that its conversation did not go on from.
 const ASIDE: &str = "request beside the conversation";
@@ -107,47 +110,46 @@ impl Join {
             let known = thread.length();
             thread.grow(request, known);
         } else {
-            thread.compact(request, self.answers.make_contiguous(), &[]);
+            return self.compact(base, request);
         }
         base
     }
 
-    /// Takes the requests for the summaries that one holds out of the sessions, other than that of index `of`;
-    /// the index of that one thereafter, and the summaries.
-    pub(super) fn take_summaries(
-        &mut self,
-        of: usize,
-        request: &Request,
-    ) -> (usize, Vec<Arc<str>>) {
-        const RECENT: usize = 16;
-        let name = self.threads[of].name;
+    /// Adds a request that shows what a compaction left of the session of an index, and the requests for the summaries in
+    /// it. Returns the index of the session.
+    pub(super) fn compact(&mut self, of: usize, request: Request) -> usize {
         let pairs = request.asked().iter().zip(&request.looks);
         let new = pairs.filter(|(_, look)| self.threads[of].place(look).is_none());
-        let new: Vec<Arc<Message>> = new.map(|(message, _)| message.clone()).collect();
-        let mut found = Vec::new();
-        let mut at = self.threads.len().saturating_sub(RECENT);
-        while let Some(thread) = self.threads.get(at) {
-            let words = thread.last_words().filter(|_| thread.name != name);
-            let texts = words.map(super::said::summaries_in).unwrap_or_default();
-            let is_held = |text: &&Arc<str>| {
-                new.iter()
-                    .any(|message| holds_answer(message, std::slice::from_ref(*text)))
-            };
-            if let Some(text) = texts.iter().find(is_held) {
-                found.push(text.clone());
-                let asked = self.threads.remove(at).requests as u64;
-                if let Some(of) = self.index(name) {
-                    let source = &mut self.threads[of].session.parts_mut().source;
-                    *source
-                        .skipped
-                        .entry(super::FOR_SUMMARY.to_owned())
-                        .or_default() += asked;
-                }
-            } else {
-                at += 1;
+        let new: Vec<String> = new.map(|(message, _)| text(message)).collect();
+        let mut summaries: Vec<Arc<str>> = Vec::new();
+        let mut agents = Vec::new();
+        let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
+        for thread in recent.filter(|_| !new.is_empty()) {
+            let words = thread.last_words().map(summaries_in).unwrap_or_default();
+            let mut held = words
+                .into_iter()
+                .filter(|text| new.iter().any(|new| new.contains(&**text)));
+            if let Some(text) = held.next().filter(|_| thread.name != self.threads[of].name) {
+                summaries.push(text);
+                agents.push((thread.name, thread.agent.clone()));
             }
         }
-        (self.index(name).unwrap_or(of), found)
+        // The same agent may have been asked more than once.
+        let name = self.threads[of].name;
+        let mut asked = 0;
+        self.threads.retain(|thread| {
+            let is_aside = thread.fork.as_ref().is_some_and(|fork| fork.of == name);
+            let is_one = agents.iter().any(|(other, agent)| {
+                *other == thread.name
+                    || is_aside && thread.is_brief() && thread.agent.is_like(agent)
+            });
+            asked += if is_one { thread.requests } else { 0 };
+            !is_one
+        });
+        let of = self.index(name).unwrap_or(of);
+        self.skip(of, super::FOR_SUMMARY, asked);
+        self.threads[of].compact(request, self.answers.make_contiguous(), &summaries);
+        of
     }
 
     /// Settles the forks that no later request has to do with.
@@ -162,18 +164,25 @@ impl Join {
             let of = self.index(fork.of);
             if let Some(base) = self.base(at).filter(|_| fork.kind != Kind::Again) {
                 self.absorb(at, base);
-            } else if let Some(of) = of.filter(|_| !thread.has_acted || fork.kind == Kind::Again) {
-                let is_again = fork.kind == Kind::Again;
-                let source = &mut self.threads[of].session.parts_mut().source;
-                if is_again {
+            } else if let Some(of) = of.filter(|_| fork.kind == Kind::Again || thread.is_brief()) {
+                if fork.kind == Kind::Again {
+                    let source = &mut self.threads[of].session.parts_mut().source;
                     source.warn("a request was sent again; its first answer stands");
                 } else {
-                    source.skip(ASIDE);
+                    self.skip(of, ASIDE, self.threads[at].requests);
                 }
                 self.threads.remove(at);
             } else {
                 at += 1;
             }
+        }
+    }
+
+    /// Counts requests that are left out of a session.
+    fn skip(&mut self, of: usize, what: &str, requests: usize) {
+        let source = &mut self.threads[of].session.parts_mut().source;
+        for _ in 0..requests {
+            source.skip(what);
         }
     }
 

@@ -4,7 +4,7 @@ use super::super::kept_context;
 use super::super::prelude::*;
 use super::agent::{Agent, Name, is_alike};
 use super::fork::Fork;
-use super::said::{holds_answer, is_summary, text};
+use super::said::{holds_answer, is_summary, summaries_in, text};
 use super::{Logged, Request, ToldCompaction};
 use proctor_sessions::units::{ApiCallId, ContentHash};
 use proctor_sessions::wire::Look;
@@ -171,24 +171,33 @@ impl Thread {
             && self.common(request.asked(), &request.looks).0 == length
     }
 
-    /// How many messages a request has in front of the whole conversation: a product that starts anew may set up
-    /// the context again.
-    pub(super) fn preamble(&self, request: &Request) -> Option<usize> {
-        const LONGEST: usize = 4;
-        let room = request.looks.len().checked_sub(self.context.len())?;
-        let talk = request.looks.iter().take_while(|look| !look.has_calls());
-        let last = talk.count().min(room).min(LONGEST);
-        let whole = (self.context.len(), true);
-        let mut fronts = (1..=last).filter(|_| self.is_answered);
-        fronts.find(|at| self.common(&request.asked()[*at..], &request.looks[*at..]) == whole)
+    /// The number of messages of a request up to the end of the conversation, if it leaves out nothing of it: a product
+    /// that starts anew may set up the context again, or repeat a part.
+    pub(super) fn known_of(&self, request: &Request) -> Option<usize> {
+        if self.is_begun_by(request) {
+            return Some(self.context.len());
+        }
+        let mut rest = self.context.iter().peekable();
+        let mut is_proved = false;
+        for (at, look) in request.looks.iter().enumerate() {
+            if let Some(seen) = rest.next_if(|seen| seen.is(look)) {
+                is_proved |= seen.is_proof(look);
+            } else if !look.has_calls() || self.place(look).is_some() {
+                continue;
+            }
+            if rest.peek().is_none() {
+                return (self.is_answered && is_proved).then_some(at + 1);
+            }
+        }
+        None
     }
 
-    /// How many messages a request has in common with the context that it leaves, if it has a question of its own
-    /// behind an answer in it.
-    pub(super) fn left_at(&self, request: &Request) -> Option<usize> {
-        let (count, is_proved) = self.common(request.asked(), &request.looks);
-        let is_left = count < self.context.len() && count + 1 >= request.looks.len();
-        (self.is_answered && is_proved && is_left).then_some(count)
+    /// Whether a request holds the only answer here: one request for a summary may hold that of another.
+    pub(super) fn is_asked_by(&self, request: &Request) -> bool {
+        let words = self.last_words().filter(|_| self.requests == 1);
+        let texts = words.map(summaries_in).unwrap_or_default();
+        let mut asked = request.asked().iter();
+        asked.any(|message| holds_answer(message, &texts))
     }
 
     /// Whether the last answer asks for tools.
@@ -300,20 +309,29 @@ impl Thread {
         }
     }
 
-    /// The last answer of a session without tool calls.
+    /// Whether it may be no more than a product's question to the model: it asks for no tools, and is answered soon.
+    pub(super) fn is_brief(&self) -> bool {
+        const REQUESTS: usize = 4;
+        self.is_answered && !self.has_acted && self.requests <= REQUESTS
+    }
+
+    /// The last answer of such a session.
     pub(super) fn last_words(&self) -> Option<&Message> {
         let messages = &self.session.parts().messages;
-        let last = messages.last().map(|message| &**message);
-        last.filter(|_| self.is_answered && !self.has_acted && self.requests <= 4)
+        messages
+            .last()
+            .map(|message| &**message)
+            .filter(|_| self.is_brief())
     }
 
     /// Adds a request, of which the first `known` messages are not new, and its answer.
     pub(super) fn grow(&mut self, mut request: Request, known: usize) {
         self.adopt_ids(&mut request);
-        let front = known.saturating_sub(self.context.len());
-        self.recognise(&request.looks[front..known]);
-        let set_up = self.seen(&request, front);
-        self.context.splice(..0, set_up);
+        if known == self.context.len() {
+            self.recognise(&request.looks);
+        } else {
+            self.shows(&request, known);
+        }
         self.names.extend(request.agent.name.take());
         let one = request.one;
         let told = one.compaction;
@@ -416,20 +434,15 @@ impl Thread {
         }
     }
 
-    /// The first messages of a request, as the context has them.
-    pub(super) fn seen(&self, request: &Request, count: usize) -> Vec<Seen> {
+    /// Replaces the context by the first messages of a request.
+    pub(super) fn shows(&mut self, request: &Request, count: usize) {
         let messages = request.asked().iter().zip(&request.looks);
         let seen = messages.take(count).map(|(message, look)| Seen {
             look: *look,
             is_answer: false,
             message: message.clone(),
         });
-        seen.collect()
-    }
-
-    /// Replaces the context by the first messages of a request.
-    pub(super) fn shows(&mut self, request: &Request, count: usize) {
-        self.context = self.seen(request, count);
+        self.context = seen.collect();
     }
 
     /// How many messages of the history a request keeps; none if it has nothing to do with this
