@@ -87,8 +87,10 @@ struct Chat<'a> {
     assembler: Assembler,
     steps: Vec<Step<'a>>,
     places: BTreeMap<Arc<str>, usize>,
-    /// The ids of messages that compactions left.
-    left: BTreeSet<Arc<str>>,
+    /// The ids of messages in lists that did not replace what was said.
+    listed: BTreeSet<Arc<str>>,
+    /// How many messages the context has.
+    shown: usize,
     /// The id of the model's last message.
     last: Option<Arc<str>>,
     /// A list that sets up the context again, until it is known whether the chat is resumed or begun anew.
@@ -107,6 +109,10 @@ enum Repeated {
     Nothing,
     /// All of it, to the model's last message.
     All,
+}
+
+fn id_of(record: &RawValue) -> Option<Arc<str>> {
+    Object::read(record)?.text("id")
 }
 
 /// Whether the type of a record says that it is the model's.
@@ -137,15 +143,19 @@ impl<'a> Chat<'a> {
             let is_masked = list.iter().any(|raw| raw.get().contains(MASK));
             match self.repeated(&list) {
                 Some(Repeated::Nothing) if !is_masked => return self.set_up = Some(list),
-                Some(Repeated::All) if !is_masked => return self.set_up = None,
+                Some(Repeated::All) if !is_masked => {
+                    self.set_up = None;
+                    return self.listed.extend(list.iter().filter_map(|raw| id_of(raw)));
+                }
                 _ => self.set_up = None,
             }
+            self.shown = 0;
             let holds_snapshot = |raw: &&RawValue| raw.get().contains(SNAPSHOT);
             if !self.steps.is_empty() && list.iter().any(holds_snapshot) {
+                self.shown = list.len();
+                self.listed.extend(list.iter().filter_map(|raw| id_of(raw)));
                 let records = list.into_iter().filter_map(|raw| self.record(raw));
-                let records: Vec<Record<'_>> = records.collect();
-                self.left
-                    .extend(records.iter().filter_map(|record| record.id.clone()));
+                let records = records.collect();
                 return self.steps.push(Step::Compacted(records));
             }
             // The list takes the place of all that was said; with results masked, it is all that
@@ -168,6 +178,7 @@ impl<'a> Chat<'a> {
         if let Some(list) = self.set_up.take() {
             self.steps.clear();
             self.places.clear();
+            self.shown = 0;
             self.collect_all(list);
         }
         if is_models(record.r#type.as_deref()) {
@@ -189,6 +200,7 @@ impl<'a> Chat<'a> {
         if let Some(id) = &record.id {
             self.places.insert(id.clone(), self.steps.len());
         }
+        self.shown += 1;
         self.steps.push(Step::Said(record));
     }
 
@@ -202,18 +214,19 @@ impl<'a> Chat<'a> {
 
     /// What a list of messages repeats of a chat, if it has no other of the model's.
     fn repeated(&self, list: &[&RawValue]) -> Option<Repeated> {
-        let records = list.iter().map(|raw| Object::read(raw).unwrap_or_default());
-        let records = records.map(|record| (record.text("id"), record.text("type")));
-        let (models, others): (Vec<_>, Vec<_>) =
-            records.partition(|(_, kind)| is_models(kind.as_deref()));
-        let is_known = |(id, _): &(Option<Arc<str>>, _)| {
-            id.as_ref()
-                .is_some_and(|id| self.places.contains_key(id) || self.left.contains(id))
+        let (models, others): (Vec<&RawValue>, Vec<&RawValue>) = list.iter().partition(|raw| {
+            let record = Object::read(raw).unwrap_or_default();
+            is_models(record.text("type").as_deref())
+        });
+        let is_known = |raw: &&RawValue| {
+            id_of(raw).is_some_and(|id| self.places.contains_key(&id) || self.listed.contains(&id))
         };
-        let ends_chat = models.iter().any(|(id, _)| *id == self.last);
+        let ends_chat = models.iter().any(|raw| id_of(raw) == self.last);
+        // A compaction that failed names all messages anew.
+        let is_whole = list.len() == self.shown || ends_chat && models.iter().all(is_known);
         if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {
             Some(Repeated::Nothing)
-        } else if !models.is_empty() && ends_chat && models.iter().all(is_known) {
+        } else if !models.is_empty() && !self.steps.is_empty() && is_whole {
             Some(Repeated::All)
         } else {
             None
