@@ -52,8 +52,10 @@ def by_log(path):
         raise RuntimeError("no request of the agent came")
     compactions, before = [], set()
     for number, call in enumerate(calls):
-        holds = marks(call["body"])
-        if holds["summaries"] - before:
+        holds, had = marks(call["body"]), marks(calls[max(number - 1, 0)]["body"])
+        # A summary in place of a summary alone takes nothing away.
+        is_less = any(had[name] - holds[name] for name in ("results", "prompts"))
+        if is_less and holds["summaries"] - before:
             kept = {name: len(holds[name]) for name in ("results", "prompts")}
             messages = [len(messages_of(it["body"])) for it in (calls[number - 1], call)]
             tokens = [it["tokens"] for it in (calls[number - 1], call)]

@@ -311,6 +311,7 @@ PRODUCTS = [
         own_files="home/.claude/projects/*/*.jsonl", window=100000, characters=14000, small=100000,
         # 13,000 tokens before the end, and 20,000 for a summary.
         preset="claude-code[summarize.when.reserve_tokens=33000]",
+        differs="files that come back have line numbers there, and it takes the newest result for larger",
     ),
     Product(
         "gemini-cli", ["@google/gemini-cli"], known=["@google/gemini-cli@0.61.0"], program="gemini",
@@ -322,6 +323,7 @@ PRODUCTS = [
     ),
     Product(
         "kimi-code", ["@moonshot-ai/kimi-code"], known=["@moonshot-ai/kimi-code@2.1.0"], program="kimi",
+        differs="at call 21 a reminder comes in with the prompt, and is summarised before a call has it",
         files={".kimi-code/config.toml": KIMI}, variables={"KIMI_CODE_NO_AUTO_UPDATE": "1", "KIMI_DISABLE_TELEMETRY": "1"},
         words=["<again>", "-p", "<prompt>"], again=["--continue"], own_files="home/.kimi-code/sessions/wd_*/session_*",
         preset="kimi-code",
@@ -355,12 +357,13 @@ PRODUCTS = [
         files={".qwen/settings.json": QWEN}, variables=dict(OPENAI, OPENAI_MODEL=MODEL),
         words=["--yolo", "--auth-type", "openai", "<again>", "-p", "<prompt>"], again=["--continue"],
         own_files="home/.qwen/projects/*/chats/*.jsonl", preset="qwen-code",
+        differs="its first words come back one call later, and its own file does not have them",
     ),
     OpenHands(
         "openhands-sdk", ["openhands-sdk", "openhands-tools"], known=["openhands-sdk==1.58.2", "openhands-tools==1.58.2"],
         python=(3, 12), together=True, own_files="conversation/*",
-        # At most 24 events, of which the first is the system prompt.
-        preset="openhands[summarize.when.messages_over=23,summarize.keep_first_messages=1,summarize.keep_last_messages=9]",
+        # At most 24 events, of which the first is the system prompt; half of them, less the first two, the summary and a result.
+        preset="openhands[summarize.when.messages_over=23,summarize.keep_first_messages=1,summarize.keep_last_messages=8]",
     ),
     # Without `mcp`, its LiteLLM fails at the first request.
     Product(
