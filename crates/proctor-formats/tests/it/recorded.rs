@@ -142,9 +142,17 @@ impl Agent {
     /// Makes a call of the agent's own; the answer asks for a tool if `is_work`.
     fn call(&mut self, is_work: bool) {
         let step = self.calls;
+        // Without names, and with summaries that nothing ties to them, words tell two conversations apart.
+        let is_named = matches!(self.plan.named, Named::Session | Named::CacheKey);
+        let is_bare = !is_named && self.plan.summary == Summary::Text;
+        let of = if is_bare {
+            format!(" of {}", self.number)
+        } else {
+            String::new()
+        };
         let answer = |id: String| {
             let call = is_work.then(|| (id, format!("part-{step}.txt")));
-            Said::Model(format!("I look at part {step}."), call)
+            Said::Model(format!("I look at part {step}{of}."), call)
         };
         let mut used = answer(self.draw(u64::MAX).to_string());
         let context = self.context.clone();
@@ -403,7 +411,7 @@ fn check(plan: Plan) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn one_conversation_is_one_session_of_all_its_calls_and_compactions(
