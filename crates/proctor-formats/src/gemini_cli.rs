@@ -224,9 +224,11 @@ impl<'a> Chat<'a> {
         let ends_chat = models.iter().any(|raw| id_of(raw) == self.last);
         // A compaction that failed names all messages anew.
         let is_whole = list.len() == self.shown || ends_chat && models.iter().all(is_known);
+        let mut steps = self.steps.iter();
+        let is_compacted = steps.any(|step| matches!(step, Step::Compacted(_)));
         if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {
             Some(Repeated::Nothing)
-        } else if !models.is_empty() && !self.steps.is_empty() && is_whole {
+        } else if is_compacted && !models.is_empty() && is_whole {
             Some(Repeated::All)
         } else {
             None

@@ -10,7 +10,6 @@
 //! by what no other conversation has. But a name joins nothing: an application may use one for all.
 
 use super::prelude::*;
-use std::collections::VecDeque;
 
 use super::assemble::ORPHANS;
 use super::checked;
@@ -114,6 +113,14 @@ impl Request {
         self.answer.tool_uses().next().is_some()
     }
 
+    /// Whether it holds the last answer of a session as the user's.
+    fn holds_last(&self, thread: &Thread) -> bool {
+        let last = thread.session.parts().messages.last();
+        let texts = last.map(|last| summaries_in(last)).unwrap_or_default();
+        let mut asked = self.asked().iter();
+        asked.any(|message| holds_answer(message, &texts))
+    }
+
     /// Whether it holds a summary.
     fn is_summed_up(&self, answers: &[Arc<str>]) -> bool {
         let mut asked = self.asked().iter();
@@ -138,7 +145,7 @@ pub(super) struct Join {
     /// How many sessions were begun: the name of the last.
     begun: usize,
     /// The model's last answers, for any request may have asked for a summary.
-    answers: VecDeque<Arc<str>>,
+    answers: Vec<Arc<str>>,
     known: Known,
     /// The names that requests gave their conversations so far.
     names: BTreeSet<Name>,
@@ -202,7 +209,7 @@ impl Join {
 
     /// Adds a request to the session it continues, or begins one with it. Returns the name of that session.
     fn session_of(&mut self, request: Request, said: &[ContentHash]) -> usize {
-        let is_summed_up = request.is_summed_up(self.answers.make_contiguous());
+        let is_summed_up = request.is_summed_up(&self.answers);
         if request.one.follows.is_none() && !self.known.shares(said) && !is_summed_up {
             return self.begin(request.one);
         }
@@ -232,26 +239,9 @@ impl Join {
         if let Some((at, kind)) = self.left(&near, &request) {
             return self.fork(at, request, kind);
         }
-        let answers: &[Arc<str>] = self.answers.make_contiguous();
-        let threads = &self.threads;
-        let kept = near.iter().filter_map(|at| {
-            let thread = &threads[*at];
-            let is_certain = thread.fork.is_none() || thread.is_sent_back(&request);
-            let kept = is_certain.then(|| thread.kept(&request, answers));
-            Some((kept.flatten()?, *at))
-        });
-        // A summary may be all that is left of any session of the agent, other than its own answer.
-        let mut others = (0..threads.len()).rev().filter(|_| is_summed_up);
-        let last = others.find(|at| {
-            let thread = &threads[*at];
-            let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
-            let is_certain = thread.fork.is_none() && !thread.is_asked_by(&request);
-            let is_near = near.binary_search(at).is_ok();
-            is_like && is_certain && !is_near && !thread.is_named_otherwise(&request)
-        });
-        let Some((_, of)) = kept.chain(last.map(|at| (0, at))).max() else {
+        let Some(of) = self.compacted(&near, &request, is_summed_up) else {
             let mut aside = near.into_iter().rev().filter(|_| !request.acts());
-            return match aside.find(|at| threads[*at].shares_answer(&request)) {
+            return match aside.find(|at| self.threads[*at].shares_answer(&request)) {
                 Some(at) => self.fork(at, request, Kind::Aside),
                 None => self.begin(request.one),
             };
@@ -262,6 +252,33 @@ impl Join {
         let of = self.settle(of);
         let of = self.compact(of, request);
         self.threads[of].name
+    }
+
+    /// The conversation of which a request holds most, as after a compaction.
+    fn compacted(&self, near: &[usize], request: &Request, is_summed_up: bool) -> Option<usize> {
+        let answers: &[Arc<str>] = &self.answers;
+        let threads = &self.threads;
+        let kept = near.iter().filter_map(|at| {
+            let thread = &threads[*at];
+            let is_certain = thread.fork.is_none() || thread.is_sent_back(request);
+            let kept = is_certain.then(|| thread.kept(request, answers));
+            Some((kept.flatten()?, *at))
+        });
+        // A summary may be all that is left of any session of the agent, other than its own answer.
+        let others = (0..threads.len()).filter(|_| is_summed_up);
+        let others = others.filter(|at| {
+            let thread = &threads[*at];
+            let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
+            let is_certain = thread.fork.is_none() && !thread.is_asked_by(request);
+            let is_near = near.binary_search(at).is_ok();
+            is_like && is_certain && !is_near && !thread.is_named_otherwise(request)
+        });
+        let score = |(count, at): (usize, usize)| {
+            let is_sent_back = threads[at].is_sent_back(request);
+            (self.was_summed_up(at, request), is_sent_back, count, at)
+        };
+        let found = kept.chain(others.map(|at| (0, at))).map(score).max();
+        found.map(|(.., at)| at)
     }
 
     /// The session that ended with the response that a request continues.
@@ -289,7 +306,7 @@ impl Join {
             let thread = &self.threads[*at];
             thread.agent.is_like(&request.agent) && !thread.is_named_otherwise(request)
         });
-        let again = own.clone().find(|at| self.threads[*at].was_asked(looks));
+        let again = own.clone().find(|at| self.threads[*at].was_asked(request));
         if let Some(at) = again {
             return Some((at, Kind::Again));
         }

@@ -62,6 +62,15 @@ impl Join {
     /// Adds a fork to the conversation that it left, if it is surely that: a later request goes on from it.
     /// Returns the index of the session.
     pub(super) fn settle(&mut self, at: usize) -> usize {
+        // One may leave another: then that one is gone on from, too.
+        let fork = self.threads[at].fork.as_ref();
+        let of = fork.and_then(|fork| self.index(fork.of));
+        let name = self.threads[at].name;
+        let of = of.filter(|of| self.threads[*of].fork.is_some());
+        let at = of.map_or(at, |of| {
+            self.settle(of);
+            self.index(name).unwrap_or(at)
+        });
         let Some(base) = self.base(at) else {
             // Only another agent's words may still be beside the conversation.
             self.threads[at]
@@ -90,7 +99,9 @@ impl Join {
 
     /// Adds a fork to a session, whose index it returns.
     fn absorb(&mut self, at: usize, base: usize) -> usize {
-        let Some(Fork { request, kind, .. }) = self.threads.remove(at).fork else {
+        let fork = self.threads.remove(at);
+        let (left, requests) = (fork.name, fork.requests);
+        let Some(Fork { request, kind, .. }) = fork.fork else {
             return base;
         };
         let base = base - usize::from(at < base);
@@ -110,9 +121,29 @@ impl Join {
             let known = thread.length();
             thread.grow(request, known);
         } else {
-            return self.compact(base, request);
+            self.compact(base, request);
+        }
+        let base = self.index(name).unwrap_or(base);
+        let rests = self.threads[base].requests;
+        let forks = self
+            .threads
+            .iter_mut()
+            .filter_map(|thread| thread.fork.as_mut());
+        for other in forks.filter(|other| (other.of, other.requests) == (left, requests)) {
+            (other.of, other.requests) = (name, rests);
         }
         base
+    }
+
+    /// Whether a request holds the last answer of a session, or of one that left it.
+    pub(super) fn was_summed_up(&self, at: usize, request: &Request) -> bool {
+        let name = self.threads[at].name;
+        let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
+        let mut own = recent.chain([&self.threads[at]]).filter(|thread| {
+            let of = thread.fork.as_ref().map_or(thread.name, |fork| fork.of);
+            of == name
+        });
+        own.any(|thread| request.holds_last(thread))
     }
 
     /// Adds a request that shows what a compaction left of the session of an index, and the requests for the summaries in
@@ -148,33 +179,38 @@ impl Join {
         });
         let of = self.index(name).unwrap_or(of);
         self.skip(of, super::FOR_SUMMARY, asked);
-        self.threads[of].compact(request, self.answers.make_contiguous(), &summaries);
+        self.threads[of].compact(request, &self.answers, &summaries);
         of
     }
 
-    /// Settles the forks that no later request has to do with.
+    /// Settles the forks that no later request has to do with, the last first.
     pub(super) fn settle_rest(&mut self) {
-        let mut at = 0;
-        while at < self.threads.len() {
+        let mut at = self.threads.len();
+        while at > 0 {
+            at -= 1;
             let thread = &self.threads[at];
             let Some(fork) = &thread.fork else {
-                at += 1;
                 continue;
             };
-            let of = self.index(fork.of);
-            if let Some(base) = self.base(at).filter(|_| fork.kind != Kind::Again) {
-                self.absorb(at, base);
-            } else if let Some(of) = of.filter(|_| fork.kind == Kind::Again || thread.is_brief()) {
-                if fork.kind == Kind::Again {
+            let is_again = fork.kind == Kind::Again;
+            if !is_again && self.base(at).is_some() {
+                self.settle(at);
+            } else if let Some(of) = self
+                .index(fork.of)
+                .filter(|_| is_again || thread.is_brief())
+            {
+                let requests = thread.requests;
+                if is_again {
                     let source = &mut self.threads[of].session.parts_mut().source;
                     source.warn("a request was sent again; its first answer stands");
                 } else {
-                    self.skip(of, ASIDE, self.threads[at].requests);
+                    self.skip(of, ASIDE, requests);
                 }
                 self.threads.remove(at);
             } else {
-                at += 1;
+                continue;
             }
+            at = self.threads.len();
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::gemini_cli::ACKS;
+use proctor_sessions::wire::Look;
 use proctor_sessions::{ContentBlock, Message, Recorded, Role, Session, Tag, Tags};
 
 /// A prompt may hold a shorter answer by chance.
@@ -76,4 +77,11 @@ pub(super) fn summaries_in(answer: &Message) -> Vec<Arc<str>> {
 pub(super) fn text(message: &Message) -> String {
     let texts = message.content().iter().filter_map(ContentBlock::as_text);
     texts.map(|text| text.trim()).collect::<Vec<_>>().join("\n")
+}
+
+/// The texts of a message that are no notes of the client's.
+pub(super) fn without_notes(message: &Message) -> Vec<&str> {
+    let texts = message.content().iter().filter_map(ContentBlock::as_text);
+    let texts = texts.map(|text| text.trim());
+    texts.filter(|text| !Look::is_note(text)).collect()
 }

@@ -1,10 +1,11 @@
 //! A session that grows request by request.
 
 use super::super::kept_context;
+use super::super::openai_chat::parts::UNNAMED;
 use super::super::prelude::*;
 use super::agent::{Agent, Name, is_alike};
 use super::fork::Fork;
-use super::said::{holds_answer, is_summary, summaries_in, text};
+use super::said::{holds_answer, is_summary, text, without_notes};
 use super::{Logged, Request, ToldCompaction};
 use proctor_sessions::units::{ApiCallId, ContentHash};
 use proctor_sessions::wire::Look;
@@ -74,10 +75,16 @@ impl Seen {
         own.split_whitespace().nth(WORDS).is_some() && is_alike(&own, &other)
     }
 
-    /// Whether it is the model's own and the same in a request, beyond doubt.
-    fn is_proof(&self, look: &Look) -> bool {
-        self.look.whole == look.whole && is_models(&self.message)
-            || look.has_calls() && self.is(look)
+    /// Whether it is a call, or its result, with the ids that a request has: others may have called a tool alike.
+    fn is_call(&self, look: &Look) -> bool {
+        let mut calls = self.message.tool_uses().map(|(_, call)| &call.id);
+        let is_unnamed = calls.any(|id| id.starts_with(UNNAMED));
+        look.has_calls() && (self.look.shape == look.shape || self.is(look) && is_unnamed)
+    }
+
+    /// Whether the model said it, or a tool, and the same in a request.
+    fn is_answer_in(&self, look: &Look) -> bool {
+        self.look.whole == look.whole && is_models(&self.message) || self.is_call(look)
     }
 }
 
@@ -145,22 +152,25 @@ impl Thread {
         call.is_some_and(|call| &*call.0 == response)
     }
 
-    /// How many messages of the context a request begins with, and whether that is beyond doubt.
+    /// How many messages of the context a request begins with, and whether an answer is among them. Messages that are no
+    /// more than alike need a call to prove them.
     pub(super) fn common(&self, asked: &[Arc<Message>], looks: &[Look]) -> (usize, bool) {
-        let (mut is_proved, mut doubtful) = (false, None);
-        let mut count = 0;
+        let (mut has_answer, mut has_call) = (false, false);
+        let (mut count, mut doubtful) = (0, None);
         for (seen, (message, look)) in self.context.iter().zip(asked.iter().zip(looks)) {
             if !seen.is(look) {
-                if !seen.is_alike(look, message) {
+                // What a compaction wrote is no part of the history.
+                if self.place(&seen.look).is_none() || !seen.is_alike(look, message) {
                     break;
                 }
-                doubtful = doubtful.or(Some(count));
+                doubtful = doubtful.or(Some((count, has_answer)));
             }
-            is_proved |= seen.is_proof(look);
+            has_call |= seen.is_call(look);
+            has_answer |= seen.is_answer_in(look);
             count += 1;
         }
-        let count = doubtful.filter(|_| !is_proved).unwrap_or(count);
-        (count, is_proved)
+        let certain = doubtful.filter(|_| !has_call);
+        certain.unwrap_or((count, has_answer))
     }
 
     /// Whether a request begins with the whole conversation.
@@ -181,7 +191,7 @@ impl Thread {
         let mut is_proved = false;
         for (at, look) in request.looks.iter().enumerate() {
             if let Some(seen) = rest.next_if(|seen| seen.is(look)) {
-                is_proved |= seen.is_proof(look);
+                is_proved |= seen.is_answer_in(look);
             } else if !look.has_calls() || self.place(look).is_some() {
                 continue;
             }
@@ -194,10 +204,7 @@ impl Thread {
 
     /// Whether a request holds the only answer here: one request for a summary may hold that of another.
     pub(super) fn is_asked_by(&self, request: &Request) -> bool {
-        let words = self.last_words().filter(|_| self.requests == 1);
-        let texts = words.map(summaries_in).unwrap_or_default();
-        let mut asked = request.asked().iter();
-        asked.any(|message| holds_answer(message, &texts))
+        self.requests == 1 && request.holds_last(self)
     }
 
     /// Whether the last answer asks for tools.
@@ -214,8 +221,12 @@ impl Thread {
 
     /// Whether a request holds something that the model or a tool said here.
     pub(super) fn shares_answer(&self, request: &Request) -> bool {
-        let mut found = request.looks.iter().filter_map(|look| self.place(look));
-        found.any(|(at, _)| self.calls_a_tool(at) || is_models(&self.session.parts().messages[at]))
+        request.looks.iter().any(|look| {
+            let place = self.place(look).map(|(at, _)| at);
+            let message = place.and_then(|at| self.session.parts().messages.get(at));
+            message.is_some_and(|message| is_models(message))
+                || look.has_calls() && (place.is_some() || self.forms.contains_key(&look.form))
+        })
     }
 
     /// The length of the last request with its answer.
@@ -237,12 +248,17 @@ impl Thread {
         }
     }
 
-    /// Whether the last request was this one.
-    pub(super) fn was_asked(&self, looks: &[Look]) -> bool {
-        let mut pairs = self.context.iter().zip(looks);
+    /// Whether the last request was this one, perhaps with other notes.
+    pub(super) fn was_asked(&self, request: &Request) -> bool {
+        let (asked, looks) = (request.asked(), &request.looks);
+        let last = asked.len().saturating_sub(1);
+        let mut pairs = self.context.iter().zip(asked.iter().zip(looks)).enumerate();
         self.is_answered
             && self.context.len() == looks.len() + 1
-            && pairs.all(|(seen, look)| seen.look == *look)
+            && pairs.all(|(at, (seen, (message, look)))| {
+                seen.is(look)
+                    && (at < last || without_notes(&seen.message) == without_notes(message))
+            })
     }
 
     /// Whether it begins with all that the other was asked, the last message perhaps with more behind it.
@@ -456,12 +472,17 @@ impl Thread {
         let begun = begun.take_while(|(own, look)| own == look).count();
         // A name may be an application's: then two agents share it, and short words of the user's.
         let is_certain = self.agent.has_prompt_of(agent) && !self.is_named_otherwise(request);
-        let found = looks[begun..].iter().filter_map(|look| self.place(look));
-        let found = found.filter(|(at, _)| {
-            let message = &self.session.parts().messages[*at];
-            self.calls_a_tool(*at) || is_certain && !message.has_tag(Tag::Synthetic)
-        });
-        let found = found.count();
+        let mut found = 0;
+        for look in &looks[begun..] {
+            let place = self.place(look).map(|(at, _)| at);
+            let is_said = place.is_some_and(|at| {
+                let message = &self.session.parts().messages[at];
+                self.calls_a_tool(at) || is_certain && !message.has_tag(Tag::Synthetic)
+            });
+            // Another conversation may have called a tool in the same way.
+            let is_alike = look.has_calls() && self.forms.contains_key(&look.form);
+            found += usize::from(is_said) + usize::from(is_said || is_alike);
+        }
         let is_begun = begun > 0 && is_certain && self.agent.is_session_of(agent);
         let mut rest = request.asked()[begun..].iter();
         let is_summed_up = rest.any(|it| is_summary(it) || holds_answer(it, answers));

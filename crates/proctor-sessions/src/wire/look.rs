@@ -37,6 +37,11 @@ impl Look {
             || self.has_uses && (self.shape == other.shape || self.form == other.form)
     }
 
+    /// Whether a client wrote a text for the model: such notes come and go.
+    pub fn is_note(text: &str) -> bool {
+        text.starts_with("<system-reminder>") && text.ends_with("</system-reminder>")
+    }
+
     /// Looks at a message.
     pub fn of(message: &Message) -> Self {
         let mut whole = message.role().name().to_owned();
@@ -61,7 +66,8 @@ impl Look {
                 }
                 ContentBlock::Opaque(opaque) => (opaque.kind.to_string(), text.to_string()),
             };
-            let is_note = matches!(block, ContentBlock::Text(_)) && (has_results || is_note(&said));
+            let is_note =
+                matches!(block, ContentBlock::Text(_)) && (has_results || Self::is_note(&said));
             for part in [&mut whole, &mut shape] {
                 part.extend(["\0", &name, " ", &id]);
             }
@@ -79,9 +85,4 @@ impl Look {
             has_calls: has_uses || has_results,
         }
     }
-}
-
-/// Whether a client wrote a text for the model: such notes come and go.
-fn is_note(text: &str) -> bool {
-    text.starts_with("<system-reminder>") && text.ends_with("</system-reminder>")
 }
