@@ -87,10 +87,8 @@ struct Chat<'a> {
     assembler: Assembler,
     steps: Vec<Step<'a>>,
     places: BTreeMap<Arc<str>, usize>,
-    /// The ids of messages in lists that did not replace what was said.
-    listed: BTreeSet<Arc<str>>,
-    /// How many messages the context has.
-    shown: usize,
+    /// The ids of messages that compactions left.
+    left: BTreeSet<Arc<str>>,
     /// The id of the model's last message.
     last: Option<Arc<str>>,
     /// A list that sets up the context again, until it is known whether the chat is resumed or begun anew.
@@ -143,17 +141,12 @@ impl<'a> Chat<'a> {
             let is_masked = list.iter().any(|raw| raw.get().contains(MASK));
             match self.repeated(&list) {
                 Some(Repeated::Nothing) if !is_masked => return self.set_up = Some(list),
-                Some(Repeated::All) if !is_masked => {
-                    self.set_up = None;
-                    return self.listed.extend(list.iter().filter_map(|raw| id_of(raw)));
-                }
+                Some(Repeated::All) if !is_masked => return self.set_up = None,
                 _ => self.set_up = None,
             }
-            self.shown = 0;
             let holds_snapshot = |raw: &&RawValue| raw.get().contains(SNAPSHOT);
             if !self.steps.is_empty() && list.iter().any(holds_snapshot) {
-                self.shown = list.len();
-                self.listed.extend(list.iter().filter_map(|raw| id_of(raw)));
+                self.left.extend(list.iter().filter_map(|raw| id_of(raw)));
                 let records = list.into_iter().filter_map(|raw| self.record(raw));
                 let records = records.collect();
                 return self.steps.push(Step::Compacted(records));
@@ -178,7 +171,6 @@ impl<'a> Chat<'a> {
         if let Some(list) = self.set_up.take() {
             self.steps.clear();
             self.places.clear();
-            self.shown = 0;
             self.collect_all(list);
         }
         if is_models(record.r#type.as_deref()) {
@@ -200,7 +192,6 @@ impl<'a> Chat<'a> {
         if let Some(id) = &record.id {
             self.places.insert(id.clone(), self.steps.len());
         }
-        self.shown += 1;
         self.steps.push(Step::Said(record));
     }
 
@@ -219,11 +210,10 @@ impl<'a> Chat<'a> {
             is_models(record.text("type").as_deref())
         });
         let is_known = |raw: &&RawValue| {
-            id_of(raw).is_some_and(|id| self.places.contains_key(&id) || self.listed.contains(&id))
+            id_of(raw).is_some_and(|id| self.places.contains_key(&id) || self.left.contains(&id))
         };
         let ends_chat = models.iter().any(|raw| id_of(raw) == self.last);
-        // A compaction that failed names all messages anew.
-        let is_whole = list.len() == self.shown || ends_chat && models.iter().all(is_known);
+        let is_whole = ends_chat && models.iter().all(is_known);
         let mut steps = self.steps.iter();
         let is_compacted = steps.any(|step| matches!(step, Step::Compacted(_)));
         if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {

@@ -84,19 +84,15 @@ struct Request {
 }
 
 impl Request {
-    /// A request, if it was answered.
-    fn of(one: Logged) -> Result<Self, Logged> {
-        let Some(answer) = one.answer().cloned() else {
-            return Err(one);
-        };
+    fn of(one: Logged, answer: Arc<Message>) -> Self {
         let messages = &one.session.parts().messages;
         let asked = &messages[..messages.len() - 1];
-        Ok(Self {
+        Self {
             looks: asked.iter().map(|message| Look::of(message)).collect(),
             agent: Agent::of(&one.session, one.name.clone()),
             answer,
             one,
-        })
+        }
     }
 
     /// The messages of the request.
@@ -169,13 +165,11 @@ impl Join {
     /// Adds one conversation to the session it continues, or begins one with it.
     fn join(&mut self, mut one: Logged) {
         self.tag_summary(&mut one);
-        let request = match Request::of(one) {
-            Ok(request) => request,
-            Err(one) => {
-                self.begin(one);
-                return;
-            }
+        let Some(answer) = one.answer().cloned() else {
+            self.begin(one);
+            return;
         };
+        let request = Request::of(one, answer);
         let (said, answer) = (request.said(), request.answer.clone());
         let name = request.agent.name.clone();
         let session = self.session_of(request, &said);

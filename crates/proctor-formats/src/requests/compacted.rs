@@ -30,8 +30,10 @@ impl Thread {
         let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
         let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
         let last = parts.messages.split_last();
+        let holds_summary =
+            |message: &Message| is_summary(message) || holds_answer(message, answers);
         let is_last_new = last.is_some_and(|(last, front)| {
-            !is_summary(last) && front.iter().any(|it| is_summary(it))
+            !holds_summary(last) && front.iter().any(|message| holds_summary(message))
         });
         let follows_summary = |index: usize| is_last_new && index + 1 == looks.len();
         let mut left = Vec::new();
@@ -53,7 +55,14 @@ impl Thread {
                 None if is_behind(index)
                     && (ends_whole || follows_summary(index) || self.answers_last(&message)) =>
                 {
-                    added.push(message);
+                    let (results, notes) = parted(message);
+                    added.push(results);
+                    if let Some(notes) = notes {
+                        let after = left
+                            .iter()
+                            .rposition(|it| matches!(it, Recorded::Written(_)));
+                        left.insert(after.map_or(0, |at| at + 1), Recorded::Written(notes));
+                    }
                 }
                 None => left.push(written(&message, answers, asked)),
             }
@@ -70,6 +79,20 @@ impl Thread {
         self.provider_compacted(of_answer, kept);
         added.extend(answer);
         self.add(added);
+    }
+
+    /// Adds the results that a request for a summary was the first to hold.
+    pub(super) fn take_results(&mut self, mut request: Request) {
+        self.adopt_ids(&mut request);
+        let asked = request.asked().iter().rev();
+        let mut new = asked.filter(|message| self.answers_last(message));
+        if let Some(message) = new.next() {
+            let content = message.content().iter();
+            let results = content.take_while(|block| block.is_result()).cloned();
+            let results = Arc::new(Message::new(Role::User, results.collect()));
+            self.remember(&results, false);
+            self.session.parts_mut().messages.push(results);
+        }
     }
 
     /// Removes a request for a summary, and its answer, from the history. If it was asked for in
@@ -133,4 +156,19 @@ impl Thread {
             _ => Recorded::Written(message),
         }
     }
+}
+
+/// The results in a message, and the notes that the product itself put behind them: after a compaction they are its own.
+fn parted(message: Arc<Message>) -> (Arc<Message>, Option<Arc<Message>>) {
+    let content = message.content();
+    let results = content.iter().take_while(|block| block.is_result()).count();
+    let is_products = message.has_tag(Tag::Meta) && !message.has_tag(Tag::TypedUser);
+    if results == 0 || results == content.len() || !is_products {
+        return (message, None);
+    }
+    let (results, notes) = content.split_at(results);
+    let mut own = Message::new(Role::User, results.to_vec());
+    own.details.timestamp = message.details.timestamp;
+    let notes = Message::new(Role::User, notes.to_vec()).with_tags([Tag::Meta]);
+    (Arc::new(own), Some(Arc::new(notes)))
 }

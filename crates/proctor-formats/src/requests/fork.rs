@@ -168,17 +168,24 @@ impl Join {
         // The same agent may have been asked more than once.
         let name = self.threads[of].name;
         let mut asked = 0;
-        self.threads.retain(|thread| {
+        let mut forks = Vec::new();
+        self.threads.retain_mut(|thread| {
             let is_aside = thread.fork.as_ref().is_some_and(|fork| fork.of == name);
+            let is_brief = thread.is_brief();
             let is_one = agents.iter().any(|(other, agent)| {
-                *other == thread.name
-                    || is_aside && thread.is_brief() && thread.agent.is_like(agent)
+                *other == thread.name || is_aside && is_brief && thread.agent.is_like(agent)
             });
-            asked += if is_one { thread.requests } else { 0 };
+            if is_one {
+                asked += thread.requests;
+                forks.extend(thread.fork.take().filter(|fork| fork.of == name));
+            }
             !is_one
         });
         let of = self.index(name).unwrap_or(of);
         self.skip(of, super::FOR_SUMMARY, asked);
+        if let Some(fork) = forks.pop().filter(|_| self.threads[of].is_open()) {
+            self.threads[of].take_results(fork.request);
+        }
         self.threads[of].compact(request, &self.answers, &summaries);
         of
     }

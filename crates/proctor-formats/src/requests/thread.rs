@@ -32,8 +32,8 @@ pub(super) struct Thread {
     pub(super) names: BTreeSet<Name>,
     /// How many requests it was made of.
     pub(super) requests: usize,
-    /// Whether an answer to one of them asks for a tool.
-    pub(super) has_acted: bool,
+    /// How many of their answers ask for tools.
+    actions: usize,
     /// The lengths of the history and of the context before the last request.
     before: (usize, usize),
     /// Where it left another session, until it is known what it is.
@@ -113,7 +113,7 @@ impl Thread {
             calls: BTreeSet::new(),
             prompts: Vec::new(),
             requests: 1,
-            has_acted: answer.is_some_and(|answer| answer.tool_uses().next().is_some()),
+            actions: usize::from(answer.is_some_and(|it| it.tool_uses().next().is_some())),
             before: (0, 0),
             fork: None,
             is_answered,
@@ -328,7 +328,7 @@ impl Thread {
     /// Whether it may be no more than a product's question to the model: it asks for no tools, and is answered soon.
     pub(super) fn is_brief(&self) -> bool {
         const REQUESTS: usize = 4;
-        self.is_answered && !self.has_acted && self.requests <= REQUESTS
+        self.is_answered && self.actions == 0 && self.requests <= REQUESTS
     }
 
     /// The last answer of such a session.
@@ -444,7 +444,7 @@ impl Thread {
             if message.details.api_call.as_ref().is_some_and(is_known) {
                 Arc::make_mut(&mut message).details.api_call = None;
             }
-            self.has_acted |= at == last && message.tool_uses().next().is_some();
+            self.actions += usize::from(at == last && message.tool_uses().next().is_some());
             self.remember(&message, at == last);
             self.session.parts_mut().messages.push(message);
         }
