@@ -52,8 +52,10 @@ def by_log(path):
         raise RuntimeError("no request of the agent came")
     compactions, before = [], set()
     for number, call in enumerate(calls):
-        holds = marks(call["body"])
-        if holds["summaries"] - before:
+        holds, had = marks(call["body"]), marks(calls[max(number - 1, 0)]["body"])
+        # A summary in place of a summary alone takes nothing away.
+        is_less = any(had[name] - holds[name] for name in ("results", "prompts"))
+        if is_less and holds["summaries"] - before:
             kept = {name: len(holds[name]) for name in ("results", "prompts")}
             messages = [len(messages_of(it["body"])) for it in (calls[number - 1], call)]
             tokens = [it["tokens"] for it in (calls[number - 1], call)]
@@ -77,7 +79,6 @@ class Proctor:
     def __init__(self, program, window):
         self.program = program
         self.settings = ["--window", str(window), "--counter", "chars/4"]
-        self.strategies = {it.split()[0] for it in self.do("strategies").splitlines() if it.strip()}
 
     def do(self, *words, fails=False):
         done = subprocess.run([self.program, *map(str, words)], capture_output=True, text=True, timeout=120)
@@ -111,6 +112,11 @@ class Proctor:
         holds = marks(entries)
         return {name: len(holds[name]) for name in ("results", "prompts")} | {"messages": len(entries)}
 
-    def session(self, path, out):
-        calls, places = self.compactions(path, "recorded", out)
-        return {"calls": calls, "compactions": places}
+    def sessions(self, files, out):
+        """Calls and compactions of the session with the most calls, and the calls of the others."""
+        said = []
+        for number, path in enumerate(files):
+            calls, places = self.compactions(path, "recorded", out / f"recorded-{number}")
+            said.append({"file": str(path), "calls": calls, "compactions": places})
+        said.sort(key=lambda session: -session["calls"])
+        return dict(said[0], others=[session["calls"] for session in said[1:]])

@@ -6,16 +6,21 @@ for a summary or a title, and its answer is fixed. Usage is counted as the chara
 """
 
 import gzip
+import hashlib
 import http.server
 import json
 import re
 import threading
+
+from . import strict
 
 MODEL = "gpt-scripted"
 SUMMARY = (
     "SUMMARY NUMBER {}. The task is to read the files of the folder `data` one after the other and to report the port. "
     "The files so far held settings of services; none of them had the port. Next: read the next file."
 )
+# A request for a summary, where it is not a prompt or a summary of ours.
+ASKED, OURS = re.compile(r"summar|checkpoint|snapshot|compact", re.I), re.compile(r"(PROMPT|SUMMARY|SETTINGS) NUMBER \d")
 FINISH = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 SHELLS = re.compile(r"shell|bash|exec|terminal|run_command")
 # Fields whose texts a model reads; ids and types are not counted.
@@ -66,10 +71,21 @@ def sizes(body):
     return characters(system_of(body)) // 4, tools // 4, whole // 4
 
 
+def last_words(body):
+    """The last text of the request that is neither a tool's nor a reminder of the agent's own."""
+    said = [message for message in messages_of(body) if message.get("role") not in ("system", "developer")]
+    last = said[-1] if said else {}
+    content = last.get("content") or last.get("parts") or ""
+    blocks = [{"text": content}] if isinstance(content, str) else content
+    texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
+    return texts[-1] if texts and last.get("role") == "user" and not texts[-1].startswith("<system-reminder>") else ""
+
+
 def kind_of(body):
-    """`agent`, `summary` or `title`: a request that offers no tools does not go on with the work."""
+    """`agent`, `summary` or `title`. Agents also ask for a summary on the live prompt, with its tools."""
+    words = last_words(body)
     if body.get("tools"):
-        return "agent"
+        return "summary" if ASKED.search(words) and not OURS.search(words) else "agent"
     begin = json.dumps(system_of(body) or messages_of(body)[:1])[:400].lower()
     return "title" if "title" in begin else "summary"
 
@@ -87,11 +103,31 @@ def filler(schema):
     return {"boolean": False, "integer": 10000, "number": 10000, "array": []}.get(schema.get("type"), "read a file")
 
 
+def in_tags(summary, body):
+    """The summary as agents ask for it: those that name tags ask again where an answer has none."""
+    asked = json.dumps([last_words(body), system_of(body)])
+    tag = next((tag for tag in ("state_snapshot", "summary") if f"<{tag}>" in asked), None)
+    return f"<analysis>Nothing is missing.</analysis>\n<{tag}>{summary}</{tag}>" if tag else summary
+
+
+def by_name(tools):
+    """Tools by their names; Gemini's are lists of declarations."""
+    tools = [declared for tool in tools for declared in tool.get("functionDeclarations", [tool])]
+    return {tool.get("function", tool).get("name") or "": tool for tool in tools}
+
+
+def finish(tools):
+    """Name and arguments of the call that ends the work, where there is such a tool."""
+    for name, tool in by_name(tools).items():
+        if name in ("submit_and_exit", "attempt_completion"):
+            known, required = properties(tool)
+            return name, {need: filler(known.get(need, {})) for need in required}
+    return None
+
+
 def tool_call(tools, file, command):
     """Name and arguments of a call that runs the command, or reads the file where no tool runs commands."""
-    # Gemini's are lists of declarations.
-    tools = [declared for tool in tools for declared in tool.get("functionDeclarations", [tool])]
-    named = {tool.get("function", tool).get("name") or "": tool for tool in tools}
+    named = by_name(tools)
     choices = [(name, ("command", "cmd", "commands"), command) for name in sorted(named) if SHELLS.search(name.lower())]
     paths = ("path", "file_path", "filePath", "absolute_path")
     choices += [(name, paths, file) for name in sorted(named) if "read" in name.lower()]
@@ -110,7 +146,9 @@ def tool_call(tools, file, command):
 class Script:
     """What the model says, and the log of what it was asked: one JSON line for each request."""
 
-    def __init__(self, log, rounds, files, last=None):
+    def __init__(self, log, rounds, files, last=None, refuses=False):
+        # Whether histories are refused that a provider would refuse; agents on their own send some.
+        self.refuses = refuses
         self.log = open(log, "w", encoding="utf-8")
         self.lock = threading.Lock()
         # Rounds of each prompt; a prompt beyond these has as many as the last.
@@ -118,17 +156,20 @@ class Script:
         self.left = self.rounds[0]
         self.asked = self.read = self.summaries = 0
 
-    def answer(self, path, headers, body):
+    def answer(self, path, headers, body, sha256):
         """The request's number, the text, the tool call or nothing, and the tokens of the request."""
         with self.lock:
             kind, (system, tools, tokens) = kind_of(body), sizes(body)
-            text, call = self.say(kind, body)
+            refused = strict.problem(path, body) if self.refuses else None
+            text, call = (None, None) if refused else self.say(kind, body)
             self.asked += 1
             kept = {name: value for name, value in headers.items() if name.lower() in ("user-agent", "session-id")}
             line = {"n": self.asked, "path": path, "kind": kind, "tokens": tokens, "system": system, "tools": tools}
-            line.update(headers=kept, answer=text, call=call, body=body)
+            line.update(headers=kept, answer=text, call=call, refused=refused, sha256=sha256, body=body)
             self.log.write(json.dumps(line, ensure_ascii=False) + "\n")
             self.log.flush()
+            if refused:
+                raise ValueError(refused)
             return self.asked, text, call, tokens
 
     def say(self, kind, body):
@@ -136,13 +177,12 @@ class Script:
             return "Reading files", None
         if kind == "summary":
             self.summaries += 1
-            return SUMMARY.format(self.summaries), None
+            return in_tags(SUMMARY.format(self.summaries), body), None
         if self.left == 0:
-            self.rounds = self.rounds[1:] or self.rounds
+            is_over, self.rounds = len(self.rounds) == 1, self.rounds[1:] or self.rounds
             self.left = self.rounds[0]
-            if self.last:
-                return "That is all.", tool_call(body["tools"], "", self.last)
-            return "That is all for now.", None
+            end = finish(body["tools"]) or (self.last and tool_call(body["tools"], "", self.last))
+            return "That is all for now.", end if end and is_over else None
         self.left -= 1
         file = self.files[self.read % len(self.files)]
         self.read += 1
@@ -160,8 +200,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.whole(200, {"object": "list", "data": [{"id": MODEL, "object": "model"}], "models": []})
 
     def do_POST(self):
+        received = self.received()
         try:
-            body = json.loads(self.received())
+            body = json.loads(gzip.decompress(received) if self.headers.get("content-encoding") == "gzip" else received)
         except ValueError:
             return self.whole(400, {"error": {"type": "invalid_request_error", "message": "not JSON"}})
         path = self.path.split("?")[0]
@@ -172,7 +213,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if path.endswith("/count_tokens"):
             return self.whole(200, {"input_tokens": sizes(body)[2]})
         try:
-            number, text, call, tokens = self.server.script.answer(path, self.headers, body)
+            number, text, call, tokens = self.server.script.answer(path, self.headers, body, hashlib.sha256(received).hexdigest())
         except ValueError as problem:
             return self.whole(400, {"error": {"type": "invalid_request_error", "message": str(problem)}})
         out = (len(text) + (len(compact(call[1])) if call else 0)) // 4
@@ -196,7 +237,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.rfile.readline()
         else:
             data = self.rfile.read(int(self.headers.get("content-length", 0)))
-        return gzip.decompress(data) if self.headers.get("content-encoding") == "gzip" else data
+        return data
 
     def whole(self, status, body):
         data = json.dumps(body).encode()

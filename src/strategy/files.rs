@@ -126,10 +126,23 @@ pub(crate) fn touched_by(tool: &ToolUse) -> Vec<(ArtifactVerb, String)> {
     changed.map(|path| (verb(&path), path)).collect()
 }
 
+/// The file that a command shows as a whole: `cat` and a path, and nothing else.
+pub(crate) fn shown_by(tool: &ToolUse) -> Option<String> {
+    let input = (tool.class == ToolClass::Shell).then(|| tool.input.value())?;
+    let path = command_of(&input)?.trim().strip_prefix("cat ")?;
+    let is_path =
+        !path.starts_with('-') && !path.contains([' ', '|', '<', '>', ';', '&', '*', '$']);
+    is_path.then(|| plain(path))
+}
+
+fn command_of(input: &Value) -> Option<&str> {
+    let keys = ["command", "cmd", "script"];
+    keys.iter().find_map(|key| input.get(key)?.as_str())
+}
+
 /// The files that a command removes, as far as it names them: the operands of its first `rm`.
 fn removed_by(input: &Value) -> Vec<String> {
-    let keys = ["command", "cmd", "script"];
-    let Some(command) = keys.iter().find_map(|key| input.get(key)?.as_str()) else {
+    let Some(command) = command_of(input) else {
         return Vec::new();
     };
     let parts = command.split_whitespace().skip_while(|part| *part != "rm");
@@ -283,6 +296,21 @@ mod tests {
             let found = touched_by(&tool(class, input));
             let found: Vec<_> = found.iter().map(|(verb, path)| (*verb, &**path)).collect();
             assert_eq!(found, touched, "{input}");
+        }
+    }
+
+    #[test]
+    fn a_command_shows_a_file_if_it_does_nothing_else() {
+        for (class, command, path) in [
+            (ToolClass::Shell, "cat ./a-b.rs", Some("a-b.rs")),
+            (ToolClass::Shell, "cat -n a", None),
+            (ToolClass::Shell, "cat a b", None),
+            (ToolClass::Shell, "cat a | head", None),
+            (ToolClass::Shell, "ls a", None),
+            (ToolClass::Read, "cat a", None),
+        ] {
+            let tool = tool(class, &format!(r#"{{"command":"{command}"}}"#));
+            assert_eq!(shown_by(&tool).as_deref(), path, "{command}");
         }
     }
 

@@ -7,7 +7,7 @@
 
 use super::bodies;
 use super::prelude::*;
-use super::requests::{Join, Logged};
+use super::requests::{Join, Logged, Name};
 use proctor_sessions::wire::stream::Api;
 
 /// How a value without a conversation is counted.
@@ -154,7 +154,7 @@ struct Log<'f> {
 
 impl Log<'_> {
     fn add(&mut self, found: Vec<Conversation<'_>>) -> Result<()> {
-        for conversation in found {
+        for mut conversation in found {
             let mut assembler = Assembler::default();
             let around = &conversation.around;
             let response = around.get("response");
@@ -170,7 +170,13 @@ impl Log<'_> {
             let follows = follows.or_else(|| kept.as_ref().and_then(last));
             let answer_id = answer.text("id").or_else(|| around.text("id"));
             self.answers.extend(kept.zip(answer_id));
-            let cache_key = around.text("prompt_cache_key");
+            let name = Name::of(around);
+            for key in ["metadata", "headers"]
+                .into_iter()
+                .filter(|_| name.is_some())
+            {
+                conversation.around.take(key);
+            }
             (self.read)(conversation, &mut assembler);
             if assembler.is_empty() {
                 self.skipped += 1;
@@ -179,7 +185,7 @@ impl Log<'_> {
                     session,
                     is_answered,
                     follows,
-                    cache_key,
+                    name,
                     compaction: None,
                 });
             }

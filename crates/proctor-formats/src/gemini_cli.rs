@@ -9,6 +9,7 @@
 //! - One that is written again with results masked masks them from there on: the first form is
 //!   what was said.
 //! - A chat that was saved as a checkpoint holds contents of the API's; see `checkpoint`.
+//! - A chat that is resumed sets its context up again, and then all messages: that changes nothing.
 //! - A chat that was compacted goes on with a snapshot of its state, which the product wrote; where
 //!   all messages are set anew and hold one, they are what the compaction left.
 
@@ -86,12 +87,35 @@ struct Chat<'a> {
     assembler: Assembler,
     steps: Vec<Step<'a>>,
     places: BTreeMap<Arc<str>, usize>,
+    /// The ids of messages that compactions left.
+    left: BTreeSet<Arc<str>>,
+    /// The id of the model's last message.
+    last: Option<Arc<str>>,
+    /// A list that sets up the context again, until it is known whether the chat is resumed or begun anew.
+    set_up: Option<Vec<&'a RawValue>>,
     results: usize,
     records: Records,
     /// The masks of the results of these calls.
     masks: BTreeMap<Arc<str>, Arc<str>>,
     /// The kind of the last message.
     snapshot: Snapshot,
+}
+
+/// What a list of messages repeats of a chat.
+enum Repeated {
+    /// No more than what sets up the context.
+    Nothing,
+    /// All of it, to the model's last message.
+    All,
+}
+
+fn id_of(record: &RawValue) -> Option<Arc<str>> {
+    Object::read(record)?.text("id")
+}
+
+/// Whether the type of a record says that it is the model's.
+fn is_models(kind: Option<&str>) -> bool {
+    matches!(kind, Some("gemini" | "model"))
 }
 
 /// A step of a chat.
@@ -114,26 +138,28 @@ impl<'a> Chat<'a> {
         let set = record.set.and_then(Object::read);
         if let Some(list) = set.and_then(|mut set| set.take_list("messages")) {
             self.assembler.skip("list of messages set anew");
+            let is_masked = list.iter().any(|raw| raw.get().contains(MASK));
+            match self.repeated(&list) {
+                Some(Repeated::Nothing) if !is_masked => return self.set_up = Some(list),
+                Some(Repeated::All) if !is_masked => return self.set_up = None,
+                _ => self.set_up = None,
+            }
             let holds_snapshot = |raw: &&RawValue| raw.get().contains(SNAPSHOT);
             if !self.steps.is_empty() && list.iter().any(holds_snapshot) {
+                self.left.extend(list.iter().filter_map(|raw| id_of(raw)));
                 let records = list.into_iter().filter_map(|raw| self.record(raw));
                 let records = records.collect();
                 return self.steps.push(Step::Compacted(records));
             }
             // The list takes the place of all that was said; with results masked, it is all that
             // was said.
-            let is_masked = list.iter().any(|raw| raw.get().contains(MASK));
             if !is_masked || list.len() < self.places.len() {
                 self.steps.clear();
                 self.places.clear();
             }
             record.messages = Some(list);
         }
-        for raw in record.messages.take().into_iter().flatten() {
-            if let Some(message) = self.record(raw) {
-                self.collect(message, raw);
-            }
-        }
+        self.collect_all(record.messages.take().unwrap_or_default());
         match record.r#type.as_deref() {
             Some(known) if is_one_of(KNOWN, known) => {}
             None if record.content.is_none() => return self.assembler.skip("header"),
@@ -141,6 +167,14 @@ impl<'a> Chat<'a> {
                 let kind = kind.unwrap_or("without type").into();
                 return self.steps.push(Step::Unknown(kind, raw));
             }
+        }
+        if let Some(list) = self.set_up.take() {
+            self.steps.clear();
+            self.places.clear();
+            self.collect_all(list);
+        }
+        if is_models(record.r#type.as_deref()) {
+            self.last.clone_from(&record.id);
         }
         let place = record.id.as_ref().and_then(|id| self.places.get(id));
         if let Some(place) = place.copied() {
@@ -159,6 +193,36 @@ impl<'a> Chat<'a> {
             self.places.insert(id.clone(), self.steps.len());
         }
         self.steps.push(Step::Said(record));
+    }
+
+    fn collect_all(&mut self, list: Vec<&'a RawValue>) {
+        for raw in list {
+            if let Some(message) = self.record(raw) {
+                self.collect(message, raw);
+            }
+        }
+    }
+
+    /// What a list of messages repeats of a chat, if it has no other of the model's.
+    fn repeated(&self, list: &[&RawValue]) -> Option<Repeated> {
+        let (models, others): (Vec<&RawValue>, Vec<&RawValue>) = list.iter().partition(|raw| {
+            let record = Object::read(raw).unwrap_or_default();
+            is_models(record.text("type").as_deref())
+        });
+        let is_known = |raw: &&RawValue| {
+            id_of(raw).is_some_and(|id| self.places.contains_key(&id) || self.left.contains(&id))
+        };
+        let ends_chat = models.iter().any(|raw| id_of(raw) == self.last);
+        let is_whole = ends_chat && models.iter().all(is_known);
+        let mut steps = self.steps.iter();
+        let is_compacted = steps.any(|step| matches!(step, Step::Compacted(_)));
+        if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {
+            Some(Repeated::Nothing)
+        } else if is_compacted && !models.is_empty() && is_whole {
+            Some(Repeated::All)
+        } else {
+            None
+        }
     }
 
     /// The results that a rewritten record masks, if it does no more: the results that it cuts and
@@ -217,7 +281,7 @@ impl<'a> Chat<'a> {
         let time = self.assembler.time(record.timestamp.as_deref());
         match record.r#type.as_deref() {
             Some("user") => self.user(&record, time),
-            Some("gemini" | "model") => self.model(record, time),
+            kind if is_models(kind) => self.model(record, time),
             Some(known @ ("info" | "warning" | "error")) => self.assembler.skip(known),
             // Others were warned of when they were collected.
             _ => {}

@@ -7,6 +7,7 @@
 use super::conversations::Conversation;
 use super::openai_chat::Dialect;
 use super::prelude::*;
+use super::requests::Name;
 use super::{anthropic, openai_chat, openai_responses};
 use proctor_sessions::SessionParts;
 use proctor_sessions::wire::Look;
@@ -72,11 +73,7 @@ pub fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
         at = end;
     }
     let model = around.text("model");
-    let client = around.text("prompt_cache_key").or_else(|| {
-        let user = around.get("metadata").and_then(Object::read);
-        let user = user.and_then(|metadata| metadata.text("user_id"));
-        user.or_else(|| around.text("user"))
-    });
+    let client = Name::of(&around).map(|name| name.value);
     let mut assembler = Assembler::default();
     around.remove("stream");
     read_by(api, around, items[..leading].to_vec(), &mut assembler);

@@ -1,30 +1,37 @@
 //! Joins logged requests to sessions: each request *is* the context at its call.
 //!
-//! A request that begins with the whole conversation so far continues a session; so does one that
-//! goes on after the last question as if it had not been answered, because the agent could do
-//! nothing with the answer. One that keeps a part of the conversation, changes it, or holds a
-//! summary that the model wrote, does so after a compaction: the messages it keeps, edits and adds
-//! are what the compaction left, and the requests for the summary belong to it. Every other request
-//! begins a session: a sub-agent's, another run's.
+//! A request that begins with the whole conversation so far continues a session. One that keeps a part of the
+//! conversation, changes it, or holds a summary that the model wrote, does so after a compaction: the messages
+//! it keeps, edits and adds are what the compaction left, and the requests for the summary belong to it. If that
+//! is not certain, it is a fork until a later request shows what it was ([`fork`]). Every other request begins a
+//! session: a sub-agent's, another run's.
+//!
+//! The names that requests give their conversations come first: two sessions of different names are joined only
+//! by what no other conversation has. But a name joins nothing: an application may use one for all.
 
 use super::prelude::*;
-use std::collections::VecDeque;
 
 use super::assemble::ORPHANS;
 use super::checked;
 use agent::Agent;
+pub(super) use agent::Name;
+use fork::Kind;
 use known::{Known, hashes};
 use proctor_sessions::units::ContentHash;
 use proctor_sessions::wire::Look;
-use said::{holds_answer, is_summary, summary_in, tag_acknowledgements, text};
+use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements};
 use thread::Thread;
 
 mod agent;
+mod compacted;
+mod fork;
+mod ids;
 mod known;
 mod said;
 mod thread;
 
 /// One conversation as it was logged.
+#[derive(Clone)]
 pub(super) struct Logged {
     /// The messages of the request, and the answer.
     pub(super) session: Session,
@@ -32,15 +39,14 @@ pub(super) struct Logged {
     pub(super) is_answered: bool,
     /// The response that it continues, where the provider keeps the conversation.
     pub(super) follows: Option<Arc<str>>,
-    /// The key under which the client asks for its prompt to be cached: one for all requests of a
-    /// conversation, or of an application.
-    pub(super) cache_key: Option<Arc<str>>,
+    /// The name that it has there.
+    pub(super) name: Option<Name>,
     /// The compaction before it, where the log says that there was one.
     pub(super) compaction: Option<ToldCompaction>,
 }
 
 /// A compaction of which a log says that it was, beside the messages.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ToldCompaction {
     pub(super) trigger: Option<Arc<str>>,
     /// Whether it was before this call, rather than before this one or an earlier one.
@@ -67,11 +73,62 @@ impl Logged {
     }
 }
 
+/// A request that was answered.
+#[derive(Clone)]
+struct Request {
+    one: Logged,
+    /// A look for each message of the request.
+    looks: Vec<Look>,
+    answer: Arc<Message>,
+    agent: Agent,
+}
+
+impl Request {
+    fn of(one: Logged, answer: Arc<Message>) -> Self {
+        let messages = &one.session.parts().messages;
+        let asked = &messages[..messages.len() - 1];
+        Self {
+            looks: asked.iter().map(|message| Look::of(message)).collect(),
+            agent: Agent::of(&one.session, one.name.clone()),
+            answer,
+            one,
+        }
+    }
+
+    /// The messages of the request.
+    fn asked(&self) -> &[Arc<Message>] {
+        &self.one.session.parts().messages[..self.looks.len()]
+    }
+
+    fn said(&self) -> Vec<ContentHash> {
+        hashes(self.asked(), &self.looks)
+    }
+
+    /// Whether the answer asks for tools.
+    fn acts(&self) -> bool {
+        self.answer.tool_uses().next().is_some()
+    }
+
+    /// Whether it holds the last answer of a session as the user's.
+    fn holds_last(&self, thread: &Thread) -> bool {
+        let last = thread.session.parts().messages.last();
+        let texts = last.map(|last| summaries_in(last)).unwrap_or_default();
+        let mut asked = self.asked().iter();
+        asked.any(|message| holds_answer(message, &texts))
+    }
+
+    /// Whether it holds a summary.
+    fn is_summed_up(&self, answers: &[Arc<str>]) -> bool {
+        let mut asked = self.asked().iter();
+        asked.any(|message| is_summary(message) || holds_answer(message, answers))
+    }
+}
+
 /// How a request for a summary is counted, once the summary was seen in a context.
 const FOR_SUMMARY: &str = "request for a summary";
 
-/// A summary is sent soon after it was written: the number of answers that are remembered.
-const RECENT_ANSWERS: usize = 16;
+/// A summary is sent soon after it was written: the number of texts that are remembered.
+const RECENT_TEXTS: usize = 32;
 
 /// Joins requests that were answered; everything else stays as it is.
 #[derive(Default)]
@@ -84,8 +141,10 @@ pub(super) struct Join {
     /// How many sessions were begun: the name of the last.
     begun: usize,
     /// The model's last answers, for any request may have asked for a summary.
-    answers: VecDeque<Arc<str>>,
+    answers: Vec<Arc<str>>,
     known: Known,
+    /// The names that requests gave their conversations so far.
+    names: BTreeSet<Name>,
     /// The names of the sessions that ended with a response, by its id.
     ended: BTreeMap<Arc<str>, BTreeSet<usize>>,
 }
@@ -103,28 +162,22 @@ impl Join {
         }
     }
 
-    fn join(&mut self, one: Logged) {
-        let answer = one.answer().and_then(|answer| summary_in(answer));
-        self.place(one);
-        self.answers.extend(answer);
-        if self.answers.len() > RECENT_ANSWERS {
-            self.answers.pop_front();
-        }
-    }
-
     /// Adds one conversation to the session it continues, or begins one with it.
-    fn place(&mut self, mut one: Logged) {
+    fn join(&mut self, mut one: Logged) {
         self.tag_summary(&mut one);
         let Some(answer) = one.answer().cloned() else {
             self.begin(one);
             return;
         };
-        let messages = &one.session.parts().messages;
-        let asked = &messages[..messages.len() - 1];
-        let looks: Vec<Look> = asked.iter().map(|it| Look::of(it)).collect();
-        let said = hashes(asked, &looks);
-        let session = self.session_of(one, &looks, &said);
+        let request = Request::of(one, answer);
+        let (said, answer) = (request.said(), request.answer.clone());
+        let name = request.agent.name.clone();
+        let session = self.session_of(request, &said);
+        self.names.extend(name);
         self.ends(session, &answer);
+        self.answers.extend(summaries_in(&answer));
+        let old = self.answers.len().saturating_sub(RECENT_TEXTS);
+        self.answers.drain(..old);
         self.known.add(session, said, answer);
     }
 
@@ -148,85 +201,126 @@ impl Join {
         }
     }
 
-    /// Adds an answered conversation to the session it continues, or begins one with it. Returns the name of that session.
-    fn session_of(&mut self, one: Logged, looks: &[Look], said: &[ContentHash]) -> usize {
-        let answers: &[Arc<str>] = self.answers.make_contiguous();
-        let threads = &mut self.threads;
-        let messages = &one.session.parts().messages;
-        let asked = &messages[..messages.len() - 1];
-        let mut summaries = asked.iter();
-        let is_summed_up = summaries.any(|it| is_summary(it) || holds_answer(it, answers));
-        if one.follows.is_none() && !self.known.shares(said) && !is_summed_up {
-            return self.begin(one);
+    /// Adds a request to the session it continues, or begins one with it. Returns the name of that session.
+    fn session_of(&mut self, request: Request, said: &[ContentHash]) -> usize {
+        let is_summed_up = request.is_summed_up(&self.answers);
+        if request.one.follows.is_none() && !self.known.shares(said) && !is_summed_up {
+            return self.begin(request.one);
         }
-        let ended = one
-            .follows
+        if let Some(at) = self.ended(&request) {
+            self.threads[at].grow(request, 0);
+            return self.threads[at].name;
+        }
+        // A name that was seen before and is another's is never joined.
+        let is_new = request
+            .agent
+            .name
             .as_ref()
-            .and_then(|id| self.ended.get_key_value(id));
-        let ended = ended.and_then(|(id, names)| {
-            let mut near = places(threads, Some(names.clone())).into_iter();
-            near.find(|at| threads[*at].ends_with(id))
-        });
-        if let Some(at) = ended {
-            threads[at].grow(one, 0);
-            return threads[at].name;
-        }
-        // One that goes on from the whole of another begins like it.
-        let begins = asked.len().min(1);
-        let begins = hashes(&asked[..begins], &looks[..begins]);
-        let near = places(threads, self.known.sharing(&begins));
-        let first = |is_it: &dyn Fn(&Thread) -> bool| {
-            let mut near = near.iter().copied();
-            near.find(|at| is_it(&threads[*at]))
-        };
-        let begun = near.iter().filter(|at| threads[**at].is_begun_by(looks));
-        if let Some(&at) = begun.max_by_key(|at| threads[**at].length()) {
-            let known = threads[at].length();
-            threads[at].recognise(looks);
-            threads[at].grow(one, known);
-            return threads[at].name;
-        }
-        let agent = Agent::of(&one.session, one.cache_key.clone());
-        if let Some(at) = first(&|it| it.was_asked(looks) && it.agent.is_like(&agent)) {
-            let source = &mut threads[at].session.parts_mut().source;
-            source.warn("a request was sent again; its first answer stands");
-            return threads[at].name;
-        }
-        if let Some(at) = first(&|it| it.was_not_answered(asked, looks) && it.agent.is_like(&agent))
-        {
-            threads[at].ask_anew(one);
-            return threads[at].name;
-        }
-        let near = places(threads, self.known.sharing(said));
-        let kept = near
-            .iter()
-            .filter_map(|at| Some((threads[*at].kept(&agent, asked, looks, answers)?, *at)));
-        // A summary may be all that is left of any session of the agent.
-        let is_like = |it: &Thread| it.is_answered && it.agent.is_like(&agent);
-        let mut others = (0..threads.len()).rev().filter(|_| is_summed_up);
-        let last = others.find(|at| is_like(&threads[*at]) && near.binary_search(at).is_err());
-        let Some((_, mut of)) = kept.chain(last.map(|at| (0, at))).max() else {
-            return self.begin(one);
-        };
-        // A single-request session whose answer is new in this context was a request for a summary.
-        let new = asked.iter().zip(looks);
-        let new = new.filter(|(_, look)| threads[of].place(look).is_none());
-        let new: Vec<String> = new.map(|(message, _)| text(message)).collect();
-        let mut summaries = Vec::new();
-        let mut at = threads.len().saturating_sub(RECENT_ANSWERS);
-        while let Some(thread) = threads.get(at) {
-            let answer = thread.only_answer().filter(|_| at != of);
-            match answer.and_then(summary_in) {
-                Some(summary) if new.iter().any(|text| text.contains(&*summary)) => {
-                    threads.remove(at);
-                    of -= usize::from(at < of);
-                    summaries.push(summary);
-                }
-                _ => at += 1,
+            .is_none_or(|name| !self.names.contains(name));
+        let mut near = places(&self.threads, self.known.sharing(said));
+        near.retain(|at| is_new || !self.threads[*at].is_named_otherwise(&request));
+        if let Some(at) = self.continued(&near, &request) {
+            let of = &self.threads[at];
+            if !request.acts() && !of.agent.is_like(&request.agent) {
+                return self.fork(at, request, Kind::Aside);
             }
+            let at = self.settle(at);
+            let thread = &mut self.threads[at];
+            let known = thread.known_of(&request).unwrap_or(thread.length());
+            thread.grow(request, known);
+            return self.threads[at].name;
         }
-        threads[of].compact(one, looks, answers, &summaries);
-        threads[of].name
+        if let Some((at, kind)) = self.left(&near, &request) {
+            return self.fork(at, request, kind);
+        }
+        let Some(of) = self.compacted(&near, &request, is_summed_up) else {
+            let mut aside = near.into_iter().rev().filter(|_| !request.acts());
+            return match aside.find(|at| self.threads[*at].shares_answer(&request)) {
+                Some(at) => self.fork(at, request, Kind::Aside),
+                None => self.begin(request.one),
+            };
+        };
+        if !request.acts() && !is_summed_up {
+            return self.fork(of, request, Kind::Part);
+        }
+        let of = self.settle(of);
+        let of = self.compact(of, request);
+        self.threads[of].name
+    }
+
+    /// The conversation of which a request holds most, as after a compaction.
+    fn compacted(&self, near: &[usize], request: &Request, is_summed_up: bool) -> Option<usize> {
+        let answers: &[Arc<str>] = &self.answers;
+        let threads = &self.threads;
+        let kept = near.iter().filter_map(|at| {
+            let thread = &threads[*at];
+            let is_certain = thread.fork.is_none() || thread.is_sent_back(request);
+            let kept = is_certain.then(|| thread.kept(request, answers));
+            Some((kept.flatten()?, *at))
+        });
+        // A summary may be all that is left of any session of the agent, other than its own answer.
+        let others = (0..threads.len()).filter(|_| is_summed_up);
+        let others = others.filter(|at| {
+            let thread = &threads[*at];
+            let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
+            let is_certain = thread.fork.is_none() && !thread.is_asked_by(request);
+            let is_near = near.binary_search(at).is_ok();
+            is_like && is_certain && !is_near && !thread.is_named_otherwise(request)
+        });
+        let score = |(count, at): (usize, usize)| {
+            let is_sent_back = threads[at].is_sent_back(request);
+            (self.was_summed_up(at, request), is_sent_back, count, at)
+        };
+        let found = kept.chain(others.map(|at| (0, at))).map(score).max();
+        found.map(|(.., at)| at)
+    }
+
+    /// The session that ended with the response that a request continues.
+    fn ended(&self, request: &Request) -> Option<usize> {
+        let id = request.one.follows.as_ref()?;
+        let names = self.ended.get(id)?.clone();
+        let mut near = places(&self.threads, Some(names)).into_iter();
+        near.find(|at| self.threads[*at].ends_with(id))
+    }
+
+    /// The longest of the conversations that a request begins with.
+    fn continued(&self, near: &[usize], request: &Request) -> Option<usize> {
+        let begun = near.iter().copied().filter(|at| {
+            let thread = &self.threads[*at];
+            let is_like = || thread.agent.is_like(&request.agent);
+            thread.is_begun_by(request) || is_like() && thread.known_of(request).is_some()
+        });
+        begun.max_by_key(|at| self.threads[*at].length())
+    }
+
+    /// The conversation that a request leaves before its end.
+    fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
+        let (asked, looks) = (request.asked(), &request.looks);
+        let mut own = near.iter().copied().filter(|at| {
+            let thread = &self.threads[*at];
+            thread.agent.is_like(&request.agent) && !thread.is_named_otherwise(request)
+        });
+        let again = own.clone().find(|at| self.threads[*at].was_asked(request));
+        if let Some(at) = again {
+            return Some((at, Kind::Again));
+        }
+        if let Some(at) = own.find(|at| self.threads[*at].was_not_answered(asked, looks)) {
+            return Some((at, Kind::Anew));
+        }
+        let early = near.iter().filter_map(|at| {
+            let thread = &self.threads[*at];
+            let (common, is_proved) = thread.common(asked, looks);
+            let rest = &looks[common..];
+            if thread.agent.is_like(&request.agent) {
+                let is_left = is_proved && common < thread.length() && rest.len() <= 1;
+                return is_left.then_some((common, Kind::Early(common), *at));
+            }
+            let is_proved = is_proved || common > 0 && thread.place(&looks[0]).is_none();
+            let is_aside = is_proved && !request.acts() && !rest.iter().any(Look::has_calls);
+            is_aside.then_some((common, Kind::Aside, *at))
+        });
+        let (_, kind, at) = early.max_by_key(|(common, ..)| *common)?;
+        Some((at, kind))
     }
 
     /// Tags the summary that a compaction left which the log tells of: the first message, if it is new and another
@@ -254,6 +348,7 @@ impl Join {
             });
             return sessions.collect();
         }
+        self.settle_rest();
         drop_failed(&mut self.threads);
         let sessions = self.threads.into_iter().map(|mut thread| {
             tag_orphans(&mut thread.session);

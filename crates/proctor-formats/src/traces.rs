@@ -5,7 +5,7 @@
 
 use super::prelude::*;
 pub(super) use super::requests::ToldCompaction;
-use super::requests::{Join, Logged};
+use super::requests::{Join, Logged, Name};
 pub(super) use chat::is_part;
 pub(super) use exchange::{Exchange, parsed};
 
@@ -67,7 +67,7 @@ pub(super) fn sessions<T>(
                 session,
                 is_answered: true,
                 follows: None,
-                cache_key: call.conversation,
+                name: call.conversation.map(Name::of_trace),
                 compaction,
             });
         }

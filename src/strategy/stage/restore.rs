@@ -1,5 +1,5 @@
 //! After a compaction, what the agent still works with is put back: files, the plan, the task list,
-//! skills.
+//! skills, and the reminders that the product puts in front of the first prompt.
 //!
 //! A restored item is as the session last had it: a file as it was read or written last, the task
 //! list as it was set last, a skill as it was loaded. Budgets keep the context from filling up
@@ -32,6 +32,9 @@ pub(super) struct Restore {
     /// The items that can be restored, in their last version.
     #[serde(skip)]
     known: BTreeMap<ItemKey, LastVersion>,
+    /// Whether the model has said something: reminders before that are the product's own.
+    #[serde(skip)]
+    has_begun: bool,
     /// Counts uses, to find the last one.
     #[serde(skip)]
     uses: u64,
@@ -50,14 +53,25 @@ enum Kind {
     Todo,
     #[serde(rename = "skills")]
     Skill,
+    #[serde(rename = "reminders")]
+    Reminder,
+    /// Files that a command shows: they count among the files.
+    #[serde(rename = "shown")]
+    Shown,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::File, Self::Plan, Self::Todo, Self::Skill];
+    const ALL: [Self; 5] = [
+        Self::File,
+        Self::Plan,
+        Self::Todo,
+        Self::Skill,
+        Self::Reminder,
+    ];
 }
 
-/// Something that can be put back: a file by its path, a skill by the tool's arguments; of plans
-/// and task lists there is one.
+/// Something that can be put back: a file by its path, a skill by the tool's arguments, a reminder
+/// by its block; of plans and task lists there is one.
 type ItemKey = (Kind, String);
 
 /// A block of a message of the session.
@@ -75,6 +89,8 @@ struct LastVersion {
     place: Place,
     /// A file was changed since.
     is_changed: bool,
+    /// A command showed the file, which is put back beside the command's result.
+    is_shown: bool,
     /// When it was used last.
     used: u64,
 }
@@ -112,6 +128,14 @@ impl Stage for Restore {
         let (Origin::Verbatim(message) | Origin::Edited { message, .. }) = entry.origin else {
             return;
         };
+        self.has_begun |= entry.message.role() == Role::Assistant;
+        for (block, text) in entry.message.model_text().iter().enumerate() {
+            if !self.has_begun && text.starts_with("<system-reminder>") {
+                let place = Place { message, block };
+                let reminder = (Kind::Reminder, format!("{message}.{block}"));
+                self.note(reminder, text.clone(), place);
+            }
+        }
         for (block, tool) in entry.message.tool_uses() {
             let place = Place { message, block };
             // A read, a write or a load has to succeed first; a list counts as it is set.
@@ -148,6 +172,14 @@ impl Restore {
                 }
                 _ => self.note(file, text.clone(), place),
             }
+        } else if self.restores(Kind::Shown)
+            && let Some(path) = files::shown_by(tool)
+        {
+            let file = (Kind::File, path);
+            self.note(file.clone(), text.clone(), place);
+            if let Some(known) = self.known.get_mut(&file) {
+                known.is_shown = true;
+            }
         } else if is_named(tool, PLAN_TOOLS) {
             // The result of a plan tool is not a plan.
         } else if tool.class == ToolClass::Todo && !sets_list(tool) {
@@ -166,12 +198,17 @@ impl Restore {
         }
     }
 
+    fn restores(&self, kind: Kind) -> bool {
+        self.sources.is_empty() || self.sources.contains(&kind)
+    }
+
     fn note(&mut self, thing: ItemKey, text: impl Into<Arc<str>>, place: Place) {
         self.uses += 1;
         let known = LastVersion {
             text: text.into(),
             place,
             is_changed: false,
+            is_shown: false,
             used: self.uses,
         };
         self.known.insert(thing, known);
@@ -211,12 +248,13 @@ impl Restore {
         room: &mut Tokens,
         cx: &Situation,
     ) -> Vec<Entry> {
-        if !self.sources.is_empty() && !self.sources.contains(&kind) {
+        if !self.restores(kind) {
             return Vec::new();
         }
         let per_file = self.max_tokens_per_file;
         let (most, each, all) = match kind {
-            Kind::File => (self.max_files, per_file, self.total_tokens),
+            Kind::File | Kind::Shown => (self.max_files, per_file, self.total_tokens),
+            Kind::Reminder => (usize::MAX, Tokens(u64::MAX), Tokens(u64::MAX)),
             Kind::Plan | Kind::Todo => (1, per_file, per_file),
             Kind::Skill => {
                 let (each, all) = (self.max_tokens_per_skill, self.skills_total_tokens);
@@ -264,7 +302,8 @@ fn sets_list(tool: &ToolUse) -> bool {
 /// The first line of what is put back.
 fn heading((kind, name): &ItemKey) -> String {
     match kind {
-        Kind::File => format!("[Put back: file {name}]"),
+        Kind::File | Kind::Shown => format!("[Put back: file {name}]"),
+        Kind::Reminder => "[Put back: reminder]".to_owned(),
         Kind::Plan => "[Put back: plan]".to_owned(),
         Kind::Todo => "[Put back: task list]".to_owned(),
         Kind::Skill => format!("[Put back: skill {name}]"),
@@ -325,6 +364,9 @@ impl<'c> ContextIndex<'c> {
     }
 
     fn holds(&self, known: &LastVersion) -> bool {
+        if known.is_shown {
+            return false;
+        }
         let Place { message, block } = known.place;
         let is_same = |entry: &&Entry| {
             entry.is_verbatim(block) || entry.message.model_text().get(block) == Some(&known.text)

@@ -52,6 +52,9 @@ pub(super) fn refusal(object: &mut Object<'_>) -> Option<ContentBlock> {
     })))
 }
 
+/// How the id of a call begins that was made without one.
+pub(crate) const UNNAMED: &str = "unnamed-call-";
+
 /// Calls that were made without an id, until they are answered.
 #[derive(Debug, Default)]
 pub(crate) struct Unnamed {
@@ -70,8 +73,8 @@ impl Unnamed {
         let made = self.made.entry(call).or_default();
         *made += 1;
         let id: Arc<str> = match made {
-            1 => format!("unnamed-call-{}", call.hex(8)).into(),
-            made => format!("unnamed-call-{}-{made}", call.hex(8)).into(),
+            1 => format!("{UNNAMED}{}", call.hex(8)).into(),
+            made => format!("{UNNAMED}{}-{made}", call.hex(8)).into(),
         };
         self.open.push_back((id.clone(), tool.clone()));
         id

@@ -1,32 +1,131 @@
-//! Recognises the agent that sends a request.
+//! Recognises the agent that sends a request, and the conversation that it names.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proctor_sessions::Session;
-use proctor_sessions::units::ContentHash;
+use proctor_sessions::wire::object::Object;
 
-/// Identifies an agent across its requests: its tools, system prompt and cache key.
-pub(super) struct Agent {
-    tools: ContentHash,
-    pub(super) system: ContentHash,
-    cache_key: Option<Arc<str>>,
+/// The name of a conversation in a request.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    /// Where it is: names from two places cannot be compared.
+    place: &'static str,
+    pub(crate) value: Arc<str>,
 }
 
-impl Agent {
-    pub(super) fn of(session: &Session, cache_key: Option<Arc<str>>) -> Self {
-        let tools = session.parts().tools.iter();
-        let tools: String = tools.map(|tool| tool.definition.as_str()).collect();
-        let system = session.parts().system.as_deref().unwrap_or_default();
+/// Keys of a request, or of its metadata, that name a conversation, with the headers that do.
+const NAMES: [&str; 9] = [
+    "session_id",
+    "sessionId",
+    "conversation_id",
+    "conversationId",
+    "thread_id",
+    "threadId",
+    "x-session-id",
+    "x-claude-code-session-id",
+    "x-session-affinity",
+];
+
+impl Name {
+    /// The name of a conversation that a trace knows.
+    pub(crate) fn of_trace(value: Arc<str>) -> Self {
         Self {
-            tools: ContentHash::of(tools.as_bytes()),
-            system: ContentHash::of(system.as_bytes()),
-            cache_key,
+            place: "trace",
+            value,
         }
     }
 
-    pub(super) fn is_like(&self, other: &Self) -> bool {
-        // A product may say what its system prompt said elsewhere, once it has compacted.
-        let is_of_key = self.cache_key.is_some() && self.cache_key == other.cache_key;
-        self.tools == other.tools && (self.system == other.system || is_of_key)
+    /// The most certain name in a request or in the log around it: an application may use one cache key, and a
+    /// user one name, in all conversations.
+    pub(crate) fn of(request: &Object<'_>) -> Option<Self> {
+        let inner = |key: &str| request.get(key).and_then(Object::read);
+        let metadata = inner("metadata").unwrap_or_default();
+        let headers = inner("headers").unwrap_or_default();
+        for place in NAMES {
+            for object in [request, &metadata, &headers] {
+                if let Some(value) = object.text(place) {
+                    return Some(Self { place, value });
+                }
+            }
+        }
+        let user = metadata.text("user_id");
+        if let Some(value) = user.as_deref().and_then(session_of_user) {
+            let place = "session of user";
+            return Some(Self { place, value });
+        }
+        let key = request.text("prompt_cache_key");
+        let key = key.map(|value| ("prompt_cache_key", value));
+        let user = || Some(("user", user.or_else(|| request.text("user"))?));
+        let (place, value) = key.or_else(user)?;
+        Some(Self { place, value })
     }
+
+    /// Whether both are names of one kind, and not the same.
+    pub(super) fn differs(&self, other: &Self) -> bool {
+        self.place == other.place && self.value != other.value
+    }
+}
+
+/// The session in Claude Code's name of a user: JSON with a `session_id`, or `user_…_session_ID`.
+fn session_of_user(user: &str) -> Option<Arc<str>> {
+    let json: Option<serde_json::Value> = serde_json::from_str(user).ok();
+    let named = json.and_then(|json| json.get("session_id")?.as_str().map(Arc::from));
+    named.or_else(|| user.rsplit_once("_session_").map(|(_, id)| id.into()))
+}
+
+/// Identifies an agent across its requests, by its tools and its system prompt.
+#[derive(Clone)]
+pub(super) struct Agent {
+    tools: BTreeSet<Arc<str>>,
+    system: Arc<str>,
+    pub(super) name: Option<Name>,
+}
+
+impl Agent {
+    pub(super) fn of(session: &Session, name: Option<Name>) -> Self {
+        let tools = session.parts().tools.iter();
+        let system = session.parts().system.clone();
+        Self {
+            tools: tools.map(|tool| tool.name.clone()).collect(),
+            system: system.unwrap_or_default(),
+            name,
+        }
+    }
+
+    /// Whether both may be the same agent. A product may say what its system prompt said elsewhere, once it has
+    /// compacted: then the name of the conversation has to be the same.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let tools = (self.tools.len(), other.tools.len());
+        let is_named = self.name.is_some() && self.name == other.name;
+        is_most(self.tools.intersection(&other.tools).count(), tools)
+            && (is_named || self.has_prompt_of(other))
+    }
+
+    /// Whether both name one conversation by a name that is only its own.
+    pub(super) fn is_session_of(&self, other: &Self) -> bool {
+        let own = self.name.as_ref();
+        let own = own.filter(|name| !["prompt_cache_key", "user"].contains(&name.place));
+        own.is_some() && own == other.name.as_ref()
+    }
+
+    /// Whether the system prompts are alike.
+    pub(super) fn has_prompt_of(&self, other: &Self) -> bool {
+        is_alike(&self.system, &other.system)
+    }
+}
+
+/// Whether two texts differ in little: a date, a version, the name of a model.
+pub(super) fn is_alike(one: &str, other: &str) -> bool {
+    if one == other {
+        return true;
+    }
+    let words = |text: &'_ str| text.split_whitespace().map(str::to_owned).collect();
+    let (one, other): (BTreeSet<String>, BTreeSet<String>) = (words(one), words(other));
+    is_most(one.intersection(&other).count(), (one.len(), other.len()))
+}
+
+/// Whether the shared ones are four of five, or more, of each.
+fn is_most(shared: usize, (one, other): (usize, usize)) -> bool {
+    shared * 5 >= one.max(other) * 4
 }

@@ -47,15 +47,14 @@ impl Known {
     }
 }
 
-/// The hashes of messages: of all of each, of the first text, which may be asked again with more behind it, and of the
-/// shapes that the ids of tool uses make their own.
+/// The hashes of messages: of all of each, of the first text, which may be asked again with more behind it, and of what
+/// tool calls say with and without their ids.
 pub(super) fn hashes(messages: &[Arc<Message>], looks: &[Look]) -> Vec<ContentHash> {
     let first = messages.first().and_then(|it| it.model_text().first());
     let first = first.map(|text| ContentHash::of(text.as_bytes()));
-    let each = messages.iter().zip(looks).flat_map(|(message, look)| {
-        let mut blocks = message.content().iter();
-        let calls = blocks.any(|it| it.is_use() || it.is_result());
-        [Some(look.whole), calls.then_some(look.shape)]
+    let each = looks.iter().flat_map(|look| {
+        let of_calls = [look.shape, look.form].map(|hash| look.has_calls().then_some(hash));
+        [Some(look.whole)].into_iter().chain(of_calls)
     });
     first.into_iter().chain(each.flatten()).collect()
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::gemini_cli::ACKS;
+use proctor_sessions::wire::Look;
 use proctor_sessions::{ContentBlock, Message, Recorded, Role, Session, Tag, Tags};
 
 /// A prompt may hold a shorter answer by chance.
@@ -51,14 +52,36 @@ pub(super) fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
     answers.iter().any(|answer| said.contains(&**answer))
 }
 
-/// The text of an answer that is long enough to be a summary.
-pub(super) fn summary_in(answer: &Message) -> Option<Arc<str>> {
+/// The texts of an answer that a product may send back as a summary: all of it, or what it says between tags.
+pub(super) fn summaries_in(answer: &Message) -> Vec<Arc<str>> {
+    if answer.tool_uses().next().is_some() {
+        return Vec::new();
+    }
     let text = text(answer);
-    (text.chars().count() >= SUMMARY_CHARS).then(|| text.into())
+    let mut texts = vec![text.as_str()];
+    let mut rest = text.as_str();
+    while let Some((_, opened)) = rest.split_once('<') {
+        let element = opened.split_once('>').and_then(|(tag, inside)| {
+            let (inner, behind) = inside.split_once(&format!("</{tag}>"))?;
+            Some((inner.trim(), behind))
+        });
+        let (inner, behind) = element.unwrap_or(("", opened));
+        texts.push(inner);
+        rest = behind;
+    }
+    texts.retain(|text| text.chars().count() >= SUMMARY_CHARS);
+    texts.into_iter().map(Arc::from).collect()
 }
 
 /// The texts of a message.
 pub(super) fn text(message: &Message) -> String {
     let texts = message.content().iter().filter_map(ContentBlock::as_text);
     texts.map(|text| text.trim()).collect::<Vec<_>>().join("\n")
+}
+
+/// The texts of a message that are no notes of the client's.
+pub(super) fn without_notes(message: &Message) -> Vec<&str> {
+    let texts = message.content().iter().filter_map(ContentBlock::as_text);
+    let texts = texts.map(|text| text.trim());
+    texts.filter(|text| !Look::is_note(text)).collect()
 }

@@ -1,10 +1,12 @@
 //! A session that grows request by request.
 
 use super::super::kept_context;
+use super::super::openai_chat::parts::UNNAMED;
 use super::super::prelude::*;
-use super::agent::Agent;
-use super::said::{holds_answer, is_summary, summary_in, written};
-use super::{FOR_SUMMARY, Logged, ToldCompaction};
+use super::agent::{Agent, Name, is_alike};
+use super::fork::Fork;
+use super::said::{holds_answer, is_summary, text, without_notes};
+use super::{Logged, Request, ToldCompaction};
 use proctor_sessions::units::{ApiCallId, ContentHash};
 use proctor_sessions::wire::Look;
 
@@ -20,12 +22,22 @@ pub(super) struct Thread {
     /// Where in the history a look was first seen.
     places: BTreeMap<ContentHash, usize>,
     shapes: BTreeMap<ContentHash, usize>,
+    /// Where messages with tool calls are, by what they say.
+    pub(super) forms: BTreeMap<ContentHash, Vec<usize>>,
     calls: BTreeSet<ApiCallId>,
     /// The billed messages of the history, each with the size of its prompt.
     prompts: Vec<(usize, Tokens)>,
     pub(super) agent: Agent,
+    /// The names that its requests gave it.
+    pub(super) names: BTreeSet<Name>,
     /// How many requests it was made of.
-    requests: usize,
+    pub(super) requests: usize,
+    /// How many of their answers ask for tools.
+    actions: usize,
+    /// The lengths of the history and of the context before the last request.
+    before: (usize, usize),
+    /// Where it left another session, until it is known what it is.
+    pub(super) fork: Option<Fork>,
     pub(super) is_answered: bool,
     /// It was sent, and the response was not an answer.
     pub(super) is_failed: bool,
@@ -34,30 +46,76 @@ pub(super) struct Thread {
 }
 
 /// A message of a context.
-#[derive(Clone, Copy)]
-struct Seen {
+#[derive(Clone)]
+pub(super) struct Seen {
     look: Look,
     /// An answer may look otherwise when it is sent back: without its thoughts, trimmed.
     is_answer: bool,
+    message: Arc<Message>,
+}
+
+/// Texts of fewer words are alike by chance.
+const WORDS: usize = 8;
+
+impl Seen {
+    /// Whether it is surely this message of a request.
+    fn is(&self, look: &Look) -> bool {
+        let is_sent_back = self.is_answer && self.look.shape == look.shape;
+        self.look.whole == look.whole || self.look.form == look.form || is_sent_back
+    }
+
+    /// Whether a client may have sent it with another date or other notes.
+    fn is_alike(&self, look: &Look, message: &Message) -> bool {
+        let is_call = self.look.has_calls() || look.has_calls();
+        let is_users = [&*self.message, message].map(Message::role) == [Role::User; 2];
+        if is_call || !is_users {
+            return false;
+        }
+        let (own, other) = (text(&self.message), text(message));
+        own.split_whitespace().nth(WORDS).is_some() && is_alike(&own, &other)
+    }
+
+    /// Whether it is a call, or its result, with the ids that a request has: others may have called a tool alike.
+    fn is_call(&self, look: &Look) -> bool {
+        let mut calls = self.message.tool_uses().map(|(_, call)| &call.id);
+        let is_unnamed = calls.any(|id| id.starts_with(UNNAMED));
+        look.has_calls() && (self.look.shape == look.shape || self.is(look) && is_unnamed)
+    }
+
+    /// Whether the model said it, or a tool, and the same in a request.
+    fn is_answer_in(&self, look: &Look) -> bool {
+        self.look.whole == look.whole && is_models(&self.message) || self.is_call(look)
+    }
+}
+
+/// Whether the model said it, rather than the product in its name.
+fn is_models(message: &Message) -> bool {
+    message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic)
 }
 
 impl Thread {
     pub(super) fn new(name: usize, mut one: Logged) -> Self {
-        let is_answered = one.answer().is_some();
+        let answer = one.answer().cloned();
         let was_told = one.count_told();
+        let is_answered = answer.is_some();
         let mut thread = Self {
             name,
             was_told,
             is_failed: one.is_answered && !is_answered,
-            agent: Agent::of(&one.session, one.cache_key),
+            names: one.name.iter().cloned().collect(),
+            agent: Agent::of(&one.session, one.name),
             session: one.session,
             context: Vec::new(),
             history: Vec::new(),
             places: BTreeMap::new(),
             shapes: BTreeMap::new(),
+            forms: BTreeMap::new(),
             calls: BTreeSet::new(),
             prompts: Vec::new(),
             requests: 1,
+            actions: usize::from(answer.is_some_and(|it| it.tool_uses().next().is_some())),
+            before: (0, 0),
+            fork: None,
             is_answered,
         };
         let messages = thread.session.parts().messages.clone();
@@ -68,13 +126,20 @@ impl Thread {
     }
 
     /// Takes note of the next message of the history.
-    fn remember(&mut self, message: &Message, is_answer: bool) {
+    pub(super) fn remember(&mut self, message: &Arc<Message>, is_answer: bool) {
         let look = Look::of(message);
         let at = self.history.len();
         self.places.entry(look.whole).or_insert(at);
         self.shapes.entry(look.shape).or_insert(at);
+        if look.has_calls() {
+            self.forms.entry(look.form).or_default().push(at);
+        }
         self.history.push(look);
-        self.context.push(Seen { look, is_answer });
+        self.context.push(Seen {
+            look,
+            is_answer,
+            message: message.clone(),
+        });
         self.calls.extend(message.details.api_call.clone());
         let usage = message.details.usage;
         self.prompts
@@ -87,14 +152,81 @@ impl Thread {
         call.is_some_and(|call| &*call.0 == response)
     }
 
+    /// How many messages of the context a request begins with, and whether an answer is among them. Messages that are no
+    /// more than alike need a call to prove them.
+    pub(super) fn common(&self, asked: &[Arc<Message>], looks: &[Look]) -> (usize, bool) {
+        let (mut has_answer, mut has_call) = (false, false);
+        let (mut count, mut doubtful) = (0, None);
+        for (seen, (message, look)) in self.context.iter().zip(asked.iter().zip(looks)) {
+            if !seen.is(look) {
+                // What a compaction wrote is no part of the history.
+                if self.place(&seen.look).is_none() || !seen.is_alike(look, message) {
+                    break;
+                }
+                doubtful = doubtful.or(Some((count, has_answer)));
+            }
+            has_call |= seen.is_call(look);
+            has_answer |= seen.is_answer_in(look);
+            count += 1;
+        }
+        let certain = doubtful.filter(|_| !has_call);
+        certain.unwrap_or((count, has_answer))
+    }
+
     /// Whether a request begins with the whole conversation.
-    pub(super) fn is_begun_by(&self, looks: &[Look]) -> bool {
-        let mut pairs = self.context.iter().zip(looks);
+    pub(super) fn is_begun_by(&self, request: &Request) -> bool {
+        let length = self.context.len();
         self.is_answered
-            && self.context.len() <= looks.len()
-            && pairs.all(|(seen, look)| {
-                seen.look == *look || seen.is_answer && seen.look.shape == look.shape
-            })
+            && length <= request.looks.len()
+            && self.common(request.asked(), &request.looks).0 == length
+    }
+
+    /// The number of messages of a request up to the end of the conversation, if it leaves out nothing of it: a product
+    /// that starts anew may set up the context again, or repeat a part.
+    pub(super) fn known_of(&self, request: &Request) -> Option<usize> {
+        if self.is_begun_by(request) {
+            return Some(self.context.len());
+        }
+        let mut rest = self.context.iter().peekable();
+        let mut is_proved = false;
+        for (at, look) in request.looks.iter().enumerate() {
+            if let Some(seen) = rest.next_if(|seen| seen.is(look)) {
+                is_proved |= seen.is_answer_in(look);
+            } else if !look.has_calls() || self.place(look).is_some() {
+                continue;
+            }
+            if rest.peek().is_none() {
+                return (self.is_answered && is_proved).then_some(at + 1);
+            }
+        }
+        None
+    }
+
+    /// Whether a request holds the only answer here: one request for a summary may hold that of another.
+    pub(super) fn is_asked_by(&self, request: &Request) -> bool {
+        self.requests == 1 && request.holds_last(self)
+    }
+
+    /// Whether the last answer asks for tools.
+    pub(super) fn is_open(&self) -> bool {
+        let last = self.context.last();
+        last.is_some_and(|last| last.message.tool_uses().next().is_some())
+    }
+
+    /// Whether a request holds the last answer.
+    pub(super) fn is_sent_back(&self, request: &Request) -> bool {
+        let last = self.context.last();
+        last.is_some_and(|last| request.looks.iter().any(|look| last.look.form == look.form))
+    }
+
+    /// Whether a request holds something that the model or a tool said here.
+    pub(super) fn shares_answer(&self, request: &Request) -> bool {
+        request.looks.iter().any(|look| {
+            let place = self.place(look).map(|(at, _)| at);
+            let message = place.and_then(|at| self.session.parts().messages.get(at));
+            message.is_some_and(|message| is_models(message))
+                || look.has_calls() && (place.is_some() || self.forms.contains_key(&look.form))
+        })
     }
 
     /// The length of the last request with its answer.
@@ -111,19 +243,22 @@ impl Thread {
                 self.places.insert(look.whole, at);
                 self.history[at] = *look;
             }
-            *seen = Seen {
-                look: *look,
-                is_answer: false,
-            };
+            seen.look = *look;
+            seen.is_answer = false;
         }
     }
 
-    /// Whether the last request was this one.
-    pub(super) fn was_asked(&self, looks: &[Look]) -> bool {
-        let mut pairs = self.context.iter().zip(looks);
+    /// Whether the last request was this one, perhaps with other notes.
+    pub(super) fn was_asked(&self, request: &Request) -> bool {
+        let (asked, looks) = (request.asked(), &request.looks);
+        let last = asked.len().saturating_sub(1);
+        let mut pairs = self.context.iter().zip(asked.iter().zip(looks)).enumerate();
         self.is_answered
             && self.context.len() == looks.len() + 1
-            && pairs.all(|(seen, look)| seen.look == *look)
+            && pairs.all(|(at, (seen, (message, look)))| {
+                seen.is(look)
+                    && (at < last || without_notes(&seen.message) == without_notes(message))
+            })
     }
 
     /// Whether it begins with all that the other was asked, the last message perhaps with more behind it.
@@ -163,41 +298,64 @@ impl Thread {
             && last.content().starts_with(question.content())
     }
 
-    /// Adds a request that asks the last question again; its first answer is left out.
-    pub(super) fn ask_anew(&mut self, one: Logged) {
-        self.truncate(self.session.parts().messages.len() - 2);
-        self.context.truncate(self.context.len() - 2);
-        let source = &mut self.session.parts_mut().source;
-        source.skip("answer that the agent left out");
-        let known = self.context.len();
-        self.grow(one, known);
+    /// Whether a request that leaves the context there takes back no more than the last request.
+    pub(super) fn takes_back_last(&self, common: usize) -> bool {
+        self.before.1 <= common
+    }
+
+    /// Takes back the last request and its answer.
+    pub(super) fn take_back(&mut self) {
+        let (messages, context) = self.before;
+        self.truncate(messages);
+        self.context.truncate(context);
+        let compactions = &mut self.session.parts_mut().compactions;
+        compactions.retain(|one| one.at <= messages);
     }
 
     /// Drops the messages of the history from `at` on.
-    fn truncate(&mut self, at: usize) {
+    pub(super) fn truncate(&mut self, at: usize) {
         self.session.parts_mut().messages.truncate(at);
         self.history.truncate(at);
         self.prompts.retain(|(place, _)| *place < at);
         for map in [&mut self.places, &mut self.shapes] {
             map.retain(|_, place| *place < at);
         }
+        for places in self.forms.values_mut() {
+            places.retain(|place| *place < at);
+        }
     }
 
-    /// The answer of a session of one request.
-    pub(super) fn only_answer(&self) -> Option<&Message> {
-        let is_only = self.is_answered && self.requests == 1;
+    /// Whether it may be no more than a product's question to the model: it asks for no tools, and is answered soon.
+    pub(super) fn is_brief(&self) -> bool {
+        const REQUESTS: usize = 4;
+        self.is_answered && self.actions == 0 && self.requests <= REQUESTS
+    }
+
+    /// The last answer of such a session.
+    pub(super) fn last_words(&self) -> Option<&Message> {
         let messages = &self.session.parts().messages;
-        messages.last().filter(|_| is_only).map(|it| &**it)
+        messages
+            .last()
+            .map(|message| &**message)
+            .filter(|_| self.is_brief())
     }
 
     /// Adds a request, of which the first `known` messages are not new, and its answer.
-    pub(super) fn grow(&mut self, one: Logged, known: usize) {
+    pub(super) fn grow(&mut self, mut request: Request, known: usize) {
+        self.adopt_ids(&mut request);
+        if known == self.context.len() {
+            self.recognise(&request.looks);
+        } else {
+            self.shows(&request, known);
+        }
+        self.names.extend(request.agent.name.take());
+        let one = request.one;
         let told = one.compaction;
         let at = self.session.parts().messages.len();
         let parts = one.session.into_parts();
         let own = self.session.parts_mut();
         let source = &mut own.source;
-        if parts.system.is_some() && parts.system != own.system {
+        if parts.system.is_some() && !self.agent.has_prompt_of(&request.agent) {
             source.warn("the system prompt changed; the first one stands");
         }
         add_counts(source, parts.source);
@@ -209,7 +367,7 @@ impl Thread {
 
     /// Adds the compaction in front of `at`, before a call that shows none itself; of those that are shown, `earlier`
     /// are of calls before.
-    fn told(&mut self, told: Option<ToldCompaction>, at: usize, earlier: usize) {
+    pub(super) fn told(&mut self, told: Option<ToldCompaction>, at: usize, earlier: usize) {
         let Some(told) = told else { return };
         let pre_tokens = self.prompts.last().map(|(_, prompt)| *prompt);
         let compactions = &mut self.session.parts_mut().compactions;
@@ -238,7 +396,7 @@ impl Thread {
     }
 
     /// Adds a compaction after the last call.
-    fn client_compacted(&mut self, trigger: Option<Arc<str>>, after: CompactedTo) {
+    pub(super) fn client_compacted(&mut self, trigger: Option<Arc<str>>, after: CompactedTo) {
         let parts = self.session.parts_mut();
         let last = self.prompts.last();
         parts.compactions.push(RecordedCompaction {
@@ -251,7 +409,7 @@ impl Thread {
 
     /// Adds compactions of the provider's in a request, of which the first `known` messages are
     /// not new.
-    fn provider_compacted(&mut self, found: Vec<RecordedCompaction>, known: usize) {
+    pub(super) fn provider_compacted(&mut self, found: Vec<RecordedCompaction>, known: usize) {
         let history = self.session.parts().messages.len();
         for mut one in found.into_iter().filter(|one| one.at >= known) {
             one.at = one.at - known + history;
@@ -269,7 +427,7 @@ impl Thread {
     }
 
     /// Whether these pieces are the context before message `at`.
-    fn is_context(&self, left: &[Recorded], at: usize) -> bool {
+    pub(super) fn is_context(&self, left: &[Recorded], at: usize) -> bool {
         let context = kept_context::context(&self.session.parts().compactions, at);
         context.is_some_and(|context| {
             kept_context::joined(context) == kept_context::joined(left.to_vec())
@@ -277,48 +435,72 @@ impl Thread {
     }
 
     /// Adds the messages that a request brought, and its answer.
-    fn add(&mut self, messages: Vec<Arc<Message>>) {
+    pub(super) fn add(&mut self, messages: Vec<Arc<Message>>) {
         self.requests += 1;
+        self.before = (self.history.len(), self.context.len());
         let last = messages.len().saturating_sub(1);
         for (at, mut message) in messages.into_iter().enumerate() {
             let is_known = |call: &ApiCallId| self.calls.contains(call);
             if message.details.api_call.as_ref().is_some_and(is_known) {
                 Arc::make_mut(&mut message).details.api_call = None;
             }
+            self.actions += usize::from(at == last && message.tool_uses().next().is_some());
             self.remember(&message, at == last);
             self.session.parts_mut().messages.push(message);
         }
     }
 
+    /// Replaces the context by the first messages of a request.
+    pub(super) fn shows(&mut self, request: &Request, count: usize) {
+        let messages = request.asked().iter().zip(&request.looks);
+        let seen = messages.take(count).map(|(message, look)| Seen {
+            look: *look,
+            is_answer: false,
+            message: message.clone(),
+        });
+        self.context = seen.collect();
+    }
+
     /// How many messages of the history a request keeps; none if it has nothing to do with this
     /// session.
-    pub(super) fn kept(
-        &self,
-        agent: &Agent,
-        asked: &[Arc<Message>],
-        looks: &[Look],
-        answers: &[Arc<str>],
-    ) -> Option<usize> {
+    pub(super) fn kept(&self, request: &Request, answers: &[Arc<str>]) -> Option<usize> {
+        let (agent, looks) = (&request.agent, &request.looks);
         if !self.is_answered || !self.agent.is_like(agent) {
             return None;
         }
         let begun = self.history.iter().zip(looks);
         let begun = begun.take_while(|(own, look)| own == look).count();
-        // A key may be an application's: then two agents share it, and short words of the user's.
-        let is_certain = self.agent.system == agent.system;
-        let found = looks[begun..].iter().filter_map(|look| self.place(look));
-        let found = found.filter(|(at, _)| is_certain || self.calls_a_tool(*at));
-        let found = found.count();
-        let mut rest = asked[begun..].iter();
+        // A name may be an application's: then two agents share it, and short words of the user's.
+        let is_certain = self.agent.has_prompt_of(agent) && !self.is_named_otherwise(request);
+        let mut found = 0;
+        for look in &looks[begun..] {
+            let place = self.place(look).map(|(at, _)| at);
+            let is_said = place.is_some_and(|at| {
+                let message = &self.session.parts().messages[at];
+                self.calls_a_tool(at) || is_certain && !message.has_tag(Tag::Synthetic)
+            });
+            // Another conversation may have called a tool in the same way.
+            let is_alike = look.has_calls() && self.forms.contains_key(&look.form);
+            found += usize::from(is_said) + usize::from(is_said || is_alike);
+        }
+        let is_begun = begun > 0 && is_certain && self.agent.is_session_of(agent);
+        let mut rest = request.asked()[begun..].iter();
         let is_summed_up = rest.any(|it| is_summary(it) || holds_answer(it, answers));
-        (found > 0 || is_summed_up).then_some(begun + found)
+        let is_kept = found > 0 || is_begun || is_summed_up && !self.is_named_otherwise(request);
+        is_kept.then_some(begun + found)
+    }
+
+    /// Whether a request names another conversation.
+    pub(super) fn is_named_otherwise(&self, request: &Request) -> bool {
+        let name = request.agent.name.as_ref();
+        name.is_some_and(|name| {
+            !self.names.contains(name) && self.names.iter().any(|own| own.differs(name))
+        })
     }
 
     /// Whether a message of the history has a tool use, or a result.
     fn calls_a_tool(&self, at: usize) -> bool {
-        let message = self.session.parts().messages.get(at);
-        let mut blocks = message.into_iter().flat_map(|it| it.content());
-        blocks.any(|it| it.is_use() || it.is_result())
+        self.history.get(at).is_some_and(Look::has_calls)
     }
 
     /// The message of the history that looks so, and whether its texts are the same too.
@@ -329,136 +511,5 @@ impl Thread {
             // Only the ids of tool uses distinguish two messages of one shape.
             self.calls_a_tool(at).then_some((at, false))
         })
-    }
-
-    /// Adds a request that shows what a compaction left; these summaries were asked for apart.
-    pub(super) fn compact(
-        &mut self,
-        one: Logged,
-        looks: &[Look],
-        answers: &[Arc<str>],
-        asked: &[Arc<str>],
-    ) {
-        for _ in asked {
-            self.session.parts_mut().source.skip(FOR_SUMMARY);
-        }
-        let mut parts = one.session.into_parts();
-        let answer = parts.messages.pop();
-        self.drop_request_for_summary(&parts.messages, looks);
-        let at = self.session.parts().messages.len();
-        let places: Vec<Option<(usize, bool)>> = looks.iter().map(|it| self.place(it)).collect();
-        let found = places.iter().enumerate();
-        let last_found = found
-            .filter_map(|(index, it)| Some((index, it.as_ref()?.0)))
-            .next_back();
-        let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
-        let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
-        let last = parts.messages.split_last();
-        let is_last_new = last.is_some_and(|(last, front)| {
-            !is_summary(last) && front.iter().any(|it| is_summary(it))
-        });
-        let follows_summary = |index: usize| is_last_new && index + 1 == looks.len();
-        let mut left = Vec::new();
-        let mut added = Vec::new();
-        let (of_answer, known): (Vec<_>, Vec<_>) = parts
-            .compactions
-            .into_iter()
-            .partition(|one| one.at >= looks.len());
-        for (index, message) in parts.messages.into_iter().enumerate() {
-            // The provider does not send on what it summed up.
-            for one in known.iter().filter(|one| one.at == index) {
-                if let CompactedTo::Replaced(pieces) = &one.after {
-                    left.clone_from(pieces);
-                }
-            }
-            match places[index] {
-                Some((place, true)) => Recorded::keep(place, &mut left),
-                Some((place, false)) => left.push(self.edited(place, message)),
-                None if is_behind(index)
-                    && (ends_whole || follows_summary(index) || self.answers_last(&message)) =>
-                {
-                    added.push(message);
-                }
-                None => left.push(written(&message, answers, asked)),
-            }
-        }
-        if !self.is_context(&left, at) {
-            self.client_compacted(None, CompactedTo::Replaced(left));
-        }
-        let own = self.session.parts();
-        let (at, earlier) = (own.messages.len(), own.compactions.len());
-        self.told(one.compaction, at, earlier);
-        add_counts(&mut self.session.parts_mut().source, parts.source);
-        let kept = looks.len() - added.len();
-        let seen = |look: &Look| Seen {
-            look: *look,
-            is_answer: false,
-        };
-        self.context = looks[..kept].iter().map(seen).collect();
-        self.provider_compacted(of_answer, kept);
-        added.extend(answer);
-        self.add(added);
-    }
-
-    /// Removes a request for a summary, and its answer, from the history. If it was asked for in
-    /// the middle of a turn, the tool results in front of the request stay.
-    fn drop_request_for_summary(&mut self, sent: &[Arc<Message>], looks: &[Look]) {
-        let parts = self.session.parts_mut();
-        let [.., question, answer] = &parts.messages[..] else {
-            return;
-        };
-        let at = parts.messages.len() - 2;
-        let summary = summary_in(answer);
-        let is_summary = answer.tool_uses().next().is_none()
-            && sent.iter().any(|it| holds_answer(it, summary.as_slice()));
-        let whole = Look::of(answer).whole;
-        let is_sent_back = looks.iter().any(|look| look.whole == whole);
-        let is_since = parts.compactions.last().is_none_or(|last| last.at <= at);
-        let content = question.content();
-        let results = content.iter().take_while(|block| block.is_result()).count();
-        let is_question = question.role() == Role::User && results < content.len();
-        if !(is_question && is_summary && !is_sent_back && is_since) {
-            return;
-        }
-        let kept = (results > 0).then(|| {
-            let mut kept = Message::new(Role::User, content[..results].to_vec());
-            kept.details.timestamp = question.details.timestamp;
-            let tags = question.tags.iter();
-            kept.with_tags(tags.filter(|tag| matches!(tag, Tag::Orphan | Tag::Protected)))
-        });
-        parts.source.skip(FOR_SUMMARY);
-        self.truncate(at);
-        if let Some(kept) = kept {
-            self.remember(&kept, false);
-            self.session.parts_mut().messages.push(Arc::new(kept));
-        }
-    }
-
-    /// Whether a message answers the last tool uses.
-    fn answers_last(&self, message: &Message) -> bool {
-        let last = self.session.parts().messages.last();
-        let asked = last.into_iter().flat_map(|last| last.tool_uses());
-        let asked: BTreeSet<&Arc<str>> = asked.map(|(_, it)| &it.id).collect();
-        let mut results = message.tool_results();
-        results.any(|(_, result)| asked.contains(&result.tool_use_id))
-    }
-
-    /// A message that stayed with another text.
-    fn edited(&self, place: usize, message: Arc<Message>) -> Recorded {
-        let own = &self.session.parts().messages[place];
-        let (before, after) = (own.model_text(), message.model_text());
-        let changed = before.iter().zip(after).enumerate();
-        let changed = changed.filter(|(_, (before, after))| before != after);
-        let changed: Vec<(usize, &Arc<str>)> = changed.map(|(at, (_, it))| (at, it)).collect();
-        match changed[..] {
-            [(block, text)] if before.len() == after.len() && own.content()[block].is_result() => {
-                Recorded::Edited {
-                    message: place,
-                    block,
-                    text: text.clone(),
-                }
-            }
-            _ => Recorded::Written(message),
-        }
     }
 }

@@ -39,6 +39,7 @@ mod openhands;
 mod outline;
 mod products;
 mod qwen_code;
+mod recorded;
 mod records;
 mod schema;
 #[path = "../../../../tests/it/goldens.rs"]

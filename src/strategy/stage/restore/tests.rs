@@ -69,6 +69,42 @@ fn files_come_back_as_they_were_used_last() {
     check("", &[newer, failed], &[a]);
 }
 
+/// As recorded with Claude Code 2.1.332.
+#[test]
+fn a_file_that_a_command_shows_comes_back_beside_its_result() {
+    let [asks, answers] = round("1", "Bash", r#"{"command":"cat a"}"#, "AAA");
+    for (sources, last) in [
+        ("", "[Put back: file a]\nAAA"),
+        ("sources = ['files']", "AAA"),
+    ] {
+        let mut trial = Trial::new("restore", sources);
+        trial.append([typed("go"), said("ok"), asks.clone(), answers.clone()]);
+        trial.replace(0..2, "summary");
+        trial.fire().unwrap();
+        assert_eq!(trial.texts().last(), Some(&last), "{sources}");
+    }
+}
+
+#[test]
+fn the_reminders_of_the_first_prompt_come_back() {
+    let mut trial = Trial::new("restore", "");
+    let reminder = "<system-reminder>\nYou are in a folder.\n</system-reminder>";
+    let later = "<system-reminder>\nA file has changed.\n</system-reminder>";
+    trial.append([
+        typed(reminder),
+        typed("go"),
+        said("ok"),
+        typed(later),
+        said("ok"),
+    ]);
+    for summary in ["summary", "another summary"] {
+        trial.replace(0..trial.context.entries().len(), summary);
+        trial.fire().unwrap();
+        let back = format!("[Put back: reminder]\n{reminder}");
+        assert_eq!(trial.texts(), [summary, &*back]);
+    }
+}
+
 #[test]
 fn budgets_hold_for_each_and_for_all() {
     let long = "x".repeat(400);
@@ -225,6 +261,6 @@ fn an_unknown_source_is_refused() {
     assert_eq!(
         error.to_string(),
         "`own.toml`: line 1: `restore.sources` names `memory`: it must be of `files`, `plans`, `todo`, \
-         `skills`"
+         `skills`, `reminders`, `shown`"
     );
 }

@@ -1,0 +1,174 @@
+//! Adds to a session what a compaction left of it.
+
+use super::super::prelude::*;
+use super::said::{holds_answer, is_summary, summaries_in, written};
+use super::thread::Thread;
+use super::{FOR_SUMMARY, Request};
+use proctor_sessions::wire::Look;
+
+impl Thread {
+    /// Adds a request that shows what a compaction left; these summaries were asked for apart.
+    pub(super) fn compact(
+        &mut self,
+        mut request: Request,
+        answers: &[Arc<str>],
+        asked: &[Arc<str>],
+    ) {
+        self.adopt_ids(&mut request);
+        let looks = &request.looks;
+        self.names.extend(request.agent.name.clone());
+        let one = request.one.clone();
+        let mut parts = one.session.into_parts();
+        let answer = parts.messages.pop();
+        self.drop_request_for_summary(&parts.messages, looks);
+        let at = self.session.parts().messages.len();
+        let places: Vec<Option<(usize, bool)>> = looks.iter().map(|it| self.place(it)).collect();
+        let found = places.iter().enumerate();
+        let last_found = found
+            .filter_map(|(index, it)| Some((index, it.as_ref()?.0)))
+            .next_back();
+        let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
+        let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
+        let last = parts.messages.split_last();
+        let holds_summary =
+            |message: &Message| is_summary(message) || holds_answer(message, answers);
+        let is_last_new = last.is_some_and(|(last, front)| {
+            !holds_summary(last) && front.iter().any(|message| holds_summary(message))
+        });
+        let follows_summary = |index: usize| is_last_new && index + 1 == looks.len();
+        let mut left = Vec::new();
+        let mut added = Vec::new();
+        let (of_answer, known): (Vec<_>, Vec<_>) = parts
+            .compactions
+            .into_iter()
+            .partition(|one| one.at >= looks.len());
+        for (index, message) in parts.messages.into_iter().enumerate() {
+            // The provider does not send on what it summed up.
+            for one in known.iter().filter(|one| one.at == index) {
+                if let CompactedTo::Replaced(pieces) = &one.after {
+                    left.clone_from(pieces);
+                }
+            }
+            match places[index] {
+                Some((place, true)) => Recorded::keep(place, &mut left),
+                Some((place, false)) => left.push(self.edited(place, message)),
+                None if is_behind(index)
+                    && (ends_whole || follows_summary(index) || self.answers_last(&message)) =>
+                {
+                    let (results, notes) = parted(message);
+                    added.push(results);
+                    if let Some(notes) = notes {
+                        let after = left
+                            .iter()
+                            .rposition(|it| matches!(it, Recorded::Written(_)));
+                        left.insert(after.map_or(0, |at| at + 1), Recorded::Written(notes));
+                    }
+                }
+                None => left.push(written(&message, answers, asked)),
+            }
+        }
+        if !self.is_context(&left, at) {
+            self.client_compacted(None, CompactedTo::Replaced(left));
+        }
+        let own = self.session.parts();
+        let (at, earlier) = (own.messages.len(), own.compactions.len());
+        self.told(one.compaction, at, earlier);
+        add_counts(&mut self.session.parts_mut().source, parts.source);
+        let kept = looks.len() - added.len();
+        self.shows(&request, kept);
+        self.provider_compacted(of_answer, kept);
+        added.extend(answer);
+        self.add(added);
+    }
+
+    /// Adds the results that a request for a summary was the first to hold.
+    pub(super) fn take_results(&mut self, mut request: Request) {
+        self.adopt_ids(&mut request);
+        let asked = request.asked().iter().rev();
+        let mut new = asked.filter(|message| self.answers_last(message));
+        if let Some(message) = new.next() {
+            let content = message.content().iter();
+            let results = content.take_while(|block| block.is_result()).cloned();
+            let results = Arc::new(Message::new(Role::User, results.collect()));
+            self.remember(&results, false);
+            self.session.parts_mut().messages.push(results);
+        }
+    }
+
+    /// Removes a request for a summary, and its answer, from the history. If it was asked for in
+    /// the middle of a turn, the tool results in front of the request stay.
+    fn drop_request_for_summary(&mut self, sent: &[Arc<Message>], looks: &[Look]) {
+        let parts = self.session.parts_mut();
+        let [.., question, answer] = &parts.messages[..] else {
+            return;
+        };
+        let at = parts.messages.len() - 2;
+        let summaries = summaries_in(answer);
+        let is_summary = sent.iter().any(|it| holds_answer(it, &summaries));
+        let whole = Look::of(answer).whole;
+        let is_sent_back = looks.iter().any(|look| look.whole == whole);
+        let is_since = parts.compactions.last().is_none_or(|last| last.at <= at);
+        let content = question.content();
+        let results = content.iter().take_while(|block| block.is_result()).count();
+        let is_question = question.role() == Role::User && results < content.len();
+        if !(is_question && is_summary && !is_sent_back && is_since) {
+            return;
+        }
+        let kept = (results > 0).then(|| {
+            let mut kept = Message::new(Role::User, content[..results].to_vec());
+            kept.details.timestamp = question.details.timestamp;
+            let tags = question.tags.iter();
+            kept.with_tags(tags.filter(|tag| matches!(tag, Tag::Orphan | Tag::Protected)))
+        });
+        parts.source.skip(FOR_SUMMARY);
+        self.truncate(at);
+        if let Some(kept) = kept {
+            let kept = Arc::new(kept);
+            self.remember(&kept, false);
+            self.session.parts_mut().messages.push(kept);
+        }
+    }
+
+    /// Whether a message answers the last tool uses.
+    fn answers_last(&self, message: &Message) -> bool {
+        let last = self.session.parts().messages.last();
+        let asked = last.into_iter().flat_map(|last| last.tool_uses());
+        let asked: BTreeSet<&Arc<str>> = asked.map(|(_, it)| &it.id).collect();
+        let mut results = message.tool_results();
+        results.any(|(_, result)| asked.contains(&result.tool_use_id))
+    }
+
+    /// A message that stayed with another text.
+    fn edited(&self, place: usize, message: Arc<Message>) -> Recorded {
+        let own = &self.session.parts().messages[place];
+        let (before, after) = (own.model_text(), message.model_text());
+        let changed = before.iter().zip(after).enumerate();
+        let changed = changed.filter(|(_, (before, after))| before != after);
+        let changed: Vec<(usize, &Arc<str>)> = changed.map(|(at, (_, it))| (at, it)).collect();
+        match changed[..] {
+            [(block, text)] if before.len() == after.len() && own.content()[block].is_result() => {
+                Recorded::Edited {
+                    message: place,
+                    block,
+                    text: text.clone(),
+                }
+            }
+            _ => Recorded::Written(message),
+        }
+    }
+}
+
+/// The results in a message, and the notes that the product itself put behind them: after a compaction they are its own.
+fn parted(message: Arc<Message>) -> (Arc<Message>, Option<Arc<Message>>) {
+    let content = message.content();
+    let results = content.iter().take_while(|block| block.is_result()).count();
+    let is_products = message.has_tag(Tag::Meta) && !message.has_tag(Tag::TypedUser);
+    if results == 0 || results == content.len() || !is_products {
+        return (message, None);
+    }
+    let (results, notes) = content.split_at(results);
+    let mut own = Message::new(Role::User, results.to_vec());
+    own.details.timestamp = message.details.timestamp;
+    let notes = Message::new(Role::User, notes.to_vec()).with_tags([Tag::Meta]);
+    (Arc::new(own), Some(Arc::new(notes)))
+}

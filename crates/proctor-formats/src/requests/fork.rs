@@ -1,0 +1,238 @@
+//! Requests that leave a conversation, until a later one shows what they are.
+//!
+//! A request may hold a part of a conversation and something new because the product asks for a summary of it,
+//! because it asks something aside, because the user went back, because another client goes on from there, or
+//! because the context was compacted. So the session that it begins is a fork at first. If a later request goes
+//! on from it while the conversation rests, it is the conversation's. If a later context holds its answer, it was
+//! a request for a summary. If the conversation goes on without it, it was beside it.
+
+use super::super::prelude::*;
+use super::said::{summaries_in, text};
+use super::{Join, Request};
+
+/// Where a session left another.
+pub(super) struct Fork {
+    /// The name of the other.
+    of: usize,
+    /// How many requests the other had.
+    requests: usize,
+    /// The request that left it.
+    request: Request,
+    kind: Kind,
+}
+
+/// How a request leaves a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The last request was sent again.
+    Again,
+    /// It asks the last question anew, as if it had not been answered.
+    Anew,
+    /// It begins with that many messages of the context.
+    Early(usize),
+    /// It holds a part of the context, as after a compaction.
+    Part,
+    /// It is another agent's.
+    Aside,
+}
+
+/// A summary is sent soon after it was written: the number of sessions that may be requests for it.
+const RECENT_SESSIONS: usize = 16;
+
+/// How a fork is counted that its conversation did not go on from.
+const ASIDE: &str = "request beside the conversation";
+
+impl Join {
+    /// Begins a session with a request that leaves that of this index.
+    pub(super) fn fork(&mut self, at: usize, request: Request, kind: Kind) -> usize {
+        let of = &self.threads[at];
+        let fork = Fork {
+            of: of.name,
+            requests: of.requests,
+            request: request.clone(),
+            kind,
+        };
+        let name = self.begin(request.one);
+        if let Some(thread) = self.threads.last_mut() {
+            thread.fork = Some(fork);
+        }
+        name
+    }
+
+    /// Adds a fork to the conversation that it left, if it is surely that: a later request goes on from it.
+    /// Returns the index of the session.
+    pub(super) fn settle(&mut self, at: usize) -> usize {
+        // One may leave another: then that one is gone on from, too.
+        let fork = self.threads[at].fork.as_ref();
+        let of = fork.and_then(|fork| self.index(fork.of));
+        let name = self.threads[at].name;
+        let of = of.filter(|of| self.threads[*of].fork.is_some());
+        let at = of.map_or(at, |of| {
+            self.settle(of);
+            self.index(name).unwrap_or(at)
+        });
+        let Some(base) = self.base(at) else {
+            // Only another agent's words may still be beside the conversation.
+            self.threads[at]
+                .fork
+                .take_if(|fork| fork.kind != Kind::Aside);
+            return at;
+        };
+        self.absorb(at, base)
+    }
+
+    /// The index of the conversation that goes on with a fork, if it may.
+    fn base(&self, at: usize) -> Option<usize> {
+        let fork = self.threads[at].fork.as_ref()?;
+        let base = self.index(fork.of)?;
+        let thread = &self.threads[base];
+        let rests = match fork.kind {
+            Kind::Again | Kind::Anew | Kind::Part => true,
+            // Whoever asks before a tool has answered does not speak for the agent.
+            Kind::Early(_) => !thread.is_open(),
+            Kind::Aside => false,
+        };
+        let is_next = self.threads[at].requests == 1 && thread.requests == fork.requests;
+        let is_like = thread.agent.is_like(&fork.request.agent);
+        (rests && is_next && is_like).then_some(base)
+    }
+
+    /// Adds a fork to a session, whose index it returns.
+    fn absorb(&mut self, at: usize, base: usize) -> usize {
+        let fork = self.threads.remove(at);
+        let (left, requests) = (fork.name, fork.requests);
+        let Some(Fork { request, kind, .. }) = fork.fork else {
+            return base;
+        };
+        let base = base - usize::from(at < base);
+        let name = self.threads[base].name;
+        self.ends(name, &request.answer);
+        self.known.add(name, request.said(), request.answer.clone());
+        let thread = &mut self.threads[base];
+        let takes_back = match kind {
+            Kind::Again | Kind::Anew => true,
+            Kind::Early(common) => thread.takes_back_last(common),
+            Kind::Part | Kind::Aside => false,
+        };
+        if takes_back {
+            let source = &mut thread.session.parts_mut().source;
+            source.skip("answer that the agent left out");
+            thread.take_back();
+            let known = thread.length();
+            thread.grow(request, known);
+        } else {
+            self.compact(base, request);
+        }
+        let base = self.index(name).unwrap_or(base);
+        let rests = self.threads[base].requests;
+        let forks = self
+            .threads
+            .iter_mut()
+            .filter_map(|thread| thread.fork.as_mut());
+        for other in forks.filter(|other| (other.of, other.requests) == (left, requests)) {
+            (other.of, other.requests) = (name, rests);
+        }
+        base
+    }
+
+    /// Whether a request holds the last answer of a session, or of one that left it.
+    pub(super) fn was_summed_up(&self, at: usize, request: &Request) -> bool {
+        let name = self.threads[at].name;
+        let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
+        let mut own = recent.chain([&self.threads[at]]).filter(|thread| {
+            let of = thread.fork.as_ref().map_or(thread.name, |fork| fork.of);
+            of == name
+        });
+        own.any(|thread| request.holds_last(thread))
+    }
+
+    /// Adds a request that shows what a compaction left of the session of an index, and the requests for the summaries in
+    /// it. Returns the index of the session.
+    pub(super) fn compact(&mut self, of: usize, request: Request) -> usize {
+        let pairs = request.asked().iter().zip(&request.looks);
+        let new = pairs.filter(|(_, look)| self.threads[of].place(look).is_none());
+        let new: Vec<String> = new.map(|(message, _)| text(message)).collect();
+        let mut summaries: Vec<Arc<str>> = Vec::new();
+        let mut agents = Vec::new();
+        let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
+        for thread in recent.filter(|_| !new.is_empty()) {
+            let words = thread.last_words().map(summaries_in).unwrap_or_default();
+            let mut held = words
+                .into_iter()
+                .filter(|text| new.iter().any(|new| new.contains(&**text)));
+            if let Some(text) = held.next().filter(|_| thread.name != self.threads[of].name) {
+                summaries.push(text);
+                agents.push((thread.name, thread.agent.clone()));
+            }
+        }
+        // The same agent may have been asked more than once.
+        let name = self.threads[of].name;
+        let mut asked = 0;
+        let mut forks = Vec::new();
+        self.threads.retain_mut(|thread| {
+            let is_aside = thread.fork.as_ref().is_some_and(|fork| fork.of == name);
+            let is_brief = thread.is_brief();
+            let is_one = agents.iter().any(|(other, agent)| {
+                *other == thread.name || is_aside && is_brief && thread.agent.is_like(agent)
+            });
+            if is_one {
+                asked += thread.requests;
+                forks.extend(thread.fork.take().filter(|fork| fork.of == name));
+            }
+            !is_one
+        });
+        let of = self.index(name).unwrap_or(of);
+        self.skip(of, super::FOR_SUMMARY, asked);
+        if let Some(fork) = forks.pop().filter(|_| self.threads[of].is_open()) {
+            self.threads[of].take_results(fork.request);
+        }
+        self.threads[of].compact(request, &self.answers, &summaries);
+        of
+    }
+
+    /// Settles the forks that no later request has to do with, the last first.
+    pub(super) fn settle_rest(&mut self) {
+        let mut at = self.threads.len();
+        while at > 0 {
+            at -= 1;
+            let thread = &self.threads[at];
+            let Some(fork) = &thread.fork else {
+                continue;
+            };
+            let is_again = fork.kind == Kind::Again;
+            if !is_again && self.base(at).is_some() {
+                self.settle(at);
+            } else if let Some(of) = self
+                .index(fork.of)
+                .filter(|_| is_again || thread.is_brief())
+            {
+                let requests = thread.requests;
+                if is_again {
+                    let source = &mut self.threads[of].session.parts_mut().source;
+                    source.warn("a request was sent again; its first answer stands");
+                } else {
+                    self.skip(of, ASIDE, requests);
+                }
+                self.threads.remove(at);
+            } else {
+                continue;
+            }
+            at = self.threads.len();
+        }
+    }
+
+    /// Counts requests that are left out of a session.
+    fn skip(&mut self, of: usize, what: &str, requests: usize) {
+        let source = &mut self.threads[of].session.parts_mut().source;
+        for _ in 0..requests {
+            source.skip(what);
+        }
+    }
+
+    /// The index of a session.
+    fn index(&self, name: usize) -> Option<usize> {
+        self.threads
+            .binary_search_by_key(&name, |thread| thread.name)
+            .ok()
+    }
+}

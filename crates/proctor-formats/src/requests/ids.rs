@@ -1,0 +1,86 @@
+//! Gives calls one id each: a client may name a call anew, and an API may leave ids out.
+
+use super::super::openai_chat::parts::UNNAMED;
+use super::super::prelude::*;
+use super::Request;
+use super::thread::Thread;
+use proctor_sessions::wire::Look;
+
+/// New ids by those that a request has.
+type Ids = BTreeMap<Arc<str>, Arc<str>>;
+
+impl Thread {
+    /// Takes messages of a request for those of the history that say the same, with their ids.
+    pub(super) fn adopt_ids(&self, request: &mut Request) {
+        let own = &self.session.parts().messages;
+        let mut ids = Ids::new();
+        let mut next = 0;
+        let messages = &mut request.one.session.parts_mut().messages;
+        for (message, look) in messages.iter_mut().zip(&mut request.looks) {
+            if let Some((at, true)) = self.place(look) {
+                next = at + 1;
+                continue;
+            }
+            let places = self.forms.get(&look.form).filter(|_| look.has_calls());
+            let same = places.and_then(|at| at.iter().find(|at| **at >= next).or(at.first()));
+            if let Some(same) = same {
+                next = same + 1;
+                let pairs = message.tool_uses().zip(own[*same].tool_uses());
+                let pairs = pairs.filter(|((_, one), (_, own))| one.id != own.id);
+                ids.extend(pairs.map(|((_, one), (_, own))| (one.id.clone(), own.id.clone())));
+            }
+            rename(message, &ids);
+            *look = same.map_or_else(|| Look::of(message), |same| Look::of(&own[*same]));
+        }
+        if let Some(answer) = messages.last_mut() {
+            rename(answer, &self.free_ids(answer));
+        }
+    }
+
+    /// Other ids for the calls of an answer whose ids, which its API left out, are those of earlier calls.
+    fn free_ids(&self, answer: &Message) -> Ids {
+        let earlier = self.session.parts().messages.iter();
+        let mut taken: BTreeSet<Arc<str>> = BTreeSet::new();
+        let unnamed = answer.tool_uses().map(|(_, call)| &call.id);
+        let unnamed: Vec<&Arc<str>> = unnamed.filter(|id| id.starts_with(UNNAMED)).collect();
+        if !unnamed.is_empty() {
+            let calls = earlier.flat_map(|message| message.tool_uses());
+            taken.extend(calls.map(|(_, call)| call.id.clone()));
+        }
+        let mut ids = Ids::new();
+        for id in unnamed.into_iter().filter(|id| taken.contains(*id)) {
+            let mut others = (2_usize..).map(|number| Arc::from(format!("{id}-{number}")));
+            ids.extend(
+                others
+                    .find(|other| !taken.contains(other))
+                    .map(|other| (id.clone(), other)),
+            );
+        }
+        ids
+    }
+}
+
+/// Gives the calls of a message, and the results in it, their new ids.
+fn rename(message: &mut Arc<Message>, ids: &Ids) {
+    let is_old = |block: &ContentBlock| id_of(block).is_some_and(|id| ids.contains_key(id));
+    if ids.is_empty() || !message.content().iter().any(is_old) {
+        return;
+    }
+    let mut content = message.content().to_vec();
+    for block in &mut content {
+        let new = id_of(block).and_then(|id| ids.get(id)).cloned();
+        match (block, new) {
+            (ContentBlock::ToolUse(tool_use), Some(new)) => tool_use.id = new,
+            (ContentBlock::ToolResult(result), Some(new)) => result.tool_use_id = new,
+            _ => {}
+        }
+    }
+    let mut renamed = Message::new(message.role(), content).with_tags(message.tags.iter());
+    renamed.details = message.details.clone();
+    *message = Arc::new(renamed);
+}
+
+fn id_of(block: &ContentBlock) -> Option<&Arc<str>> {
+    let call = block.as_use().map(|call| &call.id);
+    call.or_else(|| block.as_result().map(|result| &result.tool_use_id))
+}
