@@ -249,6 +249,42 @@ skipped: rewind: 1
 }
 
 #[test]
+fn a_chat_of_gemini_that_is_resumed_is_not_compacted_again() {
+    let header = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z"}"#;
+    let said = |id: &str, kind: &str, text: &str| {
+        format!(
+            r#"{{"id":"{id}","timestamp":"2026-01-01T00:00:01.000Z","type":"{kind}","content":"{text}"}}"#
+        )
+    };
+    let set = |list: &[&str]| format!(r#"{{"$set":{{"messages":[{}]}}}}"#, list.join(","));
+    let setup = said("a", "user", "This is the Gemini CLI. We set up.");
+    let state = said("s", "user", "<state_snapshot>Done.</state_snapshot>");
+    let ack = said("t", "gemini", "Got it. Thanks for the additional context!");
+    let [three, four] = [said("d", "user", "Two."), said("e", "gemini", "Second.")];
+    let lines = [
+        header.to_owned(),
+        set(&[&setup]),
+        said("b", "user", "One."),
+        said("c", "gemini", "First."),
+        set(&[&setup, &state, &ack]),
+        three.clone(),
+        four.clone(),
+        // A new process sets up its context, and then takes up the chat.
+        header.to_owned(),
+        set(&[&setup]),
+        set(&[&setup, &state, &ack, &three, &four]),
+        said("f", "user", "Three."),
+        said("g", "gemini", "Third."),
+    ];
+    let sessions = super::read("gemini-cli", lines.join("\n").as_bytes()).expect("a good file");
+    let [session] = &sessions[..] else {
+        panic!("{} sessions", sessions.len());
+    };
+    assert_eq!(session.calls().len(), 3);
+    assert_eq!(session.compactions().len(), 1);
+}
+
+#[test]
 fn messages_that_gemini_sets_anew_with_a_snapshot_are_what_a_compaction_left() {
     let said = |id: &str, kind: &str, rest: &str| {
         format!(r#"{{"id":"{id}","timestamp":"2026-01-01T00:00:01.000Z","type":"{kind}",{rest}}}"#)

@@ -405,6 +405,14 @@ fn check(plan: Plan) {
             !session.messages().iter().any(|it| it.has_tag(Tag::Orphan)),
             "{plan:?}"
         );
+        // Nothing is lost between a request for a summary and the context behind it.
+        let messages = session.messages();
+        let before = &messages[..messages.len() - 1];
+        for (_, call) in before.iter().flat_map(|message| message.tool_uses()) {
+            let mut results = messages.iter().flat_map(|message| message.tool_results());
+            let is_answered = results.any(|(_, result)| result.tool_use_id == call.id);
+            assert!(is_answered, "{plan:?} {call:?}");
+        }
         let skipped = &session.source().skipped;
         assert!(!skipped.contains_key("key `metadata`"), "{skipped:?}");
     }
