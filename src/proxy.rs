@@ -30,6 +30,7 @@ use crate::units::Timestamp;
 pub mod page;
 mod pass;
 mod relay;
+mod under_way;
 
 pub use relay::Front;
 

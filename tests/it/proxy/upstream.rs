@@ -126,8 +126,8 @@ fn unreached(upstream: &str) -> (Vec<String>, String) {
 
 #[test]
 fn an_api_that_is_not_there_is_said_to_be_with_the_cause() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = nobody.local_addr().unwrap();
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let nobody = nobody.unwrap();
     let plain = TcpListener::bind("127.0.0.1:0").unwrap();
     let without_tls = plain.local_addr().unwrap();
     std::thread::spawn(move || {
