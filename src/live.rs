@@ -2,9 +2,10 @@
 //!
 //! A recorded session is replayed with a fixed trajectory; here the agent runs, and each of its requests is passed
 //! on as the strategy would have sent it. [`Live`] recognises conversations by their messages: a request either goes
-//! on with one, or repeats its last request, or branches off before, or begins one (a sub-agent's, a title's, the
-//! agent's own compaction). The work of a strategy depends on the
-//! messages and times of each call alone, which are logged: fed with the log again, it makes the same contexts.
+//! on with one, or repeats its last request, or branches off before, or shows what the agent's own compaction left, or
+//! begins one (a sub-agent's, a title's). Each conversation has an actor, which owns its strategy: no agent waits for
+//! another's. The work of a strategy depends on the messages and times of each call alone, which are logged: fed with
+//! the log again, it makes the same contexts.
 //!
 //! Only the list of messages is changed, and only where the context is another than the agent's: the other bytes of
 //! the body are passed on as they are, and so is a message that the context has as it came. Where a strategy fails,
@@ -12,7 +13,7 @@
 //!
 //! No socket is opened here: [`proxy`](crate::proxy) does that.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,9 +37,10 @@ mod state;
 mod table;
 mod worker;
 
-use actor::{Held, hand_over, wait};
+use actor::wait;
 use log::Bodies;
 use table::Table;
+use worker::Done;
 
 pub use finished::{Finished, Measured};
 pub use log::{Event, Log, Shared, read_log};
@@ -107,18 +109,17 @@ impl Live {
     /// take. Returns the calls at which another body would be sent now than was sent then.
     pub fn restore(&self, events: &[Event]) -> Result<Vec<Ticket>, NotItsLog> {
         let own = self.began();
-        // What became of each request: the next line about its call that says it.
-        let mut sent: BTreeMap<Ticket, VecDeque<Told<'_>>> = BTreeMap::new();
-        for event in events {
-            if let Event::Sent {
-                ticket,
+        let outcomes = events.iter().filter_map(|event| match event {
+            Event::Sent {
+                number,
                 skipped,
                 hash,
-            } = event
-            {
-                sent.entry(*ticket).or_default().push_back((*skipped, hash));
-            }
-        }
+                ..
+            } => Some((*number, (*skipped, hash))),
+            _ => None,
+        });
+        let outcomes: BTreeMap<usize, (Option<Skip>, &Option<String>)> = outcomes.collect();
+        let mut number = 0;
         let refused = events.iter().filter_map(|event| match event {
             Event::Refused { ticket } => Some(*ticket),
             _ => None,
@@ -128,7 +129,10 @@ impl Live {
         let mut bodies = Bodies::default();
         let mut different = Vec::new();
         for event in events {
-            let (ticket, told, now) = match event {
+            // A request that was cut off by the end of the program was placed all the same.
+            let told = outcomes.get(&number);
+            let source = SentBy::Log(told.and_then(|(skipped, _)| *skipped));
+            let (ticket, now) = match event {
                 Event::Began { .. } if *event == own => continue,
                 Event::Began { .. } => return Err(NotItsLog::Settings),
                 Event::Request {
@@ -144,25 +148,20 @@ impl Live {
                     }
                     let body = bodies.whole(ticket.conversation, *shared, body);
                     let body = body.ok_or(NotItsLog::Order)?;
-                    // A request that was cut off by the end of the program was placed all the same.
-                    let told = sent.get_mut(ticket).and_then(VecDeque::pop_front);
-                    let known = SentBy::Log(told.and_then(|(skipped, _)| skipped));
-                    let now = self.take(cell, *api, &body, *at, known);
+                    let now = self.take(cell, *api, &body, *at, source);
                     if now.ticket != Some(*ticket) {
                         return Err(NotItsLog::Order);
                     }
                     if refused.contains(ticket) {
                         refused_bodies.insert(*ticket, (*api, body));
                     }
-                    (ticket, told, now.body)
+                    (ticket, now.body)
                 }
                 Event::Refused { ticket } => {
                     let Some((api, body)) = refused_bodies.get(ticket) else {
                         return Err(NotItsLog::Order);
                     };
-                    let told = sent.get_mut(ticket).and_then(VecDeque::pop_front);
-                    let known = SentBy::Log(told.and_then(|(skipped, _)| skipped));
-                    (ticket, told, self.shorten(*ticket, *api, body, known))
+                    (ticket, self.shorten(*ticket, *api, body, source))
                 }
                 Event::Sent { .. } => continue,
                 Event::Answer {
@@ -178,7 +177,8 @@ impl Live {
                     continue;
                 }
             };
-            if told.is_some_and(|(_, hash)| *hash != now.as_deref().map(self::hash)) {
+            number += 1;
+            if told.is_some_and(|(_, hash)| **hash != now.as_deref().map(self::hash)) {
                 different.push(*ticket);
             }
         }
@@ -253,40 +253,40 @@ impl Live {
             }
         };
         let (reply, result) = mpsc::sync_channel(0);
-        let ticket = {
+        let (ticket, number) = {
             let mut table = lock(&self.table);
             let setting = &self.settings[cell.strategy];
-            let (number, new) = table.place(cell, api, setting, &mut request, at);
-            let conversation = &table.conversations[number];
-            let ticket = Ticket {
-                conversation: number,
-                call: conversation.calls.len() - 1,
-            };
-            conversation.actor.queue(move |worker| {
+            let (conversation, new) = table.place(cell, api, setting, &mut request, at);
+            let own = &table.conversations[conversation];
+            let call = own.calls.len() - 1;
+            own.actor.queue(move |worker| {
                 if let Some((messages, input)) = new {
                     worker.add(messages, input);
                 }
                 if let SentBy::Log(Some(why @ (Skip::Failed | Skip::Invalid))) = source {
                     worker.skip(why);
                 }
-                let is_in_time = hand_over(worker.work(), &reply);
+                let is_late = reply.send(worker.work()).is_err();
                 // One that is late has done its work all the same: it counts from the next call on.
-                if !is_in_time || source == SentBy::Log(Some(Skip::Late)) {
+                if is_late || source == SentBy::Log(Some(Skip::Late)) {
                     worker.skip(Skip::Late);
                 }
             });
-            table.log(|| Event::Request {
+            let ticket = Ticket { conversation, call };
+            let cell = cell.clone();
+            let body = kept.clone().into_owned();
+            let number = table.log_asked(Event::Request {
                 ticket,
                 at,
                 api,
-                cell: cell.clone(),
+                cell,
                 shared: None,
-                body: kept.clone().into_owned(),
+                body,
             });
-            ticket
+            (ticket, number)
         };
         Sent {
-            body: self.outcome(ticket, &result, source, (&request, body)),
+            body: self.outcome((ticket, number), &result, source, (&request, body)),
             ticket: Some(ticket),
         }
     }
@@ -294,24 +294,23 @@ impl Live {
     /// Waits for the strategy's work, and logs its outcome: the body to send, or `None` for the one that was sent.
     fn outcome(
         &self,
-        ticket: Ticket,
-        result: &Receiver<Held>,
+        (ticket, number): (Ticket, usize),
+        result: &Receiver<Done>,
         source: SentBy,
         (request, body): (&Request<'_>, &str),
     ) -> Option<String> {
-        let (timeout, is_late) = match source {
-            SentBy::Client => (Some(self.timeout), false),
-            SentBy::Log(why) => (None, why == Some(Skip::Late)),
-        };
-        let held = wait(result, timeout);
-        let (skipped, prompt) = match &held {
-            Ok((done, _)) => (done.skipped, done.prompt.as_ref().filter(|_| !is_late)),
-            Err(why) => (Some(*why), None),
-        };
+        let timeout = (source == SentBy::Client).then_some(self.timeout);
+        let done = wait(result, timeout).unwrap_or_else(|why| Done {
+            prompt: None,
+            skipped: Some(why),
+        });
+        let is_late = source == SentBy::Log(Some(Skip::Late));
+        let prompt = done.prompt.filter(|_| !is_late);
         let body = prompt.map(|prompt| prompt.body(request, body));
         lock(&self.table).log(|| Event::Sent {
             ticket,
-            skipped,
+            number,
+            skipped: done.skipped,
             hash: body.as_deref().map(hash),
         });
         body
@@ -334,15 +333,14 @@ impl Live {
         let kept = without_keys(body);
         let request = (self.reader.request)(api, &kept).ok()?;
         let (reply, result) = mpsc::sync_channel(0);
-        {
+        let number = {
             let mut table = lock(&self.table);
             let actor = &table.conversations.get(ticket.conversation)?.actor;
-            actor.queue(move |worker| {
-                let _ = hand_over(worker.refused(ticket.call), &reply);
-            });
-            table.log(|| Event::Refused { ticket });
-        }
-        self.outcome(ticket, &result, source, (&request, body))
+            // One that is late counts for the next call.
+            actor.queue(move |worker| drop(reply.send(worker.refused(ticket.call))));
+            table.log_asked(Event::Refused { ticket })
+        };
+        self.outcome((ticket, number), &result, source, (&request, body))
     }
 
     /// A call was answered, or failed.
@@ -385,9 +383,6 @@ impl Live {
 fn hash(body: &str) -> String {
     ContentHash::of(without_keys(body).as_bytes()).hex(16)
 }
-
-/// The outcome of a logged request: why the strategy was not applied, and the hash of the body.
-type Told<'a> = (Option<Skip>, &'a Option<String>);
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::context::{Applied, CacheEffect, Context, Entry};
+use crate::context::{CacheEffect, Context, Entry};
 use crate::model::Model;
 use crate::model::offline::Offline;
 use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent};
 use crate::step::Caller;
 use crate::strategy::situation::Situation;
-use crate::strategy::{Compaction, StageFailure, Strategy, StrategySpec};
+use crate::strategy::{Compaction, Strategy, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 use crate::walk::{Host, Moment, Walk};
@@ -165,15 +165,18 @@ pub fn replay_observed<'a>(
     let injector = FaultInjector::new(faults, prepared.session.id(), name.repeat);
     let mut cell = Cell::new(prepared, models, clock, observers, injector);
     cell.record.arm = arm;
-    let (walked, window) = match replayed {
-        Replayed::Full => (cell.run(None), None),
+    let walked = match replayed {
+        Replayed::Full => cell.walk(None),
         Replayed::Empty => {
-            cell.run_empty();
-            (Ok(()), None)
+            cell.walk_empty();
+            Ok(())
         }
-        Replayed::Strategy(strategy, window) => (cell.run(Some((strategy, window))), Some(window)),
+        Replayed::Strategy(strategy, window) => {
+            cell.record.window = Some(window);
+            cell.walk(Some((strategy, window)))
+        }
     };
-    cell.finish(name, walked.err().unwrap_or(End::Completed), window)
+    cell.finish(name, walked.err().unwrap_or(End::Completed))
 }
 
 /// Replays the context as it was recorded, up to a compaction of which the recording does not say what it left.
@@ -184,15 +187,15 @@ fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellReco
     let strategy = StrategySpec::recorded().and_then(|spec| spec.build());
     let walked = match strategy {
         Ok(strategy) if !prepared.compactions.is_empty() => {
-            cell.run(Some((Box::new(strategy), UNLIMITED)))
+            cell.walk(Some((Box::new(strategy), UNLIMITED)))
         }
-        Ok(_) | Err(_) => cell.run(None),
+        Ok(_) | Err(_) => cell.walk(None),
     };
     let name = CellName {
         strategy: String::new(),
         repeat: 0,
     };
-    cell.finish(name, walked.err().unwrap_or(End::Completed), None)
+    cell.finish(name, walked.err().unwrap_or(End::Completed))
         .record
 }
 
@@ -243,7 +246,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Walks the session; without a strategy it is the reference.
-    fn run(&mut self, arranged: Option<(Box<dyn Strategy>, Window)>) -> Result<(), End> {
+    fn walk(&mut self, arranged: Option<(Box<dyn Strategy>, Window)>) -> Result<(), End> {
         let prepared = self.prepared;
         let session = &prepared.session;
         let (strategy, window) = arranged.unzip();
@@ -278,7 +281,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Asks the probes of an empty context.
-    fn run_empty(&mut self) {
+    fn walk_empty(&mut self) {
         let session = &self.prepared.session;
         let mut walk = Walk::new(None, self.prepared.situation(UNLIMITED), 0);
         for (call, &before) in session.calls().iter().enumerate() {
@@ -286,27 +289,6 @@ impl<'a> Cell<'a> {
             self.meter.start_call(call, cx.scale);
             self.sent(before, &walk);
         }
-    }
-
-    fn note(&mut self, applied: &[Applied], failures: &[StageFailure], cx: &Situation) {
-        self.record
-            .compactions
-            .extend(applied.iter().map(|applied| CompactionEvent {
-                call: cx.call,
-                stage: applied.stage.to_string(),
-                reason: applied.reason.clone(),
-                before: cx.scale.text(applied.change.before),
-                after: cx.scale.text(applied.change.after),
-                still_over: applied.is_still_over,
-                prepared_at: applied.prepared_at,
-            }));
-        self.record
-            .failures
-            .extend(failures.iter().map(|failure| FailureEvent {
-                call: cx.call,
-                stage: failure.stage.to_string(),
-                error: chain(&failure.error),
-            }));
     }
 
     /// Sends the prompt until it is answered, once it is short enough.
@@ -334,11 +316,10 @@ impl<'a> Cell<'a> {
             // A fault refuses a prompt once: the shorter prompt only has to fit. A prompt that the
             // product sent was not too long for its model.
             let bytes = (self.prepared.fixed + walk.context().size()).bytes;
-            let refusal = self.prepared.refusal(call, bytes, walk.context());
-            let refusal = refusal.filter(|_| !window.overflows(prompt));
-            let is_too_long = window.overflows(prompt) || refusal.is_some();
-            let is_too_long = is_too_long && !replays_recording(walk);
-            if !std::mem::take(&mut is_refused) && !is_too_long {
+            let limit = self.prepared.refusal(call, bytes, walk.context());
+            let refusal = limit.filter(|_| !window.overflows(prompt));
+            let fits = !window.overflows(prompt) && refusal.is_none();
+            if !std::mem::take(&mut is_refused) && (fits || replays_recording(walk)) {
                 return Ok(());
             }
             if walk.present().overflow.is_none() {
@@ -382,7 +363,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    fn finish(mut self, name: CellName, end: End, window: Option<Window>) -> Replay {
+    fn finish(mut self, name: CellName, end: End) -> Replay {
         let prepared = self.prepared;
         let mut record = self.record;
         if let (Some(judges), Arm::Reference) = (&self.meter.models.judge, record.arm)
@@ -396,7 +377,6 @@ impl<'a> Cell<'a> {
         record.end = end;
         record.planned_calls = prepared.session.calls().len();
         record.reached_calls = record.prompt_tokens.len();
-        record.window = window;
         record.fixed_tokens = prepared.bill.scale(0).prompt(prepared.fixed);
         record.saved_texts = self.offloaded.len() as u64;
         for observer in self.observers {
@@ -453,9 +433,26 @@ impl Host for Cell<'_> {
                 applied.change.after = walk.context().size() + applied.change.after;
             }
         }
-        self.note(&done.applied, &done.failures, cx);
+        let compactions = done.applied.iter().map(|applied| CompactionEvent {
+            call: cx.call,
+            stage: applied.stage.to_string(),
+            reason: applied.reason.clone(),
+            before: cx.scale.text(applied.change.before),
+            after: cx.scale.text(applied.change.after),
+            still_over: applied.is_still_over,
+            prepared_at: applied.prepared_at,
+        });
+        self.record.compactions.extend(compactions);
+        let failures = done.failures.iter().map(|failure| FailureEvent {
+            call: cx.call,
+            stage: failure.stage.to_string(),
+            error: chain(&failure.error),
+        });
+        self.record.failures.extend(failures);
         for asked in self.meter.asked.drain(..) {
-            self.observers.iter_mut().for_each(|it| it.asked(&asked));
+            for observer in &mut self.observers {
+                observer.asked(&asked);
+            }
         }
         for applied in &done.applied {
             for observer in &mut self.observers {
@@ -473,17 +470,21 @@ impl Host for Cell<'_> {
 
     fn appending(&mut self, context: &mut Context, entry: &Entry) {
         let message = entry.origin.message();
-        if let Some(left_out) = message.and_then(|message| self.prepared.bill.left_out(message)) {
+        let left_out = message.and_then(|message| self.prepared.bill.left_out(message));
+        if let Some(left_out) = left_out {
             let shrunk = context.leave_out(&left_out.parts);
             let cache = if left_out.is_cache_kept {
                 CacheEffect::Keeps
             } else {
                 CacheEffect::Breaks
             };
-            let observers = self.observers.iter_mut();
-            observers.for_each(|it| it.thinking_left_out(context, &shrunk, cache));
+            for observer in &mut self.observers {
+                observer.thinking_left_out(context, &shrunk, cache);
+            }
         }
-        self.observers.iter_mut().for_each(|it| it.appended(entry));
+        for observer in &mut self.observers {
+            observer.appended(entry);
+        }
     }
 }
 

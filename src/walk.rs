@@ -17,7 +17,7 @@ use crate::strategy::external::edits_to;
 use crate::strategy::situation::Overflow;
 use crate::strategy::{Compaction, Situation, Strategy, StrategyError};
 use crate::tokens::Size;
-use crate::units::{Timestamp, Tokens, Usage};
+use crate::units::{Tokens, Usage};
 
 /// The stage of a patch by which an agent compacted its own history.
 const AGENT: &str = "agent";
@@ -49,8 +49,8 @@ pub(crate) enum Moment {
     Append(usize),
     /// Before this call.
     Before(usize),
-    /// This call's prompt was refused so often before.
-    Refused(usize, u32),
+    /// This call's prompt was refused.
+    Refused(usize),
     /// After this call.
     After(usize),
 }
@@ -65,8 +65,6 @@ pub(crate) struct Walk {
     context: Context,
     /// At the last call.
     present: Situation,
-    /// Size of the messages appended since the last answer.
-    appended: Size,
     reasoning: Reasoning,
 }
 
@@ -82,7 +80,6 @@ impl Walk {
             is_strategy_out: false,
             context: Context::with_capacity(messages),
             present: first,
-            appended: Size::default(),
             reasoning: Reasoning::default(),
         }
     }
@@ -128,18 +125,22 @@ impl Walk {
         let last = new.start.checked_sub(1);
         let since_answer = &messages[last.unwrap_or(0)..new.end];
         let last = last.map(|last| &messages[last]);
-        let typed = typed(&messages[new.clone()]);
+        let new = messages[new].iter();
+        let tagged = new.clone().map(|message| message.has_tag(Tag::TypedUser));
+        let typed: usize = tagged.map(usize::from).sum();
         let cx = &mut self.present;
         cx.call = call;
         cx.turn += typed;
         cx.has_typed = typed > 0;
-        cx.now = time_of_request(&messages[new]);
-        cx.appended = self.appended;
+        // The request was sent when the newest of them was there.
+        cx.now = new.filter_map(|message| message.details.timestamp).max();
         cx.past_reasoning = self.reasoning.past;
         if let Some(last) = last.filter(|last| call == 0 || last.role() == Role::Assistant) {
             cx.last_answer = last.details.timestamp;
         }
-        cx.phase_ended = since_answer.iter().any(|it| it.has_tag(Tag::PhaseEnd));
+        cx.phase_ended = since_answer
+            .iter()
+            .any(|message| message.has_tag(Tag::PhaseEnd));
         let mut hints = since_answer.iter().rev();
         cx.compact_hint = hints.find_map(|message| message.details.compact_hint.clone());
         cx.tool_requests = last.map_or_else(Vec::new, |last| tools_of(last));
@@ -161,7 +162,6 @@ impl Walk {
         if let Some(messages) = rewritten {
             self.rewrite(messages, host)?;
         }
-        self.present.appended = self.appended;
         self.present.past_reasoning = self.reasoning.past;
         self.ask(Moment::Before(self.present.call), host)
     }
@@ -173,7 +173,7 @@ impl Walk {
         let before = self.present.overflow;
         let attempt = before.map_or(0, |before| before.attempt + 1);
         self.present.overflow = Some(Overflow { prompt, attempt });
-        self.ask(Moment::Refused(self.present.call, attempt), host)?;
+        self.ask(Moment::Refused(self.present.call), host)?;
         Ok(self.prompt() < prompt)
     }
 
@@ -188,8 +188,7 @@ impl Walk {
         self.present.last_usage = Some(usage);
         self.present.tool_requests = tools_of(&answer.message);
         self.append(answer, host)?;
-        self.appended = Size::default();
-        self.present.appended = self.appended;
+        self.present.appended = Size::default();
         self.present.last_messages = self.context.size();
         self.ask(Moment::After(self.present.call), host)
     }
@@ -246,7 +245,7 @@ impl Walk {
 
     fn add(&mut self, entry: Entry, host: &mut impl Host) {
         host.appending(&mut self.context, &entry);
-        self.appended += entry.size();
+        self.present.appended += entry.size();
         self.reasoning.add(&entry);
         self.context.append(entry);
     }
@@ -277,7 +276,7 @@ fn work(
         let step = match moment {
             Moment::Append(_) => Step::Done(strategy.on_append(context, cx)),
             Moment::Before(_) => strategy.before_call(context, cx),
-            Moment::Refused(..) => strategy.on_overflow(context, cx),
+            Moment::Refused(_) => strategy.on_overflow(context, cx),
             Moment::After(_) => strategy.after_call(context, cx),
         };
         drive(step, caller)
@@ -316,7 +315,9 @@ struct Reasoning {
 impl Reasoning {
     fn of(entries: &[Entry]) -> Self {
         let mut reasoning = Self::default();
-        entries.iter().for_each(|entry| reasoning.add(entry));
+        for entry in entries {
+            reasoning.add(entry);
+        }
         reasoning
     }
 
@@ -328,23 +329,37 @@ impl Reasoning {
     }
 }
 
-/// How many of the messages a user typed.
-fn typed(messages: &[Arc<Message>]) -> usize {
-    let messages = messages.iter();
-    messages
-        .filter(|message| message.has_tag(Tag::TypedUser))
-        .count()
-}
-
 /// Names of the tools that a response asks for.
 fn tools_of(response: &Message) -> Vec<Arc<str>> {
     let tools = response.tool_uses();
     tools.map(|(_, tool)| tool.name.clone()).collect()
 }
 
-/// The newest time in what came in for a call: when its request was sent.
-fn time_of_request(new: &[Arc<Message>]) -> Option<Timestamp> {
-    new.iter()
-        .filter_map(|message| message.details.timestamp)
-        .max()
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokens::{CharsPer4, CountedTexts};
+
+    #[test]
+    fn a_summary_remains_while_one_of_its_messages_does_and_takes_along_what_follows_it() {
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        let message = Arc::new(Message::text(Role::User, "text"));
+        let origins = [
+            Origin::Authored,
+            Origin::Derived([1..2, 2..4].into()),
+            Origin::Authored,
+            Origin::Verbatim(4),
+            Origin::Authored,
+            Origin::Restored(2),
+        ];
+        let entries = origins.map(|origin| Entry::new(origin, message.clone(), &counts));
+        let check = |messages: &[usize], left: &[usize]| {
+            let left: Vec<Entry> = left.iter().map(|at| entries[*at].clone()).collect();
+            assert_eq!(remaining(&entries, messages), left, "{messages:?}");
+        };
+        check(&[0, 1, 2, 3, 4], &[1, 2, 5, 3, 4]);
+        check(&[3], &[1, 2]);
+        check(&[4, 2], &[3, 4, 1, 2, 5]);
+        check(&[0, 5], &[]);
+    }
 }

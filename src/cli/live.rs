@@ -102,6 +102,12 @@ mod with_http {
     use crate::scenario::Scenario;
     use crate::session::import::request::READER;
 
+    /// Where Gemini's own API is served, and Google's tools' form of it.
+    const GEMINI: [&str; 2] = [
+        "://generativelanguage.googleapis.com",
+        "://cloudcode-pa.googleapis.com",
+    ];
+
     /// The file of the log.
     const EVENTS: &str = "events.jsonl";
 
@@ -117,6 +123,14 @@ mod with_http {
         }
         args.output.check()?;
         keep_private();
+        let upstream = args.upstream.as_deref().unwrap_or_default();
+        let is_gemini = GEMINI.iter().any(|host| upstream.contains(host));
+        if is_gemini && !upstream.contains("/openai") {
+            let problem = "`live` does not read Gemini's API";
+            let hint = "record the agent with `proctor record` and replay it with `proctor run`, or let it use \
+                        `https://generativelanguage.googleapis.com/v1beta/openai`";
+            return stop_with(Exit::Usage, problem, hint);
+        }
         let mut inputs = args.inputs.clone();
         inputs.of_agents = true;
         let mut scenario = inputs.read()?;
@@ -127,7 +141,7 @@ mod with_http {
         if args.check {
             return check(&held, &events);
         }
-        let proxy = listen(args.listen, args.upstream.as_deref().unwrap_or_default())?;
+        let proxy = listen(args.listen, upstream)?;
         if !events.is_empty() {
             let again = held.restore(&events)?;
             say(&format!("continuing from {} logged events", events.len()));

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -73,22 +73,10 @@ fn empty(mailbox: &Mutex<Mailbox>) {
     own.resting = Some(worker);
 }
 
-/// The result of some work. While it is held, the actor begins nothing else.
-pub(super) type Held = (Done, Sender<()>);
-
-/// Hands over the result of some work: whether somebody still waits for it. Returns once it is no longer held, so that
-/// outcomes are logged in the order of the work.
-pub(super) fn hand_over(done: Done, to: &SyncSender<Held>) -> bool {
-    let (hold, released) = mpsc::channel();
-    let is_taken = to.send((done, hold)).is_ok();
-    let _ = released.recv();
-    is_taken
-}
-
 /// Waits for the result of some work, without a timeout for as long as it takes.
 ///
-/// The channel holds nothing: a result is either taken here, or its sender knows that it came too late.
-pub(super) fn wait(from: &Receiver<Held>, timeout: Option<Duration>) -> Result<Held, Skip> {
+/// The channel is to hold nothing: a result is either taken here, or its sender learns that it came too late.
+pub(super) fn wait(from: &Receiver<Done>, timeout: Option<Duration>) -> Result<Done, Skip> {
     let result = match timeout {
         None => from.recv().map_err(RecvTimeoutError::from),
         Some(timeout) => from.recv_timeout(timeout),

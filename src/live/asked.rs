@@ -72,14 +72,19 @@ impl Host for Asking {
     }
 
     fn done(&mut self, moment: Moment, done: Compaction, _: &Walk) -> Result<(), Skip> {
-        let work = Work {
-            applied: done.applied,
-            failures: done.failures,
-            saved: done.saved,
-            requests: std::mem::take(&mut self.new),
-        };
-        if !work.is_nothing() {
-            self.work.entry(moment).or_default().add(work);
+        let requests = std::mem::take(&mut self.new);
+        let is_nothing = done.applied.is_empty() && done.failures.is_empty();
+        if !(is_nothing && done.saved.is_empty() && requests.is_empty()) {
+            // A refusal is answered before the call is.
+            let moment = match moment {
+                Moment::Refused(call) => Moment::Before(call),
+                Moment::Append(_) | Moment::Before(_) | Moment::After(_) => moment,
+            };
+            let work = self.work.entry(moment).or_default();
+            work.applied.extend(done.applied);
+            work.failures.extend(done.failures);
+            work.saved.extend(done.saved);
+            work.requests.extend(requests);
         }
         done.outcome.map_err(|_| Skip::Failed)
     }

@@ -14,7 +14,7 @@ use crate::session::{Message, Role, Tag};
 use crate::units::{ContentHash, Timestamp, Tokens, Usage};
 
 /// The messages that an agent has sent, by their looks, call by call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Conversation {
     pub(super) cell: LiveCell,
     pub(super) api: Api,
@@ -165,18 +165,18 @@ impl Conversation {
     }
 
     /// How many of these messages, from the first, are those of the last request.
-    fn same(&self, turns: &[Turn]) -> usize {
+    pub(super) fn same(&self, turns: &[Turn]) -> usize {
         let pairs = self.list.iter().zip(turns);
         let pairs = pairs.take_while(|(at, turn)| self.looks[**at].is_like(&turn.look));
         pairs.count()
     }
 
-    /// Where each of these messages is in the history, if they are what the agent's own compaction left: they hold
-    /// messages from behind the first that is gone, or a summary.
+    /// Where each of these messages is in the history, if they are what the agent's own compaction left: a summary, or
+    /// messages from behind the first that is gone.
     pub(super) fn compacted(
         &self,
         request: &Request<'_>,
-        is_summed_up: impl Fn(&Message) -> bool,
+        is_summed_up: bool,
     ) -> Option<Vec<Option<usize>>> {
         let is_of_agent = self.facts.system == request.system || self.client.is_some();
         if !is_of_agent || *self.facts.tools != *request.tools {
@@ -194,11 +194,21 @@ impl Conversation {
             next = place + 1;
             Some(place)
         });
-        let found: Vec<Option<usize>> = found.collect();
+        let mut found: Vec<Option<usize>> = found.collect();
+        // An answer that is not known is the one behind the last message.
+        let last = Some(self.looks.len().wrapping_sub(1));
+        let last = found
+            .iter()
+            .position(|place| answer.is_none() && *place == last);
+        if let Some(last) = last
+            && let (Some(place), Some(turn)) =
+                (found.get_mut(last + 1), request.turns.get(last + 1))
+            && turn.message.role() == Role::Assistant
+        {
+            *place = Some(self.looks.len());
+        }
         let same = self.same(&request.turns);
-        let mut rest = found[same..].iter().zip(&request.turns[same..]);
-        let is_compacted =
-            rest.any(|(place, turn)| place.is_some() || is_summed_up(&turn.message));
+        let is_compacted = is_summed_up || found[same..].iter().any(Option::is_some);
         is_compacted.then_some(found)
     }
 
@@ -214,24 +224,32 @@ impl Conversation {
         let known = self.looks.len();
         let mut new = Vec::new();
         let answer = self.answer.take();
-        if let (Some(places), Some(answer)) = (&compacted, answer)
-            && !places.contains(&Some(known))
-        {
-            // The last answer is gone from the history, and was one all the same.
-            self.looks.push(Look::of(&answer));
-            new.push(answer);
+        if let Some(places) = &compacted {
+            // The last answer was one even if it is gone from the history.
+            let mut turns = turns.iter().zip(places);
+            let sent = turns.find(|(_, place)| **place == Some(known));
+            let sent = sent.map(|(turn, _)| turn.message.clone());
+            if let Some(mut message) = sent.or(answer) {
+                let details = &mut Arc::make_mut(&mut message).details;
+                if let Some((time, usage)) = before {
+                    details.timestamp = Some(time);
+                    details.usage = usage;
+                }
+                self.looks.push(Look::of(&message));
+                new.push(message);
+            }
         }
         let is_compacted = compacted.is_some();
         let places = compacted.unwrap_or_else(|| self.list.iter().copied().map(Some).collect());
         let places = places.into_iter().chain(std::iter::repeat(None));
         let mut is_summed_up = !is_compacted;
         let list = turns.iter().zip(places).map(|(turn, place)| {
-            if let Some(place) = place.filter(|place| *place < self.looks.len()) {
+            if let Some(place) = place {
                 return place;
             }
             let mut message = (*turn.message).clone();
             let is_models = message.role() == Role::Assistant;
-            let is_answer = is_models && new.is_empty() && (!is_compacted || place.is_some());
+            let is_answer = is_models && new.is_empty() && !is_compacted;
             if is_models && !is_answer && known > 0 {
                 // It is history, and no answer to a call of this conversation.
                 message.tags.set(Tag::Synthetic, true);
@@ -242,13 +260,11 @@ impl Conversation {
                 message.tags.set(Tag::CompactSummary, true);
                 is_summed_up = true;
             }
-            message.details.timestamp = match before {
-                Some((time, usage)) if is_answer => {
-                    message.details.usage = usage;
-                    Some(time)
-                }
-                _ => Some(at),
-            };
+            message.details.timestamp = Some(at);
+            if let Some((time, usage)) = before.filter(|_| is_answer) {
+                message.details.timestamp = Some(time);
+                message.details.usage = usage;
+            }
             new.push(Arc::new(message));
             self.looks.push(turn.look);
             self.looks.len() - 1

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::actor::Actor;
 use super::asked::Given;
-use super::conversation::{Call, Conversation};
+use super::conversation::Conversation;
 use super::played::Played;
-use super::state::Setting;
 use super::{Live, LiveCell, lock};
 use crate::model::Model;
-use crate::session::{Message, Session};
+use crate::session::Session;
 use crate::strategy::Strategy;
 use crate::tokens::CountedTexts;
 use crate::units::Usage;
@@ -59,82 +57,63 @@ impl Live {
     ///
     /// Waits for the strategies to end their work.
     pub fn finished(&self) -> Vec<Finished> {
-        let mut cells: Vec<(LiveCell, Vec<Part>)> = Vec::new();
-        // The first conversation of each cell: without a task it is a cell of its own, with those that summarise it.
+        let conversations = lock(&self.table).conversations.clone();
+        let mut cells: Vec<Vec<Conversation>> = Vec::new();
+        // Without a task a conversation is a cell of its own, with those that summarise it.
         let mut places: BTreeMap<(LiveCell, Option<usize>), usize> = BTreeMap::new();
-        for (number, conversation) in lock(&self.table).conversations.iter().enumerate() {
-            let cell = &conversation.cell;
-            let next = cells.len();
+        for (number, conversation) in conversations.into_iter().enumerate() {
             let own = conversation.summarises.unwrap_or(number);
-            let key = (cell.clone(), cell.task.is_none().then_some(own));
-            let place = *places.entry(key).or_insert(next);
+            let own = conversation.cell.task.is_none().then_some(own);
+            let next = cells.len();
+            let place = *places
+                .entry((conversation.cell.clone(), own))
+                .or_insert(next);
             if place == next {
-                cells.push((cell.clone(), Vec::new()));
+                cells.push(Vec::new());
             }
-            cells[place].1.push(Part::of(conversation));
+            cells[place].push(conversation);
         }
-        let cells = cells.into_iter();
-        let finished = cells.filter_map(|(cell, parts)| {
-            let setting = &self.settings[cell.strategy];
-            finished(cell, setting, &parts)
-        });
-        finished.collect()
+        let cells = cells.iter();
+        cells.filter_map(|parts| self.cell(parts)).collect()
     }
-}
 
-/// One conversation of a cell.
-struct Part {
-    calls: Vec<Call>,
-    inherited: usize,
-    answer: Option<Arc<Message>>,
-    actor: Actor,
-}
-
-impl Part {
-    fn of(conversation: &Conversation) -> Self {
-        Self {
-            calls: conversation.calls.clone(),
-            inherited: conversation.inherited,
-            answer: conversation.answer.clone(),
-            actor: conversation.actor.clone(),
+    fn cell(&self, parts: &[Conversation]) -> Option<Finished> {
+        let cell = parts.first()?.cell.clone();
+        let setting = &self.settings[cell.strategy];
+        let mut measured = Measured {
+            others: parts.len() - 1,
+            ..Measured::default()
+        };
+        for part in parts {
+            // The calls that a branch has of another were made once.
+            let from = part.inherited;
+            for call in &part.calls[from..] {
+                measured.calls += call.answers;
+                measured.unbilled += call.unbilled;
+                measured.billed += call.billed;
+            }
+            let (spent, skipped) = part.actor.ask(move |worker| worker.account(from))?;
+            measured.strategy += spent;
+            for skip in skipped {
+                *measured.skipped.entry(skip.to_string()).or_default() += 1;
+            }
         }
-    }
-}
-
-fn finished(cell: LiveCell, setting: &Setting, parts: &[Part]) -> Option<Finished> {
-    let mut measured = Measured {
-        others: parts.len() - 1,
-        ..Measured::default()
-    };
-    for part in parts {
-        // The calls that a branch has of another were made once.
-        let from = part.inherited;
-        for call in &part.calls[from..] {
-            measured.calls += call.answers;
-            measured.unbilled += call.unbilled;
-            measured.billed += call.billed;
+        if measured.calls == 0 {
+            return None;
         }
-        let (spent, skipped) = part.actor.ask(move |worker| worker.account(from))?;
-        measured.strategy += spent;
-        for skip in skipped {
-            *measured.skipped.entry(skip.to_string()).or_default() += 1;
-        }
+        // The first of the longest.
+        let longest = parts.iter().rev().max_by_key(|part| part.calls.len())?;
+        let answer = longest.answer.clone();
+        let record = longest.actor.ask(|worker| worker.record(answer))??;
+        measured.refused = record.refused;
+        Some(Finished {
+            cell,
+            session: record.session,
+            counts: setting.counts.clone(),
+            window: setting.window,
+            strategy: Box::new(Played(record.work)),
+            summariser: Arc::new(Given::new(&*setting.summariser, record.replies)),
+            measured,
+        })
     }
-    if measured.calls == 0 {
-        return None;
-    }
-    // The first of the longest.
-    let longest = parts.iter().rev().max_by_key(|part| part.calls.len())?;
-    let answer = longest.answer.clone();
-    let record = longest.actor.ask(|worker| worker.record(answer))??;
-    measured.refused = record.refused;
-    Some(Finished {
-        cell,
-        session: record.session,
-        counts: setting.counts.clone(),
-        window: setting.window,
-        strategy: Box::new(Played(record.work)),
-        summariser: Arc::new(Given::new(&*setting.summariser, record.replies)),
-        measured,
-    })
 }

@@ -43,6 +43,8 @@ pub enum Event {
     Sent {
         /// The call.
         ticket: Ticket,
+        /// The request or refusal that this came of: how many of these the log has before it.
+        number: usize,
         /// Why the strategy had no part in it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         skipped: Option<Skip>,

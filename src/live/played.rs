@@ -20,21 +20,6 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// More of it at the same moment.
-    pub(super) fn add(&mut self, more: Self) {
-        self.applied.extend(more.applied);
-        self.failures.extend(more.failures);
-        self.saved.extend(more.saved);
-        self.requests.extend(more.requests);
-    }
-
-    pub(super) fn is_nothing(&self) -> bool {
-        self.applied.is_empty()
-            && self.failures.is_empty()
-            && self.saved.is_empty()
-            && self.requests.is_empty()
-    }
-
     /// Applies the recorded edits again.
     fn apply(self, mut context: Context, cx: &Situation) -> Compaction {
         for applied in &self.applied {
@@ -54,36 +39,23 @@ impl Work {
     }
 }
 
-/// Plays the work of a strategy.
+/// Plays the work of a strategy. Its answers to refusals are part of the work before their call.
 #[derive(Debug)]
 pub(super) struct Played(pub(super) BTreeMap<Moment, Work>);
 
 impl Played {
     fn play<'a>(
-        &'a mut self,
+        &mut self,
+        moment: Moment,
         context: Context,
         cx: &'a Situation,
-        moments: Vec<Moment>,
     ) -> Step<'a, Compaction> {
-        let mut works = moments.into_iter().filter_map(|it| self.0.remove(&it));
-        let Some(mut work) = works.next() else {
+        let Some(mut work) = self.0.remove(&moment) else {
             return Step::Done(Compaction::unchanged(context));
         };
-        for more in works {
-            work.add(more);
-        }
-        let mut requests = std::mem::take(&mut work.requests).into_iter();
-        ask(requests.by_ref().collect(), move || work.apply(context, cx))
+        let requests = std::mem::take(&mut work.requests);
+        Step::ask_all(requests, move |_| Step::Done(work.apply(context, cx)))
     }
-}
-
-/// Asks one request after the other.
-fn ask<'a, T: 'a>(mut requests: Vec<Request>, then: impl FnOnce() -> T + Send + 'a) -> Step<'a, T> {
-    if requests.is_empty() {
-        return Step::Done(then());
-    }
-    let first = requests.remove(0);
-    Step::ask(first, move |_| ask(requests, then))
 }
 
 impl Strategy for Played {
@@ -97,12 +69,7 @@ impl Strategy for Played {
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        let refused = self.0.keys().filter_map(|it| match it {
-            Moment::Refused(call, _) if *call == cx.call => Some(*it),
-            _ => None,
-        });
-        let moments = [Moment::Before(cx.call)].into_iter().chain(refused);
-        self.play(context, cx, moments.collect())
+        self.play(Moment::Before(cx.call), context, cx)
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, _: &'a Situation) -> Step<'a, Compaction> {
@@ -110,7 +77,7 @@ impl Strategy for Played {
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.play(context, cx, vec![Moment::After(cx.call)])
+        self.play(Moment::After(cx.call), context, cx)
     }
 
     /// The prompts were sent, whatever the window is taken to be.

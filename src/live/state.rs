@@ -92,8 +92,7 @@ pub(super) struct State {
     walk: Walk,
     /// Answers the strategy, and keeps what it did.
     pub(super) asking: Asking,
-    /// How many messages it has taken in, and calls.
-    taken: usize,
+    /// How many calls it has made.
     pub(super) calls: usize,
     /// How its prompts are sized.
     pub(super) scale: Scale,
@@ -116,7 +115,6 @@ impl State {
         Ok(Self {
             walk: Walk::new(Some(Box::new(strategy)), first, 0),
             asking: Asking::new(setting.clone(), facts.repeat),
-            taken: 0,
             calls: 0,
             scale: Scale::COUNTED,
             rewritten: (Vec::new(), 0),
@@ -156,7 +154,7 @@ impl State {
         let own = rewritten.iter().copied().chain(*sent..messages);
         let entries = self.context().entries().iter();
         entries
-            .map(|it| it.origin.clone())
+            .map(|entry| entry.origin.clone())
             .eq(own.map(Origin::Verbatim))
     }
 
@@ -169,11 +167,10 @@ impl State {
     ) -> Result<(), Skip> {
         let call = self.calls;
         let input = &inputs[call];
-        let end = input.messages.min(messages.len());
-        let mut new = self.taken..end;
         self.asking.call = call;
-        let first = messages[new.clone()].first();
         let before = call.checked_sub(1).map(|before| &inputs[before]);
+        let mut new = before.map_or(0, |before| before.messages)..input.messages;
+        let first = messages[new.clone()].first();
         if let (Some(before), Some(answer)) = (before, first)
             && answer.role() == Role::Assistant
         {
@@ -188,7 +185,7 @@ impl State {
         } else if call == 0 {
             // The client goes on with a conversation.
             let mut loaded = messages[new.clone()].iter();
-            let loaded = loaded.rposition(|it| it.role() == Role::Assistant);
+            let loaded = loaded.rposition(|message| message.role() == Role::Assistant);
             new.start = loaded.map_or(0, |at| at + 1);
             let loaded = (0..new.start).map(|at| entry(facts, messages, at));
             self.walk.load(loaded, &mut self.asking);
@@ -198,12 +195,12 @@ impl State {
         cx.now = Some(input.at);
         self.walk.is_strategy_out = input.is_left_out();
         if let Some(rewritten) = &input.rewritten {
-            self.rewritten = (rewritten.clone(), end);
+            self.rewritten = (rewritten.clone(), new.end);
         }
         let rewritten = input.rewritten.as_deref();
         let new = new.map(|at| entry(facts, messages, at));
         self.walk.call(new, rewritten, &mut self.asking)?;
-        (self.taken, self.calls) = (end, call + 1);
+        self.calls += 1;
         Ok(())
     }
 
@@ -229,4 +226,120 @@ impl State {
 fn entry(facts: &Facts, messages: &[Arc<Message>], at: usize) -> Entry {
     let counts = &facts.setting.counts;
     Entry::new(Origin::Verbatim(at), messages[at].clone(), counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+    use crate::live::played::Work;
+    use crate::model::offline::Offline;
+    use crate::session::{ContentBlock, JsonText, ToolClass, ToolResult, ToolUse};
+    use crate::settings::Table;
+    use crate::strategy::trigger::Trigger;
+    use crate::tokens::CharsPer4;
+    use crate::walk::Moment;
+
+    fn facts(stages: &str) -> Facts {
+        let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+        let table = Table::parse("own.toml", stages).unwrap();
+        Facts {
+            setting: Arc::new(Setting {
+                spec: StrategySpec::of("own", table, &Trigger::always()).unwrap(),
+                window: Window::new(Tokens(100_000)),
+                sizes: Sizes::Counted,
+                summariser: Arc::new(Offline::new(counts.clone())),
+                counts,
+            }),
+            lot: 0,
+            repeat: 0,
+            system: None,
+            tools: Arc::from([]),
+            fixed: Size::default(),
+        }
+    }
+
+    fn input(messages: usize, rewritten: Option<Vec<usize>>) -> Input {
+        Input {
+            at: Timestamp(0),
+            messages,
+            rewritten,
+            refusals: 0,
+            before: None,
+            skipped: None,
+        }
+    }
+
+    /// A request for a tool with its result.
+    fn round(id: &str) -> [Arc<Message>; 2] {
+        let asked = ToolUse {
+            id: id.into(),
+            name: "Read".into(),
+            class: ToolClass::Read,
+            input: JsonText::parse("{}").unwrap(),
+        };
+        let result = ToolResult {
+            tool_use_id: id.into(),
+            content: vec![ContentBlock::Text("line of text ".repeat(20).into())],
+            is_error: false,
+        };
+        [
+            Message::new(Role::Assistant, vec![ContentBlock::ToolUse(asked.into())]).into(),
+            Message::new(Role::User, vec![ContentBlock::ToolResult(result.into())]).into(),
+        ]
+    }
+
+    /// A call after each of four rounds; at the last the agent's history consists of these messages: the summary is 9.
+    fn check(stages: &str, rewritten: &[usize], left: &str, stages_of_work: &[&str]) {
+        let facts = facts(stages);
+        let text = |text: &str| Arc::new(Message::text(Role::User, text));
+        let mut messages = vec![text("Do it.")];
+        for id in ["a", "b", "c", "d"] {
+            messages.extend(round(id));
+        }
+        messages.extend([text("A summary."), text("Go on.")]);
+        let mut inputs: Vec<Input> = (0..4).map(|call| input(2 * call + 1, None)).collect();
+        inputs.push(input(11, Some(rewritten.to_vec())));
+        let mut state = State::begin(&facts).unwrap();
+        state.advance(&facts, &messages, &inputs, &[]).unwrap();
+        assert_eq!(origins(state.context()), left, "{stages}");
+        assert_eq!(state.is_whole(11), !left.contains('~'), "{stages}");
+        let work: &Work = &state.asking.work[&Moment::Before(4)];
+        let of_work: Vec<&str> = work.applied.iter().map(|applied| &*applied.stage).collect();
+        assert_eq!(of_work, stages_of_work, "{stages}");
+        // It goes on from there.
+        messages.extend(round("e"));
+        inputs.push(input(13, None));
+        state.advance(&facts, &messages, &inputs, &[]).unwrap();
+        let all = origins(state.context());
+        assert!(all.ends_with("10 11 12"), "{stages}: {all}");
+    }
+
+    /// The messages of a context; `~` is in front of a changed one.
+    fn origins(context: &Context) -> String {
+        let entries = context.entries().iter().map(|entry| match &entry.origin {
+            Origin::Verbatim(at) => at.to_string(),
+            Origin::Edited { message, .. } => format!("~{message}"),
+            other => format!("{other:?}"),
+        });
+        entries.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_an_agent_rewrites_goes_and_the_rest_stays_as_the_strategy_left_it() {
+        let clears = "[[stage]]\nkind = 'clear_results'\nkeep_last = 1\n";
+        let anew = format!("{clears}history = 'full'\n");
+        let never = "[[stage]]\nkind = 'clear_results'\nkeep_last = 9\n";
+        for (stages, cleared) in [(clears, "~6"), (&anew, "~6"), (never, "6")] {
+            let own: &[&str] = if stages == never {
+                &["agent"]
+            } else {
+                &["agent", "clear_results"]
+            };
+            let left = format!("0 9 5 {cleared} 7 8 10");
+            check(stages, &[0, 9, 5, 6, 7, 8, 10], &left, own);
+            check(stages, &[9, 10], "9 10", &["agent"]);
+            check(stages, &[0, 7, 8, 9, 10], "0 7 8 9 10", &["agent"]);
+        }
+    }
 }

@@ -24,6 +24,8 @@ pub(super) struct Table {
     /// By cell, API and the client's name for its conversations.
     clients: BTreeMap<(LiveCell, Api, Option<Arc<str>>), Client>,
     pub(super) log: Option<Log>,
+    /// How many requests and refusals came.
+    asked: usize,
     /// Why the log could not be written.
     pub(super) broken: Option<io::Error>,
     /// Requests that no strategy saw, by the reason.
@@ -50,6 +52,13 @@ impl Table {
             self.log = None;
             self.broken.get_or_insert(error);
         }
+    }
+
+    /// Logs a request or a refusal, and numbers it.
+    pub(super) fn log_asked(&mut self, event: Event) -> usize {
+        self.log(|| event);
+        self.asked += 1;
+        self.asked - 1
     }
 
     /// Finds the conversation of a request, or begins one. Returns its number, with the new call unless the request is
@@ -134,6 +143,11 @@ impl Table {
 }
 
 impl Client {
+    fn holds(&self, number: usize, message: ContentHash) -> bool {
+        let holding = self.holding.get(&message);
+        holding.is_some_and(|holding| holding.contains(&number))
+    }
+
     /// The conversation whose history an agent has compacted by itself to this request, with the places of the messages
     /// in there. Those that wrote the summary belong to it from now on.
     fn compacted(
@@ -145,31 +159,35 @@ impl Client {
         let new = turns.filter(|turn| !self.holding.contains_key(&turn.look.key()));
         let new = new.filter(|turn| turn.message.role() == Role::User);
         let new: Vec<String> = new.map(|turn| text(&turn.message)).collect();
-        let held = |answer: &&(String, usize)| new.iter().any(|text| text.contains(&answer.0));
-        let answers: Vec<&(String, usize)> = self.answers.iter().filter(held).collect();
-        let is_summed_up = |message: &Message| {
-            let said = text(message);
-            message.role() == Role::User && answers.iter().any(|(text, _)| said.contains(text))
-        };
-        let turns = request.turns.iter();
-        let near = turns.filter_map(|turn| self.holding.get(&turn.look.key()));
-        let mut near: BTreeSet<usize> = near.flatten().copied().collect();
-        if !answers.is_empty() {
+        let answers = self.answers.iter();
+        let answers = answers.filter(|(answer, _)| new.iter().any(|text| text.contains(answer)));
+        let summed_up: Vec<usize> = answers.map(|(_, of)| *of).collect();
+        let is_summed_up = !summed_up.is_empty();
+        let near: BTreeSet<usize> = if is_summed_up {
             // A summary may be all that is left.
-            near.extend(self.holding.values().flatten());
-        }
-        let found = near.into_iter().filter_map(|number| {
+            self.holding.values().flatten().copied().collect()
+        } else {
+            let turns = request.turns.iter();
+            let holding = turns.filter_map(|turn| self.holding.get(&turn.look.key()));
+            holding.flatten().copied().collect()
+        };
+        let near = near.into_iter().filter(|number| {
+            let same = conversations[*number].same(&request.turns);
+            let mut rest = request.turns[same..].iter();
+            is_summed_up || rest.any(|turn| self.holds(*number, turn.look.key()))
+        });
+        let found = near.filter_map(|number| {
             let places = conversations[number].compacted(request, is_summed_up)?;
             let kept = places.iter().flatten().count();
             // One call alone wrote a summary, and was summed up in none.
             let is_long = conversations[number].calls.len() > 1;
-            let is_own = answers.iter().any(|(_, of)| *of == number);
+            let is_own = summed_up.contains(&number);
             (kept > 0 || is_long).then_some((kept, is_own, number, places))
         });
         let (_, _, of, places) = found.max()?;
-        for (_, number) in answers {
-            let own = &mut conversations[*number];
-            if *number != of && own.calls.len() == 1 {
+        for number in summed_up {
+            let own = &mut conversations[number];
+            if number != of && own.calls.len() == 1 {
                 own.summarises = Some(of);
             }
         }

@@ -134,7 +134,9 @@ impl Worker {
                 Some(Skip::Failed | Skip::Invalid) => {
                     let counts = &self.facts.setting.counts;
                     let own = self.past.list();
-                    let sizes = own.iter().map(|(_, it)| crate::context::measure(it, counts));
+                    let sizes = own
+                        .iter()
+                        .map(|(_, it)| crate::context::measure(it, counts));
                     let own = state.scale.prompt(self.facts.fixed + sizes.sum());
                     self.facts.setting.window.overflows(own)
                 }
@@ -167,7 +169,7 @@ impl Worker {
             return Done::default();
         };
         let shorter = unless_panicked(|| state.refused());
-        let shorter = shorter.and_then(|is_shorter| self.unless_broken(&state, is_shorter));
+        let shorter = shorter.and_then(|is_shorter| self.check(&state).map(|()| is_shorter));
         match shorter {
             Ok(is_shorter) => {
                 self.past.inputs[call].refusals += 1;
@@ -202,9 +204,12 @@ impl Worker {
         }
         let done = unless_panicked(|| state.advance(&self.facts, messages, inputs, asked));
         let is_left_out = inputs.last().is_some_and(Input::is_left_out);
-        let done = done.and_then(|()| match is_left_out {
-            true => Ok(()),
-            false => self.unless_broken(&state, ()),
+        let done = done.and_then(|()| {
+            if is_left_out {
+                Ok(())
+            } else {
+                self.check(&state)
+            }
         });
         self.keep(state, done.is_ok());
         done
@@ -223,10 +228,10 @@ impl Worker {
         }
     }
 
-    /// This value, or an error where the provider would refuse the context, and not the agent's own messages.
-    fn unless_broken<T>(&self, state: &State, value: T) -> Result<T, Skip> {
+    /// Refuses a context that the provider would refuse, unless it would refuse the agent's own messages as well.
+    fn check(&self, state: &State) -> Result<(), Skip> {
         if state.is_whole(self.past.messages.len()) {
-            return Ok(value);
+            return Ok(());
         }
         let rules = rules(self.api);
         let refused = |entries: &[Entry]| {
@@ -237,7 +242,7 @@ impl Worker {
         };
         let broken = refused(state.context().entries());
         if broken.is_empty() {
-            return Ok(value);
+            return Ok(());
         }
         let own = self.past.list().into_iter();
         let own =
@@ -247,7 +252,7 @@ impl Worker {
         if is_broken {
             Err(Skip::Invalid)
         } else {
-            Ok(value)
+            Ok(())
         }
     }
 
@@ -283,7 +288,7 @@ impl Worker {
                 let inputs = &self.past.inputs;
                 inputs.partition_point(|input| input.messages <= at)
             }
-            Moment::Before(call) | Moment::Refused(call, _) => call,
+            Moment::Before(call) | Moment::Refused(call) => call,
             Moment::After(call) => call + 1,
         }
     }

@@ -49,7 +49,14 @@ impl Front {
             StatusCode::BAD_REQUEST,
             "a repeat is a number from 0 to 9999",
         );
+        const NOT_READ: Refusal = (
+            StatusCode::BAD_REQUEST,
+            "`live` does not read Gemini's API: record the agent with `proctor record`, and replay it with `proctor run`",
+        );
         let mut rest = uri.path();
+        if Api::of_path(rest) == Some(Api::GenerateContent) {
+            return Err(NOT_READ);
+        }
         let mut parts: [Option<&str>; 3] =
             HEADERS.map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
         loop {

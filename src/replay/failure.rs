@@ -63,6 +63,6 @@ impl Replay {
     ) -> Self {
         let injector = FaultInjector::new(Arc::default(), prepared.session.id(), name.repeat);
         let cell = Cell::new(prepared, models, &NoClock, Vec::new(), injector);
-        cell.finish(name, end, None)
+        cell.finish(name, end)
     }
 }

@@ -31,7 +31,6 @@ impl History {
     /// The agent rewrote its history: it consists of these messages now.
     pub(crate) fn rewrite(&mut self, messages: &[usize]) {
         self.rewritten = messages.to_vec();
-        self.forgets();
     }
 
     /// All messages, each as it stands in `now` if it is there as the session has it: what the provider has since left

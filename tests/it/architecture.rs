@@ -39,17 +39,22 @@ const EDGES: &[(u8, &str, &str)] = &[
     (9, "stats", ""),
     (7, "record", "words window model probe stats"),
     (9, "metric", "words naming window record stats"),
+    (8, "walk", "context bill step strategy"),
     (
         8,
         "replay",
-        "window patterns context bill model step strategy probe record",
+        "window patterns context bill model step strategy probe record walk",
     ),
     (
         8,
         "check",
         "window context model step strategy record replay",
     ),
-    (8, "live", "window context bill model step strategy replay"),
+    (
+        8,
+        "live",
+        "window context bill model step strategy walk replay",
+    ),
     (
         11,
         "runner",

@@ -6,7 +6,7 @@ use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
 use proctor::session::import::request::READER;
 
 /// An agent's items for a number of tool calls, each with a long result.
-fn items(api: Api, calls: usize) -> Vec<Value> {
+pub(super) fn items(api: Api, calls: usize) -> Vec<Value> {
     let long = "a line of the result\n".repeat(40);
     let mut items = Vec::new();
     if api == Api::ChatCompletions {
@@ -41,7 +41,7 @@ fn items(api: Api, calls: usize) -> Vec<Value> {
     items
 }
 
-fn body(api: Api, items: &[Value]) -> String {
+pub(super) fn body(api: Api, items: &[Value]) -> String {
     let key = if api == Api::Responses {
         "input"
     } else {

@@ -139,6 +139,7 @@ fn paths_and_headers_say_what_a_request_belongs_to() {
             ("/s/other/v1/messages", "", "400"),
             ("/r/first/v1/messages", "", "400"),
             ("/r/10000/v1/messages", "", "400"),
+            ("/t/one/v1beta/models/m:generateContent", "", "400"),
         ] {
             let request =
                 post(path, &body).replacen("content-type", &format!("{headers}content-type"), 1);
