@@ -174,7 +174,7 @@ impl Proxy {
                 accepting.keep(|log| {
                     log.stuck(error);
                     Ok(())
-                })
+                });
             };
             let mut under_way = connections(&listener, stopped, answer, &mut stuck).await;
             drop(stuck);
