@@ -13,7 +13,7 @@
 //!
 //! No socket is opened here: [`proxy`](crate::proxy) does that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,11 +38,12 @@ mod table;
 mod worker;
 
 use actor::wait;
+use log::Bodies;
 use table::Table;
 use worker::Done;
 
 pub use finished::{Finished, Measured};
-pub use log::{Event, Log, read_log};
+pub use log::{Event, Log, Shared, read_log};
 pub use state::{Setting, Skip};
 
 /// Which cell of a run a request belongs to, as far as the client says.
@@ -119,7 +120,13 @@ impl Live {
         });
         let outcomes: BTreeMap<usize, (Option<Skip>, &Option<String>)> = outcomes.collect();
         let mut number = 0;
-        let mut bodies: BTreeMap<Ticket, (Api, &str)> = BTreeMap::new();
+        let refused = events.iter().filter_map(|event| match event {
+            Event::Refused { ticket } => Some(*ticket),
+            _ => None,
+        });
+        let refused: BTreeSet<Ticket> = refused.collect();
+        let mut refused_bodies: BTreeMap<Ticket, (Api, Arc<str>)> = BTreeMap::new();
+        let mut bodies = Bodies::default();
         let mut different = Vec::new();
         for event in events {
             // A request that was cut off by the end of the program was placed all the same.
@@ -133,20 +140,25 @@ impl Live {
                     at,
                     api,
                     cell,
+                    shared,
                     body,
                 } => {
                     if cell.strategy >= self.settings.len() {
                         return Err(NotItsLog::Settings);
                     }
-                    let now = self.take(cell, *api, body, *at, source);
+                    let body = bodies.whole(ticket.conversation, *shared, body);
+                    let body = body.ok_or(NotItsLog::Order)?;
+                    let now = self.take(cell, *api, &body, *at, source);
                     if now.ticket != Some(*ticket) {
                         return Err(NotItsLog::Order);
                     }
-                    bodies.insert(*ticket, (*api, body));
+                    if refused.contains(ticket) {
+                        refused_bodies.insert(*ticket, (*api, body));
+                    }
                     (ticket, now.body)
                 }
                 Event::Refused { ticket } => {
-                    let Some((api, body)) = bodies.get(ticket) else {
+                    let Some((api, body)) = refused_bodies.get(ticket) else {
                         return Err(NotItsLog::Order);
                     };
                     (ticket, self.shorten(*ticket, *api, body, source))
@@ -158,6 +170,10 @@ impl Live {
                     response,
                 } => {
                     self.answered(*ticket, response.as_deref(), *at);
+                    continue;
+                }
+                Event::Cut { ticket, response } => {
+                    self.cut(*ticket, response);
                     continue;
                 }
             };
@@ -264,6 +280,7 @@ impl Live {
                 at,
                 api,
                 cell,
+                shared: None,
                 body,
             });
             (ticket, number)
@@ -339,6 +356,25 @@ impl Live {
         let answer = answer.and_then(|(its, text)| (self.reader.answer)(its.api, text));
         if let Some(answer) = answer {
             table.answered((ticket.conversation, ticket.call), answer, at);
+        }
+    }
+
+    /// A call failed when so much of its answer had come: its usage is billed, and the call counts as not answered.
+    pub fn cut(&self, ticket: Ticket, response: &str) {
+        let mut table = lock(&self.table);
+        table.log(|| Event::Cut {
+            ticket,
+            response: response.to_owned(),
+        });
+        // An answer without content is no message, though its prompt is billed.
+        let response = response.replacen(r#""content":[]"#, r#""content":"cut""#, 1);
+        let Some(conversation) = table.conversations.get_mut(ticket.conversation) else {
+            return;
+        };
+        let answer = (self.reader.answer)(conversation.api, &response);
+        let usage = answer.and_then(|answer| answer.details.usage);
+        if let Some(call) = conversation.calls.get_mut(ticket.call) {
+            call.billed += usage.unwrap_or_default();
         }
     }
 }

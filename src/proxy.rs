@@ -6,6 +6,7 @@
 //! no key is.
 //! Nothing is interpreted: the log is read by the importer of its API, as any other request log.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -29,6 +30,7 @@ use crate::units::Timestamp;
 pub mod page;
 mod pass;
 mod relay;
+mod under_way;
 
 pub use relay::Front;
 
@@ -38,13 +40,41 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How long requests that were told to stop may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// How long no connection is accepted after that failed.
+const STUCK: Duration = Duration::from_millis(50);
+
 /// Keeps what was answered.
 pub trait Log: Send {
     /// One request with its answer, as JSON objects.
     fn answered(&mut self, exchange: &Exchange) -> io::Result<()>;
 
-    /// One request that brought no answer; `why` holds no text of request or answer.
-    fn failed(&mut self, at: Timestamp, why: &str) -> io::Result<()>;
+    /// One request that brought no whole answer.
+    fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()>;
+
+    /// Connections cannot be accepted for a while. It is said once.
+    fn stuck(&mut self, _: &io::Error) {}
+}
+
+/// Why a request brought no whole answer. Its words hold no text of the request or the answer, and no address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The client went away before the end of its answer.
+    #[error("the client went away")]
+    ClientLeft,
+    /// The API was not reached, or did not answer.
+    #[error("{problem}: {cause}")]
+    Connection {
+        /// The API's scheme, host and port.
+        address: String,
+        /// How far the request came.
+        problem: &'static str,
+        /// The cause, in the words of the system.
+        cause: String,
+    },
+    /// Anything else.
+    #[error("{0}")]
+    Other(Cow<'static, str>),
 }
 
 /// One answered request.
@@ -54,10 +84,14 @@ pub struct Exchange {
     pub at: Timestamp,
     /// The API that was spoken to.
     pub api: Api,
-    /// The body of the request, as it was sent but for the keys in it.
-    pub request: Box<serde_json::value::RawValue>,
+    /// The body of the request, as it was sent but for the keys in it; `None` where it went through a strategy, whose
+    /// own log keeps it.
+    pub request: Option<Box<serde_json::value::RawValue>>,
     /// The answer: as it came, or put together from a stream.
     pub response: Box<serde_json::value::RawValue>,
+    /// From the request's first byte to the first byte of the answer that went out, without the time that the API took:
+    /// what the proxy and its strategy added.
+    pub added: Duration,
 }
 
 /// A proxy that listens and has not begun to serve.
@@ -135,7 +169,15 @@ impl Proxy {
                     () = pass.broken() => {}
                 }
             };
-            let mut under_way = connections(&listener, stopped, answer).await;
+            let accepting = pass.clone();
+            let mut stuck = move |error: &_| {
+                accepting.keep(|log| {
+                    log.stuck(error);
+                    Ok(())
+                });
+            };
+            let mut under_way = connections(&listener, stopped, answer, &mut stuck).await;
+            drop(stuck);
             drop(listener);
             for patience in [self.grace, LAST_WORDS] {
                 // Connections that are kept alive never end by themselves: what counts is that no
@@ -198,26 +240,37 @@ async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     Ok(socket)
 }
 
-/// Answers connections until `stopped` is over; returns those that are still open.
+/// Answers connections until `stopped` is over; returns those that are still open. `stuck` hears the first time that
+/// none can be accepted.
 async fn connections<A, B, F>(
     listener: &TcpListener,
     stopped: impl Future<Output = ()>,
     answer: A,
+    stuck: &mut (dyn FnMut(&io::Error) + Send),
 ) -> JoinSet<()>
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
     B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
     F: Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
 {
-    let mut under_way = JoinSet::new();
+    let (mut under_way, mut is_stuck) = (JoinSet::new(), false);
     let mut stopped = std::pin::pin!(stopped);
     loop {
         tokio::select! {
             () = &mut stopped => return under_way,
             Some(_) = under_way.join_next() => {}
             accepted = accept(listener) => {
-                // A connection that closed before it was accepted sent nothing.
-                let Ok(socket) = accepted else { continue };
+                let socket = match accepted {
+                    Ok(socket) => socket,
+                    // No file is left for it, mostly. It waits for its turn, and the next attempt would fail at once.
+                    Err(error) => {
+                        if !std::mem::replace(&mut is_stuck, true) {
+                            stuck(&error);
+                        }
+                        tokio::time::sleep(STUCK).await;
+                        continue;
+                    }
+                };
                 let service = service_fn(answer.clone());
                 under_way.spawn(async move {
                     let served = hyper::server::conn::http1::Builder::new()

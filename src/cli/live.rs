@@ -84,16 +84,16 @@ mod with_http {
     use std::fs::{File, OpenOptions};
     use std::io::{self, Read as _};
     use std::path::{Path, PathBuf};
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
     use std::time::Duration;
 
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
-    use crate::cli::record::{ENDING, listen, now};
+    use crate::cli::record::{ENDING, Tally, keep_private, listen, now};
     use crate::cli::report::{Output, Printed, print_as};
     use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
     use crate::live::{Event, Finished, Live, Log as EventLog, Ticket, read_log};
-    use crate::proxy::{Exchange, Front, Log};
+    use crate::proxy::Front;
     use crate::record::CellKey;
     use crate::record::journal::Run;
     use crate::report::Report;
@@ -102,7 +102,6 @@ mod with_http {
     use crate::runner::live_run::{self, LiveRunError, TaskOutcome};
     use crate::scenario::Scenario;
     use crate::session::import::request::READER;
-    use crate::units::Timestamp;
 
     /// Where Gemini's own API is served, and Google's tools' form of it.
     const GEMINI: [&str; 2] = [
@@ -124,6 +123,7 @@ mod with_http {
             return stop(Exit::Usage, problem);
         }
         args.output.check()?;
+        keep_private();
         let upstream = args.upstream.as_deref().unwrap_or_default();
         let is_gemini = GEMINI.iter().any(|host| upstream.contains(host));
         if is_gemini && !upstream.contains("/openai") {
@@ -158,8 +158,12 @@ mod with_http {
             held.front.strategies.join(", "),
             held.path.display()
         ));
-        let log = proxy.serve(Passed::default(), Some(held.front.clone()), now, &stop)?;
-        log.say();
+        let mut tally = proxy.serve(Tally::default(), Some(held.front.clone()), now, &stop)?;
+        let answered = tally.answered;
+        say(&format!(
+            "{answered} requests were answered, {}",
+            tally.rest()
+        ));
         let outcomes = args.outcomes.as_deref().map(outcomes).transpose()?;
         let shown = (args.json, &args.printed, &args.output);
         let exit = held.end(&outcomes.unwrap_or_default(), shown)?;
@@ -233,8 +237,6 @@ mod with_http {
             };
             let mut options = OpenOptions::new();
             options.read(true).append(true).create(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             let mut log = options.open(&path).map_err(unwritable)?;
             if matches!(log.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
                 let problem = format!("another program writes `{}`", path.display());
@@ -255,11 +257,7 @@ mod with_http {
             })?;
             let whole = bytes.len() as u64;
             let live = Live::new(settings, timeout, READER);
-            let front = Arc::new(Front {
-                live,
-                strategies,
-                waits: Mutex::default(),
-            });
+            let front = Arc::new(Front { live, strategies });
             let folder = folder.to_owned();
             Ok((
                 Self {
@@ -304,11 +302,6 @@ mod with_http {
             for (why, count) in self.front.live.untouched() {
                 say(&format!(
                     "{count} requests were passed on as they came: {why}"
-                ));
-            }
-            if let Some((median, most)) = self.front.wait() {
-                say(&format!(
-                    "the strategy delayed half of the requests by at most {median} ms, and 95 % by at most {most} ms"
                 ));
             }
             let finished = self.front.live.finished();
@@ -389,34 +382,5 @@ mod with_http {
             })
         });
         read.collect()
-    }
-
-    /// Counts what was passed on.
-    #[derive(Debug, Default)]
-    struct Passed {
-        answered: usize,
-        failed: usize,
-    }
-
-    impl Passed {
-        fn say(&self) {
-            say(&format!(
-                "{} requests were answered, {} failed",
-                self.answered, self.failed
-            ));
-        }
-    }
-
-    impl Log for Passed {
-        fn answered(&mut self, _: &Exchange) -> io::Result<()> {
-            self.answered += 1;
-            Ok(())
-        }
-
-        fn failed(&mut self, _: Timestamp, why: &str) -> io::Result<()> {
-            self.failed += 1;
-            say(&format!("not answered: {why}"));
-            Ok(())
-        }
     }
 }

@@ -30,14 +30,15 @@ pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
 }
 
 #[cfg(feature = "http")]
-pub(super) use with_http::{ENDING, listen, now, run};
+pub(super) use with_http::{ENDING, Tally, keep_private, listen, now, run};
 
 #[cfg(feature = "http")]
 mod with_http {
-    use std::fs::{File, OpenOptions};
+    use std::fs::File;
     use std::io::{self, Write};
     use std::net::SocketAddr;
     use std::path::{Path, PathBuf};
+    use std::time::Duration;
 
     use serde::Serialize;
     use serde_json::value::RawValue;
@@ -45,7 +46,7 @@ mod with_http {
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::{CliError, Exit, make_folder, print, say, write_session};
-    use crate::proxy::{Exchange, Log, Proxy};
+    use crate::proxy::{Exchange, Failure, Log, Proxy};
     use crate::report::escape::plain;
     use crate::session::wire::stream::Api;
     use crate::session::{Session, import};
@@ -55,7 +56,14 @@ mod with_http {
     pub(crate) const ENDING: &str =
         "ending: requests under way have ten seconds; once more to leave at once";
 
+    /// Lets nobody else read the files and folders that are made from now on: they hold what agents said.
+    pub(crate) fn keep_private() {
+        #[cfg(unix)]
+        rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    }
+
     pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+        keep_private();
         make_folder(&args.output)?;
         let proxy = listen(args.listen, &args.upstream)?;
         let log = Requests::begin(&args.output)?;
@@ -84,19 +92,83 @@ mod with_http {
         Timestamp(jiff::Timestamp::now().as_millisecond())
     }
 
+    /// Counts the requests by how they ended, and says why one failed.
+    #[derive(Debug, Default)]
+    pub(crate) struct Tally {
+        pub(crate) answered: usize,
+        failed: usize,
+        left: usize,
+        /// The time that the proxy added to each answered request.
+        added: Vec<Duration>,
+    }
+
+    impl Tally {
+        /// How many requests failed or lost their clients, and on a line of its own how long the others were delayed.
+        pub(crate) fn rest(&mut self) -> String {
+            let left = match self.left {
+                0 => String::new(),
+                1 => "; 1 client went away before its answer".to_owned(),
+                left => format!("; {left} clients went away before their answers"),
+            };
+            self.added.sort_unstable();
+            let delay = match (self.percentile(50), self.percentile(95)) {
+                (Some(median), Some(most)) => format!(
+                    "\nproctor delayed half of the answers by at most {median:.1} ms, and 95 % by at most {most:.1} ms"
+                ),
+                _ => String::new(),
+            };
+            format!("{} failed{left}{delay}", self.failed)
+        }
+
+        /// The added time that so many of 100 requests had at most, in milliseconds; the times are sorted.
+        fn percentile(&self, percent: usize) -> Option<f64> {
+            let at = (self.added.len() * percent).div_ceil(100).checked_sub(1)?;
+            let added = self.added.get(at)?;
+            Some(1_000.0 * added.as_secs_f64())
+        }
+    }
+
+    impl Log for Tally {
+        fn answered(&mut self, exchange: &Exchange) -> io::Result<()> {
+            self.answered += 1;
+            self.added.push(exchange.added);
+            Ok(())
+        }
+
+        fn failed(&mut self, _: Timestamp, failure: &Failure) -> io::Result<()> {
+            let address = match failure {
+                // A person who stops an agent need not read of each request.
+                Failure::ClientLeft => {
+                    self.left += 1;
+                    return Ok(());
+                }
+                Failure::Connection { address, .. } => format!(" (`{address}`)"),
+                _ => String::new(),
+            };
+            self.failed += 1;
+            say(&format!("a request failed: {failure}{address}"));
+            Ok(())
+        }
+
+        fn stuck(&mut self, error: &io::Error) {
+            say(&format!(
+                "warning: connections wait, because none can be accepted: {error}"
+            ));
+        }
+    }
+
     /// The log: a file of requests with their answers, one per line, each written at once.
     struct Requests {
         folder: PathBuf,
         /// The logs, one for each API that was spoken to: the first is there from the beginning.
         files: Vec<(Option<Api>, PathBuf, File)>,
-        answered: usize,
-        failed: usize,
+        tally: Tally,
     }
 
     #[derive(Serialize)]
     struct Line<'a> {
         timestamp: String,
-        request: &'a RawValue,
+        request: Option<&'a RawValue>,
         response: &'a RawValue,
     }
 
@@ -105,15 +177,14 @@ mod with_http {
         fn begin(folder: &Path) -> anyhow::Result<Self> {
             let at = time(now()).replace([':', '-'], "");
             let path = folder.join(format!("recorded-{at}.jsonl"));
-            let file = own(&path).map_err(|error| {
+            let file = File::create_new(&path).map_err(|error| {
                 let problem = format!("cannot make `{}`: {error}", path.display());
                 CliError::new(Exit::NotWritten, problem)
             })?;
             Ok(Self {
                 folder: folder.to_owned(),
                 files: vec![(None, path, file)],
-                answered: 0,
-                failed: 0,
+                tally: Tally::default(),
             })
         }
 
@@ -126,7 +197,7 @@ mod with_http {
             } else {
                 let (suffix, _) = names(api);
                 let path = self.files[0].1.with_extension(format!("{suffix}.jsonl"));
-                let file = own(&path)?;
+                let file = File::create_new(&path)?;
                 let shown = path.display();
                 say(&format!("another API: its requests are kept in `{shown}`"));
                 self.files.push((Some(api), path, file));
@@ -138,13 +209,15 @@ mod with_http {
         }
 
         /// Writes the sessions that the logs hold.
-        fn end(self) -> anyhow::Result<Exit> {
-            if self.answered == 0 {
+        fn end(mut self) -> anyhow::Result<Exit> {
+            let rest = self.tally.rest();
+            if self.tally.answered == 0 {
                 for (_, path, _) in &self.files {
                     drop(std::fs::remove_file(path));
                 }
-                let failed = self.failed;
-                say(&format!("nothing was recorded; {failed} requests failed"));
+                say(&format!(
+                    "nothing was recorded: 0 requests were answered, {rest}"
+                ));
                 return Ok(Exit::NothingSelected);
             }
             let (mut sessions, mut unread) = (Vec::new(), Vec::new());
@@ -181,10 +254,9 @@ mod with_http {
                 print(&format!("{path}: {messages} messages, {calls} calls\n"))?;
             }
             say(&format!(
-                "{} requests in {} sessions; {} failed",
-                self.answered,
-                sessions.len(),
-                self.failed
+                "{} requests in {} sessions; {rest}",
+                self.tally.answered,
+                sessions.len()
             ));
             Ok(Exit::Done)
         }
@@ -212,31 +284,23 @@ mod with_http {
         fn answered(&mut self, exchange: &Exchange) -> io::Result<()> {
             let mut line = serde_json::to_vec(&Line {
                 timestamp: time(exchange.at),
-                request: &exchange.request,
+                request: exchange.request.as_deref(),
                 response: &exchange.response,
             })?;
             // A request may be written over several lines; a line of the log is one line.
             line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
             line.push(b'\n');
             self.file_of(exchange.api)?.write_all(&line)?;
-            self.answered += 1;
-            Ok(())
+            self.tally.answered(exchange)
         }
 
-        fn failed(&mut self, _: Timestamp, why: &str) -> io::Result<()> {
-            self.failed += 1;
-            say(&format!("not recorded: {why}"));
-            Ok(())
+        fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()> {
+            self.tally.failed(at, failure)
         }
-    }
 
-    /// Makes a file that is not there yet, which only its owner can read.
-    fn own(path: &Path) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path)
+        fn stuck(&mut self, error: &io::Error) {
+            self.tally.stuck(error);
+        }
     }
 
     fn time(at: Timestamp) -> String {

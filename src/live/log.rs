@@ -1,7 +1,12 @@
 //! The log of what came in: enough to do it all again.
+//!
+//! A request repeats the one before it, and adds a little. So of a body only what is new is written, between what it
+//! shares with an earlier one at its beginning and its end: the log grows with the conversation, and not with its square.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +33,10 @@ pub enum Event {
         api: Api,
         /// The cell that it belongs to.
         cell: LiveCell,
-        /// Its body, byte for byte but for the keys in it, which are blanked.
+        /// The parts of its body that an earlier one has as well.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shared: Option<Shared>,
+        /// The rest of its body between those, byte for byte but for the keys in it, which are blanked.
         body: String,
     },
     /// It is passed on.
@@ -60,10 +68,112 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response: Option<String>,
     },
+    /// It failed when so much of its answer had come, which the provider bills.
+    Cut {
+        /// The call.
+        ticket: Ticket,
+        /// As much of the answer as came.
+        response: String,
+    },
+}
+
+/// The bytes that a body shares with the last one of a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shared {
+    /// The number of that conversation, which need not be its own.
+    conversation: usize,
+    /// At the beginning.
+    start: usize,
+    /// At the end.
+    end: usize,
+}
+
+/// Conversations whose last body is remembered at most.
+const MOST_BODIES: usize = 256;
+
+/// The last bodies of conversations, the latest at the back: so many that the reader of a log has each that its
+/// writer had, even where the writer was started anew.
+#[derive(Debug, Default)]
+pub(super) struct Bodies(VecDeque<(usize, Arc<str>)>);
+
+impl Bodies {
+    fn of(&self, conversation: usize) -> Option<&(usize, Arc<str>)> {
+        self.0.iter().rfind(|(its, _)| *its == conversation)
+    }
+
+    fn remember(&mut self, conversation: usize, body: Arc<str>) {
+        self.0.retain(|(its, _)| *its != conversation);
+        self.0.push_back((conversation, body));
+        if self.0.len() > MOST_BODIES {
+            self.0.pop_front();
+        }
+    }
+
+    /// Takes out of a body the parts that it shares with the last one of its conversation, or else the last one of all.
+    fn shorten(&mut self, conversation: usize, body: &mut String) -> Option<Shared> {
+        let whole: Arc<str> = std::mem::take(body).into();
+        let before = self.of(conversation).or(self.0.back());
+        let shared = before.map(|(conversation, before)| {
+            let (start, end) = common(before, &whole);
+            whole[start..whole.len() - end].clone_into(body);
+            Shared {
+                conversation: *conversation,
+                start,
+                end,
+            }
+        });
+        if shared.is_none() {
+            whole.as_ref().clone_into(body);
+        }
+        self.remember(conversation, whole);
+        shared
+    }
+
+    /// The whole body; `None` where the one that it shares parts with is not there.
+    pub(super) fn whole(
+        &mut self,
+        conversation: usize,
+        shared: Option<Shared>,
+        body: &str,
+    ) -> Option<Arc<str>> {
+        let whole: Arc<str> = match shared {
+            None => body.into(),
+            Some(shared) => {
+                let (_, before) = self.of(shared.conversation)?;
+                let end = before.len().checked_sub(shared.end)?;
+                let parts = [before.get(..shared.start)?, body, before.get(end..)?];
+                parts.concat().into()
+            }
+        };
+        self.remember(conversation, whole.clone());
+        Some(whole)
+    }
+}
+
+/// Bytes that two texts have in common at their beginning, and after that at their end; no character is cut.
+fn common(before: &str, body: &str) -> (usize, usize) {
+    let pairs = before.bytes().zip(body.bytes());
+    let mut start = pairs.take_while(|(before, byte)| before == byte).count();
+    while !body.is_char_boundary(start) {
+        start -= 1;
+    }
+    let rests = before[start..]
+        .bytes()
+        .rev()
+        .zip(body[start..].bytes().rev());
+    let mut end = rests.take_while(|(before, byte)| before == byte).count();
+    while !body.is_char_boundary(body.len() - end) {
+        end -= 1;
+    }
+    (start, end)
 }
 
 /// Where the log is written.
-pub struct Log(Box<dyn Write + Send>);
+pub struct Log {
+    out: Box<dyn Write + Send>,
+    bodies: Bodies,
+}
 
 impl fmt::Debug for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,14 +184,27 @@ impl fmt::Debug for Log {
 impl Log {
     /// A log that is written here, line by line.
     pub fn new(out: impl Write + Send + 'static) -> Self {
-        Self(Box::new(out))
+        Self {
+            out: Box::new(out),
+            bodies: Bodies::default(),
+        }
     }
 
-    pub(super) fn write(&mut self, event: &Event) -> io::Result<()> {
-        let mut line = serde_json::to_vec(event)?;
+    /// Writes a line. The body of a request is given whole.
+    pub(super) fn write(&mut self, mut event: Event) -> io::Result<()> {
+        if let Event::Request {
+            ticket,
+            shared,
+            body,
+            ..
+        } = &mut event
+        {
+            *shared = self.bodies.shorten(ticket.conversation, body);
+        }
+        let mut line = serde_json::to_vec(&event)?;
         line.push(b'\n');
-        self.0.write_all(&line)?;
-        self.0.flush()
+        self.out.write_all(&line)?;
+        self.out.flush()
     }
 }
 
@@ -97,4 +220,50 @@ pub fn read_log(text: &str) -> Result<Vec<Event>, (usize, serde_json::Error)> {
         }
     }
     Ok(events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bodies of conversations as the log shortens them; checks that they are whole again when it is read.
+    fn shortened(bodies: &[(usize, String)]) -> Vec<String> {
+        let (mut writer, mut reader) = (Bodies::default(), Bodies::default());
+        let mut shortened = Vec::new();
+        for (conversation, whole) in bodies {
+            // The program is started again now and then.
+            if shortened.len() % 700 == 600 {
+                writer = Bodies::default();
+            }
+            let mut body = whole.clone();
+            let shared = writer.shorten(*conversation, &mut body);
+            let read = reader.whole(*conversation, shared, &body).unwrap();
+            assert_eq!(*read, **whole);
+            shortened.push(body);
+        }
+        shortened
+    }
+
+    #[test]
+    fn a_body_is_what_is_new_in_it() {
+        let tools = "a tool and its description ".repeat(5);
+        let bodies = ["1é", "1é,2è", "1é,2ê", "1é,2ê"].map(|messages| {
+            let body = format!("{{\"messages\":[{messages}],\"tools\":\"{tools}\"}}");
+            (0, body)
+        });
+        assert_eq!(shortened(&bodies)[1..], [",2è", "ê", ""]);
+    }
+
+    #[test]
+    fn bodies_are_forgotten_by_writer_and_reader_alike() {
+        let bodies = (0..2_000).map(|at| (at * at % 300, format!("number {at} of many")));
+        let shortened = shortened(&bodies.collect::<Vec<_>>());
+        assert_eq!(shortened.iter().filter(|body| body.len() > 4).count(), 3);
+        let lost = Shared {
+            conversation: 9,
+            start: 1,
+            end: 0,
+        };
+        assert_eq!(Bodies::default().whole(0, Some(lost), "x"), None);
+    }
 }

@@ -47,7 +47,7 @@ type New = (Vec<Arc<Message>>, Input);
 
 impl Table {
     pub(super) fn log(&mut self, event: impl FnOnce() -> Event) {
-        let written = self.log.as_mut().map_or(Ok(()), |log| log.write(&event()));
+        let written = self.log.as_mut().map_or(Ok(()), |log| log.write(event()));
         if let Err(error) = written {
             // A line that is not whole ends the log.
             self.log = None;

@@ -28,6 +28,8 @@ pub mod pace;
 
 use pace::Pacer;
 
+pub(crate) use attempt::cause;
+
 /// The runtime that all live models share.
 #[derive(Debug)]
 pub struct Engine(tokio::runtime::Runtime);

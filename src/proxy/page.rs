@@ -50,7 +50,7 @@ impl PageServer {
                 let render = render.clone();
                 async move { Ok::<_, Infallible>(answer(address, &request, render).await) }
             };
-            connections(&listener, stop.requested(), answer)
+            connections(&listener, stop.requested(), answer, &mut |_| {})
                 .await
                 .shutdown()
                 .await;

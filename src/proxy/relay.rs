@@ -1,6 +1,6 @@
 //! Requests on their way through a strategy: which cell they belong to, and what is sent in their place.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hyper::body::Bytes;
 use hyper::header::HeaderMap;
@@ -27,23 +27,9 @@ pub struct Front {
     pub live: Live,
     /// The names of the strategies, in their order.
     pub strategies: Vec<String>,
-    /// How long each request waited for its strategy, in milliseconds.
-    pub waits: Mutex<Vec<i64>>,
 }
 
 impl Front {
-    /// The median of the waits, and what 95 of 100 are no longer than, in milliseconds.
-    pub fn wait(&self) -> Option<(i64, i64)> {
-        let mut waits = self
-            .waits
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        waits.sort_unstable();
-        let at = |percent: usize| waits.get((waits.len() * percent).div_ceil(100).checked_sub(1)?);
-        Some((*at(50)?, *at(95)?))
-    }
-
     /// The cell that a request belongs to, and its path without the parts that say so: `/t/TASK`, `/s/STRATEGY` and
     /// `/r/REPEAT` in front, in any order. A strategy is named, or numbered from 0; without one it is the first.
     pub(super) fn cell_of(
@@ -147,9 +133,6 @@ impl Relayed {
             front.live.pass("the strategy panicked");
             return as_it_came;
         };
-        let mut waits = front.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        waits.push(now().0 - at.0);
-        drop(waits);
         let relayed = sent.ticket.map(|ticket| Self {
             front: front.clone(),
             ticket,
@@ -177,8 +160,18 @@ impl Relayed {
         shorter.map(Bytes::from)
     }
 
-    /// Takes note of the answer, or that there was none.
-    pub(super) fn answered(&self, response: Option<&str>, at: Timestamp) {
-        self.front.live.answered(self.ticket, response, at);
+    /// Takes note of the answer.
+    pub(super) fn answered(&self, response: &str, at: Timestamp) {
+        let live = &self.front.live;
+        live.answered(self.ticket, Some(response), at);
+    }
+
+    /// Takes note that there was no whole answer; as much of it as came says what is billed.
+    pub(super) fn failed(&self, response: Option<&str>, at: Timestamp) {
+        let live = &self.front.live;
+        match response {
+            Some(response) => live.cut(self.ticket, response),
+            None => live.answered(self.ticket, None, at),
+        }
     }
 }

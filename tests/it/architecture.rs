@@ -66,7 +66,7 @@ const EDGES: &[(u8, &str, &str)] = &[
         "report",
         "words naming window probe record metric stats compare",
     ),
-    (12, "proxy", "stop live"),
+    (12, "proxy", "stop model live"),
     (
         12,
         "cli",

@@ -196,7 +196,7 @@ fn is_closed(error: &reqwest::Error) -> bool {
 }
 
 /// The last cause of an error, in words: `Connection refused (os error 111)`.
-fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     let last = causes(error).last();
     last.map_or_else(|| "it broke".to_owned(), ToString::to_string)
 }

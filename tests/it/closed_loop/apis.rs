@@ -398,3 +398,33 @@ fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
         .collect();
     assert_eq!(front(None).0.restore(&torn), Err(NotItsLog::Order));
 }
+
+#[test]
+fn an_answer_that_was_cut_is_billed_and_is_no_answer() {
+    let log = Bytes::default();
+    let (live, _) = front(Some(&log));
+    let body = body(Api::Messages, &items(Api::Messages, 1));
+    let ticket = live
+        .send(&LiveCell::default(), Api::Messages, &body, Timestamp(1))
+        .ticket
+        .unwrap();
+    let answers = ["", "half a ", "half a word"].map(|text| {
+        let content = match text {
+            "" => json!([]),
+            text => json!([{"type": "text", "text": text}]),
+        };
+        let usage = json!({"input_tokens": 100, "output_tokens": 1});
+        json!({"type": "message", "role": "assistant", "content": content, "usage": usage})
+            .to_string()
+    });
+    live.cut(ticket, &answers[0]);
+    live.cut(ticket, &answers[1]);
+    live.cut(ticket, "{}");
+    live.answered(ticket, Some(&answers[2]), Timestamp(5));
+    let restored = front(None).0;
+    assert_eq!(restored.restore(&log.events()), Ok(Vec::new()));
+    for live in [live, restored] {
+        let measured = live.finished().remove(0).measured;
+        assert_eq!((measured.calls, measured.billed.total()), (1, Tokens(303)));
+    }
+}

@@ -31,7 +31,6 @@ fn through_front(
     let front = Arc::new(Front {
         live: Live::new(settings.collect(), Duration::from_mins(1), READER),
         strategies: names.iter().map(|name| (*name).to_owned()).collect(),
-        waits: Mutex::default(),
     });
     let answered = Arc::new(Mutex::new(Vec::new()));
     let upstream = {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::append;
 
-/// The answer in bytes that are not server-sent events: an object, or an array of a stream.
+/// The answer, or the error, in bytes that are not server-sent events: an object, or an array of a stream.
 pub(super) fn whole(bytes: &[u8]) -> Option<Box<RawValue>> {
     let Ok(events) = serde_json::from_slice::<Vec<Value>>(bytes) else {
         return serde_json::from_slice(bytes).ok();
@@ -19,7 +19,7 @@ pub(super) fn whole(bytes: &[u8]) -> Option<Box<RawValue>> {
         is_complete |= add(&mut whole, event);
     }
     let raw = serde_json::value::to_raw_value(&whole).ok();
-    raw.filter(|_| is_complete)
+    raw.filter(|_| is_complete || whole["error"].is_object())
 }
 
 /// Adds an event to the answer. Returns whether it is the last, but for counters.
