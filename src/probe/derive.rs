@@ -50,6 +50,17 @@ pub fn derive(session: &Session) -> GroundTruth {
     GroundTruth::new(session.id(), facts)
 }
 
+/// The user's own instructions: sentences that begin with a word of force and were typed, or stand in a file of rules that the
+/// session shows.
+pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
+    said::instructions(session)
+}
+
+/// The items of the task list that were not done when this message came.
+pub(crate) fn open_items(session: &Session, before: usize) -> Vec<String> {
+    work::open_items(session, before)
+}
+
 /// How many of these facts hold nothing exact that survival could compare, and how many there are; decoys are left out.
 pub(crate) fn without_anchor(facts: &[PlantedFact]) -> (usize, usize) {
     let planted = facts.iter().filter(|fact| !fact.kind().is_never_said());

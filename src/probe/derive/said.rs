@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::own::typed;
 use super::proposal;
-use crate::probe::survival::{Marks, content_word_recall, marks};
+use crate::probe::survival::{Marks, content_word_recall, is_order, marks};
 use crate::script::{ends_sentence, word_count};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision, RuleForm};
 use crate::session::{ContentBlock, Role, Session};
@@ -69,16 +69,36 @@ impl Rule<'_> {
 
 /// Rules that a later typed message repeats, or corrects in one anchor: each is asked until then.
 pub(super) fn rules(session: &Session) -> Vec<PlantedFact> {
-    let mut rules = rules_of_files(session);
-    rules.extend(typed_rules(session));
-    rules.sort_by_key(|rule| rule.message);
+    let rules = all_rules(session);
     let mut known = BTreeSet::new();
     let first = rules.iter().filter(|rule| known.insert(rule.key()));
     let facts = first.filter_map(|rule| {
         let mut typed = rules.iter().filter(|later| later.is_typed);
-        asked(rule, typed.find(|later| rule.is_used_in(later))?.message)
+        let used = typed.find(|later| rule.is_used_in(later))?.message;
+        asked(rule, Some(used))
     });
     facts.collect()
+}
+
+/// All rules that begin with a word of force, each once, whether they are used again or not.
+pub(super) fn instructions(session: &Session) -> Vec<PlantedFact> {
+    let mut known = BTreeSet::new();
+    let mut rules = all_rules(session);
+    rules.retain(|rule| is_order(rule.sentence) && known.insert(rule.key()));
+    let asked = rules.iter().filter_map(|rule| asked(rule, None));
+    let numbered = asked.enumerate().map(|(at, fact)| PlantedFact {
+        id: format!("rule-{:03}", at + 1),
+        ..fact
+    });
+    numbered.collect()
+}
+
+/// The rules of files and of typed messages, in the order in which the session shows them.
+fn all_rules(session: &Session) -> Vec<Rule<'_>> {
+    let mut rules = rules_of_files(session);
+    rules.extend(typed_rules(session));
+    rules.sort_by_key(|rule| rule.message);
+    rules
 }
 
 fn has_digit(text: &str) -> bool {
@@ -86,7 +106,7 @@ fn has_digit(text: &str) -> bool {
 }
 
 /// The question about a rule: it names a path or a name in it, or the words before its first anchor.
-fn asked(rule: &Rule<'_>, used: usize) -> Option<PlantedFact> {
+fn asked(rule: &Rule<'_>, used: Option<usize>) -> Option<PlantedFact> {
     let words: Vec<&str> = rule.sentence.split_whitespace().collect();
     let mut bare = words
         .iter()
@@ -111,7 +131,7 @@ fn asked(rule: &Rule<'_>, used: usize) -> Option<PlantedFact> {
         form: RuleForm::Open,
     };
     Some(PlantedFact {
-        until: Some(used),
+        until: used,
         importance: Importance::High,
         ..proposal(question, vec![rule.message], fact)
     })

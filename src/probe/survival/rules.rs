@@ -41,6 +41,11 @@ impl Marks {
         !self.forces.is_empty()
     }
 
+    /// Whether it forbids, and neither limits nor demands: no condition may lift it.
+    pub(crate) fn only_forbids(&self) -> bool {
+        self.forces.iter().eq([&Class::Forbid])
+    }
+
     /// Both anchors where all marks but one anchor are the same.
     pub(crate) fn but_one<'m>(&'m self, other: &'m Self) -> Option<[&'m String; 2]> {
         let changed: Vec<&String> = self.anchors.symmetric_difference(&other.anchors).collect();
@@ -59,6 +64,27 @@ pub(crate) fn marks(sentence: &str) -> Marks {
             .collect(),
         anchors: read.anchors.into_iter().map(|anchor| anchor.text).collect(),
     }
+}
+
+/// Whether a sentence begins with a word of force: `Never …`, `Do not …`, and not `I do not …`.
+pub(crate) fn is_order(sentence: &str) -> bool {
+    let read = Sentence::read(sentence);
+    let mut cues = read.cues.iter().filter(|cue| FORCES.contains(&cue.class));
+    cues.any(|cue| match cue.at {
+        None => sentence.starts_with(&cue.text),
+        Some(at) => {
+            let is_answer = sentence.starts_with(|c: char| c.is_alphabetic())
+                && sentence
+                    .trim_start_matches(char::is_alphabetic)
+                    .starts_with([',', '!', '?']);
+            let first = &read.words[..at];
+            at <= 1
+                && !is_answer
+                && first
+                    .iter()
+                    .all(|word| word.len() > 1 && LISTS.has(&[Class::Stop], word))
+        }
+    })
 }
 
 /// A sentence, or a part of a rule, read.
