@@ -9,12 +9,12 @@
 //! - *Fetched again*: a tool result had brought it back by then. *Told again*: the user had typed it again. *Done
 //!   without*: neither, and the call holds it all the same. After a compaction that cannot be read it is *not known*
 //!   whether the prompt still held it.
-//! - *Read again*: a file was shown again, or a call made again with the same result, after the compaction had taken the
-//!   first result away. A file that the agent changed in between is not counted. Its price is that of new input.
+//! - *Read again*: a file was shown, of which at least half of the lines had been shown or written before and had then been
+//!   taken away by a compaction; or a call was made again with the same result. The price is that of new input.
 //! - *Broken* is a rule that forbids one quoted command or path and nothing else, was lost, and whose command a later
 //!   call runs, or whose file it changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -81,6 +81,8 @@ pub struct Autopsy {
     pub fullest: (usize, Tokens),
     /// The compactions that a call followed, in order.
     pub compactions: Vec<Compaction>,
+    /// Whether the recording begins with a summary: what came before is not known.
+    pub begins_compacted: bool,
     /// Compactions behind the last call: nothing shows what they lost.
     pub compactions_at_end: usize,
     /// The user's own instructions, and what became of them.
@@ -251,6 +253,16 @@ fn is_gone(fate: Fate) -> bool {
     matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable)
 }
 
+impl Compaction {
+    /// How many files were read again, and how many calls made again with the same result.
+    pub fn again(&self) -> [usize; 2] {
+        let files = self.again.iter().filter(|again| again.is_file);
+        let files: BTreeSet<&str> = files.map(|again| &*again.what).collect();
+        let calls = self.again.iter().filter(|again| !again.is_file);
+        [files.len(), calls.count()]
+    }
+}
+
 impl Autopsy {
     /// Looks at a session.
     pub fn of(planned: &PlannedSession<'_>) -> Result<Self, PatternsError> {
@@ -324,10 +336,11 @@ impl Autopsy {
         for compaction in &mut found {
             compaction.thrown.extend(rules_of(compaction.call, &rules));
         }
-        let reached = session
-            .compactions()
-            .iter()
-            .filter(|event| event.at <= last_answer(session));
+        let events = session.compactions().iter();
+        let reached = events
+            .filter(|event| event.at <= last_answer(session))
+            .count();
+        let first = session.compactions().first();
         let entry = planned.entry;
         let own = Window {
             max_output: entry.native_window.max_output,
@@ -354,7 +367,8 @@ impl Autopsy {
             line: is_claude_code.then(|| known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER),
             fullest: bill.fullest(),
             compactions: found,
-            compactions_at_end: session.compactions().len() - reached.count(),
+            begins_compacted: first.is_some_and(|event| call_after(session, event.at) == 0),
+            compactions_at_end: session.compactions().len() - reached,
             rules,
             breaks: bill.breaks(),
             repeated_anyway,

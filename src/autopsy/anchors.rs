@@ -22,6 +22,8 @@ pub(super) struct Anchors {
     kinds: Vec<Kind>,
     /// The paths in order: those below a folder follow it.
     paths: BTreeMap<String, u32>,
+    /// The paths by their last part.
+    files: HashMap<String, Vec<u32>>,
     found: PerText<[u32]>,
 }
 
@@ -46,35 +48,47 @@ impl Anchors {
             texts: Vec::new(),
             kinds: Vec::new(),
             paths: BTreeMap::new(),
+            files: HashMap::new(),
             found: PerText::default(),
         };
-        let mut files: HashMap<String, Vec<u32>> = HashMap::new();
         for name in given {
-            anchors.add(name, &mut files);
+            anchors.add(name);
         }
         anchors
     }
 
-    /// Gives a name its number: that of the only known path which it ends, or a new one.
-    fn add(&mut self, name: String, files: &mut HashMap<String, Vec<u32>>) {
-        let file = name.rsplit('/').next().unwrap_or_default();
-        let known = files.get(file).filter(|known| known.len() <= MOST_FILES);
-        let ends = |number: &&u32| self.texts[**number as usize].ends_with(&format!("/{name}"));
-        let mut same = known.into_iter().flatten().filter(ends);
-        let number = match (same.next(), same.next()) {
-            (Some(only), None) => *only,
-            _ => {
-                let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-                if name.contains('/') {
-                    files.entry(file.to_owned()).or_default().push(number);
-                    self.paths.insert(name.clone(), number);
-                }
-                self.kinds.push(kind_of(&name));
-                self.texts.push(name.clone());
-                number
+    /// Gives a name its number: that of the only path of the same file, or a new one.
+    fn add(&mut self, name: String) {
+        let number = self.same_file(&name).unwrap_or_else(|| {
+            let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+            if name.contains('/') {
+                let files = self.files.entry(last_part(&name).to_owned());
+                files.or_default().push(number);
+                self.paths.insert(name.clone(), number);
             }
-        };
+            self.kinds.push(kind_of(&name));
+            self.texts.push(name.clone());
+            number
+        });
         self.numbers.insert(name, number);
+    }
+
+    /// The only path that may be spelled like this: one of them ends as the other does.
+    fn same_file(&self, name: &str) -> Option<u32> {
+        let known = self.files.get(last_part(name))?;
+        if known.len() > MOST_FILES {
+            return None;
+        }
+        let mut same = known.iter().filter(|number| {
+            let path = self.text(**number);
+            is_end(path, name) || is_end(name, path)
+        });
+        same.next().filter(|_| same.next().is_none()).copied()
+    }
+
+    fn number(&self, name: &str) -> Option<u32> {
+        let known = self.numbers.get(name).copied();
+        known.or_else(|| self.same_file(name))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -100,20 +114,21 @@ impl Anchors {
     /// The same of a text.
     pub(super) fn in_text(&self, text: &str) -> Arc<[u32]> {
         let mut found = BTreeSet::new();
-        each_name(text, |name| found.extend(self.numbers.get(name)));
+        each_name(text, |name| found.extend(self.number(name)));
         found.into_iter().collect()
     }
 
-    /// The numbers of all that a tool use needs: of a command all in front of the text that it is given, of a change the
-    /// files, else all in its arguments. What a change writes is new.
+    /// The numbers of all that a tool use needs: of a command all in front of the text that it is given, of a look at a file
+    /// or a change its path, else all in its arguments. What a change writes is new, and a line number is no value.
     pub(super) fn needed_by(&self, tool: &ToolUse) -> BTreeSet<u32> {
+        if let Some(view) = files::view_of(tool) {
+            return self.number(&view.path).into_iter().collect();
+        }
         match tool.class {
             ToolClass::Edit | ToolClass::Write => {
                 let written = files::written_by(tool).map(|(path, _)| path);
                 let changed = files::changed_by(tool).into_iter().chain(written);
-                changed
-                    .filter_map(|path| self.numbers.get(&path).copied())
-                    .collect()
+                changed.filter_map(|path| self.number(&path)).collect()
             }
             ToolClass::Shell => {
                 let command = command_of(tool);
@@ -127,7 +142,7 @@ impl Anchors {
     fn in_arguments(&self, tool: &ToolUse) -> BTreeSet<u32> {
         let entities = entities(&tool.input.value()).into_iter();
         entities
-            .filter_map(|entity| self.numbers.get(&entity.text).copied())
+            .filter_map(|entity| self.number(&entity.text))
             .collect()
     }
 
@@ -138,6 +153,16 @@ impl Anchors {
         let mut below = below.take_while(|(path, _)| path.starts_with(&folder));
         below.any(|(_, number)| is_present(*number))
     }
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+/// Whether a path ends as another does, part by part.
+fn is_end(path: &str, other: &str) -> bool {
+    let front = path.strip_suffix(other);
+    front.is_some_and(|front| front.is_empty() || front.ends_with('/'))
 }
 
 /// Calls `found` with the names in a text; an escaped line feed ends one.

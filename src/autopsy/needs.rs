@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::anchors::Anchors;
 use super::{Again, Compaction, Kind, MOST_NEEDED, Need, Outcome, Thrown, command_of};
 use crate::bill::Bill;
@@ -20,6 +22,9 @@ use crate::tokens::CountedTexts;
 /// A shorter result than this says the same by chance: `ok`.
 const LEAST_RESULT: usize = 20;
 
+/// A shorter line says the same by chance: `}`.
+const LEAST_LINE: usize = 4;
+
 /// A line with so many tenths of the words of a plan item names it.
 const ITEM_TENTHS: f64 = 0.7;
 
@@ -35,13 +40,42 @@ struct Gone {
     is_needed: bool,
 }
 
-/// The last result of a tool call that may be made again.
+/// A result of a tool call that may be made again.
 #[derive(Debug)]
 struct Shown {
     place: Place,
     text: Arc<str>,
+    /// Of a file the lines that it shows.
+    lines: BTreeSet<String>,
     /// The compaction that took it out.
     gone: Option<usize>,
+}
+
+impl Shown {
+    fn new(place: Place, text: &Arc<str>, is_file: bool) -> Self {
+        let number =
+            |c: char| c.is_whitespace() || c.is_ascii_digit() || matches!(c, '→' | '|' | ':');
+        let lines = text
+            .lines()
+            .map(|line| line.trim_start_matches(number).trim_end());
+        let lines = lines.filter(|line| is_file && line.len() >= LEAST_LINE);
+        Self {
+            place,
+            text: text.clone(),
+            lines: lines.map(str::to_owned).collect(),
+            gone: None,
+        }
+    }
+
+    /// Whether these show at least half of the lines of this file, or the same result of a call.
+    fn is_shown_by<'s>(&self, others: impl Iterator<Item = &'s Self> + Clone) -> bool {
+        if self.lines.is_empty() {
+            let mut others = others;
+            return self.text.len() >= LEAST_RESULT && others.any(|other| other.text == self.text);
+        }
+        let is_known = |line: &&String| others.clone().any(|other| other.lines.contains(*line));
+        2 * self.lines.iter().filter(is_known).count() >= self.lines.len()
+    }
 }
 
 /// Follows the prompts of a session.
@@ -63,14 +97,11 @@ pub(super) struct Needs<'a> {
     answers: BTreeMap<Place, &'a ToolUse>,
     /// Tool uses and results that stand in the prompt as they were.
     kept: BTreeSet<Place>,
-    shown: BTreeMap<String, Shown>,
+    /// By file, or by call.
+    shown: BTreeMap<String, Vec<Shown>>,
     commands: BTreeMap<String, Place>,
-    /// The message that changed each file last.
-    changed: BTreeMap<String, usize>,
     tasks: Vec<Handle>,
     compactions: Vec<Compaction>,
-    /// The message of each compaction.
-    at: Vec<usize>,
     repeated_anyway: usize,
 }
 
@@ -122,10 +153,8 @@ impl<'a> Needs<'a> {
             kept: BTreeSet::new(),
             shown: BTreeMap::new(),
             commands: BTreeMap::new(),
-            changed: BTreeMap::new(),
             tasks,
             compactions: Vec::new(),
-            at: Vec::new(),
             repeated_anyway: 0,
         }
     }
@@ -190,7 +219,6 @@ impl<'a> Needs<'a> {
                 .or_default();
             row.before += 1;
         }
-        self.at.push(self.session.calls()[call]);
         self.compactions.push(compaction);
         self.compactions.len() - 1
     }
@@ -232,9 +260,9 @@ impl<'a> Needs<'a> {
             };
             self.gone.insert(number, gone);
         }
-        self.shown
-            .values_mut()
-            .for_each(|shown| shown.gone = Some(by));
+        for shown in self.shown.values_mut().flatten() {
+            shown.gone = Some(by);
+        }
         self.kept.clear();
     }
 
@@ -326,7 +354,11 @@ impl<'a> Needs<'a> {
     fn take_result(&mut self, place: Place, text: &Arc<str>, tool: &'a ToolUse) {
         let written = files::written_by(tool).map(|(path, _)| path);
         for path in files::changed_by(tool).into_iter().chain(written) {
-            self.changed.insert(path, place.0);
+            let shown = Shown::new(place, &lines_of(tool), true);
+            self.shown
+                .entry(format!("file {path}"))
+                .or_default()
+                .push(shown);
         }
         let view = files::view_of(tool);
         let is_file = view.is_some();
@@ -342,22 +374,14 @@ impl<'a> Needs<'a> {
                 command_of(tool),
             ),
         };
-        let shown = Shown {
-            place,
-            text: text.clone(),
-            gone: None,
-        };
-        let Some(last) = self.shown.insert(key, shown) else {
-            return;
-        };
-        let is_same = text.len() >= LEAST_RESULT && *last.text == **text;
-        let since = last.gone.map_or(last.place.0, |by| self.at[by]);
-        let is_changed = self.changed.get(&what).is_some_and(|at| *at >= since);
-        if is_changed || !(is_file || is_same) {
-            return;
-        }
-        let Some(by) = last.gone else {
-            self.repeated_anyway += 1;
+        let new = Shown::new(place, text, is_file);
+        let known = self.shown.entry(key).or_default();
+        let is_repeated = new.is_shown_by(known.iter().filter(|shown| shown.gone.is_none()));
+        let is_again = !is_repeated && new.is_shown_by(known.iter());
+        let by = known.iter().filter_map(|shown| shown.gone).max();
+        known.push(new);
+        self.repeated_anyway += usize::from(is_repeated);
+        let Some(by) = by.filter(|_| is_again) else {
             return;
         };
         let call = super::call_after(self.session, place.0).saturating_sub(1);
@@ -371,6 +395,21 @@ impl<'a> Needs<'a> {
             usd: None,
         });
     }
+}
+
+/// All texts in the arguments of a tool use.
+fn lines_of(tool: &ToolUse) -> Arc<str> {
+    let mut texts = String::new();
+    let mut rest = vec![tool.input.value()];
+    while let Some(value) = rest.pop() {
+        match value {
+            Value::String(text) => texts = texts + &text + "\n",
+            Value::Array(values) => rest.extend(values),
+            Value::Object(fields) => rest.extend(fields.into_iter().map(|(_, value)| value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    texts.into()
 }
 
 impl Observer for Needs<'_> {
@@ -434,7 +473,12 @@ impl Observer for Needs<'_> {
             };
             self.gone.insert(number, gone);
         }
-        for shown in self.shown.values_mut().filter(|shown| shown.gone.is_none()) {
+        for shown in self
+            .shown
+            .values_mut()
+            .flatten()
+            .filter(|shown| shown.gone.is_none())
+        {
             shown.gone = (!self.kept.contains(&shown.place)).then_some(by);
         }
         let texts = applied

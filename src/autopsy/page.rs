@@ -16,6 +16,9 @@ const LINES: usize = 40;
 /// Rows of each section that a screen shows where there is room, and where there is less.
 const ROOMS: [usize; 6] = [8, 6, 5, 4, 3, 2];
 
+/// Sub-agents that are named.
+const MOST_NAMED: usize = 3;
+
 /// How long a name or a rule may be in a table.
 const LONGEST: usize = 36;
 
@@ -146,9 +149,9 @@ fn heading(only: &Autopsy, sum: &Totals) -> String {
     let agents = match only.sub_agents.len() {
         0 => String::new(),
         count => format!(
-            "; with {} {}",
-            many(count, "sub-agent", "sub-agents"),
-            sum.usd
+            ", {} with {}",
+            sum.usd,
+            many(count, "sub-agent", "sub-agents")
         ),
     };
     let (session, product) = (&only.session, &only.product);
@@ -186,6 +189,11 @@ fn lines(only: &Autopsy) -> Vec<String> {
         let why = "A compaction cannot be read in this recording: its size and what was needed later are known, what it lost is not.";
         lines.push(why.to_owned());
     }
+    if only.begins_compacted {
+        lines.push(
+            "The recording begins with a summary: what came before it is not known.".to_owned(),
+        );
+    }
     if only.compactions_at_end > 0 {
         let count = many(
             only.compactions_at_end,
@@ -214,14 +222,21 @@ fn lines(only: &Autopsy) -> Vec<String> {
         .map(|own| {
             let calls = many(own.calls, "call", "calls");
             format!(
-                "{} ({calls}, {} compactions)",
+                "{} ({calls}, {})",
                 own.session,
-                own.compactions.len()
+                many(own.compactions.len(), "compaction", "compactions")
             )
         })
         .collect();
     if !agents.is_empty() {
-        lines.push(format!("Sub-agents: {}.", agents.join(", ")));
+        let more = agents.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let named = &agents[..agents.len().min(MOST_NAMED)];
+        lines.push(format!("Sub-agents: {}{more}.", named.join(", ")));
     }
     lines
 }
@@ -250,16 +265,17 @@ fn compaction_row(number: usize, own: &Compaction, only: &Autopsy) -> Row {
 
 /// What a compaction lost that was needed later, in words.
 fn lost(own: &Compaction, only: &Autopsy) -> String {
-    let files = own.again.iter().filter(|again| again.is_file).count();
+    let [files, calls] = own.again();
     let mut parts = vec![
         (files, "file read again", "files read again"),
-        (
-            own.again.len() - files,
-            "call made again",
-            "calls made again",
-        ),
+        (calls, "call made again", "calls made again"),
     ];
-    let sum = |count: fn(&Thrown) -> usize| own.thrown.values().map(count).sum::<usize>();
+    // A command that is run again needs no memory: the table has it.
+    let rows = own
+        .thrown
+        .iter()
+        .filter(|(kind, _)| **kind != Kind::Command);
+    let sum = |count: fn(&Thrown) -> usize| rows.clone().map(|(_, row)| count(row)).sum::<usize>();
     parts.extend([
         (sum(|row| row.told), "told again", "told again"),
         (sum(|row| row.without), "done without", "done without"),
@@ -444,7 +460,7 @@ fn of_folder(all: &[Autopsy], sum: &Totals) -> Report {
         let again = Cell::count(sum.files_again + sum.calls_again);
         let missed = sum.thrown.values().map(|row| row.needed).sum();
         row(
-            own.session.as_str(),
+            cut_middle(&own.session, LONGEST),
             vec![
                 Cell::count(sum.compactions),
                 money(
@@ -461,7 +477,7 @@ fn of_folder(all: &[Autopsy], sum: &Totals) -> Report {
     let sessions = section(
         "autopsy_sessions",
         "Sessions that were compacted, the worst first",
-        "session|compactions|cost|again:fetched again|needed:names needed later|rules:rules gone @1|first:first at @1",
+        "session|compactions:times|cost|again:read again|needed|rules:rules gone|first:first at @1",
         rows,
     );
     let unpriced = match sum.unpriced {

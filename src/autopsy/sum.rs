@@ -72,9 +72,10 @@ impl Totals {
             self.compactions_usd += compaction.usd.unwrap_or_default();
             let request = compaction.request.unwrap_or_default();
             self.compactions_tokens += request.total() + compaction.rewritten;
+            let [files, calls] = compaction.again();
+            self.files_again += files;
+            self.calls_again += calls;
             for again in &compaction.again {
-                self.files_again += usize::from(again.is_file);
-                self.calls_again += usize::from(!again.is_file);
                 self.again_usd += again.usd.unwrap_or_default();
                 self.again_tokens += again.tokens;
             }
