@@ -2,34 +2,36 @@
 //!
 //! It is a view of one cell, the session under the strategy `recorded`, and of one more observer. Nothing is judged:
 //!
-//! - *Thrown away* is a name, path or value that the user or a tool gave, that stood in the prompt before a compaction
-//!   and stands nowhere in it afterwards. A path still stands there if another spelling of the same file does, or a path
-//!   below it.
-//! - *Needed later*: the arguments of a later tool call hold it; of a call that changes a file, the file's name.
+//! - *Thrown away* is a name, path or value that the user or a tool gave, a command, an item of the task list, or a tool
+//!   result, that stood in the prompt before a compaction and stands nowhere in it afterwards. A path still stands there
+//!   if another spelling of the same file does, or a path below it.
+//! - *Needed later*: the arguments of a later tool call hold it; of a call that shows or changes a file, its path.
 //! - *Fetched again*: a tool result had brought it back by then. *Told again*: the user had typed it again. *Done
 //!   without*: neither, and the call holds it all the same. After a compaction that cannot be read it is *not known*
 //!   whether the prompt still held it.
 //! - *Read again*: a file was shown, of which at least half of the lines had been shown or written before and had then been
 //!   taken away by a compaction; or a call was made again with the same result. The price is that of new input.
-//! - *Broken* is a rule that forbids one quoted command or path and nothing else, was lost, and whose command a later
-//!   call runs, or whose file it changes.
+//! - *Broken* is a rule that forbids one quoted command or path and nothing else, was changed or lost, and whose command a
+//!   later call runs, or whose file it changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use derive_more::AddAssign;
 use serde::Serialize;
 
 use crate::patterns::PatternsError;
-use crate::probe::derive;
+use crate::probe::Fact;
+use crate::probe::derive::said;
 use crate::record::words::Purpose;
 use crate::record::{CellRecord, Fate};
 use crate::replay::observe::Observer;
 use crate::replay::observe::survival::{SurvivalObserver, SurvivalPlan};
 use crate::replay::{CellName, Models, NoClock, Replayed, replay_watched};
 use crate::runner::PlannedSession;
-use crate::session::{CompactedTo, RecordedCompaction, Session, ToolUse};
+use crate::session::{CompactedTo, Session};
 use crate::strategy::StrategySpec;
-use crate::units::{Tokens, Usage, Usd};
+use crate::units::{Tokens, Usage};
 use crate::window::{AUTO_COMPACT_BUFFER, Window};
 use anchors::Anchors;
 use bill::Bill;
@@ -39,25 +41,18 @@ mod anchors;
 mod bill;
 mod broken;
 mod needs;
-mod page;
 mod sum;
 
-pub use bill::{BreakCause, Breaks};
-pub use page::{report, screen};
 pub use sum::{Totals, with_sub_agents};
 
-/// The most needed names that are kept of one compaction.
-const MOST_NEEDED: usize = 100;
-
-/// What became of one session.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What became of one session. Money is in dollars, and absent where a price is not known.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Autopsy {
     /// The file that holds it.
     pub file: String,
     /// Its id.
     pub session: String,
     /// The id of the main session, of a sub-agent's conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub main: Option<String>,
     /// The format of its recording: the product.
     pub product: String,
@@ -71,8 +66,8 @@ pub struct Autopsy {
     pub billed_calls: usize,
     /// Tokens of all calls by class.
     pub usage: Usage,
-    /// Their cost; `None` where a price is not known.
-    pub usd: Option<Usd>,
+    /// Their cost.
+    pub usd: Option<f64>,
     /// The size of its model's window.
     pub window: Tokens,
     /// The size at which the product compacts by itself, where that is known.
@@ -87,17 +82,13 @@ pub struct Autopsy {
     pub compactions_at_end: usize,
     /// The user's own instructions, and what became of them.
     pub rules: Vec<RuleFate>,
-    /// What broke the prompt cache.
-    pub breaks: BTreeMap<BreakCause, Breaks>,
-    /// Files that were shown again, and calls made again with the same result, while the first result still stood in the
-    /// prompt: no compaction is to blame.
+    /// What broke the prompt cache, by cause.
+    pub breaks: BTreeMap<&'static str, Breaks>,
+    /// Results that were fetched again while the first still stood in the prompt: no compaction is to blame.
     pub repeated_anyway: usize,
     /// Whether the recording leaves out the system prompt, in which a product may put files of rules.
     pub hides_system_prompt: bool,
-    /// What the importer mended, with counts.
-    pub mended: BTreeMap<String, u64>,
     /// The conversations of its sub-agents.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sub_agents: Vec<Self>,
 }
 
@@ -114,25 +105,26 @@ pub struct Compaction {
     pub after: Tokens,
     /// Whether the recording does not say what it left.
     pub is_opaque: bool,
-    /// The request for its summary, where a model wrote one: the recording does not bill it.
-    pub request: Option<Usage>,
-    /// Tokens of the first prompt after it that were not read from the cache.
-    pub rewritten: Tokens,
-    /// The cost of both; `None` where a price is not known.
-    pub usd: Option<Usd>,
+    /// Tokens of the request for its summary, which the recording does not bill, and those of the first prompt after it
+    /// that were not read from the cache.
+    pub tokens: Tokens,
+    /// The cost of both.
+    pub usd: Option<f64>,
     /// By kind, what became of all that stood in the prompt before.
     pub thrown: BTreeMap<Kind, Thrown>,
     /// What was thrown away and needed later, in the order of the calls.
     pub needed: Vec<Need>,
-    /// Files that were read again, and calls made again with the same result.
-    pub again: Vec<Again>,
 }
 
 /// A kind of thing that a prompt holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// A file or folder.
+    /// The content of a file, as a tool showed it.
+    File,
+    /// The result of another call.
+    Result,
+    /// The path of a file or folder.
     Path,
     /// A number, id or hash.
     Value,
@@ -142,29 +134,14 @@ pub enum Kind {
     Command,
     /// An instruction of the user's.
     Rule,
-    /// An open item of the task list.
+    /// An item of the task list.
     PlanItem,
     /// Something that was started and still ran.
     Task,
 }
 
-impl Kind {
-    /// Its name for people: one, and more.
-    pub fn words(self) -> [&'static str; 2] {
-        match self {
-            Self::Path => ["path", "paths"],
-            Self::Value => ["value", "values"],
-            Self::Name => ["name", "names"],
-            Self::Command => ["command", "commands"],
-            Self::Rule => ["rule", "rules"],
-            Self::PlanItem => ["plan item", "plan items"],
-            Self::Task => ["running task", "running tasks"],
-        }
-    }
-}
-
 /// What became of the things of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign, Serialize)]
 pub struct Thrown {
     /// Those in the prompt before.
     pub before: usize,
@@ -178,14 +155,12 @@ pub struct Thrown {
     pub told: usize,
     /// Those that nothing had brought back.
     pub without: usize,
-    /// Those of which it is not known whether the prompt held them, needed or not.
+    /// Those of which it is not known whether the prompt held them; of rules, needed or not.
     pub unknown: usize,
-    /// Rules that a later call broke.
-    pub broken: usize,
 }
 
 /// Something that was thrown away and needed later.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Need {
     /// Its kind.
     pub kind: Kind,
@@ -193,41 +168,32 @@ pub struct Need {
     pub what: String,
     /// The call that needed it.
     pub call: usize,
-    /// How it came by it.
-    pub outcome: Outcome,
+    /// How that call came by it.
+    pub how: How,
+    /// The call whose result brought it back, or that followed the user's message.
+    pub back_at: Option<usize>,
+    /// The size of a file or result that was fetched again.
+    pub tokens: Tokens,
+    /// Its cost as new input.
+    pub usd: Option<f64>,
 }
 
 /// How a call came by what its prompt had lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "how", content = "call")]
-pub enum Outcome {
-    /// A tool result had brought it back, that of this call.
-    Fetched(usize),
-    /// The user had typed it again, before this call.
-    Told(usize),
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// A tool result had brought it back.
+    Fetched,
+    /// The user had typed it again.
+    Told,
     /// Nothing had.
     Without,
     /// The compaction cannot be read, and nothing has brought it back since.
     Unknown,
 }
 
-/// A tool result that was fetched again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Again {
-    /// The file, or the call.
-    pub what: String,
-    /// Whether it is a file that was shown.
-    pub is_file: bool,
-    /// The call that fetched it again.
-    pub call: usize,
-    /// The size of what it brought.
-    pub tokens: Tokens,
-    /// Its cost as new input; `None` where a price is not known.
-    pub usd: Option<Usd>,
-}
-
 /// What became of one of the user's instructions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RuleFate {
     /// The sentence, as the session has it.
     pub rule: String,
@@ -235,122 +201,93 @@ pub struct RuleFate {
     pub set_at: Option<usize>,
     /// Its state after each compaction, by the compaction's call.
     pub fates: BTreeMap<usize, Fate>,
+    /// The compaction that changed or lost it first, by its call.
+    pub gone_at: Option<usize>,
     /// What the prompt says in its place, where it was changed.
     pub changed_to: Option<String>,
     /// The first call that broke it once it was gone.
     pub broken_at: Option<usize>,
 }
 
-impl RuleFate {
-    /// The compaction that changed or lost it first, by its call.
-    pub fn gone_at(&self) -> Option<(usize, Fate)> {
-        let mut gone = self.fates.iter().filter(|(_, fate)| is_gone(**fate));
-        gone.next().map(|(call, fate)| (*call, *fate))
-    }
-}
-
-fn is_gone(fate: Fate) -> bool {
-    matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable)
-}
-
-impl Compaction {
-    /// How many files were read again, and how many calls made again with the same result.
-    pub fn again(&self) -> [usize; 2] {
-        let files = self.again.iter().filter(|again| again.is_file);
-        let files: BTreeSet<&str> = files.map(|again| &*again.what).collect();
-        let calls = self.again.iter().filter(|again| !again.is_file);
-        [files.len(), calls.count()]
-    }
+/// Breaks of the cache for one cause.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Breaks {
+    /// How many.
+    pub calls: usize,
+    /// Tokens that the call before had sent and that were billed again.
+    pub tokens: Tokens,
+    /// Their cost above that of a read.
+    pub usd: f64,
+    /// The tokens of the largest of them, and its call.
+    pub largest: (Tokens, usize),
 }
 
 impl Autopsy {
     /// Looks at a session.
     pub fn of(planned: &PlannedSession<'_>) -> Result<Self, PatternsError> {
-        let session = &**planned.prepared.session();
-        let calls = session.calls();
-        let is_opaque = |event: &&RecordedCompaction| {
-            !matches!(event.after, CompactedTo::Replaced(_)) && event.at <= last_answer(session)
-        };
-        // Behind a compaction that cannot be read, no context is known: what is needed later is, and what was lost is not.
-        let opaque: Vec<usize> = session
-            .compactions()
-            .iter()
-            .filter(is_opaque)
-            .map(|event| event.at)
-            .collect();
-        let opaque_calls: Vec<usize> = opaque.iter().map(|at| call_after(session, *at)).collect();
-        let strategy = StrategySpec::recorded().and_then(|spec| spec.build()).ok();
-        let replayed = match strategy
-            .filter(|_| opaque.is_empty() && !session.compactions().is_empty())
-        {
-            Some(strategy) => Replayed::Strategy(Box::new(strategy), Window::new(Tokens(u64::MAX))),
-            None => Replayed::Full,
-        };
-        let mut asked: Vec<usize> = session
-            .compactions()
-            .iter()
+        let (prepared, entry) = (&planned.prepared, planned.entry);
+        let session = &**prepared.session();
+        let calls = session.calls().len();
+        let events = || session.compactions().iter();
+        let mut compacted: Vec<usize> = events()
             .map(|event| call_after(session, event.at))
             .collect();
-        asked.dedup();
-        asked.retain(|call| *call < calls.len() && opaque.is_empty());
-        let rules = derive::instructions(session);
-        let plan = SurvivalPlan::at_calls(session, rules.clone().into(), &asked)?;
-        let anchors = Anchors::of(session);
-        let mut found = Vec::new();
-        let mut repeated_anyway = 0;
-        let needs = Needs::new(
-            session,
-            (planned.prepared.counts(), planned.prepared.bill()),
-            &anchors,
-            opaque_calls,
-        );
+        let behind = compacted.iter().filter(|call| **call >= calls).count();
+        compacted.dedup();
+        compacted.retain(|call| *call < calls);
+        // Behind a compaction that cannot be read no context is known.
+        let is_opaque = events().any(|event| {
+            !matches!(event.after, CompactedTo::Replaced(_))
+                && call_after(session, event.at) < calls
+        });
+        let opaque = if is_opaque {
+            std::mem::take(&mut compacted)
+        } else {
+            Vec::new()
+        };
+        let strategy = StrategySpec::recorded().and_then(|spec| spec.build());
+        let replayed = match strategy {
+            Ok(strategy) if !compacted.is_empty() => {
+                Replayed::Strategy(Box::new(strategy), Window::new(Tokens(u64::MAX)))
+            }
+            Ok(_) | Err(_) => Replayed::Full,
+        };
+        let rules = said::instructions(session);
+        let plan = SurvivalPlan::at_calls(session, rules.clone().into(), &compacted)?;
+        let anchors = Anchors::of(session)?;
+        let mut found = Self::default();
+        let needs = Needs::new(planned, &anchors, opaque, &mut found);
         let observers: Vec<Box<dyn Observer + '_>> = vec![
             Box::new(SurvivalObserver::new(Arc::new(plan))),
-            Box::new(needs.writing(&mut found, &mut repeated_anyway)),
+            Box::new(needs),
         ];
         let name = CellName {
             strategy: "recorded".to_owned(),
             repeat: 0,
         };
-        let models = Models::offline(planned.prepared.counts());
-        let record = replay_watched(
-            &planned.prepared,
-            name,
-            replayed,
-            &models,
-            &NoClock,
-            observers,
-        )
-        .record;
+        let models = Models::offline(prepared.counts());
+        let record = replay_watched(prepared, name, replayed, &models, &NoClock, observers).record;
         let bill = Bill::of(planned, &record);
-        for compaction in &mut found {
+        for compaction in &mut found.compactions {
             complete(compaction, session, &record, &bill);
         }
-        let mut rules: Vec<RuleFate> = rules
-            .iter()
-            .map(|rule| fate_of(rule, session, &record))
-            .collect();
-        for rule in &mut rules {
-            rule.broken_at = broken::first_call(rule, session);
+        for rule in rules {
+            if let Fact::Constraint { statement, .. } = rule.fact {
+                let set_at = rule
+                    .evidence
+                    .first()
+                    .map(|message| call_after(session, *message));
+                let fate = fate_of(&rule.id, statement, set_at, session, &record);
+                count_rule(&fate, &mut found.compactions);
+                found.rules.push(fate);
+            }
         }
-        for compaction in &mut found {
-            compaction.thrown.extend(rules_of(compaction.call, &rules));
-        }
-        let events = session.compactions().iter();
-        let reached = events
-            .filter(|event| event.at <= last_answer(session))
-            .count();
-        let first = session.compactions().first();
-        let entry = planned.entry;
+        let window = entry.native_window;
         let own = Window {
-            max_output: entry.native_window.max_output,
-            ..Window::new(entry.native_window.tokens)
+            max_output: window.max_output,
+            ..Window::new(window.tokens)
         };
-        let known = planned
-            .prepared
-            .product_windows
-            .first()
-            .map(|(_, window)| *window);
+        let known = prepared.product_windows.first().map(|(_, window)| *window);
         let is_claude_code = entry.format == "claude-code";
         Ok(Self {
             file: planned.file.clone(),
@@ -359,34 +296,20 @@ impl Autopsy {
             product: entry.format.clone(),
             version: session.source().version.clone(),
             model: session.model().map(str::to_owned),
-            calls: calls.len(),
-            billed_calls: bill.billed_calls(),
+            calls,
+            billed_calls: bill.billed,
             usage: bill.total(),
             usd: bill.usd(),
-            window: own.tokens,
+            window: window.tokens,
             line: is_claude_code.then(|| known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER),
             fullest: bill.fullest(),
-            compactions: found,
-            begins_compacted: first.is_some_and(|event| call_after(session, event.at) == 0),
-            compactions_at_end: session.compactions().len() - reached,
-            rules,
+            begins_compacted: events().any(|event| call_after(session, event.at) == 0),
+            compactions_at_end: behind,
             breaks: bill.breaks(),
-            repeated_anyway,
             hides_system_prompt: session.system().is_none(),
-            mended: entry.warnings.clone(),
-            sub_agents: Vec::new(),
+            ..found
         })
     }
-
-    /// The session and its sub-agents.
-    pub fn all(&self) -> impl Iterator<Item = &Self> {
-        std::iter::once(self).chain(&self.sub_agents)
-    }
-}
-
-/// The message that answered the last call; 0 without a call.
-fn last_answer(session: &Session) -> usize {
-    session.calls().last().copied().unwrap_or(0)
 }
 
 /// The first call after what happened before this message.
@@ -395,99 +318,81 @@ fn call_after(session: &Session, message: usize) -> usize {
 }
 
 /// Adds what the recording and its bill say of a compaction.
-fn complete(compaction: &mut Compaction, session: &Session, record: &CellRecord, bill: &Bill<'_>) {
-    let call = compaction.call;
-    let recorded = session.compactions().iter().rev();
-    let mut recorded = recorded.filter(|event| call_after(session, event.at) == call);
-    let event = recorded.next();
-    compaction.trigger = event
+fn complete(of: &mut Compaction, session: &Session, record: &CellRecord, bill: &Bill<'_>) {
+    let mut events = session.compactions().iter().rev();
+    let event = events.find(|event| call_after(session, event.at) == of.call);
+    of.trigger = event
         .and_then(|event| event.trigger.as_deref())
         .map(str::to_owned);
-    let before = call.checked_sub(1).map(|last| bill.call(last).total());
-    let counted = event.and_then(|event| event.pre_tokens);
-    compaction.before = counted.or(before).unwrap_or_default();
-    let first = bill.call(call);
-    compaction.after = first.prompt();
-    compaction.rewritten = first.prompt() - first.cache_read;
-    let own = record.prompt_cache.first();
-    let asked = record.model_calls.iter().enumerate();
-    let mut asked =
-        asked.filter(|(_, asked)| asked.purpose == Purpose::Compaction && asked.call == call);
-    compaction.request = asked.next().map(|(number, asked)| {
-        own.map_or(asked.usage, |cache| cache.of_strategy(number, &asked.usage))
-    });
-    let request = compaction
-        .request
-        .map_or(Some(Usd(0)), |usage| bill.price(&usage));
-    let read = bill.price(&Usage {
-        cache_read: compaction.rewritten,
-        ..Usage::default()
-    });
-    let anew = bill.price(&Usage {
-        cache_read: Tokens::ZERO,
-        output: Tokens::ZERO,
-        ..first
-    });
-    compaction.usd = request
-        .zip(anew)
-        .zip(read)
-        .map(|((request, anew), read)| Usd(request.0 + anew.0.saturating_sub(read.0)));
-    for again in &mut compaction.again {
-        again.usd = bill.price(&bill.as_new(again.tokens));
-    }
-}
-
-fn fate_of(rule: &crate::probe::Probe, session: &Session, record: &CellRecord) -> RuleFate {
-    let own = record.probes.iter().filter(|item| item.probe == rule.id);
-    let changed = own.clone().find_map(|item| item.survival.changed_to());
-    let text = match &rule.fact {
-        crate::probe::Fact::Constraint { statement, .. } => statement.clone(),
-        _ => String::new(),
+    let last = of.call.checked_sub(1).map(|last| bill.call(last).total());
+    of.before = event
+        .and_then(|event| event.pre_tokens)
+        .or(last)
+        .unwrap_or_default();
+    let first = bill.call(of.call);
+    of.after = first.prompt();
+    let mut asked = record.model_calls.iter().enumerate();
+    let is_own = |asked: &crate::record::ModelCall| {
+        asked.purpose == Purpose::Compaction && asked.call == of.call
     };
-    RuleFate {
-        rule: text,
-        set_at: rule
-            .evidence
-            .first()
-            .map(|message| call_after(session, *message)),
-        fates: own.map(|item| (item.call, item.survival.fate)).collect(),
-        changed_to: changed.map(str::to_owned),
-        broken_at: None,
+    let asked = asked.find(|(_, asked)| is_own(asked));
+    let cache = record.prompt_cache.first().cloned().unwrap_or_default();
+    let request = asked.map(|(number, asked)| cache.of_strategy(number, &asked.usage));
+    let request = request.unwrap_or_default();
+    let anew = first.prompt() - first.cache_read;
+    of.tokens = request.total() + anew;
+    of.usd = bill
+        .price(&request)
+        .zip(bill.above_read(anew))
+        .map(|(one, more)| one + more);
+    for need in &mut of.needed {
+        need.usd = bill
+            .price(&bill.as_new(need.tokens))
+            .filter(|_| need.tokens > Tokens::ZERO);
     }
 }
 
-/// The rules that a compaction met, as one row; nothing where there is none.
-fn rules_of(call: usize, rules: &[RuleFate]) -> Option<(Kind, Thrown)> {
-    let gone_before = |rule: &&RuleFate| rule.gone_at().is_none_or(|(at, _)| at >= call);
-    let met = rules
-        .iter()
-        .filter(|rule| rule.fates.contains_key(&call))
-        .filter(gone_before);
-    let gone = |rule: &&RuleFate| rule.gone_at().is_some_and(|(at, _)| at == call);
-    let [before, lost] = [met.clone().count(), met.clone().filter(gone).count()];
-    let broken = met
-        .filter(gone)
-        .filter(|rule| rule.broken_at.is_some())
-        .count();
-    (before > 0).then_some((
-        Kind::Rule,
-        Thrown {
-            before,
-            stayed: before - lost,
-            needed: broken,
-            broken,
-            ..Thrown::default()
-        },
-    ))
+fn fate_of(
+    id: &str,
+    rule: String,
+    set_at: Option<usize>,
+    session: &Session,
+    record: &CellRecord,
+) -> RuleFate {
+    let own = || record.probes.iter().filter(|item| item.probe == id);
+    let is_gone = |fate: Fate| matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable);
+    let gone = own().find(|item| is_gone(item.survival.fate));
+    let gone_at = gone.map(|item| item.call);
+    // Where a later prompt holds it again, the user had repeated it.
+    let back = own().find(|item| Some(item.call) > gone_at && !is_gone(item.survival.fate));
+    let until = back.map_or(session.calls().len(), |item| item.call);
+    let broken_at = gone_at.and_then(|at| broken::first_call(&rule, session, at..until));
+    RuleFate {
+        rule,
+        set_at,
+        fates: own().map(|item| (item.call, item.survival.fate)).collect(),
+        gone_at,
+        changed_to: gone
+            .and_then(|item| item.survival.changed_to())
+            .map(str::to_owned),
+        broken_at,
+    }
 }
 
-/// The command line of a tool use, else its name and arguments.
-fn command_of(tool: &ToolUse) -> String {
-    let input = tool.input.value();
-    let mut keys = ["command", "cmd", "script"].iter();
-    let command = keys.find_map(|key| input.get(key)?.as_str());
-    command.map_or_else(
-        || format!("{} {}", tool.name, tool.input.as_str()),
-        str::to_owned,
-    )
+/// Counts a rule among what each compaction met, up to the one that changed or lost it.
+fn count_rule(rule: &RuleFate, compactions: &mut [Compaction]) {
+    for compaction in compactions {
+        let is_met = rule.gone_at.is_none_or(|at| compaction.call <= at);
+        let Some(fate) = rule.fates.get(&compaction.call).filter(|_| is_met) else {
+            continue;
+        };
+        let broken = usize::from(rule.gone_at == Some(compaction.call) && rule.broken_at.is_some());
+        *compaction.thrown.entry(Kind::Rule).or_default() += Thrown {
+            before: 1,
+            stayed: usize::from(*fate == Fate::Kept),
+            unknown: usize::from(matches!(fate, Fate::Unsure | Fate::Partial)),
+            needed: broken,
+            ..Thrown::default()
+        };
+    }
 }

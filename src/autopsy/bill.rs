@@ -3,10 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
+use super::Breaks;
 use crate::record::CellRecord;
-use crate::record::words::PerToken;
 use crate::runner::PlannedSession;
 use crate::session::Session;
 use crate::units::{Tokens, Usage, Usd};
@@ -17,54 +15,13 @@ const LEAST_READ: u64 = 90;
 /// Fewer tokens than the shortest prefix that a provider keeps are no break.
 const LEAST_BROKEN: Tokens = Tokens(1_024);
 
-/// Why cached tokens were not read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BreakCause {
-    /// A compaction changed the prompt.
-    Compaction,
-    /// More time went by than the cache keeps a prompt.
-    Idle,
-    /// Another model was asked.
-    Model,
-    /// The prompt shrank, and no compaction is recorded.
-    Edit,
-    /// The recording shows no cause: tools or system prompt changed, or the provider dropped it.
-    Unseen,
-}
-
-impl BreakCause {
-    /// Its words for people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Compaction => "compaction",
-            Self::Idle => "idle too long",
-            Self::Model => "another model",
-            Self::Edit => "prompt edited",
-            Self::Unseen => "tools, system prompt or provider",
-        }
-    }
-}
-
-/// Breaks of the cache for one cause.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Breaks {
-    /// How many.
-    pub calls: usize,
-    /// Tokens that the call before had sent and that were billed again.
-    pub tokens: Tokens,
-    /// Their cost above that of a read; `None` where a price is not known.
-    pub usd: Option<Usd>,
-    /// The dearest of them, by its call, and its tokens.
-    pub largest: (usize, Tokens),
-}
-
 /// The calls of a session with their cost.
 pub(super) struct Bill<'a> {
     planned: &'a PlannedSession<'a>,
     session: &'a Session,
     calls: Vec<Usage>,
-    billed: usize,
+    /// Calls with a recorded bill.
+    pub(super) billed: usize,
     /// Seconds that the cache keeps a prompt.
     ttl: Option<u64>,
 }
@@ -72,28 +29,23 @@ pub(super) struct Bill<'a> {
 impl<'a> Bill<'a> {
     pub(super) fn of(planned: &'a PlannedSession<'a>, record: &CellRecord) -> Self {
         let session = &**planned.prepared.session();
-        let cache = record.prompt_cache.first();
-        let mut billed = 0;
-        let mut calls = Vec::with_capacity(session.calls().len());
+        let cache = record.prompt_cache.first().cloned().unwrap_or_default();
+        let (mut billed, mut calls) = (0, Vec::new());
         for (call, answer) in session.calls().iter().enumerate() {
             let usage = session.message(*answer).details.usage;
             let usage = usage.filter(|usage| usage.prompt() > Tokens::ZERO);
             billed += usize::from(usage.is_some());
             let prompt = record.prompt_tokens.get(call).copied().unwrap_or_default();
-            let simulated = cache.map(|cache| cache.of_call(call, prompt));
-            calls.push(usage.or(simulated).unwrap_or_default());
+            calls.push(usage.unwrap_or_else(|| cache.of_call(call, prompt)));
         }
+        let ttl = cache.ttl_seconds;
         Self {
             planned,
             session,
             calls,
             billed,
-            ttl: cache.and_then(|cache| cache.ttl_seconds),
+            ttl,
         }
-    }
-
-    pub(super) fn billed_calls(&self) -> usize {
-        self.billed
     }
 
     pub(super) fn call(&self, call: usize) -> Usage {
@@ -105,32 +57,31 @@ impl<'a> Bill<'a> {
     }
 
     /// The cost of all calls, each at the prices of its model.
-    pub(super) fn usd(&self) -> Option<Usd> {
-        let costs = self.calls.iter().enumerate();
-        costs
-            .map(|(call, usage)| self.prices(call)?.cost(usage))
-            .sum()
+    pub(super) fn usd(&self) -> Option<f64> {
+        let costs = self
+            .calls
+            .iter()
+            .enumerate()
+            .map(|(call, usage)| match self.model(call) {
+                Some(other) => self.planned.prices.of(other)?.1.per_token.cost(usage),
+                None => self.planned.entry.price.as_ref()?.per_token.cost(usage),
+            });
+        costs.sum::<Option<Usd>>().map(Usd::in_dollars)
     }
 
     /// The cost of this usage at the prices of the session's model.
-    pub(super) fn price(&self, usage: &Usage) -> Option<Usd> {
-        self.planned.entry.price.as_ref()?.per_token.cost(usage)
+    pub(super) fn price(&self, usage: &Usage) -> Option<f64> {
+        let price = self.planned.entry.price.as_ref()?;
+        price.per_token.cost(usage).map(Usd::in_dollars)
     }
 
-    fn prices(&self, call: usize) -> Option<&PerToken> {
-        match self.model(call) {
-            Some(other) => self
-                .planned
-                .prices
-                .of(other)
-                .map(|(_, price)| &price.per_token),
-            None => self
-                .planned
-                .entry
-                .price
-                .as_ref()
-                .map(|price| &price.per_token),
-        }
+    /// What tokens cost more as new input than read from the cache.
+    pub(super) fn above_read(&self, tokens: Tokens) -> Option<f64> {
+        let read = Usage {
+            cache_read: tokens,
+            ..Usage::default()
+        };
+        Some(self.price(&self.as_new(tokens))? - self.price(&read)?)
     }
 
     /// The model of a call, where it is another than the session's.
@@ -142,18 +93,18 @@ impl<'a> Bill<'a> {
             .as_deref()
     }
 
-    /// The call with the largest prompt.
+    /// The first call with the largest prompt.
     pub(super) fn fullest(&self) -> (usize, Tokens) {
         let prompts = self.calls.iter().map(Usage::prompt).enumerate();
-        // Of equals the first.
-        let largest = prompts.rev().max_by_key(|(_, prompt)| *prompt);
-        largest.unwrap_or_default()
+        prompts
+            .rev()
+            .max_by_key(|(_, prompt)| *prompt)
+            .unwrap_or_default()
     }
 
     /// Tokens as new input: written to the cache where calls of this session write to it.
     pub(super) fn as_new(&self, tokens: Tokens) -> Usage {
-        let all = self.total();
-        let mut usage = Usage::default();
+        let (all, mut usage) = (self.total(), Usage::default());
         if all.cache_write_1h > all.cache_write_5m {
             usage.cache_write_1h = tokens;
         } else if all.cache_write_5m > Tokens::ZERO {
@@ -165,60 +116,40 @@ impl<'a> Bill<'a> {
     }
 
     /// The breaks by cause, of calls that bill what they read from the cache.
-    pub(super) fn breaks(&self) -> BTreeMap<BreakCause, Breaks> {
-        let mut breaks: BTreeMap<BreakCause, Breaks> = BTreeMap::new();
+    pub(super) fn breaks(&self) -> BTreeMap<&'static str, Breaks> {
+        let mut breaks: BTreeMap<&str, Breaks> = BTreeMap::new();
         let is_shown = self.billed > 0 && self.total().cache_read > Tokens::ZERO;
         for call in 1..self.calls.len() * usize::from(is_shown) {
             let (last, now) = (self.calls[call - 1], self.calls[call]);
-            let cause = self.cause(call);
             // What a compaction took out is not sent again, and so not billed again.
             let readable = last.prompt().min(now.prompt());
             let broken = readable - now.cache_read;
-            let is_whole =
-                now.cache_read.0.saturating_mul(100) >= readable.0.saturating_mul(LEAST_READ);
-            if broken < LEAST_BROKEN || is_whole {
-                continue;
-            }
-            let read = Usage {
-                cache_read: broken,
-                ..Usage::default()
-            };
-            let cost = self.price(&self.as_new(broken)).zip(self.price(&read));
-            let cost = cost.map(|(anew, read)| Usd(anew.0.saturating_sub(read.0)));
-            let known = breaks.entry(cause).or_insert(Breaks {
-                usd: Some(Usd(0)),
-                ..Breaks::default()
-            });
-            known.calls += 1;
-            known.tokens += broken;
-            known.usd = known
-                .usd
-                .zip(cost)
-                .map(|(sum, more)| Usd(sum.0.saturating_add(more.0)));
-            if broken > known.largest.1 {
-                known.largest = (call, broken);
+            let least = readable.0.saturating_mul(LEAST_READ);
+            if broken >= LEAST_BROKEN && now.cache_read.0.saturating_mul(100) < least {
+                let known = breaks.entry(self.cause(call)).or_default();
+                known.calls += 1;
+                known.tokens += broken;
+                known.usd += self.above_read(broken).unwrap_or_default();
+                known.largest = known.largest.max((broken, call));
             }
         }
         breaks
     }
 
-    fn cause(&self, call: usize) -> BreakCause {
+    fn cause(&self, call: usize) -> &'static str {
         let (last, now) = (self.session.calls()[call - 1], self.session.calls()[call]);
-        let compactions = self.session.compactions();
-        let mut between = compactions
-            .iter()
-            .filter(|event| last < event.at && event.at <= now);
-        let drops = &self.planned.entry.sizes.drops;
-        if between.next().is_some() {
-            BreakCause::Compaction
+        let mut events = self.session.compactions().iter();
+        let mut drops = self.planned.entry.sizes.drops.iter();
+        if events.any(|event| last < event.at && event.at <= now) {
+            "compaction"
         } else if self.model(call) != self.model(call - 1) {
-            BreakCause::Model
+            "another model"
         } else if self.is_idle(last, now) {
-            BreakCause::Idle
-        } else if drops.iter().any(|drop| drop.call == call) {
-            BreakCause::Edit
+            "idle too long"
+        } else if drops.any(|drop| drop.call == call) {
+            "prompt edited"
         } else {
-            BreakCause::Unseen
+            "tools, system prompt or provider"
         }
     }
 
@@ -227,10 +158,11 @@ impl<'a> Bill<'a> {
         let time = |message: usize| self.session.message(message).details.timestamp;
         // A prompt is sent when the newest message before its answer has come.
         let sent = (last + 1..now).rev().find_map(time).or(time(now));
-        let Some(((sent, answered), ttl)) = sent.zip(time(last)).zip(self.ttl) else {
-            return false;
-        };
-        sent.0.saturating_sub(answered.0)
-            > i64::try_from(ttl.saturating_mul(1_000)).unwrap_or(i64::MAX)
+        let gap = sent
+            .zip(time(last))
+            .map(|(sent, answered)| sent.0.saturating_sub(answered.0));
+        let gap = gap.and_then(|gap| u64::try_from(gap).ok());
+        gap.zip(self.ttl)
+            .is_some_and(|(gap, ttl)| gap / 1_000 > ttl)
     }
 }

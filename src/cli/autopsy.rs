@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::inputs::Inputs;
-use super::{Exit, Facts, print, print_json, say, sessions, stop_with, terminal, write_output};
-use crate::autopsy::{Autopsy, report, screen, with_sub_agents};
-use crate::report::{Kind, escape, markdown};
+use super::{Exit, Facts, find_sessions, say, sessions, show, stop_with, template, write_output};
+use crate::autopsy::{Autopsy, Totals, with_sub_agents};
+use crate::report::escape;
 use crate::runner::Plan;
 
 /// Arguments of `proctor autopsy`.
@@ -23,7 +25,7 @@ pub(super) struct Args {
     /// Price file that takes precedence over the built-in ones
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
-    /// Write a file: `.md`, `.html`, `.json` or `.txt` (repeatable)
+    /// Write a file: `.md`, `.html` or `.json` (repeatable)
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
     /// Print JSON
@@ -31,103 +33,74 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// What all texts have in common.
+const WORDS: &str = include_str!("text/autopsy_words.txt");
+
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    for file in &args.output {
-        if !["md", "html", "json", "txt"].contains(&ending(file)) {
-            let problem = format!("`{}` has no ending that is known", file.display());
-            return stop_with(
-                Exit::Usage,
-                problem,
-                "write `.md`, `.html`, `.json` or `.txt`",
-            );
-        }
+    if let Some(file) = args.output.iter().find(|file| template_of(file).is_none()) {
+        let problem = format!("`{}` has no ending that is known", file.display());
+        return stop_with(Exit::Usage, problem, "write `.md`, `.html` or `.json`");
     }
-    let mut session = args.named.clone();
+    let session = match &args.named[..] {
+        [] => sessions::newest(args.limit),
+        named => named.to_vec(),
+    };
     if session.is_empty() {
-        session = sessions::newest(args.limit);
-    }
-    if session.is_empty() {
+        let problem = "there is no recording where agents keep theirs";
         let hint = "name a recording or a folder: `proctor autopsy FOLDER`";
-        return stop_with(
-            Exit::NothingSelected,
-            "there is no recording where agents keep theirs",
-            hint,
-        );
+        return stop_with(Exit::NothingSelected, problem, hint);
     }
-    let scenario = Inputs {
+    let strategy = vec!["recorded".to_owned()];
+    let prices = args.prices.clone();
+    let inputs = Inputs {
         session,
-        strategy: vec!["recorded".to_owned()],
-        prices: args.prices.clone(),
+        strategy,
+        prices,
         ..Inputs::default()
     };
-    let plan = Plan::new(scenario.read()?)?;
-    super::find_sessions::say_passed_over(&plan);
-    let (mut all, mut failures): (Vec<Autopsy>, Vec<String>) = (Vec::new(), Vec::new());
+    let plan = Plan::new(inputs.read()?)?;
+    find_sessions::say_passed_over(&plan);
+    let mut all: Vec<Autopsy> = Vec::new();
     for looked in plan.each_session(Autopsy::of) {
         match looked.map(|found| found.map_err(|error| error.to_string())) {
             Ok(Ok(found)) => all.push(found),
-            Ok(Err(why)) | Err(why) => failures.push(why),
+            Ok(Err(why)) | Err(why) => say(&format!("not looked at: {}", escape::plain(&why))),
         }
     }
-    all = with_sub_agents(all);
-    if let Some(id) = &args.id {
-        all = all
-            .into_iter()
-            .flat_map(split)
-            .filter(|found| found.session == *id)
-            .collect();
+    match &args.id {
+        Some(id) => all.retain(|found| found.session == *id),
+        None => all = with_sub_agents(all),
     }
     if all.is_empty() {
-        let why = failures.first().cloned();
-        let problem = why.unwrap_or_else(|| "there is no such session".to_owned());
-        return stop_with(
-            Exit::NothingSelected,
-            problem,
-            "`proctor autopsy` without `--id` names them",
-        );
+        let hint = "`proctor autopsy` without `--id` names those that can be looked at";
+        return stop_with(Exit::NothingSelected, "there is no such session", hint);
     }
-    let found = report(&all, &failures);
+    let facts = json!({ "total": Totals::of(&all), "sessions": all });
     for file in &args.output {
-        write_output(file, &bytes(file, &found, &all)?)?;
+        let template = template_of(file).unwrap_or_default();
+        let bytes = if template.is_empty() {
+            let facts = Facts::new("proctor-autopsy", &facts);
+            escape::json(&serde_json::to_string_pretty(&facts)?).into_bytes()
+        } else {
+            let text = template::fill(&format!("{WORDS}{template}"), &facts)?;
+            let lines = text.lines().map(|line| escape::plain(line) + "\n");
+            lines.collect::<String>().into_bytes()
+        };
+        write_output(file, &bytes)?;
     }
-    if args.json {
-        print_json(&facts(&all))?;
-    } else {
-        print(&screen(&found, terminal()))?;
+    let text = concat!(
+        include_str!("text/autopsy_words.txt"),
+        include_str!("text/autopsy.txt")
+    );
+    show(args.json, "proctor-autopsy", facts, text)
+}
+
+/// The template of a file with this ending; an empty one of JSON.
+fn template_of(file: &Path) -> Option<&'static str> {
+    match file.extension()?.to_str()? {
+        "md" => Some(include_str!("text/autopsy.md")),
+        "html" => Some(include_str!("text/autopsy.html")),
+        "json" => Some(""),
+        _ => None,
     }
-    for why in &failures {
-        say(&format!("not looked at: {}", escape::plain(why)));
-    }
-    Ok(Exit::Done)
-}
-
-/// A session, and those of its sub-agents.
-fn split(mut found: Autopsy) -> Vec<Autopsy> {
-    let agents = std::mem::take(&mut found.sub_agents);
-    std::iter::once(found).chain(agents).collect()
-}
-
-fn ending(file: &Path) -> &str {
-    file.extension()
-        .and_then(|ending| ending.to_str())
-        .unwrap_or_default()
-}
-
-fn facts(all: &[Autopsy]) -> Facts<'static, serde_json::Value> {
-    Facts::new("proctor-autopsy", serde_json::json!({ "sessions": all }))
-}
-
-fn bytes(file: &Path, found: &crate::report::Report, all: &[Autopsy]) -> anyhow::Result<Vec<u8>> {
-    Ok(match ending(file) {
-        "md" => markdown::render(found).into_bytes(),
-        "json" => escape::json(&serde_json::to_string_pretty(&facts(all))?).into_bytes(),
-        "txt" => crate::report::terminal::Terminal::plain(100)
-            .render(found)
-            .into_bytes(),
-        _ => super::report::format_of(Kind::Run, file)?
-            .render(found)?
-            .into_iter()
-            .flat_map(|it| it.bytes)
-            .collect(),
-    })
 }

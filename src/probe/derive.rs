@@ -17,8 +17,8 @@ use crate::units::ContentHash;
 
 pub mod decisions;
 mod own;
-mod said;
-mod work;
+pub(crate) mod said;
+pub(crate) mod work;
 
 /// The greatest number of facts of each kind, spread over the session.
 const MOST: usize = 12;
@@ -48,17 +48,6 @@ pub fn derive(session: &Session) -> GroundTruth {
         }));
     }
     GroundTruth::new(session.id(), facts)
-}
-
-/// The user's own instructions: sentences that begin with a word of force and were typed, or stand in a file of rules that the
-/// session shows.
-pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
-    said::instructions(session)
-}
-
-/// The items of the task list that were not done when this message came.
-pub(crate) fn open_items(session: &Session, before: usize) -> Vec<String> {
-    work::open_items(session, before)
 }
 
 /// How many of these facts hold nothing exact that survival could compare, and how many there are; decoys are left out.

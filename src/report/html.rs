@@ -24,10 +24,6 @@ const PLACED: &[&str] = &["comparison", "findings", "lost", "metrics"];
 /// Writes the report as one self-contained page.
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     match &report.subject {
-        // Sections alone, of no run.
-        Subject::Run if report.run.is_none() => {
-            template::render("sweep.html", sweep::sections(report))
-        }
         Subject::Run => template::render("run.html", of_run(report)?),
         Subject::Sweep(it) => template::render("sweep.html", sweep::page(report, it)?),
         // No format makes a page of a comparison.

@@ -51,6 +51,8 @@ fn screen(folder: &Path, arguments: &[&str]) -> String {
 struct Recording {
     messages: Vec<Message>,
     compactions: Vec<RecordedCompaction>,
+    /// `s`, where it has no other.
+    id: Option<&'static str>,
 }
 
 impl Recording {
@@ -123,7 +125,7 @@ impl Recording {
     /// Writes it as `s.jsonl`.
     fn write(self, folder: &Path) {
         let session = Session::new(SessionParts {
-            id: "s".to_owned(),
+            id: self.id.unwrap_or("s").to_owned(),
             messages: self.messages.into_iter().map(Arc::new).collect(),
             compactions: self.compactions,
             model: Some("claude-opus-4-6".to_owned()),
@@ -253,18 +255,16 @@ fn a_lossy_session_fits_one_screen() {
     let folder = tempfile::tempdir().unwrap();
     lossy().write(folder.path());
     let shown = screen(folder.path(), &["s.jsonl"]);
+    // The next command has the path of the file in it.
+    let (shown, _) = shown.split_once("\nNext").unwrap();
     insta::assert_snapshot!("autopsy", shown);
     let found = &sessions(folder.path(), &["s.jsonl"])[0];
-    assert_eq!(found["rules"][0]["broken_at"], 7);
+    assert_eq!(found["rules"][0]["broken_at"], 6);
     // Of the two reads at the end the first fetches what is gone, and the second what is there.
     assert_eq!(found["repeated_anyway"], 1);
-    let again = |number: usize| {
-        found["compactions"][number]["again"]
-            .as_array()
-            .unwrap()
-            .len()
-    };
-    assert_eq!([again(0), again(1)], [1, 1]);
+    for compaction in found["compactions"].as_array().unwrap() {
+        assert_eq!(compaction["thrown"]["file"]["fetched"], 1);
+    }
 }
 
 #[test]
@@ -307,6 +307,7 @@ fn a_folder_shows_the_worst_first_and_an_unreadable_file_costs_only_itself() {
     let whole = std::fs::read(folder.path().join("s.jsonl")).unwrap();
     let mut calm = lossy();
     calm.compactions.clear();
+    calm.id = Some("calm");
     calm.types("and one more thing");
     calm.runs("echo the end of it", "the end of it");
     calm.write(folder.path());
@@ -318,11 +319,11 @@ fn a_folder_shows_the_worst_first_and_an_unreadable_file_costs_only_itself() {
     std::fs::write(folder.path().join("lossy.jsonl"), &whole).unwrap();
     std::fs::write(folder.path().join("torn.jsonl"), &whole[..whole.len() / 3]).unwrap();
     std::fs::write(folder.path().join("notes.txt"), "nothing of it").unwrap();
-    let output = autopsy(folder.path(), &["."]);
-    assert!(
-        output.status.success() || !output.stderr.is_empty(),
-        "{output:?}"
-    );
+    let shown = screen(folder.path(), &["."]);
+    assert!(shown.contains("2 compactions"), "{shown}");
+    let found = sessions(folder.path(), &["."]);
+    let first = found[0]["compactions"].as_array().unwrap();
+    assert_eq!(first.len(), 2, "{found:?}");
 }
 
 #[test]
@@ -330,23 +331,22 @@ fn texts_of_sessions_give_a_terminal_no_orders() {
     let mut recording = lossy();
     recording.runs(
         "cat 'a\u{1b}[31m_b'",
-        "\u{1b}]0;owned\u{7} and \u{202e}evil_name_1",
+        "\u{1b}]0;owned\u{7} and \u{202e} <b>evil_name_1</b>",
     );
     recording.compacts("gone \u{1b}[2J");
-    recording.runs("use evil_name_1 \u{9b}1m", "ok");
+    recording.runs("use evil_name_1 \u{9b}1m <b>", "ok");
     let folder = tempfile::tempdir().unwrap();
     recording.write(folder.path());
-    for arguments in [
-        &["s.jsonl"][..],
-        &["s.jsonl", "-o", "x.html", "-o", "x.md", "-o", "x.txt"],
-    ] {
-        let shown = screen(folder.path(), arguments);
-        let is_order = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
-        assert!(!shown.contains(is_order), "{shown:?}");
-    }
-    for file in ["x.html", "x.md", "x.txt"] {
+    let shown = screen(folder.path(), &["s.jsonl", "-o", "x.html", "-o", "x.md"]);
+    let is_order = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    assert!(!shown.contains(is_order), "{shown:?}");
+    for file in ["x.html", "x.md"] {
         let written = std::fs::read_to_string(folder.path().join(file)).unwrap();
-        assert!(!written.contains('\u{1b}'), "{file}");
+        assert!(
+            !written.contains(is_order) && !written.contains("<b>"),
+            "{written}"
+        );
+        assert!(written.contains("evil_name_1"), "{written}");
     }
 }
 
@@ -368,7 +368,7 @@ fn shared_recordings_fit_one_screen_and_keep_their_sums() {
             for (kind, row) in compaction["thrown"].as_object().unwrap() {
                 let count = |name: &str| row[name].as_u64().unwrap();
                 assert!(count("stayed") <= count("before"), "{kind} {row}");
-                let outcomes = ["fetched", "told", "without", "broken"].map(count);
+                let outcomes = ["fetched", "told", "without"].map(count);
                 assert!(
                     outcomes.iter().sum::<u64>() <= count("needed"),
                     "{kind} {row}"

@@ -35,9 +35,21 @@ struct Rule<'s> {
     sentence: &'s str,
     marks: Marks,
     is_typed: bool,
+    is_listed: bool,
 }
 
 impl Rule<'_> {
+    /// Whether it has a word of force and something exact, or stands in a list of rules.
+    fn is_set(&self) -> bool {
+        (self.is_exact() && self.marks.has_force()) || (self.is_listed && !self.is_typed)
+    }
+
+    /// Whether it names something exact. A name alone stands in sentences of every sort: "I don't have my ID".
+    fn is_exact(&self) -> bool {
+        let mut anchors = self.marks.anchors.iter();
+        anchors.any(|anchor| !anchor.chars().all(char::is_alphabetic))
+    }
+
     /// The anchors, or where it has none the whole sentence: rules with the same ones are the same.
     fn key(&self) -> Marks {
         let mut key = self.marks.clone();
@@ -69,7 +81,8 @@ impl Rule<'_> {
 
 /// Rules that a later typed message repeats, or corrects in one anchor: each is asked until then.
 pub(super) fn rules(session: &Session) -> Vec<PlantedFact> {
-    let rules = all_rules(session);
+    let mut rules = all_rules(session);
+    rules.retain(Rule::is_set);
     let mut known = BTreeSet::new();
     let first = rules.iter().filter(|rule| known.insert(rule.key()));
     let facts = first.filter_map(|rule| {
@@ -80,11 +93,14 @@ pub(super) fn rules(session: &Session) -> Vec<PlantedFact> {
     facts.collect()
 }
 
-/// All rules that begin with a word of force, each once, whether they are used again or not.
-pub(super) fn instructions(session: &Session) -> Vec<PlantedFact> {
+/// The user's own instructions: the rules that begin with a word of force, each once, used again or not.
+pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
     let mut known = BTreeSet::new();
     let mut rules = all_rules(session);
-    rules.retain(|rule| is_order(rule.sentence) && known.insert(rule.key()));
+    rules.retain(|rule| {
+        let is_named = rule.is_exact() || rule.sentence.contains('`') || !rule.is_typed;
+        is_order(rule.sentence) && is_named && known.insert(rule.key())
+    });
     let asked = rules.iter().filter_map(|rule| asked(rule, None));
     let numbered = asked.enumerate().map(|(at, fact)| PlantedFact {
         id: format!("rule-{:03}", at + 1),
@@ -157,20 +173,15 @@ fn ends(c: char) -> bool {
     ends_sentence(c) || matches!(c, '.' | '!')
 }
 
-/// The sentences that set a rule: with a word of force and an anchor, or in a list of rules.
+/// The sentences that may set a rule.
 fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = Rule<'_>> {
     let whole = sentences(text).filter(|(sentence, _)| word_count(sentence) >= RULE_WORDS);
-    whole.filter_map(move |(sentence, listed)| {
-        let marks = marks(sentence);
-        // A name alone stands in sentences of every sort: "I don't have my ID".
-        let mut anchors = marks.anchors.iter();
-        let exact = anchors.any(|anchor| !anchor.chars().all(char::is_alphabetic));
-        ((exact && marks.has_force()) || (listed && !is_typed)).then_some(Rule {
-            message,
-            sentence,
-            marks,
-            is_typed,
-        })
+    whole.map(move |(sentence, is_listed)| Rule {
+        message,
+        sentence,
+        marks: marks(sentence),
+        is_typed,
+        is_listed,
     })
 }
 

@@ -262,17 +262,13 @@ fn tasks(input: &Value) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The items of the task list that were not done when this message came.
-pub(super) fn open_items(session: &Session, before: usize) -> Vec<String> {
-    let messages = session.messages()[..before].iter().rev();
-    let uses = messages.flat_map(|message| message.tool_uses());
-    let lists = uses.filter(|(_, tool)| tool.class == ToolClass::Todo);
-    let mut lists = lists.map(|(_, tool)| tool.input.value());
-    let last = lists.find(|list| tasks(list).next().is_some());
-    let ended = ["completed", "done", "cancelled", "canceled", "deleted"];
-    let open = last.iter().flat_map(tasks);
-    let open = open.filter(|(_, state)| !ended.contains(state));
-    open.map(|(item, _)| item.to_owned()).collect()
+/// The items that a tool use puts on the task list.
+pub(crate) fn items_of(tool: &ToolUse) -> Vec<String> {
+    if tool.class != ToolClass::Todo {
+        return Vec::new();
+    }
+    let list = tool.input.value();
+    tasks(&list).map(|(item, _)| item.to_owned()).collect()
 }
 
 /// The task list as the agent kept it: the items of the last version, and when each was ticked off.

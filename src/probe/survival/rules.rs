@@ -69,22 +69,10 @@ pub(crate) fn marks(sentence: &str) -> Marks {
 /// Whether a sentence begins with a word of force: `Never …`, `Do not …`, and not `I do not …`.
 pub(crate) fn is_order(sentence: &str) -> bool {
     let read = Sentence::read(sentence);
-    let mut cues = read.cues.iter().filter(|cue| FORCES.contains(&cue.class));
-    cues.any(|cue| match cue.at {
-        None => sentence.starts_with(&cue.text),
-        Some(at) => {
-            let is_answer = sentence.starts_with(|c: char| c.is_alphabetic())
-                && sentence
-                    .trim_start_matches(char::is_alphabetic)
-                    .starts_with([',', '!', '?']);
-            let first = &read.words[..at];
-            at <= 1
-                && !is_answer
-                && first
-                    .iter()
-                    .all(|word| word.len() > 1 && LISTS.has(&[Class::Stop], word))
-        }
-    })
+    let forces = read.cues.iter().filter(|cue| FORCES.contains(&cue.class));
+    let first = forces.map(|cue| cue.at.unwrap_or(0)).min();
+    let is_front = |word: &String| word.len() > 1 && LISTS.has(&[Class::Stop], word);
+    first.is_some_and(|at| at <= 1 && read.words[..at].iter().all(is_front))
 }
 
 /// A sentence, or a part of a rule, read.

@@ -17,25 +17,17 @@ pub(super) fn page(report: &Report, sweep: &Sweep) -> Result<Json, RenderError> 
         reason.map_or_else(String::new, |reason| format!(" ({reason})")),
         chosen_on(sweep)
     );
-    let mut page = sections(report);
-    page["verdict"] = json!({ "lines": lines.collect::<Vec<_>>(), "trust": trust });
-    page["picture"] = both(|width| plot::sweep::scene(sweep, width))?;
-    Ok(page)
-}
-
-/// The page of a report that is all sections.
-pub(super) fn sections(report: &Report) -> Json {
-    let lines = report.lines.iter().map(|line| json!({ "text": line }));
     let sections = report.sections.iter().map(|section| {
         let mut page = tables::view(section, &[]);
         page["id"] = json!(section.id);
         page
     });
-    json!({
+    Ok(json!({
         "title": report.title,
-        "verdict": { "lines": lines.collect::<Vec<_>>() },
+        "verdict": { "lines": lines.collect::<Vec<_>>(), "trust": trust },
+        "picture": both(|width| plot::sweep::scene(sweep, width))?,
         "sections": sections.collect::<Vec<_>>(),
-    })
+    }))
 }
 
 /// A choice as a line of the verdict: its first words, and its sentences.

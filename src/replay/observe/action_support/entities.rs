@@ -12,7 +12,7 @@ const MIN_CHARS: usize = 4;
 const MAX_CHARS: usize = 120;
 
 /// The entities in the strings and numbers of a tool call's arguments.
-pub(crate) fn entities(input: &Value) -> BTreeSet<Pattern> {
+pub(super) fn entities(input: &Value) -> BTreeSet<Pattern> {
     let mut found = BTreeSet::new();
     collect(input, &mut found);
     found
