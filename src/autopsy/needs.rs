@@ -209,18 +209,35 @@ impl<'a> Needs<'a> {
     }
 
     /// Notes a need of what this compaction threw away; a file that is shown in parts is needed once.
-    fn need(&mut self, by: usize, need: Need) {
+    fn need(
+        &mut self,
+        by: usize,
+        (kind, what): (Kind, String),
+        call: usize,
+        (how, back_at): (How, Option<usize>),
+        tokens: Tokens,
+    ) {
         let mut known = self.found.compactions[by].needed.iter();
-        if !known.any(|known| (known.kind, &known.what) == (need.kind, &need.what)) {
-            let row = self.row(by, need.kind);
+        if !known.any(|known| known.kind == kind && known.what == what) {
+            let row = self.row(by, kind);
             row.needed += 1;
-            *match need.how {
+            *match how {
                 How::Fetched => &mut row.fetched,
                 How::Told => &mut row.told,
                 How::Without => &mut row.without,
                 How::Unknown => &mut row.unknown,
             } += 1;
         }
+        let usd = None;
+        let need = Need {
+            kind,
+            what,
+            call,
+            how,
+            back_at,
+            tokens,
+            usd,
+        };
         self.found.compactions[by].needed.push(need);
     }
 
@@ -262,19 +279,7 @@ impl<'a> Needs<'a> {
                 .bill()
                 .scale(call)
                 .text(prepared.counts().size(text));
-            let (how, back_at) = (How::Fetched, Some(call));
-            self.need(
-                by,
-                Need {
-                    kind,
-                    what,
-                    call,
-                    how,
-                    back_at,
-                    tokens,
-                    usd: None,
-                },
-            );
+            self.need(by, (kind, what), call, (How::Fetched, Some(call)), tokens);
         }
     }
 }
@@ -339,20 +344,8 @@ impl Observer for Needs<'_> {
                     None if self.is_present(number) => continue,
                     None => How::Without,
                 };
-                let (kind, what) = self.anchors.all[number as usize].clone();
-                let (back_at, tokens) = (back.map(|(_, at)| at), Tokens::ZERO);
-                self.need(
-                    by,
-                    Need {
-                        kind,
-                        what,
-                        call,
-                        how,
-                        back_at,
-                        tokens,
-                        usd: None,
-                    },
-                );
+                let thing = self.anchors.all[number as usize].clone();
+                self.need(by, thing, call, (how, back.map(|(_, at)| at)), Tokens::ZERO);
             }
         }
     }

@@ -5,9 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::inputs::Inputs;
-use super::{Exit, Facts, find_sessions, say, sessions, show, stop_with, template, write_output};
+use super::{
+    Exit, Facts, find_sessions, print, print_json, prose, say, sessions, stop_with, template,
+    write_output,
+};
 use crate::autopsy::{Autopsy, Totals, with_sub_agents};
 use crate::report::escape;
+use crate::report::screen::LINES;
 use crate::runner::Plan;
 
 /// Arguments of `proctor autopsy`.
@@ -32,6 +36,9 @@ pub(super) struct Args {
     #[arg(long)]
     json: bool,
 }
+
+/// Rows of each table that a screen shows where there is room.
+const MOST_ROWS: usize = 5;
 
 /// What all texts have in common.
 const WORDS: &str = include_str!("text/autopsy_words.txt");
@@ -75,7 +82,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "`proctor autopsy` without `--id` names those that can be looked at";
         return stop_with(Exit::NothingSelected, "there is no such session", hint);
     }
-    let facts = json!({ "total": Totals::of(&all), "sessions": all });
+    let mut facts = json!({ "total": Totals::of(&all), "sessions": all });
     for file in &args.output {
         let template = template_of(file).unwrap_or_default();
         let bytes = if template.is_empty() {
@@ -88,11 +95,27 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         };
         write_output(file, &bytes)?;
     }
-    let text = concat!(
+    if args.json {
+        print_json(&Facts::new("proctor-autopsy", facts))?;
+        return Ok(Exit::Done);
+    }
+    let template = concat!(
         include_str!("text/autopsy_words.txt"),
         include_str!("text/autopsy.txt")
     );
-    show(args.json, "proctor-autopsy", facts, text)
+    let mut text = String::new();
+    // Fewer rows where there is no room for more.
+    for few in (0..=MOST_ROWS).rev() {
+        facts["few"] = json!(few);
+        let lines = template::fill(template, &facts)?;
+        let lines = lines.lines().map(|line| escape::plain(line) + "\n");
+        text = prose::folded(&lines.collect::<String>(), 0);
+        if text.lines().count() <= LINES {
+            break;
+        }
+    }
+    print(&text)?;
+    Ok(Exit::Done)
 }
 
 /// The template of a file with this ending; an empty one of JSON.

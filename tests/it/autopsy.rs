@@ -308,6 +308,7 @@ fn a_folder_shows_the_worst_first_and_an_unreadable_file_costs_only_itself() {
     let mut calm = lossy();
     calm.compactions.clear();
     calm.id = Some("calm");
+    calm.messages[0] = typed("Another session.");
     calm.types("and one more thing");
     calm.runs("echo the end of it", "the end of it");
     calm.write(folder.path());
