@@ -200,7 +200,7 @@ pub struct RuleFate {
     /// The call before which it was set.
     pub set_at: Option<usize>,
     /// Its state after each compaction, by the compaction's call.
-    pub fates: BTreeMap<usize, Fate>,
+    pub fates: Vec<(usize, Fate)>,
     /// The compaction that changed or lost it first, by its call.
     pub gone_at: Option<usize>,
     /// What the prompt says in its place, where it was changed.
@@ -383,7 +383,8 @@ fn fate_of(
 fn count_rule(rule: &RuleFate, compactions: &mut [Compaction]) {
     for compaction in compactions {
         let is_met = rule.gone_at.is_none_or(|at| compaction.call <= at);
-        let Some(fate) = rule.fates.get(&compaction.call).filter(|_| is_met) else {
+        let mut fates = rule.fates.iter().filter(|_| is_met);
+        let Some((_, fate)) = fates.find(|(call, _)| *call == compaction.call) else {
             continue;
         };
         let broken = usize::from(rule.gone_at == Some(compaction.call) && rule.broken_at.is_some());

@@ -46,7 +46,9 @@ impl Anchors {
             }
             for (_, tool) in message.tool_uses() {
                 // A file that a tool has shown or changed is there.
-                files_of(tool).iter().for_each(|path| give(path));
+                for path in files_of(tool) {
+                    give(&path);
+                }
                 if tool.class == ToolClass::Shell {
                     phrases.insert(command_of(tool), Kind::Command);
                 }
@@ -78,7 +80,9 @@ impl Anchors {
         // The longest spelling of a path comes first, names without a folder last.
         let mut given: Vec<String> = given.into_iter().collect();
         given.sort_by_key(|name| (!name.contains('/'), std::cmp::Reverse(name.len())));
-        given.into_iter().for_each(|name| anchors.add(name));
+        for name in given {
+            anchors.add(name);
+        }
         anchors.first_phrase = anchors.next();
         anchors
             .all
