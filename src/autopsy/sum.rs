@@ -11,16 +11,12 @@ use crate::units::{Tokens, Usd};
 /// What many compactions cost and lost. Money is the sum of what is known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// API calls.
-    pub calls: usize,
     /// The cost of all calls.
     pub usd: f64,
     /// Conversations of which a price is not known.
     pub unpriced: usize,
     /// Compactions that a call followed.
     pub compactions: usize,
-    /// Of these, those of which the recording does not say what they left.
-    pub opaque: usize,
     /// Their cost, and their tokens.
     pub spent: (f64, Tokens),
     /// The cost and the tokens of the files and results that were fetched again.
@@ -41,12 +37,10 @@ impl Totals {
 
     fn add(&mut self, sessions: &[Autopsy]) {
         for autopsy in sessions {
-            self.calls += autopsy.calls;
             self.usd += autopsy.usd.unwrap_or_default();
             self.unpriced += usize::from(autopsy.usd.is_none());
             for compaction in &autopsy.compactions {
                 self.compactions += 1;
-                self.opaque += usize::from(compaction.is_opaque);
                 self.spent.0 += compaction.usd.unwrap_or_default();
                 self.spent.1 += compaction.tokens;
                 for need in &compaction.needed {

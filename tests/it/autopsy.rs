@@ -57,13 +57,13 @@ struct Recording {
 
 impl Recording {
     /// The agent calls a tool, which answers.
-    fn calls(&mut self, name: &str, class: ToolClass, input: Value, result: &str) {
+    fn calls(&mut self, name: &str, class: ToolClass, input: &Value, result: &str) {
         let id = format!("use-{}", self.messages.len());
         let tool = ToolUse {
             id: id.as_str().into(),
             name: name.into(),
             class,
-            input: JsonText::of(&input),
+            input: JsonText::of(input),
         };
         let mut asked = Message::new(Role::Assistant, vec![ContentBlock::ToolUse(Box::new(tool))]);
         let at = self.messages.len() as u64;
@@ -72,7 +72,7 @@ impl Recording {
             cache_write_5m: Tokens(500),
             ..Usage::uncached(Tokens(3), Tokens(40))
         });
-        asked.details.timestamp = Some(Timestamp(at as i64 * 1_000));
+        asked.details.timestamp = Some(Timestamp(at.cast_signed() * 1_000));
         let answer = ToolResult {
             tool_use_id: id.as_str().into(),
             content: vec![ContentBlock::Text(result.into())],
@@ -87,7 +87,7 @@ impl Recording {
         self.calls(
             "Bash",
             ToolClass::Shell,
-            json!({ "command": command }),
+            &json!({ "command": command }),
             result,
         );
     }
@@ -96,7 +96,7 @@ impl Recording {
         self.calls(
             "Read",
             ToolClass::Read,
-            json!({ "file_path": path }),
+            &json!({ "file_path": path }),
             content,
         );
     }
