@@ -24,6 +24,7 @@ use crate::session::import::ImportError;
 use crate::session::{Session, native};
 use crate::settings::{SettingError, did_you_mean};
 
+mod autopsy;
 mod baseline;
 mod batch;
 mod budget;
@@ -109,6 +110,8 @@ enum Command {
     Record(record::Args),
     /// Stand in front of a model's API, and compact what running agents send
     Live(Box<live::Args>),
+    /// Say what the compactions of a session lost, what was needed of it later, and what that cost
+    Autopsy(autopsy::Args),
     /// List the sessions that agents left on this machine, the newest first
     Sessions(sessions::Args),
     /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
@@ -204,6 +207,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Sweep(args) => sweep::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Autopsy(args) => autopsy::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),

@@ -134,6 +134,8 @@ pub mod runner;
 #[doc(hidden)]
 pub mod compare;
 pub mod report;
+#[doc(hidden)]
+pub mod autopsy;
 #[cfg(feature = "http")]
 #[doc(hidden)]
 pub mod proxy;

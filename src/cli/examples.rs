@@ -47,6 +47,23 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "autopsy",
+        &[
+            (
+                "proctor autopsy",
+                "the newest sessions on this machine, the worst first",
+            ),
+            (
+                "proctor autopsy session.jsonl -o autopsy.html",
+                "one session: a screen, and a page with all that it found",
+            ),
+            (
+                "proctor autopsy ~/.claude/projects/PROJECT --json",
+                "all sessions of a folder, as JSON",
+            ),
+        ],
+    ),
+    (
         "check",
         &[
             (

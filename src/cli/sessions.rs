@@ -117,6 +117,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The newest files of this machine's agents.
+pub(super) fn newest(limit: usize) -> Vec<PathBuf> {
+    let Some(home) = std::env::home_dir() else {
+        return Vec::new();
+    };
+    let start = Start {
+        home: &home,
+        here: Some(Path::new(".")),
+        variable: &environment,
+    };
+    let mut files = files(&start);
+    files.sort();
+    files
+        .into_iter()
+        .take(limit)
+        .map(|(_, path)| path)
+        .collect()
+}
+
 /// The files at all places, with the time at which each was written. Says which folders cannot be read.
 fn files(start: &Start<'_>) -> Vec<(Reverse<SystemTime>, PathBuf)> {
     let mut files = Vec::new();

@@ -6,7 +6,7 @@ use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use crate::report::display::{many, percent, tokens};
-use crate::report::escape::short;
+use crate::report::escape::{markdown, shell, short, xml};
 use crate::report::layout::blanks;
 use crate::report::layout::cut_middle;
 use crate::units::Usd;
@@ -26,13 +26,16 @@ pub(super) fn fill(template: &str, facts: impl Serialize) -> anyhow::Result<Stri
     templates.add_filter("many", |count, one: &str, more: &str| {
         many(count, one, more)
     });
+    templates.add_filter("markdown", markdown);
     templates.add_filter("middle", cut_middle);
     templates.add_filter("percent", percent);
     templates.add_filter("right", |text: &Value, columns| {
         format!("{:>columns$}", text.to_string())
     });
+    templates.add_filter("shell", shell);
     templates.add_filter("short", short);
     templates.add_filter("tokens", tokens);
+    templates.add_filter("xml", xml);
     templates.add_filter("usd", |dollars: f64| Usd::of_dollars(dollars).to_string());
     Ok(templates.render_str(template, Serde(facts))?)
 }

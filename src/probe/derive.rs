@@ -17,8 +17,8 @@ use crate::units::ContentHash;
 
 pub mod decisions;
 mod own;
-mod said;
-mod work;
+pub(crate) mod said;
+pub(crate) mod work;
 
 /// The greatest number of facts of each kind, spread over the session.
 const MOST: usize = 12;

@@ -42,7 +42,7 @@ mod words;
 
 use order::{ItemState, Version};
 use rules::Rule;
-pub(crate) use rules::{Marks, marks};
+pub(crate) use rules::{Marks, is_order, marks};
 pub use words::content_word_recall;
 
 /// The greatest distance, in words, at which words of a key bind its value.

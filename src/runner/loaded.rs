@@ -255,6 +255,11 @@ impl LoadedSession {
         &self.session.id
     }
 
+    /// The name of its source.
+    pub(super) fn file(&self) -> String {
+        self.source.name()
+    }
+
     /// The session and the sizes of its texts, for as long as the caller holds them: texts that are not
     /// kept are read again, with those of the other sessions of their source, whose turn comes next.
     pub(super) fn texts(&self) -> Result<Texts, NotReady> {

@@ -66,12 +66,17 @@ const EDGES: &[(u8, &str, &str)] = &[
         "report",
         "words naming window probe record metric stats compare",
     ),
+    (
+        12,
+        "autopsy",
+        "words window patterns context bill strategy probe record replay runner report",
+    ),
     (12, "proxy", "stop model live"),
     (
         12,
         "cli",
         "stop process naming settings window patterns context bill model step strategy probe scenario record metric replay check live \
-         runner stats compare report proxy",
+         runner stats compare report autopsy proxy",
     ),
 ];
 

@@ -10,6 +10,7 @@
 
 mod answer;
 mod architecture;
+mod autopsy;
 mod billed;
 mod check_bill;
 mod check_presets;

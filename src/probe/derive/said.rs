@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::own::typed;
 use super::proposal;
-use crate::probe::survival::{Marks, content_word_recall, marks};
+use crate::probe::survival::{Marks, content_word_recall, is_order, marks};
 use crate::script::{ends_sentence, word_count};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision, RuleForm};
 use crate::session::{ContentBlock, Role, Session};
@@ -35,9 +35,21 @@ struct Rule<'s> {
     sentence: &'s str,
     marks: Marks,
     is_typed: bool,
+    is_listed: bool,
 }
 
 impl Rule<'_> {
+    /// Whether it has a word of force and something exact, or stands in a list of rules.
+    fn is_set(&self) -> bool {
+        (self.is_exact() && self.marks.has_force()) || (self.is_listed && !self.is_typed)
+    }
+
+    /// Whether it names something exact. A name alone stands in sentences of every sort: "I don't have my ID".
+    fn is_exact(&self) -> bool {
+        let mut anchors = self.marks.anchors.iter();
+        anchors.any(|anchor| !anchor.chars().all(char::is_alphabetic))
+    }
+
     /// The anchors, or where it has none the whole sentence: rules with the same ones are the same.
     fn key(&self) -> Marks {
         let mut key = self.marks.clone();
@@ -69,16 +81,40 @@ impl Rule<'_> {
 
 /// Rules that a later typed message repeats, or corrects in one anchor: each is asked until then.
 pub(super) fn rules(session: &Session) -> Vec<PlantedFact> {
-    let mut rules = rules_of_files(session);
-    rules.extend(typed_rules(session));
-    rules.sort_by_key(|rule| rule.message);
+    let mut rules = all_rules(session);
+    rules.retain(Rule::is_set);
     let mut known = BTreeSet::new();
     let first = rules.iter().filter(|rule| known.insert(rule.key()));
     let facts = first.filter_map(|rule| {
         let mut typed = rules.iter().filter(|later| later.is_typed);
-        asked(rule, typed.find(|later| rule.is_used_in(later))?.message)
+        let used = typed.find(|later| rule.is_used_in(later))?.message;
+        asked(rule, Some(used))
     });
     facts.collect()
+}
+
+/// The user's own instructions: the rules that begin with a word of force, each once, used again or not.
+pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
+    let mut known = BTreeSet::new();
+    let mut rules = all_rules(session);
+    rules.retain(|rule| {
+        let is_named = rule.is_exact() || rule.sentence.contains('`') || !rule.is_typed;
+        is_order(rule.sentence) && is_named && known.insert(rule.key())
+    });
+    let asked = rules.iter().filter_map(|rule| asked(rule, None));
+    let numbered = asked.enumerate().map(|(at, fact)| PlantedFact {
+        id: format!("rule-{:03}", at + 1),
+        ..fact
+    });
+    numbered.collect()
+}
+
+/// The rules of files and of typed messages, in the order in which the session shows them.
+fn all_rules(session: &Session) -> Vec<Rule<'_>> {
+    let mut rules = rules_of_files(session);
+    rules.extend(typed_rules(session));
+    rules.sort_by_key(|rule| rule.message);
+    rules
 }
 
 fn has_digit(text: &str) -> bool {
@@ -86,7 +122,7 @@ fn has_digit(text: &str) -> bool {
 }
 
 /// The question about a rule: it names a path or a name in it, or the words before its first anchor.
-fn asked(rule: &Rule<'_>, used: usize) -> Option<PlantedFact> {
+fn asked(rule: &Rule<'_>, used: Option<usize>) -> Option<PlantedFact> {
     let words: Vec<&str> = rule.sentence.split_whitespace().collect();
     let mut bare = words
         .iter()
@@ -111,7 +147,7 @@ fn asked(rule: &Rule<'_>, used: usize) -> Option<PlantedFact> {
         form: RuleForm::Open,
     };
     Some(PlantedFact {
-        until: Some(used),
+        until: used,
         importance: Importance::High,
         ..proposal(question, vec![rule.message], fact)
     })
@@ -137,20 +173,15 @@ fn ends(c: char) -> bool {
     ends_sentence(c) || matches!(c, '.' | '!')
 }
 
-/// The sentences that set a rule: with a word of force and an anchor, or in a list of rules.
+/// The sentences that may set a rule.
 fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = Rule<'_>> {
     let whole = sentences(text).filter(|(sentence, _)| word_count(sentence) >= RULE_WORDS);
-    whole.filter_map(move |(sentence, listed)| {
-        let marks = marks(sentence);
-        // A name alone stands in sentences of every sort: "I don't have my ID".
-        let mut anchors = marks.anchors.iter();
-        let exact = anchors.any(|anchor| !anchor.chars().all(char::is_alphabetic));
-        ((exact && marks.has_force()) || (listed && !is_typed)).then_some(Rule {
-            message,
-            sentence,
-            marks,
-            is_typed,
-        })
+    whole.map(move |(sentence, is_listed)| Rule {
+        message,
+        sentence,
+        marks: marks(sentence),
+        is_typed,
+        is_listed,
     })
 }
 

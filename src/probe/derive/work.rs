@@ -262,6 +262,15 @@ fn tasks(input: &Value) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// The items that a tool use puts on the task list.
+pub(crate) fn items_of(tool: &ToolUse) -> Vec<String> {
+    if tool.class != ToolClass::Todo {
+        return Vec::new();
+    }
+    let list = tool.input.value();
+    tasks(&list).map(|(item, _)| item.to_owned()).collect()
+}
+
 /// The task list as the agent kept it: the items of the last version, and when each was ticked off.
 fn plan(session: &Session) -> Option<PlantedFact> {
     let mut versions: Vec<(usize, Value)> = Vec::new();

@@ -41,6 +41,11 @@ impl Marks {
         !self.forces.is_empty()
     }
 
+    /// Whether it forbids, and neither limits nor demands: no condition may lift it.
+    pub(crate) fn only_forbids(&self) -> bool {
+        self.forces.iter().eq([&Class::Forbid])
+    }
+
     /// Both anchors where all marks but one anchor are the same.
     pub(crate) fn but_one<'m>(&'m self, other: &'m Self) -> Option<[&'m String; 2]> {
         let changed: Vec<&String> = self.anchors.symmetric_difference(&other.anchors).collect();
@@ -59,6 +64,15 @@ pub(crate) fn marks(sentence: &str) -> Marks {
             .collect(),
         anchors: read.anchors.into_iter().map(|anchor| anchor.text).collect(),
     }
+}
+
+/// Whether a sentence begins with a word of force: `Never …`, `Do not …`, and not `I do not …`.
+pub(crate) fn is_order(sentence: &str) -> bool {
+    let read = Sentence::read(sentence);
+    let forces = read.cues.iter().filter(|cue| FORCES.contains(&cue.class));
+    let first = forces.map(|cue| cue.at.unwrap_or(0)).min();
+    let is_front = |word: &String| word.len() > 1 && LISTS.has(&[Class::Stop], word);
+    first.is_some_and(|at| at <= 1 && read.words[..at].iter().all(is_front))
 }
 
 /// A sentence, or a part of a rule, read.

@@ -11,7 +11,7 @@ use crate::patterns::{Pattern, Patterns, PatternsError, PerText};
 use crate::record::{ActionSupport, Arm, Reread};
 use crate::session::ToolSchema;
 
-pub(super) mod entities;
+pub(crate) mod entities;
 
 /// Which entities each call of a session needs, and where they are: made once, shared by all cells.
 #[derive(Debug)]

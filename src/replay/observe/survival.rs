@@ -53,9 +53,37 @@ impl SurvivalPlan {
         probes: Arc<[Probe]>,
         selection: &Selection,
     ) -> Result<Self, PatternsError> {
+        let items = selection.items(session, &probes);
+        Self::of_items(session, probes, items)
+    }
+
+    /// The same, with every probe asked at each of these calls at which the full history answers it.
+    pub fn at_calls(
+        session: &Session,
+        probes: Arc<[Probe]>,
+        calls: &[usize],
+    ) -> Result<Self, PatternsError> {
+        let of_call = |call: &usize| {
+            let (call, before) = (*call, session.calls()[*call]);
+            let known = probes.iter().enumerate();
+            let known = known.filter(move |(_, probe)| probe.is_answerable(before));
+            known.map(move |(probe, _)| Item {
+                probe,
+                percent: 0,
+                call,
+            })
+        };
+        let items = calls.iter().flat_map(of_call).collect();
+        Self::of_items(session, probes, items)
+    }
+
+    fn of_items(
+        session: &Session,
+        probes: Arc<[Probe]>,
+        items: Vec<Item>,
+    ) -> Result<Self, PatternsError> {
         let survival = Survival::new(&probes)?;
         let calls = session.calls();
-        let items = selection.items(session, &probes);
         let said_at = items.iter().map(|item| {
             let evidence = probes[item.probe].evidence_before(calls[item.call]);
             // Of what was said bit by bit, the oldest bit has the longest way.

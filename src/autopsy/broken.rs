@@ -1,0 +1,70 @@
+//! Whether a later tool call does what a lost rule forbids, where the rule names exactly what that is.
+
+use std::ops::Range;
+
+use crate::patterns::{Boundary, Pattern, Patterns};
+use crate::probe::survival::marks;
+use crate::session::{Session, ToolClass, ToolUse};
+
+/// A ban begins a sentence: what comes before so many words is no condition.
+const FIRST_WORDS: usize = 6;
+
+/// The first of these calls that breaks the rule; `None` where it is not shown that one does.
+pub(super) fn first_call(rule: &str, session: &Session, calls: Range<usize>) -> Option<usize> {
+    let forbidden = forbidden(rule)?;
+    let mut calls = calls.into_iter();
+    calls.find(|call| {
+        let mut uses = session.message(session.calls()[*call]).tool_uses();
+        uses.any(|(_, tool)| does(tool, forbidden))
+    })
+}
+
+/// What a sentence forbids, if it begins with the ban, quotes one thing, and ends with it.
+fn forbidden(rule: &str) -> Option<&str> {
+    let (before, rest) = rule.split_once('`')?;
+    let (quoted, after) = rest.split_once('`')?;
+    let is_whole = after.chars().all(|c| c.is_ascii_punctuation() && c != '`');
+    let is_short = before.split_whitespace().count() <= FIRST_WORDS && !before.contains(',');
+    let is_one = is_whole && is_short && !quoted.trim().is_empty();
+    (is_one && marks(before).only_forbids()).then(|| quoted.trim())
+}
+
+/// Whether a tool use runs this command, or changes this file or one in this folder.
+fn does(tool: &ToolUse, forbidden: &str) -> bool {
+    if tool.class == ToolClass::Shell {
+        let (text, boundary) = (forbidden.to_owned(), Boundary::Word);
+        let found = Patterns::new(vec![Pattern { text, boundary }]);
+        let is_path = forbidden.contains('/') && !forbidden.contains(' ');
+        return !is_path
+            && found.is_ok_and(|patterns| !patterns.search(tool.input.as_str()).is_empty());
+    }
+    let below = format!(
+        "/{}",
+        forbidden.trim_start_matches("./").trim_start_matches('/')
+    );
+    let changed = super::anchors::changed_by(tool).into_iter();
+    let mut changed = changed.map(|file| format!("/{file}"));
+    changed.any(|file| file.ends_with(&below) || (below.ends_with('/') && file.contains(&below)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_ban_that_names_all_of_what_it_forbids_can_be_broken() {
+        for (rule, expected) in [
+            ("Never run `git push --force`.", Some("git push --force")),
+            ("Please do not use `npm install`!", Some("npm install")),
+            ("Never edit `src/generated/`.", Some("src/generated/")),
+            // A condition, an alternative, or no word for what is meant.
+            ("If tests fail, never run `make deploy`.", None),
+            ("Never run `make deploy` without asking.", None),
+            ("Never use `npm`, use `pnpm`.", None),
+            ("Always run `cargo fmt`.", None),
+            ("Never push by force.", None),
+        ] {
+            assert_eq!(forbidden(rule), expected, "{rule}");
+        }
+    }
+}

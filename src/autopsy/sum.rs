@@ -1,0 +1,91 @@
+//! Sums over autopsies: a session with its sub-agents, or all sessions of a folder.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Autopsy, Breaks, Kind, Thrown};
+use crate::units::{Tokens, Usd};
+
+/// What many compactions cost and lost. Money is the sum of what is known.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// The cost of all calls.
+    pub usd: f64,
+    /// Conversations of which a price is not known.
+    pub unpriced: usize,
+    /// Compactions that a call followed.
+    pub compactions: usize,
+    /// Their cost, and their tokens.
+    pub spent: (f64, Tokens),
+    /// The cost and the tokens of the files and results that were fetched again.
+    pub again: (f64, Tokens),
+    /// By kind, what became of all that stood in the prompts before.
+    pub thrown: BTreeMap<Kind, Thrown>,
+    /// What broke the prompt cache, by cause.
+    pub breaks: BTreeMap<&'static str, Breaks>,
+}
+
+impl Totals {
+    /// The sum over these sessions and their sub-agents.
+    pub fn of(sessions: &[Autopsy]) -> Self {
+        let mut sum = Self::default();
+        sum.add(sessions);
+        sum
+    }
+
+    fn add(&mut self, sessions: &[Autopsy]) {
+        for autopsy in sessions {
+            self.usd += autopsy.usd.unwrap_or_default();
+            self.unpriced += usize::from(autopsy.usd.is_none());
+            for compaction in &autopsy.compactions {
+                self.compactions += 1;
+                self.spent.0 += compaction.usd.unwrap_or_default();
+                self.spent.1 += compaction.tokens;
+                for need in &compaction.needed {
+                    self.again.0 += need.usd.unwrap_or_default();
+                    self.again.1 += need.tokens;
+                }
+                for (kind, row) in &compaction.thrown {
+                    *self.thrown.entry(*kind).or_default() += *row;
+                }
+            }
+            for (cause, more) in &autopsy.breaks {
+                let known = self.breaks.entry(cause).or_default();
+                known.calls += more.calls;
+                known.tokens += more.tokens;
+                known.usd += more.usd;
+                known.largest = known.largest.max(more.largest);
+            }
+            self.add(&autopsy.sub_agents);
+        }
+    }
+}
+
+/// Puts the conversations of sub-agents under their main sessions, and the worst session first: by what compactions and
+/// what was fetched again cost, then by what was needed and not there, then by tokens. A sub-agent whose main session is
+/// not there stays where it is.
+pub fn with_sub_agents(mut all: Vec<Autopsy>) -> Vec<Autopsy> {
+    let agents: Vec<Autopsy> = all.extract_if(.., |one| one.main.is_some()).collect();
+    for own in agents {
+        match all
+            .iter_mut()
+            .find(|main| own.main.as_deref() == Some(&*main.session))
+        {
+            Some(main) => main.sub_agents.push(own),
+            None => all.push(own),
+        }
+    }
+    all.sort_by_cached_key(|autopsy| {
+        let sum = Totals::of(std::slice::from_ref(autopsy));
+        let missed: usize = sum
+            .thrown
+            .values()
+            .map(|row| row.needed - row.fetched)
+            .sum();
+        let usd = Usd::of_dollars(sum.spent.0 + sum.again.0);
+        Reverse((usd, missed, sum.spent.1 + sum.again.1))
+    });
+    all
+}
