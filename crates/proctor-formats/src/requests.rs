@@ -221,8 +221,7 @@ impl Join {
         near.retain(|at| is_new || !self.threads[*at].is_named_otherwise(&request));
         if let Some(at) = self.continued(&near, &request) {
             let of = &self.threads[at];
-            // The same agent may be given tools, or none, from one request to the next.
-            if !request.acts() && !of.agent.has_prompt_of(&request.agent) {
+            if !request.acts() && request.agent.is_beside(&of.agent) {
                 return self.fork(at, request, Kind::Aside);
             }
             let at = self.settle(at);

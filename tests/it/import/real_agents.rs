@@ -61,7 +61,7 @@ fn log_of_codex(text: &str) -> String {
 }
 
 /// Short runs of `scripts/real-agents`: an agent's own file says what its requests say. Qwen Code
-/// puts its first words in front of its context again when it goes on, which its requests show.
+/// says an answer twice in its context when it goes on, which its requests show.
 #[test]
 fn files_of_real_agents_and_their_requests_say_the_same() {
     let told = |name: String| {

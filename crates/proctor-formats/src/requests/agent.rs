@@ -109,6 +109,12 @@ impl Agent {
         own.is_some() && own == other.name.as_ref()
     }
 
+    /// Whether it may only be asked about the other's conversation: an agent may be given more tools, but keeps some.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        let has_none = self.tools.is_empty() && !other.tools.is_empty();
+        !self.is_like(other) && (has_none || !self.has_prompt_of(other))
+    }
+
     /// Whether the system prompts are alike.
     pub(super) fn has_prompt_of(&self, other: &Self) -> bool {
         is_alike(&self.system, &other.system)
