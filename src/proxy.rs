@@ -152,12 +152,12 @@ impl Proxy {
         stop: &StopToken,
     ) -> Result<L, ProxyError> {
         let runtime = runtime()?;
-        let client = pass::client()?;
+        let clients = (pass::client(usize::MAX)?, pass::client(0)?);
         runtime.block_on(async move {
             let listen = self.address;
             let listener = TcpListener::from_std(self.listener)
                 .map_err(|source| ProxyError::Listen { listen, source })?;
-            let pass = pass::Pass::new(client, self.address, self.upstream, now, log, front);
+            let pass = pass::Pass::new(clients, self.address, self.upstream, now, log, front);
             let answering = pass.clone();
             let answer = move |request| {
                 let pass = answering.clone();

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -59,20 +60,21 @@ impl Body for Pieces {
     }
 }
 
-/// Makes the client that talks to the API: no redirects, nothing unpacked, no time limit but for
-/// the connection.
+/// Makes a client that talks to the API and keeps so many connections: no redirects, nothing unpacked, no time limit but
+/// for the connection.
 ///
-/// Connections are kept and used again. A request that finds its connection closed before a byte of it was written
-/// goes out on a new one, which the client does by itself. No other request is repeated: the API may have processed
-/// it. So that an API rarely closes a connection just as it is used again, none is kept for longer than 4 seconds
-/// without a request: Node.js and uvicorn close theirs after 5.
-pub(super) fn client() -> Result<reqwest::Client, ProxyError> {
+/// A request that finds its connection closed before a byte of it was written goes out on a new one, which the client
+/// does by itself. No other request is repeated: the API may have processed it. So that an API rarely closes a
+/// connection just as it is used again, none is kept for longer than 4 seconds without a request: Node.js and uvicorn
+/// close theirs after 5.
+pub(super) fn client(kept: usize) -> Result<reqwest::Client, ProxyError> {
     // Where one is installed already, it serves as well.
     drop(rustls::crypto::ring::default_provider().install_default());
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(Duration::from_secs(30))
         .pool_idle_timeout(Duration::from_secs(4))
+        .pool_max_idle_per_host(kept)
         .build()
         .map_err(ProxyError::Client)
 }
@@ -80,7 +82,12 @@ pub(super) fn client() -> Result<reqwest::Client, ProxyError> {
 /// State that all requests share.
 #[derive(Debug)]
 pub(super) struct Pass<L> {
-    pub(super) client: reqwest::Client,
+    /// Keeps its connections.
+    client: reqwest::Client,
+    /// Takes a new connection for each request.
+    careful: reqwest::Client,
+    /// Whether the API has closed a connection instead of answering: it may close others without a word.
+    is_careful: AtomicBool,
     pub(super) address: SocketAddr,
     upstream: Url,
     pub(super) now: fn() -> Timestamp,
@@ -95,7 +102,7 @@ pub(super) struct Pass<L> {
 
 impl<L: Log + 'static> Pass<L> {
     pub(super) fn new(
-        client: reqwest::Client,
+        (client, careful): (reqwest::Client, reqwest::Client),
         address: SocketAddr,
         upstream: Url,
         now: fn() -> Timestamp,
@@ -104,6 +111,8 @@ impl<L: Log + 'static> Pass<L> {
     ) -> Arc<Self> {
         Arc::new(Self {
             client,
+            careful,
+            is_careful: AtomicBool::new(false),
             address,
             upstream,
             now,
@@ -156,11 +165,21 @@ impl<L: Log + 'static> Pass<L> {
         answer.unwrap_or_else(|_| refused(StatusCode::BAD_GATEWAY, "the proxy failed"))
     }
 
+    /// The client for the next request.
+    pub(super) fn client(&self) -> &reqwest::Client {
+        if self.is_careful.load(Ordering::Relaxed) {
+            &self.careful
+        } else {
+            &self.client
+        }
+    }
+
     /// The API was not reached, or did not answer.
     pub(super) fn unanswered(&self, error: &reqwest::Error) -> Failure {
         let problem = if error.is_connect() {
             "the API cannot be reached"
         } else {
+            self.is_careful.store(true, Ordering::Relaxed);
             "the API did not answer"
         };
         // A certificate's problem names the host.

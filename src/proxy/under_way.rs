@@ -177,7 +177,7 @@ impl<L: Log + 'static> UnderWay<L> {
     ) -> Result<reqwest::Response, Unanswered> {
         let request = self
             .pass
-            .client
+            .client()
             .request(asked.method.clone(), asked.url.clone());
         let request = request
             .headers(asked.headers.clone())

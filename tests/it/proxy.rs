@@ -167,8 +167,7 @@ fn events(text: &str) -> String {
     .concat()
 }
 
-const STREAM: &str =
-    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const STREAM: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// Streams the last text of the request back, in pieces of seven bytes.
 fn echo() -> Answer {
@@ -244,11 +243,11 @@ fn many_at_once_are_kept_each_with_its_own_answer() {
 fn what_is_no_answer_passes_and_is_not_kept() {
     let overloaded = "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}";
     let error = format!(
-        "HTTP/1.1 529 \r\nretry-after: 7\r\ncontent-length: {}\r\n\r\n{overloaded}",
+        "HTTP/1.1 529 \r\nconnection: close\r\nretry-after: 7\r\ncontent-length: {}\r\n\r\n{overloaded}",
         overloaded.len()
     );
     let cut = [STREAM.as_bytes().to_vec(), chunk(&events("half")[..200])];
-    let whole = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+    let whole = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
     let answer: Answer = Arc::new(move |request: &str| {
         // Nothing of the client's encoding is asked for: what is packed could not be kept.
         let asked_for: Vec<String> = request
@@ -285,7 +284,7 @@ fn what_is_no_answer_passes_and_is_not_kept() {
 #[test]
 fn what_is_packed_passes_and_is_said_to_be_packed() {
     let answer: Answer = Arc::new(|_| {
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+        let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\n";
         vec![
             format!("{head}content-encoding: gzip\r\ncontent-length: 3\r\n\r\n").into_bytes(),
             b"abc".to_vec(),
@@ -334,7 +333,12 @@ fn a_page_of_the_web_and_a_path_out_of_the_api_are_refused() {
     let server = api(Arc::new(|request: &str| {
         let path = request.split(' ').nth(1).unwrap();
         let length = path.len();
-        vec![format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{path}").into_bytes()]
+        vec![
+            format!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{path}"
+            )
+            .into_bytes(),
+        ]
     }));
     let (kept, failed) = through(&format!("http://{server}/base/"), |proxy| {
         let check = |path: &str, headers: &str, expected: &str| {
@@ -410,7 +414,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         if request.starts_with("POST /v1/messages") {
             return echo(request);
         }
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
+        let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ";
         vec![format!("{head}{}\r\n\r\n{completion}", completion.len()).into_bytes()]
     }));
     let out = tempfile::tempdir().unwrap();

@@ -48,7 +48,7 @@ fn through_front(
                 let error = error.to_string();
                 return vec![
                     format!(
-                        "HTTP/1.1 400 Bad Request\r\ncontent-length: {}\r\n\r\n{error}",
+                        "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{error}",
                         error.len()
                     )
                     .into_bytes(),
