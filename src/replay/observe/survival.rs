@@ -117,7 +117,7 @@ impl SurvivalPlan {
         let mut quotes: BTreeMap<usize, (usize, Arc<str>)> = BTreeMap::new();
         for (number, probe) in self.probes.iter().enumerate() {
             for at in probe.messages() {
-                for text in session.message(at).model_text().iter() {
+                for text in session.message(at).model_text() {
                     let found = self.survival.find(text, WrittenBy::Session);
                     let own = self.survival.slots(number);
                     for finding in found.iter().filter(|finding| own.contains(&finding.slot)) {
