@@ -66,8 +66,12 @@ pub struct Autopsy {
     pub billed_calls: usize,
     /// Tokens of all calls by class.
     pub usage: Usage,
-    /// Their cost.
+    /// The cost of those whose price is known.
     pub usd: Option<f64>,
+    /// Calls whose price is not known.
+    pub unpriced_calls: usize,
+    /// Calls whose bill has fewer tokens of output than their answer, which are counted here.
+    pub partial_outputs: usize,
     /// The size of its model's window.
     pub window: Tokens,
     /// The size at which the product compacts by itself, where that is known.
@@ -288,7 +292,11 @@ impl Autopsy {
             ..Window::new(window.tokens)
         };
         let known = prepared.product_windows.first().map(|(_, window)| *window);
-        let is_claude_code = entry.format == "claude-code";
+        let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
+        let is_automatic = events().any(|event| event.trigger.as_deref() == Some("auto"));
+        // A product that went on beyond it does not have this line.
+        let has_line = entry.format == "claude-code" && (is_automatic || bill.fullest().1 <= line);
+        let (usd, unpriced_calls) = bill.usd();
         Ok(Self {
             file: planned.file.clone(),
             session: entry.id.clone(),
@@ -299,9 +307,11 @@ impl Autopsy {
             calls,
             billed_calls: bill.billed,
             usage: bill.total(),
-            usd: bill.usd(),
+            usd,
+            unpriced_calls,
+            partial_outputs: bill.partial,
             window: window.tokens,
-            line: is_claude_code.then(|| known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER),
+            line: has_line.then_some(line),
             fullest: bill.fullest(),
             begins_compacted: events().any(|event| call_after(session, event.at) == 0),
             compactions_at_end: behind,

@@ -157,11 +157,8 @@ impl Anchors {
             ToolClass::Shell => {
                 let command = command_of(tool);
                 let mut found = self.in_text(command.split("<<").next().unwrap_or_default());
-                // Part of a command is no command that is run again.
-                found.retain(|number| {
-                    let (kind, text) = &self.all[*number as usize];
-                    *kind != Kind::Command || *text == command
-                });
+                // A command that is run again needs no prompt that holds it: its result is what was made again.
+                found.retain(|number| self.all[*number as usize].0 != Kind::Command);
                 found
             }
             _ => self.in_text(&text_of(tool)),

@@ -22,6 +22,8 @@ pub(super) struct Bill<'a> {
     calls: Vec<Usage>,
     /// Calls with a recorded bill.
     pub(super) billed: usize,
+    /// Calls whose bill has fewer tokens of output than their answer: it was written before the answer was whole.
+    pub(super) partial: usize,
     /// Seconds that the cache keeps a prompt.
     ttl: Option<u64>,
 }
@@ -30,13 +32,18 @@ impl<'a> Bill<'a> {
     pub(super) fn of(planned: &'a PlannedSession<'a>, record: &CellRecord) -> Self {
         let session = &**planned.prepared.session();
         let cache = record.prompt_cache.first().cloned().unwrap_or_default();
-        let (mut billed, mut calls) = (0, Vec::new());
+        let (mut billed, mut partial, mut calls) = (0, 0, Vec::new());
         for (call, answer) in session.calls().iter().enumerate() {
             let usage = session.message(*answer).details.usage;
             let usage = usage.filter(|usage| usage.prompt() > Tokens::ZERO);
             billed += usize::from(usage.is_some());
             let prompt = record.prompt_tokens.get(call).copied().unwrap_or_default();
-            calls.push(usage.unwrap_or_else(|| cache.of_call(call, prompt)));
+            let mut usage = usage.unwrap_or_else(|| cache.of_call(call, prompt));
+            let output = planned.prepared.answered(call, *answer);
+            // Counted words and billed ones differ a little wherever the output is whole.
+            partial += usize::from(usage.output > Tokens::ZERO && output > usage.output.times(2));
+            usage.output = output;
+            calls.push(usage);
         }
         let ttl = cache.ttl_seconds;
         Self {
@@ -44,6 +51,7 @@ impl<'a> Bill<'a> {
             session,
             calls,
             billed,
+            partial,
             ttl,
         }
     }
@@ -56,17 +64,17 @@ impl<'a> Bill<'a> {
         self.calls.iter().copied().sum()
     }
 
-    /// The cost of all calls, each at the prices of its model.
-    pub(super) fn usd(&self) -> Option<f64> {
-        let costs = self
-            .calls
-            .iter()
-            .enumerate()
-            .map(|(call, usage)| match self.model(call) {
-                Some(other) => self.planned.prices.of(other)?.1.per_token.cost(usage),
-                None => self.planned.entry.price.as_ref()?.per_token.cost(usage),
-            });
-        costs.sum::<Option<Usd>>().map(Usd::in_dollars)
+    /// The cost of the calls whose price is known, each at the prices of its model; and how many have none.
+    pub(super) fn usd(&self) -> (Option<f64>, usize) {
+        let calls = self.calls.iter().enumerate();
+        let costs = calls.filter_map(|(call, usage)| match self.model(call) {
+            Some(other) => self.planned.prices.of(other)?.1.per_token.cost(usage),
+            None => self.planned.entry.price.as_ref()?.per_token.cost(usage),
+        });
+        let costs: Vec<Usd> = costs.collect();
+        let unpriced = self.calls.len() - costs.len();
+        let sum: Usd = costs.into_iter().sum();
+        ((sum > Usd::default()).then(|| sum.in_dollars()), unpriced)
     }
 
     /// The cost of this usage at the prices of the session's model.

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::patterns::{Boundary, Pattern, Patterns};
 use crate::probe::survival::marks;
 use crate::session::{Session, ToolClass, ToolUse};
 
@@ -32,11 +31,7 @@ fn forbidden(rule: &str) -> Option<&str> {
 /// Whether a tool use runs this command, or changes this file or one in this folder.
 fn does(tool: &ToolUse, forbidden: &str) -> bool {
     if tool.class == ToolClass::Shell {
-        let (text, boundary) = (forbidden.to_owned(), Boundary::Word);
-        let found = Patterns::new(vec![Pattern { text, boundary }]);
-        let is_path = forbidden.contains('/') && !forbidden.contains(' ');
-        return !is_path
-            && found.is_ok_and(|patterns| !patterns.search(tool.input.as_str()).is_empty());
+        return runs(&super::anchors::command_of(tool), forbidden);
     }
     let below = format!(
         "/{}",
@@ -45,6 +40,26 @@ fn does(tool: &ToolUse, forbidden: &str) -> bool {
     let changed = super::anchors::changed_by(tool).into_iter();
     let mut changed = changed.map(|file| format!("/{file}"));
     changed.any(|file| file.ends_with(&below) || (below.ends_with('/') && file.contains(&below)))
+}
+
+/// Whether a line of the shell runs a command: it stands first between `;`, `|`, `&` and the ends of lines, outside of
+/// quotes and of the text that a command is given.
+fn runs(line: &str, command: &str) -> bool {
+    let line = line.split("<<").next().unwrap_or_default();
+    let mut quote = None;
+    let mut commands = line.split(|c: char| {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '"' || c == '\'' => quote = Some(c),
+            None => return matches!(c, ';' | '|' | '&' | '\n' | '('),
+        }
+        false
+    });
+    commands.any(|own| {
+        let rest = own.trim_start().strip_prefix(command);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+    })
 }
 
 #[cfg(test)]
@@ -65,6 +80,24 @@ mod tests {
             ("Never push by force.", None),
         ] {
             assert_eq!(forbidden(rule), expected, "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_run_where_it_stands_first() {
+        for (line, is_run) in [
+            ("git push --force", true),
+            ("cd app && git push --force origin main", true),
+            ("git push --force-with-lease", false),
+            (
+                "git commit -m 'say that; git push --force is banned'",
+                false,
+            ),
+            ("rg 'git push --force' docs", false),
+            ("cat <<X\ngit push --force\nX", false),
+        ] {
+            let found = runs(line, "git push --force");
+            assert_eq!(found, is_run, "{line}");
         }
     }
 }

@@ -74,12 +74,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             Ok(Err(why)) | Err(why) => say(&format!("not looked at: {}", escape::plain(&why))),
         }
     }
-    match &args.id {
-        Some(id) => all.retain(|found| found.session == *id),
-        None => all = with_sub_agents(all),
+    if let Some(id) = &args.id {
+        all.retain(|found| found.session == *id || found.main.as_ref() == Some(id));
     }
+    let all = with_sub_agents(all);
     if all.is_empty() {
-        let hint = "`proctor autopsy` without `--id` names those that can be looked at";
+        let hint = "`proctor autopsy --json` without `--id` names all";
         return stop_with(Exit::NothingSelected, "there is no such session", hint);
     }
     let mut facts = json!({ "total": Totals::of(&all), "sessions": all });

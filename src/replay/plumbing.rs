@@ -8,11 +8,12 @@ use crate::model::offline::Offline;
 use crate::model::scripted::{Scripted, response};
 use crate::model::{Model as _, Response, Task};
 use crate::probe::faithful::Faithful;
-use crate::record::Plumbing;
+use crate::record::{End, Plumbing};
 use crate::strategy::Strategy;
 use crate::window::Window;
 
-/// The facts that a strategy keeps under a faithful summariser; `None` where nothing was planted.
+/// The facts that a strategy keeps under a faithful summariser; `None` where nothing was planted,
+/// or the session does not end.
 ///
 /// The models of the run have no part in it.
 pub fn plumbing(
@@ -43,6 +44,9 @@ pub fn plumbing(
     };
     let replayed = Replayed::Strategy(strategy, window);
     let played = replay_observed(prepared, name, replayed, &models, &NoClock, vec![observer]);
+    if played.record.end != End::Completed {
+        return None;
+    }
     let mut all = Plumbing {
         kept: 0.0,
         weight: 0.0,

@@ -219,7 +219,7 @@ impl PreparedSession {
 
     /// Tokens of a call's answer: of its words, or as billed where that is more. Some recordings hold
     /// counters that were written before the answer was whole.
-    pub(super) fn answered(&self, call: usize, message: usize) -> Tokens {
+    pub fn answered(&self, call: usize, message: usize) -> Tokens {
         let words = self.bill.scale(call).text(self.sizes[message].get());
         let usage = self.session.message(message).details.usage;
         match self.bill.sizes().sizes {
