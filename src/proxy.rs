@@ -221,7 +221,9 @@ fn listen(listen: SocketAddr) -> Result<(std::net::TcpListener, SocketAddr), Pro
 
 fn runtime() -> Result<Runtime, ProxyError> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let builder = builder.worker_threads(2).enable_all();
+    // Each request that waits for a strategy has a thread for as long.
+    let builder = builder.worker_threads(2).max_blocking_threads(8_192);
+    let builder = builder.enable_all();
     builder.build().map_err(ProxyError::Start)
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -67,7 +68,8 @@ fn empty(mailbox: &Mutex<Mailbox>) {
     };
     while let Some(work) = own.waiting.pop_front() {
         drop(own);
-        work(&mut worker);
+        // Whoever waits for work that panics learns that it failed: the words are on standard error.
+        drop(catch_unwind(AssertUnwindSafe(|| work(&mut worker))));
         own = lock(mailbox);
     }
     own.resting = Some(worker);

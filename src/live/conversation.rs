@@ -33,6 +33,8 @@ pub(super) struct Conversation {
     pub(super) answer: Option<Arc<Message>>,
     /// How many of the calls are another conversation's, that it branched off from.
     pub(super) inherited: usize,
+    /// The conversation whose newest answers its first request holds.
+    pub(super) quotes: Option<usize>,
     /// The conversation that it wrote a summary for.
     pub(super) summarises: Option<usize>,
     /// Has the strategy.
@@ -106,6 +108,7 @@ impl Conversation {
             calls: Vec::new(),
             answer: None,
             inherited: 0,
+            quotes: None,
             summarises: None,
         }
     }
@@ -132,6 +135,7 @@ impl Conversation {
             rewritten: self.rewritten,
             answer: None,
             inherited: calls.len(),
+            quotes: None,
             summarises: None,
             calls,
             actor,
@@ -171,12 +175,14 @@ impl Conversation {
         pairs.count()
     }
 
-    /// Where each of these messages is in the history, if they are what the agent's own compaction left: a summary, or
-    /// messages from behind the first that is gone.
+    /// Where each of these messages is in the history, if they are what the agent's own compaction of its last request
+    /// left: a summary, or messages from behind the first that is gone. What an earlier compaction took out does not come
+    /// back, and no answer comes in but a summary: such a request is another conversation's.
     pub(super) fn compacted(
         &self,
         request: &Request<'_>,
         is_summed_up: bool,
+        is_quoted: bool,
     ) -> Option<Vec<Option<usize>>> {
         let is_of_agent = self.facts.system == request.system || self.client.is_some();
         if !is_of_agent || *self.facts.tools != *request.tools {
@@ -184,7 +190,9 @@ impl Conversation {
         }
         let mut places: BTreeMap<ContentHash, Vec<usize>> = BTreeMap::new();
         let answer = self.answer.as_ref().map(|answer| Look::of(answer));
-        for (at, look) in self.looks.iter().chain(&answer).enumerate() {
+        let listed = self.list.iter().map(|at| (*at, &self.looks[*at]));
+        let pending = answer.iter().map(|look| (self.looks.len(), look));
+        for (at, look) in listed.chain(pending) {
             places.entry(look.key()).or_default().push(at);
         }
         let mut next = 0;
@@ -208,6 +216,11 @@ impl Conversation {
             *place = Some(self.looks.len());
         }
         let same = self.same(&request.turns);
+        let mut rest = found[same..].iter().zip(&request.turns[same..]);
+        let is_answer = |turn: &Turn| turn.message.role() == Role::Assistant;
+        if !is_quoted && rest.any(|(place, turn)| place.is_none() && is_answer(turn)) {
+            return None;
+        }
         let is_compacted = is_summed_up || found[same..].iter().any(Option::is_some);
         is_compacted.then_some(found)
     }
@@ -296,6 +309,8 @@ impl Conversation {
         let Some(call) = self.calls.get_mut(call) else {
             return;
         };
+        // Ids of answers are unique as far as the server goes.
+        answer.details.api_call = None;
         let usage = answer.details.usage;
         let usage = usage.filter(|usage| usage.prompt() > Tokens::ZERO);
         call.answers += 1;

@@ -104,7 +104,12 @@ impl Table {
             };
             conversations.push(match found {
                 Some((_, Follows::Branches(calls), of)) => conversations[of].branch(id, calls),
-                _ => Conversation::begin(id, cell, api, setting, request),
+                _ => {
+                    let quotes = client.quoted_by(request);
+                    let mut begun = Conversation::begin(id, cell, api, setting, request);
+                    begun.quotes = quotes;
+                    begun
+                }
             });
         }
         for turn in &request.turns {
@@ -155,6 +160,18 @@ impl Client {
         holding.is_some_and(|holding| holding.contains(&number))
     }
 
+    /// The conversation of the newest answer that a request holds as words.
+    fn quoted_by(&self, request: &Request<'_>) -> Option<usize> {
+        let texts = request.turns.iter().map(|turn| text(&turn.message));
+        let said = texts.collect::<Vec<_>>().join("\n");
+        let mut answers = self.answers.iter().rev();
+        let quoted = answers.find(|(answer, _)| {
+            let quoted = serde_json::Value::from(&**answer).to_string();
+            said.contains(answer) || said.contains(quoted.trim_matches('"'))
+        });
+        quoted.map(|(_, of)| *of)
+    }
+
     /// The conversation whose history an agent has compacted by itself to this request, with the places of the messages
     /// in there. Those that wrote the summary belong to it from now on.
     fn compacted(
@@ -182,18 +199,23 @@ impl Client {
             let holding = turns.filter_map(|turn| self.holding.get(&turn.look.key()));
             holding.flatten().copied().collect()
         };
+        let long = |number: &&usize| conversations[**number].calls.len() > 1;
+        let is_only = request.client.is_some() && near.iter().filter(long).count() == 1;
         let near = near.into_iter().filter(|number| {
             let same = conversations[*number].same(&request.turns);
             let mut rest = request.turns[same..].iter();
             is_summed_up || rest.any(|turn| self.holds(*number, turn.look.key()))
         });
         let found = near.filter_map(|number| {
-            let places = conversations[number].compacted(request, is_summed_up)?;
+            let places =
+                conversations[number].compacted(request, is_summed_up, !summed_up.is_empty())?;
             let kept = places.iter().flatten().count();
             // One call alone wrote a summary, and was summed up in none.
             let is_long = conversations[number].calls.len() > 1;
-            let is_own = summed_up.iter().any(|(_, of)| *of == number);
-            (kept > 0 || is_long).then_some((kept, is_own, number, places))
+            let mut writers = summed_up.iter().map(|(_, of)| *of);
+            let is_own = writers.any(|of| of == number || conversations[of].quotes == Some(number));
+            // Any agent of the same kind could have left a summary alone.
+            (kept > 0 || is_long && (is_own || is_only)).then_some((kept, is_own, number, places))
         });
         let (_, _, of, places) = found.max()?;
         for (_, number) in summed_up {

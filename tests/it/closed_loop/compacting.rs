@@ -114,3 +114,98 @@ fn an_agent_that_compacts_by_itself_stays_one_conversation() {
         }
     }
 }
+
+/// Agents without names, each with its messages and the answer it gets: every request is sent on whole, and those of two
+/// agents are two conversations.
+fn check_whole(steps: &[(&str, Vec<Value>, &str)]) {
+    let (live, _) = front(None);
+    let api = Api::ChatCompletions;
+    let client = Client {
+        live,
+        api,
+        strategy: 0,
+    };
+    let mut of: std::collections::BTreeMap<usize, std::collections::BTreeSet<&str>> =
+        std::collections::BTreeMap::new();
+    for (agent, own, said) in steps {
+        let (ticket, sent) = client.send(own);
+        assert_eq!(&sent, own, "{agent}");
+        of.entry(ticket.conversation).or_default().insert(*agent);
+        let answer = answer(api, said);
+        client.live.answered(ticket, Some(&answer), Timestamp(9));
+    }
+    assert!(of.values().all(|agents| agents.len() == 1), "{of:?}");
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn model(text: &str) -> Value {
+    json!({"role": "assistant", "content": text})
+}
+
+const ASIDE: &str =
+    "The agent was rewriting the parser: the lexer is done, and the tests remain to be done.";
+
+#[test]
+fn what_a_compaction_took_out_comes_back_as_a_conversation_of_its_own() {
+    let mut own = vec![user("Tell me how the parser works, in detail.")];
+    let mut steps = Vec::new();
+    for call in 0..4 {
+        let said = ["answer 0", "answer 1", "answer 2", "answer 3"][call];
+        steps.push(("agent", own.clone(), said));
+        own.extend([model(said), user(&format!("question {call}"))]);
+    }
+    let mut asked = own.clone();
+    asked.push(user("Summarise the conversation."));
+    steps.push(("agent", asked, ASIDE));
+    let mut compacted = vec![user(&format!("Summary: {ASIDE}"))];
+    compacted.extend_from_slice(&own[own.len() - 2..]);
+    steps.push(("agent", compacted, "after the compaction"));
+    let mut rewound = own[..7].to_vec();
+    rewound.push(user("a new question"));
+    steps.push(("rewound", rewound.clone(), "a new answer"));
+    rewound.extend([model("a new answer"), user("and more")]);
+    steps.push(("rewound", rewound, "the end"));
+    check_whole(&steps);
+}
+
+#[test]
+fn a_summary_alone_belongs_to_no_agent_that_it_may_not_be_of() {
+    let mut own = [
+        vec![user("Rewrite the parser of the tool.")],
+        vec![user("Document all options of the server.")],
+    ];
+    let names = ["A", "B"];
+    let mut steps = Vec::new();
+    for call in 0..4 {
+        for (agent, own) in own.iter_mut().enumerate() {
+            let said = [["A0", "A1", "A2", "A3"], ["B0", "B1", "B2", "B3"]][agent][call];
+            steps.push((names[agent], own.clone(), said));
+            own.extend([model(said), user(&format!("result {agent} {call}"))]);
+        }
+    }
+    let asked = format!("Summarise this conversation:\n{}", json!(own[0]));
+    steps.push(("summariser", vec![user(&asked)], ASIDE));
+    steps.push(("A again", vec![user(&format!("Summary: {ASIDE}"))], "A4"));
+    steps.push(("B", own[1].clone(), "B4"));
+    check_whole(&steps);
+}
+
+#[test]
+fn equal_words_of_two_agents_are_no_compaction() {
+    let prompt = user("Solve the issue: the parser fails on empty lines.");
+    let same = user("<returncode>0</returncode>");
+    let of = |said: [&str; 2]| {
+        let all = [prompt.clone(), model(said[0]), same.clone()].into_iter();
+        all.chain([model(said[1]), user("ok")]).collect::<Vec<_>>()
+    };
+    let (own, other) = (of(["A0", "A1"]), of(["B0", "B1"]));
+    check_whole(&[
+        ("A", own[..3].to_vec(), "A1"),
+        ("B", other[..3].to_vec(), "B1"),
+        ("A", own.clone(), "A2"),
+        ("B", other.clone(), "B2"),
+    ]);
+}
