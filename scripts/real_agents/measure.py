@@ -53,8 +53,8 @@ def by_log(path):
     compactions, before = [], set()
     for number, call in enumerate(calls):
         holds, had = marks(call["body"]), marks(calls[max(number - 1, 0)]["body"])
-        # A summary in place of a summary alone takes nothing away.
-        is_less = any(had[name] - holds[name] for name in ("results", "prompts"))
+        # A summary in place of a summary is one, too: it was asked for and paid.
+        is_less = any(had[name] - holds[name] for name in ("results", "prompts", "summaries"))
         if is_less and holds["summaries"] - before:
             kept = {name: len(holds[name]) for name in ("results", "prompts")}
             messages = [len(messages_of(it["body"])) for it in (calls[number - 1], call)]

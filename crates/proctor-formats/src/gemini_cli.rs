@@ -94,6 +94,8 @@ struct Chat<'a> {
     /// A list that sets up the context again, until it is known whether the chat is resumed or begun anew.
     set_up: Option<Vec<&'a RawValue>>,
     results: usize,
+    /// The calls whose results stand in their records.
+    answered: BTreeSet<Arc<str>>,
     records: Records,
     /// The masks of the results of these calls.
     masks: BTreeMap<Arc<str>, Arc<str>>,
@@ -216,9 +218,18 @@ impl<'a> Chat<'a> {
         let is_whole = ends_chat && models.iter().all(is_known);
         let mut steps = self.steps.iter();
         let is_compacted = steps.any(|step| matches!(step, Step::Compacted(_)));
+        let said = self.steps.iter().filter(
+            |step| matches!(step, Step::Said(record) if is_models(record.r#type.as_deref())),
+        );
+        let ids: BTreeSet<Arc<str>> = models.iter().filter_map(|raw| id_of(raw)).collect();
+        // Set up again as contents, records have neither bills nor the states of their calls.
+        let has_calls = models
+            .iter()
+            .any(|raw| raw.get().contains("\"functionCall\""));
+        let is_all = has_calls && ids.len() == said.count();
         if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {
             Some(Repeated::Nothing)
-        } else if is_compacted && !models.is_empty() && is_whole {
+        } else if (is_compacted || is_all) && !models.is_empty() && is_whole {
             Some(Repeated::All)
         } else {
             None
@@ -289,6 +300,9 @@ impl<'a> Chat<'a> {
     }
 
     fn user(&mut self, record: &Record<'_>, timestamp: When) {
+        if self.repeats_results(record.content) {
+            return self.assembler.skip("result that stands with its call");
+        }
         let blocks = parts(record.content, &mut self.assembler);
         let has_snapshot = blocks.iter().any(is_snapshot);
         if has_snapshot && !self.assembler.is_empty() {
@@ -305,6 +319,17 @@ impl<'a> Chat<'a> {
         };
         let tag = speaker_of(&blocks);
         self.hear(record.id.as_ref(), blocks, timestamp, tag);
+    }
+
+    /// Whether a message holds nothing but results that the records of their calls have.
+    fn repeats_results(&self, content: Option<&RawValue>) -> bool {
+        let parts = content.and_then(items).unwrap_or_default();
+        let mut answered = parts.iter().map(|raw| {
+            let result =
+                Object::read(raw).and_then(|mut part| part.take_object("functionResponse"));
+            result.and_then(|result| result.text("id"))
+        });
+        !parts.is_empty() && answered.all(|id| id.is_some_and(|id| self.answered.contains(&id)))
     }
 
     fn hear(
@@ -378,6 +403,7 @@ impl<'a> Chat<'a> {
             said.push(ContentBlock::tool_use(id.clone(), name, input));
             if let Some(content) = call.content(&mut self.assembler) {
                 let is_error = matches!(call.status.as_deref(), Some("error" | "cancelled"));
+                self.answered.insert(id.clone());
                 results.push(ContentBlock::tool_result(id, content, is_error));
             }
         }

@@ -249,6 +249,34 @@ skipped: rewind: 1
 }
 
 #[test]
+fn a_chat_of_gemini_keeps_its_calls_where_it_is_resumed_as_contents() {
+    let time = r#""timestamp":"2026-01-01T00:00:01.000Z""#;
+    let response = r#"{"functionResponse":{"id":"k","name":"read","response":{"output":"text"}}}"#;
+    let set = format!(
+        r#"{{"$set":{{"messages":[{{"id":"a",{time},"type":"user","content":"Go."}},
+        {{"id":"b",{time},"type":"gemini","content":[{{"functionCall":{{"id":"k","name":"read","args":{{}}}}}}]}},
+        {{"id":"b",{time},"type":"user","content":[{response}]}}]}}}}"#
+    )
+    .replace('\n', "");
+    let call = format!(
+        r#"{{"id":"b",{time},"type":"gemini","content":"","tokens":{{"input":9,"output":2,"cached":0,"thoughts":0,"tool":0,"total":11}},"toolCalls":[{{"id":"k","name":"read","args":{{}},"result":[{response}],"status":"success"}}]}}"#
+    );
+    let lines = [
+        r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z"}"#.to_owned(),
+        format!(r#"{{"id":"a",{time},"type":"user","content":"Go."}}"#),
+        call,
+        format!(r#"{{"id":"r",{time},"type":"user","content":[{response}]}}"#),
+        set,
+        format!(r#"{{"id":"d",{time},"type":"user","content":"And now?"}}"#),
+    ];
+    let sessions = read("gemini-cli", lines.join("\n").as_bytes()).unwrap();
+    let session = &sessions[0];
+    let results = session.messages().iter().flat_map(|it| it.tool_results());
+    assert_eq!((session.messages().len(), results.count()), (3, 1));
+    assert!(session.messages()[1].details.usage.is_some());
+}
+
+#[test]
 fn a_chat_of_gemini_that_is_resumed_is_not_compacted_again() {
     let header = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z"}"#;
     let said = |id: &str, kind: &str, text: &str| {
