@@ -13,8 +13,8 @@ use super::prelude::*;
 
 use super::assemble::ORPHANS;
 use super::checked;
-use agent::Agent;
 pub(super) use agent::Name;
+use agent::{Agent, Prompts};
 use fork::Kind;
 use known::{Known, hashes};
 use proctor_sessions::units::ContentHash;
@@ -84,12 +84,12 @@ struct Request {
 }
 
 impl Request {
-    fn of(one: Logged, answer: Arc<Message>) -> Self {
+    fn of(one: Logged, answer: Arc<Message>, agent: Agent) -> Self {
         let messages = &one.session.parts().messages;
         let asked = &messages[..messages.len() - 1];
         Self {
             looks: asked.iter().map(|message| Look::of(message)).collect(),
-            agent: Agent::of(&one.session, one.name.clone()),
+            agent,
             answer,
             one,
         }
@@ -143,6 +143,7 @@ pub(super) struct Join {
     /// The model's last answers, for any request may have asked for a summary.
     answers: Vec<Arc<str>>,
     known: Known,
+    prompts: Prompts,
     /// The names that requests gave their conversations so far.
     names: BTreeSet<Name>,
     /// The names of the sessions that ended with a response, by its id.
@@ -169,7 +170,8 @@ impl Join {
             self.begin(one);
             return;
         };
-        let request = Request::of(one, answer);
+        let agent = self.prompts.agent(&one.session, one.name.clone());
+        let request = Request::of(one, answer, agent);
         let (said, answer) = (request.said(), request.answer.clone());
         let name = request.agent.name.clone();
         let session = self.session_of(request, &said);
@@ -187,7 +189,8 @@ impl Join {
         if let Some(last) = one.session.parts().messages.last() {
             self.ends(self.begun, last);
         }
-        self.threads.push(Thread::new(self.begun, one));
+        let agent = self.prompts.agent(&one.session, one.name.clone());
+        self.threads.push(Thread::new(self.begun, one, agent));
         self.begun
     }
 
@@ -287,8 +290,8 @@ impl Join {
     fn continued(&self, near: &[usize], request: &Request) -> Option<usize> {
         let begun = near.iter().copied().filter(|at| {
             let thread = &self.threads[*at];
-            let is_like = || thread.agent.is_like(&request.agent);
-            thread.is_begun_by(request) || is_like() && thread.known_of(request).is_some()
+            let is_known = thread.known_of(request).is_some();
+            is_known && (thread.is_begun_by(request) || thread.agent.is_like(&request.agent))
         });
         begun.max_by_key(|at| self.threads[*at].length())
     }
@@ -296,28 +299,32 @@ impl Join {
     /// The conversation that a request leaves before its end.
     fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
         let (asked, looks) = (request.asked(), &request.looks);
-        let mut own = near.iter().copied().filter(|at| {
-            let thread = &self.threads[*at];
-            thread.agent.is_like(&request.agent) && !thread.is_named_otherwise(request)
-        });
-        let again = own.clone().find(|at| self.threads[*at].was_asked(request));
-        if let Some(at) = again {
-            return Some((at, Kind::Again));
-        }
-        if let Some(at) = own.find(|at| self.threads[*at].was_not_answered(asked, looks)) {
-            return Some((at, Kind::Anew));
+        let ways: [(fn(&Thread, &Request) -> bool, Kind); 2] = [
+            (Thread::was_asked, Kind::Again),
+            (Thread::was_not_answered, Kind::Anew),
+        ];
+        for (is_left, kind) in ways {
+            let mut own = near.iter().map(|at| (*at, &self.threads[*at]));
+            let found = own.find(|(_, thread)| is_left(thread, request) && is_own(thread, request));
+            if let Some((at, _)) = found {
+                return Some((at, kind));
+            }
         }
         let early = near.iter().filter_map(|at| {
             let thread = &self.threads[*at];
             let (common, is_proved) = thread.common(asked, looks);
             let rest = &looks[common..];
-            if thread.agent.is_like(&request.agent) {
-                let is_left = is_proved && common < thread.length() && rest.len() <= 1;
-                return is_left.then_some((common, Kind::Early(common), *at));
-            }
+            let is_left = is_proved && common < thread.length() && rest.len() <= 1;
             let is_proved = is_proved || common > 0 && thread.place(&looks[0]).is_none();
             let is_aside = is_proved && !request.acts() && !rest.iter().any(Look::has_calls);
-            is_aside.then_some((common, Kind::Aside, *at))
+            let is_like = (is_left || is_aside) && thread.agent.is_like(&request.agent);
+            let kind = if is_like {
+                Kind::Early(common)
+            } else {
+                Kind::Aside
+            };
+            let is_any = if is_like { is_left } else { is_aside };
+            is_any.then_some((common, kind, *at))
         });
         let (_, kind, at) = early.max_by_key(|(common, ..)| *common)?;
         Some((at, kind))
@@ -356,6 +363,11 @@ impl Join {
         });
         sessions.collect()
     }
+}
+
+/// Whether a session may be the one of a request.
+fn is_own(thread: &Thread, request: &Request) -> bool {
+    !thread.is_named_otherwise(request) && thread.agent.is_like(&request.agent)
 }
 
 /// Where sessions of these names are, or all, in their order. Some may be no more.

@@ -94,7 +94,7 @@ fn is_models(message: &Message) -> bool {
 }
 
 impl Thread {
-    pub(super) fn new(name: usize, mut one: Logged) -> Self {
+    pub(super) fn new(name: usize, mut one: Logged, agent: Agent) -> Self {
         let answer = one.answer().cloned();
         let was_told = one.count_told();
         let is_answered = answer.is_some();
@@ -103,7 +103,7 @@ impl Thread {
             was_told,
             is_failed: one.is_answered && !is_answered,
             names: one.name.iter().cloned().collect(),
-            agent: Agent::of(&one.session, one.name),
+            agent,
             session: one.session,
             context: Vec::new(),
             history: Vec::new(),
@@ -279,7 +279,8 @@ impl Thread {
 
     /// Whether a request asks the last question again with more behind it, as if it had not been
     /// answered: an agent that waits for a call leaves out an answer without one.
-    pub(super) fn was_not_answered(&self, asked: &[Arc<Message>], looks: &[Look]) -> bool {
+    pub(super) fn was_not_answered(&self, request: &Request) -> bool {
+        let (asked, looks) = (request.asked(), &request.looks);
         let messages = &self.session.parts().messages;
         let (Some((last, before)), [.., question, answer]) = (asked.split_last(), &messages[..])
         else {
