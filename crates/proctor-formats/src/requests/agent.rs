@@ -210,3 +210,39 @@ fn is_most_shared(one: &[u64], other: &[u64]) -> bool {
 fn is_most(shared: usize, (one, other): (usize, usize)) -> bool {
     shared * 5 >= one.max(other) * 4
 }
+
+#[cfg(test)]
+mod tests {
+    use proctor_sessions::{Message, Role, SessionParts};
+
+    use super::*;
+
+    #[test]
+    fn two_prompts_are_compared_once_however_often_they_are_sent() {
+        let mut prompts = Prompts::default();
+        let mut sent = |text: &str| {
+            let system = Some(text.into());
+            let parts = SessionParts {
+                id: "a".to_owned(),
+                system,
+                messages: vec![Arc::new(Message::text(Role::User, "Hi."))],
+                ..SessionParts::default()
+            };
+            prompts.agent(&Session::new(parts).expect("a session"), None)
+        };
+        let [day, later, again, other] = [
+            "you mend clocks on the day 1",
+            "you mend clocks on the day 2",
+            "you mend clocks on the day 1",
+            "you mend the clocks of others",
+        ]
+        .map(|text| sent(text));
+        assert!(Rc::ptr_eq(&day.system, &again.system));
+        for (one, two, is_alike) in [(&day, &later, true), (&again, &other, false)] {
+            assert_eq!(one.is_like(two), is_alike);
+            assert_eq!(two.is_like(one), is_alike);
+            let known = BTreeMap::from([(day.system.number, is_alike)]);
+            assert_eq!(*two.system.alike.borrow(), known);
+        }
+    }
+}
