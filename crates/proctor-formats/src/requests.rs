@@ -325,16 +325,17 @@ impl Join {
     /// The conversation that a request leaves before its end.
     fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
         let (asked, looks) = (request.asked(), &request.looks);
-        let ways: [(fn(&Thread, &Request) -> bool, Kind); 2] = [
-            (Thread::was_asked, Kind::Again),
-            (Thread::was_not_answered, Kind::Anew),
-        ];
-        for (is_left, kind) in ways {
-            let mut own = near.iter().map(|at| (*at, &self.threads[*at]));
-            let found = own.find(|(_, thread)| is_left(thread, request) && is_own(thread, request));
-            if let Some((at, _)) = found {
-                return Some((at, kind));
-            }
+        let mut own = near.iter().map(|at| (*at, &self.threads[*at]));
+        let again = own
+            .clone()
+            .find(|(_, thread)| thread.was_asked(request) && is_own(thread, request));
+        if let Some((at, _)) = again {
+            return Some((at, Kind::Again));
+        }
+        let anew =
+            own.find(|(_, thread)| thread.was_not_answered(request) && is_own(thread, request));
+        if let Some((at, _)) = anew {
+            return Some((at, Kind::Anew));
         }
         let early = near.iter().filter_map(|at| {
             let thread = &self.threads[*at];

@@ -236,7 +236,7 @@ mod tests {
             "you mend clocks on the day 1",
             "you mend the clocks of others",
         ]
-        .map(|text| sent(text));
+        .map(&mut sent);
         assert!(Rc::ptr_eq(&day.system, &again.system));
         for (one, two, is_alike) in [(&day, &later, true), (&again, &other, false)] {
             assert_eq!(one.is_like(two), is_alike);
