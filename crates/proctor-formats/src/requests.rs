@@ -13,13 +13,13 @@ use super::prelude::*;
 
 use super::assemble::ORPHANS;
 use super::checked;
-use agent::Agent;
 pub(super) use agent::Name;
+use agent::{Agent, Prompts};
 use fork::Kind;
 use known::{Known, hashes};
 use proctor_sessions::units::ContentHash;
 use proctor_sessions::wire::Look;
-use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements};
+use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements, text};
 use thread::Thread;
 
 mod agent;
@@ -84,12 +84,12 @@ struct Request {
 }
 
 impl Request {
-    fn of(one: Logged, answer: Arc<Message>) -> Self {
+    fn of(one: Logged, answer: Arc<Message>, agent: Agent) -> Self {
         let messages = &one.session.parts().messages;
         let asked = &messages[..messages.len() - 1];
         Self {
             looks: asked.iter().map(|message| Look::of(message)).collect(),
-            agent: Agent::of(&one.session, one.name.clone()),
+            agent,
             answer,
             one,
         }
@@ -115,6 +115,16 @@ impl Request {
         let texts = last.map(|last| summaries_in(last)).unwrap_or_default();
         let mut asked = self.asked().iter();
         asked.any(|message| holds_answer(message, &texts))
+    }
+
+    /// Whether an answer is most of a message of the user's: a prompt may hold a short one.
+    fn is_mostly(&self, answers: &[Arc<str>]) -> bool {
+        let mut asked = self.asked().iter();
+        asked.any(|message| {
+            let half = text(message).len() / 2;
+            let long = answers.iter().filter(|answer| answer.len() > half).cloned();
+            holds_answer(message, &long.collect::<Vec<_>>())
+        })
     }
 
     /// Whether it holds a summary.
@@ -143,6 +153,7 @@ pub(super) struct Join {
     /// The model's last answers, for any request may have asked for a summary.
     answers: Vec<Arc<str>>,
     known: Known,
+    prompts: Prompts,
     /// The names that requests gave their conversations so far.
     names: BTreeSet<Name>,
     /// The names of the sessions that ended with a response, by its id.
@@ -169,7 +180,8 @@ impl Join {
             self.begin(one);
             return;
         };
-        let request = Request::of(one, answer);
+        let agent = self.prompts.agent(&one.session, one.name.clone());
+        let request = Request::of(one, answer, agent);
         let (said, answer) = (request.said(), request.answer.clone());
         let name = request.agent.name.clone();
         let session = self.session_of(request, &said);
@@ -187,7 +199,8 @@ impl Join {
         if let Some(last) = one.session.parts().messages.last() {
             self.ends(self.begun, last);
         }
-        self.threads.push(Thread::new(self.begun, one));
+        let agent = self.prompts.agent(&one.session, one.name.clone());
+        self.threads.push(Thread::new(self.begun, one, agent));
         self.begun
     }
 
@@ -258,18 +271,34 @@ impl Join {
             let kept = is_certain.then(|| thread.kept(request, answers));
             Some((kept.flatten()?, *at))
         });
-        // A summary may be all that is left of any session of the agent, other than its own answer.
+        // A summary may be all that is left of any session of the agent, other than its own answer: if a name, the
+        // question for it or the log says so.
+        let asked = self.asked_for(request);
+        let is_told = request.asked().iter().any(|message| is_summary(message));
+        let is_mostly = is_told || request.is_mostly(answers);
         let others = (0..threads.len()).filter(|_| is_summed_up);
         let others = others.filter(|at| {
             let thread = &threads[*at];
             let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
             let is_certain = thread.fork.is_none() && !thread.is_asked_by(request);
             let is_near = near.binary_search(at).is_ok();
-            is_like && is_certain && !is_near && !thread.is_named_otherwise(request)
+            let is_possible = is_like && is_certain && !is_near;
+            let is_proved = || {
+                let is_tied = || self.was_summed_up(*at, request) || thread.quoted(&asked) > 0;
+                is_mostly && (is_told || is_tied()) || thread.agent.is_session_of(&request.agent)
+            };
+            is_possible && !thread.is_named_otherwise(request) && is_proved()
         });
         let score = |(count, at): (usize, usize)| {
             let is_sent_back = threads[at].is_sent_back(request);
-            (self.was_summed_up(at, request), is_sent_back, count, at)
+            let quoted = threads[at].quoted(&asked);
+            (
+                self.was_summed_up(at, request),
+                is_sent_back,
+                count,
+                quoted,
+                at,
+            )
         };
         let found = kept.chain(others.map(|at| (0, at))).map(score).max();
         found.map(|(.., at)| at)
@@ -287,8 +316,8 @@ impl Join {
     fn continued(&self, near: &[usize], request: &Request) -> Option<usize> {
         let begun = near.iter().copied().filter(|at| {
             let thread = &self.threads[*at];
-            let is_like = || thread.agent.is_like(&request.agent);
-            thread.is_begun_by(request) || is_like() && thread.known_of(request).is_some()
+            let is_known = thread.known_of(request).is_some();
+            is_known && (thread.is_begun_by(request) || thread.agent.is_like(&request.agent))
         });
         begun.max_by_key(|at| self.threads[*at].length())
     }
@@ -296,28 +325,33 @@ impl Join {
     /// The conversation that a request leaves before its end.
     fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
         let (asked, looks) = (request.asked(), &request.looks);
-        let mut own = near.iter().copied().filter(|at| {
-            let thread = &self.threads[*at];
-            thread.agent.is_like(&request.agent) && !thread.is_named_otherwise(request)
-        });
-        let again = own.clone().find(|at| self.threads[*at].was_asked(request));
-        if let Some(at) = again {
+        let mut own = near.iter().map(|at| (*at, &self.threads[*at]));
+        let again = own
+            .clone()
+            .find(|(_, thread)| thread.was_asked(request) && is_own(thread, request));
+        if let Some((at, _)) = again {
             return Some((at, Kind::Again));
         }
-        if let Some(at) = own.find(|at| self.threads[*at].was_not_answered(asked, looks)) {
+        let anew =
+            own.find(|(_, thread)| thread.was_not_answered(request) && is_own(thread, request));
+        if let Some((at, _)) = anew {
             return Some((at, Kind::Anew));
         }
         let early = near.iter().filter_map(|at| {
             let thread = &self.threads[*at];
             let (common, is_proved) = thread.common(asked, looks);
             let rest = &looks[common..];
-            if thread.agent.is_like(&request.agent) {
-                let is_left = is_proved && common < thread.length() && rest.len() <= 1;
-                return is_left.then_some((common, Kind::Early(common), *at));
-            }
+            let is_left = is_proved && common < thread.length() && rest.len() <= 1;
             let is_proved = is_proved || common > 0 && thread.place(&looks[0]).is_none();
             let is_aside = is_proved && !request.acts() && !rest.iter().any(Look::has_calls);
-            is_aside.then_some((common, Kind::Aside, *at))
+            let is_like = (is_left || is_aside) && thread.agent.is_like(&request.agent);
+            let kind = if is_like {
+                Kind::Early(common)
+            } else {
+                Kind::Aside
+            };
+            let is_any = if is_like { is_left } else { is_aside };
+            is_any.then_some((common, kind, *at))
         });
         let (_, kind, at) = early.max_by_key(|(common, ..)| *common)?;
         Some((at, kind))
@@ -356,6 +390,11 @@ impl Join {
         });
         sessions.collect()
     }
+}
+
+/// Whether a session may be the one of a request.
+fn is_own(thread: &Thread, request: &Request) -> bool {
+    !thread.is_named_otherwise(request) && thread.agent.is_like(&request.agent)
 }
 
 /// Where sessions of these names are, or all, in their order. Some may be no more.

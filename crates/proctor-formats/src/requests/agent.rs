@@ -1,6 +1,9 @@
 //! Recognises the agent that sends a request, and the conversation that it names.
 
-use std::collections::BTreeSet;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use proctor_sessions::Session;
@@ -74,25 +77,71 @@ fn session_of_user(user: &str) -> Option<Arc<str>> {
     named.or_else(|| user.rsplit_once("_session_").map(|(_, id)| id.into()))
 }
 
+/// The system prompts of a log, each once.
+#[derive(Default)]
+pub(super) struct Prompts(BTreeMap<Arc<str>, Rc<Prompt>>);
+
+/// A system prompt, which is compared with each other one once.
+struct Prompt {
+    /// Its number in the order of the log.
+    number: usize,
+    text: Arc<str>,
+    words: OnceCell<Vec<u64>>,
+    /// Whether it is like those of these numbers.
+    alike: RefCell<BTreeMap<usize, bool>>,
+}
+
+impl Prompt {
+    fn is_alike(&self, other: &Self) -> bool {
+        if self.number == other.number {
+            return true;
+        }
+        let (early, late) = if self.number < other.number {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        let mut alike = late.alike.borrow_mut();
+        let known = alike.entry(early.number);
+        *known.or_insert_with(|| is_most_shared(early.words(), late.words()))
+    }
+
+    fn words(&self) -> &[u64] {
+        self.words.get_or_init(|| words(&self.text))
+    }
+}
+
 /// Identifies an agent across its requests, by its tools and its system prompt.
 #[derive(Clone)]
 pub(super) struct Agent {
-    tools: BTreeSet<Arc<str>>,
-    system: Arc<str>,
+    tools: Rc<BTreeSet<Arc<str>>>,
+    system: Rc<Prompt>,
     pub(super) name: Option<Name>,
 }
 
-impl Agent {
-    pub(super) fn of(session: &Session, name: Option<Name>) -> Self {
+impl Prompts {
+    /// The agent of a request.
+    pub(super) fn agent(&mut self, session: &Session, name: Option<Name>) -> Agent {
         let tools = session.parts().tools.iter();
-        let system = session.parts().system.clone();
-        Self {
-            tools: tools.map(|tool| tool.name.clone()).collect(),
-            system: system.unwrap_or_default(),
+        let text = session.parts().system.clone().unwrap_or_default();
+        let number = self.0.len();
+        let system = self.0.entry(text).or_insert_with_key(|text| {
+            Rc::new(Prompt {
+                number,
+                text: text.clone(),
+                words: OnceCell::new(),
+                alike: RefCell::default(),
+            })
+        });
+        Agent {
+            tools: Rc::new(tools.map(|tool| tool.name.clone()).collect()),
+            system: system.clone(),
             name,
         }
     }
+}
 
+impl Agent {
     /// Whether both may be the same agent. A product may say what its system prompt said elsewhere, once it has
     /// compacted: then the name of the conversation has to be the same.
     pub(super) fn is_like(&self, other: &Self) -> bool {
@@ -117,7 +166,7 @@ impl Agent {
 
     /// Whether the system prompts are alike.
     pub(super) fn has_prompt_of(&self, other: &Self) -> bool {
-        is_alike(&self.system, &other.system)
+        self.system.is_alike(&other.system)
     }
 }
 
@@ -126,12 +175,74 @@ pub(super) fn is_alike(one: &str, other: &str) -> bool {
     if one == other {
         return true;
     }
-    let words = |text: &'_ str| text.split_whitespace().map(str::to_owned).collect();
-    let (one, other): (BTreeSet<String>, BTreeSet<String>) = (words(one), words(other));
-    is_most(one.intersection(&other).count(), (one.len(), other.len()))
+    is_most_shared(&words(one), &words(other))
+}
+
+/// The words of a text, hashed and in the order of the hashes.
+fn words(text: &str) -> Vec<u64> {
+    let mut words: Vec<u64> = text.split_whitespace().map(hash).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+fn hash(word: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    word.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether two lists of words, both in order, have most in common.
+fn is_most_shared(one: &[u64], other: &[u64]) -> bool {
+    let counts = (one.len(), other.len());
+    if !is_most(counts.0.min(counts.1), counts) {
+        return false;
+    }
+    let mut rest = other.iter().peekable();
+    let shared = one.iter().filter(|word| {
+        while rest.next_if(|next| next < word).is_some() {}
+        rest.next_if_eq(word).is_some()
+    });
+    is_most(shared.count(), counts)
 }
 
 /// Whether the shared ones are four of five, or more, of each.
 fn is_most(shared: usize, (one, other): (usize, usize)) -> bool {
     shared * 5 >= one.max(other) * 4
+}
+
+#[cfg(test)]
+mod tests {
+    use proctor_sessions::{Message, Role, SessionParts};
+
+    use super::*;
+
+    #[test]
+    fn two_prompts_are_compared_once_however_often_they_are_sent() {
+        let mut prompts = Prompts::default();
+        let mut sent = |text: &str| {
+            let system = Some(text.into());
+            let parts = SessionParts {
+                id: "a".to_owned(),
+                system,
+                messages: vec![Arc::new(Message::text(Role::User, "Hi."))],
+                ..SessionParts::default()
+            };
+            prompts.agent(&Session::new(parts).expect("a session"), None)
+        };
+        let [day, later, again, other] = [
+            "you mend clocks on the day 1",
+            "you mend clocks on the day 2",
+            "you mend clocks on the day 1",
+            "you mend the clocks of others",
+        ]
+        .map(&mut sent);
+        assert!(Rc::ptr_eq(&day.system, &again.system));
+        for (one, two, is_alike) in [(&day, &later, true), (&again, &other, false)] {
+            assert_eq!(one.is_like(two), is_alike);
+            assert_eq!(two.is_like(one), is_alike);
+            let known = BTreeMap::from([(day.system.number, is_alike)]);
+            assert_eq!(*two.system.alike.borrow(), known);
+        }
+    }
 }

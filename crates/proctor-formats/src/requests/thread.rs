@@ -94,7 +94,7 @@ fn is_models(message: &Message) -> bool {
 }
 
 impl Thread {
-    pub(super) fn new(name: usize, mut one: Logged) -> Self {
+    pub(super) fn new(name: usize, mut one: Logged, agent: Agent) -> Self {
         let answer = one.answer().cloned();
         let was_told = one.count_told();
         let is_answered = answer.is_some();
@@ -103,7 +103,7 @@ impl Thread {
             was_told,
             is_failed: one.is_answered && !is_answered,
             names: one.name.iter().cloned().collect(),
-            agent: Agent::of(&one.session, one.name),
+            agent,
             session: one.session,
             context: Vec::new(),
             history: Vec::new(),
@@ -207,6 +207,26 @@ impl Thread {
         self.requests == 1 && request.holds_last(self)
     }
 
+    /// How many bytes of its first and last messages a question quotes, each up to the end of its first line.
+    pub(super) fn quoted(&self, asked: &str) -> usize {
+        const ENDS: usize = 4;
+        const BYTES: usize = 24;
+        if asked.is_empty() {
+            return 0;
+        }
+        let messages = &self.session.parts().messages;
+        let last = messages.len().saturating_sub(ENDS).max(ENDS);
+        let ends = messages.iter().take(ENDS).chain(messages.iter().skip(last));
+        let texts = ends.flat_map(|message| message.model_text());
+        let lines = texts.filter_map(|text| text.trim().lines().next());
+        let long = lines.filter(|line| line.len() >= BYTES);
+        let quoted = long.filter(|line| {
+            let json = serde_json::Value::from(*line).to_string();
+            asked.contains(line) || asked.contains(json.trim_matches('"'))
+        });
+        quoted.map(str::len).sum()
+    }
+
     /// Whether the last answer asks for tools.
     pub(super) fn is_open(&self) -> bool {
         let last = self.context.last();
@@ -279,7 +299,8 @@ impl Thread {
 
     /// Whether a request asks the last question again with more behind it, as if it had not been
     /// answered: an agent that waits for a call leaves out an answer without one.
-    pub(super) fn was_not_answered(&self, asked: &[Arc<Message>], looks: &[Look]) -> bool {
+    pub(super) fn was_not_answered(&self, request: &Request) -> bool {
+        let (asked, looks) = (request.asked(), &request.looks);
         let messages = &self.session.parts().messages;
         let (Some((last, before)), [.., question, answer]) = (asked.split_last(), &messages[..])
         else {

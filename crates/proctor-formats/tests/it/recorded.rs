@@ -436,3 +436,41 @@ proptest! {
         check(Plan { is_gemini, summary, named, seed });
     }
 }
+
+#[test]
+fn a_summary_belongs_to_the_conversation_that_its_request_quotes() {
+    let mut lines = Vec::new();
+    let mut log = |context: &[Said], answer: &str| {
+        let model = Said::Model(answer.to_owned(), None);
+        lines.push(anthropic("You mend clocks.", &[], context, &model).to_string());
+        model
+    };
+    let prompts = [
+        "The clock in the hall is slow.",
+        "The clock in the tower is loud.",
+    ];
+    let mut both = prompts.map(|prompt| vec![Said::User(prompt.to_owned())]);
+    for step in 0..3 {
+        for (number, context) in both.iter_mut().enumerate() {
+            let answer = log(context, &format!("Step {step} of {number}."));
+            context.extend([answer, Said::User(format!("Said {step} to {number}."))]);
+        }
+    }
+    let summary = "The wheels were looked at one by one, and three of them are bent.";
+    let question = format!("Sum this up: {}", json!([{"text": prompts[0]}]));
+    log(&[Said::User(question)], summary);
+    let left = Said::User(format!("So far: {summary}"));
+    both[0] = vec![left];
+    for context in &both {
+        log(context, "Go on.");
+    }
+    let translate =
+        "Say this in the words of the other land, all of it and in good order, one by one";
+    log(
+        &[Said::User(format!("{translate}: {summary} {translate}."))],
+        "Done.",
+    );
+    let sessions = super::read("anthropic", lines.join("\n").as_bytes()).expect("a good log");
+    let got: Vec<Found> = sessions.iter().map(found).collect();
+    assert_eq!(got, [(4, vec![3]), (4, vec![]), (1, vec![])]);
+}
