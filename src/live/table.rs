@@ -102,14 +102,13 @@ impl Table {
                 Some(task) => task.clone(),
                 None => format!("live-{:04}", next + 1),
             };
-            conversations.push(match found {
-                Some((_, Follows::Branches(calls), of)) => conversations[of].branch(id, calls),
-                _ => {
-                    let quotes = client.quoted_by(request);
-                    let mut begun = Conversation::begin(id, cell, api, setting, request);
-                    begun.quotes = quotes;
-                    begun
-                }
+            conversations.push(if let Some((_, Follows::Branches(calls), of)) = found {
+                conversations[of].branch(id, calls)
+            } else {
+                let quotes = client.quoted_by(request);
+                let mut begun = Conversation::begin(id, cell, api, setting, request);
+                begun.quotes = quotes;
+                begun
             });
         }
         for turn in &request.turns {
