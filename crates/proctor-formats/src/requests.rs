@@ -316,8 +316,8 @@ impl Join {
     fn continued(&self, near: &[usize], request: &Request) -> Option<usize> {
         let begun = near.iter().copied().filter(|at| {
             let thread = &self.threads[*at];
-            let is_known = thread.known_of(request).is_some();
-            is_known && (thread.is_begun_by(request) || thread.agent.is_like(&request.agent))
+            let is_known = || thread.known_of(request).is_some();
+            thread.is_begun_by(request) || is_known() && thread.agent.is_like(&request.agent)
         });
         begun.max_by_key(|at| self.threads[*at].length())
     }
