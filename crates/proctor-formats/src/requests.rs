@@ -19,7 +19,7 @@ use fork::Kind;
 use known::{Known, hashes};
 use proctor_sessions::units::ContentHash;
 use proctor_sessions::wire::Look;
-use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements, text};
+use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements};
 use thread::Thread;
 
 mod agent;
@@ -115,16 +115,6 @@ impl Request {
         let texts = last.map(|last| summaries_in(last)).unwrap_or_default();
         let mut asked = self.asked().iter();
         asked.any(|message| holds_answer(message, &texts))
-    }
-
-    /// Whether an answer is most of a message of the user's: a prompt may hold a short one.
-    fn is_mostly(&self, answers: &[Arc<str>]) -> bool {
-        let mut asked = self.asked().iter();
-        asked.any(|message| {
-            let half = text(message).len() / 2;
-            let long = answers.iter().filter(|answer| answer.len() > half).cloned();
-            holds_answer(message, &long.collect::<Vec<_>>())
-        })
     }
 
     /// Whether it holds a summary.
@@ -271,34 +261,18 @@ impl Join {
             let kept = is_certain.then(|| thread.kept(request, answers));
             Some((kept.flatten()?, *at))
         });
-        // A summary may be all that is left of any session of the agent, other than its own answer: if a name, the
-        // question for it or the log says so.
-        let asked = self.asked_for(request);
-        let is_told = request.asked().iter().any(|message| is_summary(message));
-        let is_mostly = is_told || request.is_mostly(answers);
+        // A summary may be all that is left of any session of the agent, other than its own answer.
         let others = (0..threads.len()).filter(|_| is_summed_up);
         let others = others.filter(|at| {
             let thread = &threads[*at];
             let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
             let is_certain = thread.fork.is_none() && !thread.is_asked_by(request);
             let is_near = near.binary_search(at).is_ok();
-            let is_possible = is_like && is_certain && !is_near;
-            let is_proved = || {
-                let is_tied = || self.was_summed_up(*at, request) || thread.quoted(&asked) > 0;
-                is_mostly && (is_told || is_tied()) || thread.agent.is_session_of(&request.agent)
-            };
-            is_possible && !thread.is_named_otherwise(request) && is_proved()
+            is_like && is_certain && !is_near && !thread.is_named_otherwise(request)
         });
         let score = |(count, at): (usize, usize)| {
             let is_sent_back = threads[at].is_sent_back(request);
-            let quoted = threads[at].quoted(&asked);
-            (
-                self.was_summed_up(at, request),
-                is_sent_back,
-                count,
-                quoted,
-                at,
-            )
+            (self.was_summed_up(at, request), is_sent_back, count, at)
         };
         let found = kept.chain(others.map(|at| (0, at))).map(score).max();
         found.map(|(.., at)| at)

@@ -146,14 +146,6 @@ impl Join {
         own.any(|thread| request.holds_last(thread))
     }
 
-    /// The questions whose answers a request holds.
-    pub(super) fn asked_for(&self, request: &Request) -> String {
-        let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
-        let brief = recent.filter(|thread| thread.is_brief() && request.holds_last(thread));
-        let asked = brief.flat_map(|thread| thread.session.parts().messages.iter());
-        asked.map(|message| text(message) + "\n").collect()
-    }
-
     /// Adds a request that shows what a compaction left of the session of an index, and the requests for the summaries in
     /// it. Returns the index of the session.
     pub(super) fn compact(&mut self, of: usize, request: Request) -> usize {

@@ -207,26 +207,6 @@ impl Thread {
         self.requests == 1 && request.holds_last(self)
     }
 
-    /// How many bytes of its first and last messages a question quotes, each up to the end of its first line.
-    pub(super) fn quoted(&self, asked: &str) -> usize {
-        const ENDS: usize = 4;
-        const BYTES: usize = 24;
-        if asked.is_empty() {
-            return 0;
-        }
-        let messages = &self.session.parts().messages;
-        let last = messages.len().saturating_sub(ENDS).max(ENDS);
-        let ends = messages.iter().take(ENDS).chain(messages.iter().skip(last));
-        let texts = ends.flat_map(|message| message.model_text());
-        let lines = texts.filter_map(|text| text.trim().lines().next());
-        let long = lines.filter(|line| line.len() >= BYTES);
-        let quoted = long.filter(|line| {
-            let json = serde_json::Value::from(*line).to_string();
-            asked.contains(line) || asked.contains(json.trim_matches('"'))
-        });
-        quoted.map(str::len).sum()
-    }
-
     /// Whether the last answer asks for tools.
     pub(super) fn is_open(&self) -> bool {
         let last = self.context.last();
