@@ -249,7 +249,8 @@ fn another_version_is_refused() {
         ),
         ("3", "version 3 of the protocol, and this build 2, in"),
     ] {
-        let script = format!("echo '{{\"type\":\"hello\",\"protocol\":{version}}}'; cat");
+        let script =
+            format!("read -r line; echo '{{\"type\":\"hello\",\"protocol\":{version}}}'; cat");
         let command = ["sh", "-c", &script].map(str::to_owned);
         let End::Failed { error, .. } = play(&spec(&command, &[]), &reading(), 100_000).end else {
             panic!("it was accepted");
