@@ -45,7 +45,7 @@ mod sum;
 
 pub use sum::{Totals, with_sub_agents};
 
-/// What became of one session. Money is in dollars, and absent where a price is not known.
+/// The findings about one session. Money is in dollars, and absent where a price is not known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Autopsy {
     /// The file that holds it.
@@ -86,7 +86,7 @@ pub struct Autopsy {
     pub compactions_at_end: usize,
     /// The user's own instructions, and what became of them.
     pub rules: Vec<RuleFate>,
-    /// What broke the prompt cache, by cause.
+    /// Breaks of the prompt cache, by cause.
     pub breaks: BTreeMap<&'static str, Breaks>,
     /// Results that were fetched again while the first still stood in the prompt: no compaction is to blame.
     pub repeated_anyway: usize,
@@ -116,7 +116,7 @@ pub struct Compaction {
     pub usd: Option<f64>,
     /// By kind, what became of all that stood in the prompt before.
     pub thrown: BTreeMap<Kind, Thrown>,
-    /// What was thrown away and needed later, in the order of the calls.
+    /// Things that were thrown away and needed later, in the order of the calls.
     pub needed: Vec<Need>,
 }
 
@@ -144,7 +144,7 @@ pub enum Kind {
     Task,
 }
 
-/// What became of the things of one kind.
+/// The fate of the things of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign, Serialize)]
 pub struct Thrown {
     /// Those in the prompt before.
@@ -196,7 +196,7 @@ pub enum How {
     Unknown,
 }
 
-/// What became of one of the user's instructions.
+/// The fate of one of the user's instructions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RuleFate {
     /// The sentence, as the session has it.
@@ -207,7 +207,7 @@ pub struct RuleFate {
     pub fates: Vec<(usize, Fate)>,
     /// The compaction that changed or lost it first, by its call.
     pub gone_at: Option<usize>,
-    /// What the prompt says in its place, where it was changed.
+    /// The words of the prompt in its place, where it was changed.
     pub changed_to: Option<String>,
     /// The first call that broke it once it was gone.
     pub broken_at: Option<usize>,

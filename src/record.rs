@@ -325,7 +325,7 @@ pub struct CellRecord {
     /// The questions, each with the answer at that point; only on the reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probe_texts: Vec<ProbeText>,
-    /// What it keeps under a faithful summariser; only of a program that asks for summaries.
+    /// The facts that it keeps under a faithful summariser; only of a program that asks for summaries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plumbing: Option<Plumbing>,
     /// The lost items that a search over the removed text finds; only where the scenario asks for

@@ -409,7 +409,7 @@ impl<'a> Cell<'a> {
 impl Host for Cell<'_> {
     type Stop = End;
 
-    /// What models take is not counted.
+    /// The time of models is not counted.
     fn run(
         &mut self,
         context: Size,

@@ -83,7 +83,7 @@ impl<'a> Bill<'a> {
         price.per_token.cost(usage).map(Usd::in_dollars)
     }
 
-    /// What tokens cost more as new input than read from the cache.
+    /// The price of tokens as new input, above that of reading them from the cache.
     pub(super) fn above_read(&self, tokens: Tokens) -> Option<f64> {
         let read = Usage {
             cache_read: tokens,
@@ -129,7 +129,7 @@ impl<'a> Bill<'a> {
         let is_shown = self.billed > 0 && self.total().cache_read > Tokens::ZERO;
         for call in 1..self.calls.len() * usize::from(is_shown) {
             let (last, now) = (self.calls[call - 1], self.calls[call]);
-            // What a compaction took out is not sent again, and so not billed again.
+            // Messages that a compaction took out are not sent again, and so not billed again.
             let readable = last.prompt().min(now.prompt());
             let broken = readable - now.cache_read;
             let least = readable.0.saturating_mul(LEAST_READ);

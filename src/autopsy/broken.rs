@@ -18,7 +18,7 @@ pub(super) fn first_call(rule: &str, session: &Session, calls: Range<usize>) -> 
     })
 }
 
-/// What a sentence forbids, if it begins with the ban, quotes one thing, and ends with it.
+/// The command or path that a sentence forbids, if it begins with the ban, quotes one thing, and ends with it.
 fn forbidden(rule: &str) -> Option<&str> {
     let (before, rest) = rule.split_once('`')?;
     let (quoted, after) = rest.split_once('`')?;

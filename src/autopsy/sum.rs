@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Autopsy, Breaks, Kind, Thrown};
 use crate::units::{Tokens, Usd};
 
-/// What many compactions cost and lost. Money is the sum of what is known.
+/// The costs and losses of many compactions. Money is the sum of what is known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Totals {
     /// The cost of all calls.
@@ -23,7 +23,7 @@ pub struct Totals {
     pub again: (f64, Tokens),
     /// By kind, what became of all that stood in the prompts before.
     pub thrown: BTreeMap<Kind, Thrown>,
-    /// What broke the prompt cache, by cause.
+    /// Breaks of the prompt cache, by cause.
     pub breaks: BTreeMap<&'static str, Breaks>,
 }
 

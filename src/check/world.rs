@@ -46,7 +46,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// What a summary of it should keep; of the plan the newest state.
+    /// The words that a summary of it should keep; of the plan the newest state.
     pub(super) fn quotes(&self) -> Vec<Quote> {
         let facts = self.facts.iter().map(|fact| vec![fact.evidence.into()]);
         let plan = ["[ ]", "[x]"].map(|state| format!("{state} {DONE}").into());

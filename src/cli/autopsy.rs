@@ -40,7 +40,7 @@ pub(super) struct Args {
 /// Rows of each table that a screen shows where there is room.
 const MOST_ROWS: usize = 5;
 
-/// What all texts have in common.
+/// The words that all texts have in common.
 const WORDS: &str = include_str!("text/autopsy_words.txt");
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {

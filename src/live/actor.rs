@@ -68,7 +68,7 @@ fn empty(mailbox: &Mutex<Mailbox>) {
     };
     while let Some(work) = own.waiting.pop_front() {
         drop(own);
-        // Whoever waits for work that panics learns that it failed: the words are on standard error.
+        // A client that waits for work that panics is told that it failed: the words are on standard error.
         drop(catch_unwind(AssertUnwindSafe(|| work(&mut worker))));
         own = lock(mailbox);
     }

@@ -13,7 +13,7 @@ pub struct LiveTotals {
     unbilled: usize,
     /// The usage of the others, and of what the strategies asked their models.
     tokens: Tokens,
-    /// What they cost; `None` where a price is unknown.
+    /// Their cost; `None` where a price is unknown.
     dollars: Option<Usd>,
     /// Seconds in which agents waited, measured and modelled, of trials of which both are known.
     waited: Option<(f64, f64)>,
@@ -86,7 +86,7 @@ impl LiveTotals {
         self.unbilled < self.answers
     }
 
-    /// What all answers cost: `billed $2.56 for 120 answers`.
+    /// The cost of all answers: `billed $2.56 for 120 answers`.
     pub fn bill(&self) -> Option<String> {
         let answers = many(self.answers, "answer", "answers");
         let amount = match self.dollars {

@@ -1,4 +1,4 @@
-//! What all requests through the proxy share, and which of them are passed on.
+//! The state that all requests through the proxy share, and which of them are passed on.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -185,7 +185,7 @@ impl CellRecord {
 }
 
 impl CacheRecord {
-    /// What a provider billed, at these rates, and at the prices of other models as simulated.
+    /// The bill of a provider, at these rates, and at the prices of other models as simulated.
     #[must_use]
     pub fn billed(rates: Rates, simulated: &Self) -> Self {
         Self {
@@ -243,7 +243,6 @@ mod tests {
     fn check(ttl_seconds: Option<u64>, short: u64, long: u64) {
         let record = CacheRecord {
             scheme: "tried".to_owned(),
-            placement: Placement::Usual,
             rates: Rates {
                 write: Some(1_250),
                 read: 100,
@@ -253,9 +252,7 @@ mod tests {
             read: vec![Tokens(0), Tokens(30)],
             written: vec![Tokens(50), Tokens(20)],
             strategy_read: vec![Tokens(0), Tokens(99)],
-            other_models: BTreeMap::new(),
-            breaks: BTreeMap::new(),
-            resent: Tokens::ZERO,
+            ..CacheRecord::default()
         };
         let prompt = record.of_call(1, Tokens(60));
         let expected = Usage {

@@ -37,8 +37,8 @@ impl ProgramState {
     }
 }
 
-/// What a program keeps where its summaries are written by one that quotes every fact that it is shown: what is missing
-/// here, no summary lost.
+/// The facts that a program keeps where its summaries quote every fact that the program sends: what is missing here, no
+/// summary lost.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plumbing {

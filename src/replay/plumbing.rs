@@ -1,4 +1,4 @@
-//! What a program loses by itself: its cell once more, with a summariser that quotes every fact it is shown.
+//! The facts that a program loses by itself: its cell once more, with a summariser that quotes every fact it is shown.
 
 use std::sync::Arc;
 

@@ -40,7 +40,7 @@ pub(super) struct Material<'a> {
     pub(super) summaries: Vec<CellSummary>,
     /// `full`, `empty`, then the strategies in the order of the manifest.
     pub(super) strategies: Vec<StrategySummary>,
-    /// What agents were billed, where any ran.
+    /// The bills of agents, where any ran.
     pub(super) live: Option<LiveTotals>,
     /// What the reader knows with everything in front of it, where one was asked.
     pub(super) ceiling: Option<ReaderCeiling>,

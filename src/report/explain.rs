@@ -204,7 +204,7 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
     }
 }
 
-/// What the provider billed, in tokens or as they cost; `None` where that is not known.
+/// The provider's bill, in tokens or as they cost; `None` where that is not known.
 fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<Terms> {
     let costs = SchemeCost::of(cell, full);
     let cost = costs.first().filter(|cost| cost.is_billed())?;

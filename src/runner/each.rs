@@ -14,7 +14,7 @@ use crate::replay::PreparedSession;
 pub struct PlannedSession<'p> {
     /// The name of its source: a file.
     pub file: String,
-    /// What the manifest says of it.
+    /// Its entry in the manifest.
     pub entry: &'p SessionEntry,
     /// The session, asked nothing.
     pub prepared: PreparedSession,
@@ -23,7 +23,7 @@ pub struct PlannedSession<'p> {
 }
 
 impl Plan {
-    /// What `look` makes of each session, in the order of the manifest; of one that cannot be looked at, why not.
+    /// The results of `look` for each session, in the order of the manifest; of one that cannot be looked at, why not.
     pub fn each_session<T: Send>(
         &self,
         look: impl Fn(&PlannedSession<'_>) -> T + Sync,

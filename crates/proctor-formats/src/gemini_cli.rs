@@ -103,7 +103,7 @@ struct Chat<'a> {
     snapshot: Snapshot,
 }
 
-/// What a list of messages repeats of a chat.
+/// The part of a chat that a list of messages repeats.
 enum Repeated {
     /// No more than what sets up the context.
     Nothing,
@@ -205,7 +205,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    /// What a list of messages repeats of a chat, if it has no other of the model's.
+    /// The part of a chat that a list of messages repeats, if it has no other messages of the model's.
     fn repeated(&self, list: &[&RawValue]) -> Option<Repeated> {
         let (models, others): (Vec<&RawValue>, Vec<&RawValue>) = list.iter().partition(|raw| {
             let record = Object::read(raw).unwrap_or_default();

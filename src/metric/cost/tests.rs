@@ -21,7 +21,6 @@ fn cell(prompts: &[u64], read: &[u64], written: &[u64]) -> CellRecord {
     let mut cell: CellRecord = serde_json::from_value(record).unwrap();
     cell.prompt_cache = vec![CacheRecord {
         scheme: "tried".to_owned(),
-        placement: Placement::Usual,
         rates: Rates {
             write: Some(1_250),
             read: 100,
@@ -30,10 +29,7 @@ fn cell(prompts: &[u64], read: &[u64], written: &[u64]) -> CellRecord {
         ttl_seconds: Some(300),
         read: tokens(read),
         written: tokens(written),
-        strategy_read: Vec::new(),
-        other_models: BTreeMap::new(),
-        breaks: BTreeMap::new(),
-        resent: Tokens::ZERO,
+        ..CacheRecord::default()
     }];
     cell
 }
@@ -125,7 +121,7 @@ fn a_dead_cell_is_compared_over_the_calls_it_reached() {
     // Tokens spent at the call of the death are on the bill.
     dead.model_calls = vec![asked(2, Purpose::Recovery, 100, 0)];
     check(&dead, &full, 360_000, 260_000, None);
-    // What full history would have cost behind it is known.
+    // The cost of full history behind it is known.
     full.output_tokens = [1, 2, 3].map(Tokens).to_vec();
     let found = &SchemeCost::of(&dead, &full)[0];
     let whole = &SchemeCost::of(&full, &full)[0];

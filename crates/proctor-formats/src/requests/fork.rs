@@ -88,7 +88,7 @@ impl Join {
         let thread = &self.threads[base];
         let rests = match fork.kind {
             Kind::Again | Kind::Anew | Kind::Part => true,
-            // Whoever asks before a tool has answered does not speak for the agent.
+            // A request before a tool has answered is not the agent's.
             Kind::Early(_) => !thread.is_open(),
             Kind::Aside => false,
         };

@@ -159,7 +159,7 @@ impl Thread {
         let (mut count, mut doubtful) = (0, None);
         for (seen, (message, look)) in self.context.iter().zip(asked.iter().zip(looks)) {
             if !seen.is(look) {
-                // What a compaction wrote is no part of the history.
+                // The words of a compaction are no part of the history.
                 if self.place(&seen.look).is_none() || !seen.is_alike(look, message) {
                     break;
                 }

@@ -29,7 +29,7 @@ enum Summary {
     None,
 }
 
-/// What names the conversation in its requests.
+/// The name of the conversation in its requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Named {
     Session,
@@ -39,7 +39,7 @@ enum Named {
     No,
 }
 
-/// What is drawn for all conversations of a log.
+/// The choices for all conversations of a log.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     is_gemini: bool,
@@ -48,7 +48,7 @@ struct Plan {
     seed: u64,
 }
 
-/// What an import has to find of a session: its calls, and how many were made before each compaction.
+/// A session as an import has to find it: its calls, and how many were made before each compaction.
 type Found = (usize, Vec<usize>);
 
 struct Agent {
