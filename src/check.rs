@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn the_page_has_every_law() {
-        let page = include_str!("../docs/external-strategies.md");
+        let page = include_str!("../docs/reference/external-strategies.md");
         let rows: Vec<&str> = page
             .lines()
             .filter(|line| line.starts_with("| `"))

@@ -49,5 +49,5 @@ AGENTS = [
            variables=dict(LITELLM, LLM_MODEL="openai/<model>", LLM_BASE_URL="<url>/v1", LLM_API_KEY="none")),
 ]
 
-# Products of which `docs/formats.md` reads files, and whose programs no registry of packages has.
+# Products of which `docs/reference/formats.md` reads files, and whose programs no registry of packages has.
 NO_PACKAGE = ["Claude Desktop", "Copilot Chat", "Cursor's agent", "goose", "Roo Code", "SpecStory", "SWE-agent"]

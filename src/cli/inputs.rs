@@ -37,7 +37,7 @@ pub(super) struct Inputs {
     #[arg(skip)]
     pub(super) of_agents: bool,
     /// Compare this program instead of the scenario's strategies (repeatable): any language, see
-    /// `docs/external-strategies.md`; as in `'python3 mine.py'`
+    /// `docs/reference/external-strategies.md`; as in `'python3 mine.py'`
     #[arg(long, value_name = "COMMAND")]
     pub(super) strategy_cmd: Vec<String>,
     /// Set one value: a scenario key (`window.max_output=8000`), or a knob of a strategy

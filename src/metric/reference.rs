@@ -1,4 +1,4 @@
-//! The reference of metrics, as Markdown: `docs/metrics.md` is what this writes.
+//! The reference of metrics, as Markdown: `docs/reference/metrics.md` is what this writes.
 
 use minijinja::value::Serde;
 use minijinja::{Environment, context};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::model::{Request, Stop};
 
-/// Tokens of a summary: about the median that models wrote in recorded compactions (`docs/recordings.md`).
+/// Tokens of a summary: about the median that models wrote in recorded compactions (`docs/reference/recordings.md`).
 const USUAL: usize = 1_200;
 
 /// Characters to a token.

@@ -37,7 +37,7 @@ pub struct Explanation {
     pub cell: String,
     /// The metric.
     pub metric: &'static str,
-    /// Its formula, as in `docs/metrics.md`.
+    /// Its formula, as in `docs/reference/metrics.md`.
     pub formula: &'static str,
     /// The numerator: of savings what was spent, C or S.
     pub numerator: f64,

@@ -1,6 +1,6 @@
 //! Strategies outside Proctor: programs in any language that answer on standard output.
 //!
-//! The protocol is `docs/external-strategies.md`; [`schema`] says the same as a JSON Schema. A program serves one
+//! The protocol is `docs/reference/external-strategies.md`; [`schema`] says the same as a JSON Schema. A program serves one
 //! cell after the other: when a cell is over its process waits in [`Programs`] for the next one that runs the same
 //! command. Everything that goes wrong is a [`ProgramError`], which ends the cell and no other.
 

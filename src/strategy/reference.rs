@@ -1,4 +1,4 @@
-//! The reference of strategies, as Markdown: `docs/strategies.md`, and a page for each kind of stage.
+//! The reference of strategies, as Markdown: `docs/reference/strategies.md`, and a page for each kind of stage.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub fn reference() -> Result<String, SettingError> {
         let worth = spec.worth();
         let _ = writeln!(
             out,
-            "| [`{name}`](../presets/{name}.toml) | {} | {} | {} | {} | {} | {} |",
+            "| [`{name}`](../../presets/{name}.toml) | {} | {} | {} | {} | {} | {} |",
             cell(&sentence(spec.description())),
             worth.map_or("", |worth| worth.fidelity.name()),
             cell(
@@ -74,7 +74,7 @@ pub fn reference() -> Result<String, SettingError> {
     Ok(out)
 }
 
-/// The page of a kind of stage, `docs/stages/<name>.md`.
+/// The page of a kind of stage, `docs/reference/stages/<name>.md`.
 #[doc(hidden)]
 pub fn page(kind: &StageKind) -> String {
     let mut out = format!("# {}\n\n{}.\n", kind.name, sentence(kind.description()));

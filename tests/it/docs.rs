@@ -86,7 +86,7 @@ fn the_commands_of_the_guides_run() {
         ("getting-started.md", 6),
         ("writing-a-scenario.md", 3),
         ("scale.md", 6),
-        ("synthetic-sessions.md", 4),
+        ("reference/synthetic-sessions.md", 4),
     ]) {
         run_all(name, at_least);
     }
@@ -95,20 +95,20 @@ fn the_commands_of_the_guides_run() {
 #[test]
 fn the_reference_of_metrics_is_what_the_code_writes() {
     let written = proctor::metric::reference::reference();
-    goldens::golden("docs/metrics.md", &written);
+    goldens::golden("docs/reference/metrics.md", &written);
 }
 
 #[test]
 fn the_reference_of_strategies_is_what_presets_and_code_say() {
     let written = proctor::strategy::reference::reference().unwrap();
-    goldens::golden("docs/strategies.md", &written);
+    goldens::golden("docs/reference/strategies.md", &written);
     for kind in STAGES {
         let written = proctor::strategy::reference::page(kind);
         assert!(
             !written.contains("|  |\n"),
             "a knob says nothing: {written}"
         );
-        goldens::golden(&format!("docs/stages/{}.md", kind.name), &written);
+        goldens::golden(&format!("docs/reference/stages/{}.md", kind.name), &written);
     }
 }
 
@@ -116,7 +116,7 @@ fn the_reference_of_strategies_is_what_presets_and_code_say() {
 const PRICES: &str = "# Prices\n\n\
     Made by the tests from `src/model/price/*.toml`. Dollars per million tokens; an empty cell is unknown, never 0. Each \
     file names its documents and when they were read. A file of your own (`--prices FILE`, `cache.prices`) goes before \
-    these: [`[cache]` in a scenario](writing-a-scenario.md#cache-and-prices).\n\n\
+    these: [`[cache]` in a scenario](../writing-a-scenario.md#cache-and-prices).\n\n\
     *read* is the price of a token that is found in the prompt cache, and *of input* its share of the price of input: the \
     figure on which a bill depends most. Where the lowest or the highest share of the provider's models that are still \
     served would change a recommendation, or the sign of what a strategy saves, the report says so under *Turns with*. \
@@ -182,7 +182,7 @@ fn prices() -> String {
 
 #[test]
 fn the_table_of_prices_is_that_of_the_price_files() {
-    goldens::golden("docs/prices.md", &prices());
+    goldens::golden("docs/reference/prices.md", &prices());
 }
 
 #[test]
@@ -193,17 +193,20 @@ fn the_schema_of_the_protocol_is_what_the_code_reads_and_writes() {
 
 #[test]
 fn links_between_the_guides_lead_somewhere() {
-    for entry in std::fs::read_dir(page("")).unwrap() {
+    let pages = ["", "reference", "reference/stages"]
+        .map(|folder| std::fs::read_dir(page(folder)).unwrap());
+    for entry in pages.into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "md") {
             continue;
         }
+        let folder = path.parent().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         for (at, _) in text.match_indices("](") {
             let target = text[at + 2..].split([')', '#']).next().unwrap();
             let is_file = !target.is_empty() && !target.contains("://");
             assert!(
-                !is_file || page("").join(target).exists(),
+                !is_file || folder.join(target).exists(),
                 "{}: {target}",
                 path.display()
             );

@@ -535,7 +535,7 @@ fn the_commands_of_the_page_on_live_models_work_against_a_local_server() {
             .then_some(path)
     });
     fs::copy(talk.unwrap(), at.join("talk.session.jsonl")).unwrap();
-    let page = fs::read_to_string(root.join("docs/live-models.md")).unwrap();
+    let page = fs::read_to_string(root.join("docs/reference/live-models.md")).unwrap();
     let commands = shown(&page);
     assert!(commands.len() >= 8, "{commands:?}");
     // Nobody else's server is looked for here.

@@ -1,5 +1,5 @@
 //! What real recordings show: what is read of them against their catalogue, how far the counter is
-//! off, and the products' own compactions beside the strategies. `docs/recordings.md` is made here.
+//! off, and the products' own compactions beside the strategies. `docs/reference/recordings.md` is made here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ use crate::goldens::golden;
 use crate::shared;
 use crate::support::{cell, strategy};
 
-const PAGE: &str = "docs/recordings.md";
+const PAGE: &str = "docs/reference/recordings.md";
 
 const INTRODUCTION: &str = "# What real recordings show
 

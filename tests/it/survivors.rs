@@ -1,6 +1,6 @@
 //! What of the planted facts survives each preset, by kind and by age, over all synthetic families.
 //!
-//! The page `docs/survival.md` is made here. The controls stand in the same table: full history holds
+//! The page `docs/reference/survival.md` is made here. The controls stand in the same table: full history holds
 //! everything, an empty context nothing, and what was never planted is found nowhere.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,5 +185,5 @@ fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family
         table(&heads, &by_kind),
         table(&ages, &by_age),
     );
-    golden("docs/survival.md", &page);
+    golden("docs/reference/survival.md", &page);
 }

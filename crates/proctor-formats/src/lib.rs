@@ -441,7 +441,7 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     Ok((head, again.chain(file)))
 }
 
-const CONVERT: &str = "leave the file out, or convert it: see docs/session-format.md";
+const CONVERT: &str = "leave the file out, or convert it: see docs/reference/session-format.md";
 
 /// Products whose recordings are known by their shape and not read, and what to do instead; with a source of each.
 const UNREAD: &[(&str, &str, &str)] = &[
@@ -463,7 +463,7 @@ const UNREAD: &[(&str, &str, &str)] = &[
         "Posit Assistant",
         "root/id messages/0/lmMessageIds",
         "it holds no words: those are in `lm-messages.jsonl` beside it, which is not read either; \
-         leave the folder out, or convert it: see docs/session-format.md",
+         leave the folder out, or convert it: see docs/reference/session-format.md",
     ),
     // `sessions/*.json` below `~/.copaw/workspaces/`: agentscope-ai/QwenPaw, `agents/context/agent_context.py`.
     (

@@ -1,4 +1,4 @@
-//! Where agents keep their sessions: the table of `docs/formats.md`, which says how a path is written.
+//! Where agents keep their sessions: the table of `docs/reference/formats.md`, which says how a path is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -8,7 +8,7 @@ use crate::cli::say;
 use crate::report::display::listed;
 use crate::report::escape::plain;
 
-static PAGE: &str = include_str!("../../../docs/formats.md");
+static PAGE: &str = include_str!("../../../docs/reference/formats.md");
 
 /// Products, and the paths at which their sessions may be.
 fn table() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
@@ -25,7 +25,7 @@ fn table() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
 pub(super) fn help() -> String {
     let products: Vec<&str> = table().map(|(product, _)| product).collect();
     format!(
-        "Looks where these keep their sessions: {}. `docs/formats.md` lists the places. Reads \
+        "Looks where these keep their sessions: {}. `docs/reference/formats.md` lists the places. Reads \
          them, and changes nothing.",
         listed(&products, ", ", "none")
     )

@@ -1,4 +1,4 @@
-//! The rules themselves. How bad it is to break one is read from the table of `docs/validity.md`,
+//! The rules themselves. How bad it is to break one is read from the table of `docs/reference/validity.md`,
 //! which also says what breaks it and where a provider says so.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use crate::session::wire::RuleSet;
 
 /// A rule that a prompt can break, in the order of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "`docs/validity.md` documents each")]
+#[expect(missing_docs, reason = "`docs/reference/validity.md` documents each")]
 pub enum Rule {
     OrphanResult,
     UnansweredUse,
@@ -32,7 +32,7 @@ pub enum Rule {
     RewrittenTwice,
 }
 
-static PAGE: &str = include_str!("../../../docs/validity.md");
+static PAGE: &str = include_str!("../../../docs/reference/validity.md");
 
 /// The rows of the page's table: name, what breaks the rule, and a level for each API.
 static ROWS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {

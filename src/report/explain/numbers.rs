@@ -26,7 +26,7 @@ pub struct Numbers {
     pub metric: &'static str,
     /// One sentence.
     pub doc: &'static str,
-    /// How it is computed, as in `docs/metrics.md`.
+    /// How it is computed, as in `docs/reference/metrics.md`.
     pub formula: &'static str,
     /// How the values of sessions become one number.
     pub pooling: Pooling,

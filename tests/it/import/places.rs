@@ -1,4 +1,4 @@
-//! Every place of the table of `docs/formats.md`, with a recording in it, through `proctor sessions`.
+//! Every place of the table of `docs/reference/formats.md`, with a recording in it, through `proctor sessions`.
 
 use std::fs;
 use std::path::Path;
@@ -78,7 +78,7 @@ const FIXTURES: &[(&str, &str, &str, &str)] = &[
 
 /// Products, formats and paths of the table.
 fn table() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
-    let page = include_str!("../../../docs/formats.md");
+    let page = include_str!("../../../docs/reference/formats.md");
     let (_, section) = page
         .split_once("\n## Where `proctor sessions` looks")
         .unwrap();

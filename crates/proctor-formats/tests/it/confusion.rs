@@ -1,4 +1,4 @@
-//! Which importer takes which file of ours: `docs/confusion.md`.
+//! Which importer takes which file of ours: `docs/reference/confusion.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -101,13 +101,13 @@ fn every_file_is_taken_for_its_own_format_and_no_other() {
         }
         forced.entry(own).or_default().extend(by_force(&sample));
     }
-    let facts = include_str!("../../../../docs/formats.md");
+    let facts = include_str!("../../../../docs/reference/formats.md");
     let mut page = PAGE.to_owned();
     let mut formats: Vec<&str> = IMPORTERS.iter().map(import::Importer::format).collect();
     formats.sort_unstable();
     for own in formats {
         if !facts.contains(&format!("`{own}`")) {
-            wrong.push(format!("`docs/formats.md` says nothing of {own}"));
+            wrong.push(format!("`docs/reference/formats.md` says nothing of {own}"));
         }
         let mut folders = 0;
         for entry in std::fs::read_dir(fixture(own)).unwrap() {
@@ -143,5 +143,5 @@ fn every_file_is_taken_for_its_own_format_and_no_other() {
         .unwrap();
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    crate::goldens::golden("../../docs/confusion.md", &page);
+    crate::goldens::golden("../../docs/reference/confusion.md", &page);
 }

@@ -71,8 +71,8 @@ fn message(content: impl Into<Value>) -> String {
 
 #[test]
 fn the_example_of_the_documentation_can_be_read() {
-    let page =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/session-format.md");
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/reference/session-format.md");
     let page = std::fs::read_to_string(page).expect("the page is there");
     let example = page.split("```jsonl\n").nth(1).expect("an example");
     let example = example.split("```").next().expect("its end");
