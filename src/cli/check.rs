@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Exit, programs, prompts, show, stop_with};
 use crate::check::{self, Checked, Finding, Level, Outcome, Settings, State};
+use crate::record::journal::write_whole;
 use crate::report::escape;
 use crate::report::junit::{self, Case, Suite};
 use crate::session::ContentBlock;
@@ -40,6 +41,13 @@ pub(super) struct Args {
     /// Check this strategy instead of a program: the name of a preset, with overrides in brackets
     #[arg(long, value_name = "NAME", group = "checked")]
     strategy: Option<String>,
+    /// Check the program that started this one: it speaks the protocol on standard input and output, and nothing else is
+    /// printed there
+    #[arg(long, group = "checked", requires = "results")]
+    strategy_stdio: bool,
+    /// Write the outcome of each law to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
     /// Fail for laws that should hold, too
     #[arg(long)]
     strict: bool,
@@ -75,14 +83,24 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let spec = args.spec()?;
     let settings = args.settings(&spec)?;
-    let outcome = check::check(&spec, &settings);
+    let outcome = if args.strategy_stdio {
+        // There is one connection: one play at a time.
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+        one.install(|| check::check(&spec, &settings))
+    } else {
+        check::check(&spec, &settings)
+    };
     if let Some(path) = &args.junit {
         let suite = suite(spec.name(), &outcome, args.strict);
         let text = junit::of_suites("proctor check", &[suite])?;
         super::write_output(path, text.as_bytes())?;
     }
     let broken = [Level::Must, Level::Should].map(|level| outcome.broken(level));
-    let laws = outcome.laws.iter().map(|checked| facts(checked, args));
+    let laws: Vec<Value> = outcome.laws.iter().map(|law| facts(law, args)).collect();
+    if let Some(path) = &args.results {
+        let lines: Vec<String> = laws.iter().map(|law| format!("{law}\n")).collect();
+        write_whole(path, lines.concat().as_bytes())?;
+    }
     let (changed, sessions) = outcome.changed;
     let all = json!({
         "strategy": spec.name(),
@@ -92,14 +110,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "sessions": sessions,
         "broken": broken[0],
         "findings": broken[1],
-        "laws": laws.collect::<Vec<_>>(),
+        "laws": laws,
     });
-    show(
-        args.json,
-        "proctor-check",
-        all,
-        include_str!("text/check.txt"),
-    )?;
+    if !args.strategy_stdio {
+        show(
+            args.json,
+            "proctor-check",
+            all,
+            include_str!("text/check.txt"),
+        )?;
+    }
     let is_failed = broken[0] > 0 || args.strict && broken[1] > 0;
     Ok(if is_failed {
         Exit::GateFailed
@@ -117,11 +137,13 @@ impl Args {
         }
         let place = Place::Flag("check".into());
         let mut table = Table::new(place.clone());
-        let words = self
-            .command
-            .iter()
-            .map(|word| Setting::new(word.as_str(), &place));
-        table.put("command", words.collect::<Vec<_>>(), &place);
+        let words: Vec<Setting> = if self.strategy_stdio {
+            vec![Setting::new("-", &place)]
+        } else {
+            let words = self.command.iter();
+            words.map(|word| Setting::new(word.as_str(), &place)).collect()
+        };
+        table.put("command", words, &place);
         for (key, seconds) in [
             ("timeout_seconds", self.timeout),
             ("start_seconds", self.start_timeout),
@@ -129,7 +151,11 @@ impl Args {
             let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
             table.put(key, SettingValue::Integer(seconds), &place);
         }
-        let mut specs = [StrategySpec::of("program", table, &Trigger::default())?];
+        let spec = StrategySpec::of("program", table, &Trigger::default())?;
+        if self.strategy_stdio {
+            return Ok(programs::of_caller(spec)?);
+        }
+        let mut specs = [spec];
         programs::locate(&mut specs)?;
         let [spec] = specs;
         Ok(spec)
@@ -203,6 +229,7 @@ fn got(finding: &Finding) -> String {
 fn found(checked: &Checked, finding: &Finding, args: &Args) -> Value {
     let of = match &args.strategy {
         Some(name) => escape::flag("--strategy", name),
+        None if args.strategy_stdio => "--strategy-stdio --results FILE".to_owned(),
         None => format!(
             "-- {}",
             args.command

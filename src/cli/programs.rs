@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::environment;
 use super::interrupt::end_programs_on_interrupt;
 use crate::settings::{Place, Setting, SettingError, Table};
-use crate::strategy::external::{ALWAYS, Host};
+use crate::strategy::external::{ALWAYS, Caller, Host};
 use crate::strategy::preset::StrategySpec;
 use crate::units::is_valid_id;
 
@@ -48,6 +48,15 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
         }
     }
     spec.with_programs(host)
+}
+
+/// The program that started this one is the program of the strategy, over standard input and output.
+pub(super) fn of_caller(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
+    let (source, sink) = (std::io::stdin(), std::io::stdout());
+    spec.with_programs(Host {
+        caller: Some(Caller::over(Box::new(source), Box::new(sink))),
+        ..Host::default()
+    })
 }
 
 fn folder_of(place: &Place) -> PathBuf {
