@@ -48,6 +48,9 @@ pub(super) struct Args {
     /// Write the outcome of each law to this file, as JSON lines
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
+    /// List the names of the laws, a line each
+    #[arg(long, group = "checked")]
+    laws: bool,
     /// Fail for laws that should hold, too
     #[arg(long)]
     strict: bool,
@@ -80,6 +83,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let laws: Vec<&str> = check::laws().collect();
         let hint = format!("the laws are {}", laws.join(", "));
         return stop_with(Exit::Usage, format!("there is no law `{name}`"), hint);
+    }
+    if args.laws {
+        let laws: Vec<&str> = check::laws().collect();
+        super::print(&format!("{}\n", laws.join("\n")))?;
+        return Ok(Exit::Done);
     }
     let spec = args.spec()?;
     let settings = args.settings(&spec)?;
