@@ -47,6 +47,45 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "sessions import",
+        &[
+            (
+                "proctor sessions import ~/.codex/sessions --list",
+                "what there is, without writing",
+            ),
+            (
+                "proctor sessions import session.jsonl -o sessions --redact",
+                "one recording in the native format, without keys and names",
+            ),
+        ],
+    ),
+    (
+        "sessions generate",
+        &[
+            (
+                "proctor sessions generate code-review --tokens 200000 -o sessions",
+                "a session and its facts",
+            ),
+            (
+                "proctor sessions generate --describe code-review recordings",
+                "whether it is like your own sessions",
+            ),
+        ],
+    ),
+    (
+        "sessions facts",
+        &[
+            (
+                "proctor sessions facts recordings",
+                "facts to ask about, beside each recording",
+            ),
+            (
+                "proctor sessions facts --check ID.truth.json",
+                "after an edit: each mistake with its line",
+            ),
+        ],
+    ),
+    (
         "autopsy",
         &[
             (
@@ -140,26 +179,6 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
-        "import",
-        &[
-            (
-                "proctor import ~/.codex/sessions --list",
-                "what there is, without writing",
-            ),
-            (
-                "proctor import session.jsonl -o sessions",
-                "one recording in the native format",
-            ),
-        ],
-    ),
-    (
-        "probes",
-        &[(
-            "proctor probes derive recordings",
-            "facts to ask about, beside each recording",
-        )],
-    ),
-    (
         "strategies",
         &[
             ("proctor strategies", "the presets"),
@@ -218,18 +237,62 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
-        "generate",
-        &[(
-            "proctor generate code-review --tokens 200000 -o sessions",
-            "a session and its facts",
-        )],
-    ),
-    (
         "budget",
         &[(
             "proctor budget --window 200000 --preset codex",
             "where compaction starts",
         )],
+    ),
+    (
+        "judge score",
+        &[
+            (
+                "proctor judge score reports/run --judge openai:gpt-5-mini",
+                "grade what rules could not",
+            ),
+            (
+                "proctor judge score reports/run --judge openai:gpt-5-mini --judge anthropic:claude-haiku-4-5 --all",
+                "two judges vote on every answer",
+            ),
+        ],
+    ),
+    (
+        "judge test",
+        &[
+            (
+                "proctor judge test --from-run reports/run -o labels.csv",
+                "answers for people to label",
+            ),
+            (
+                "proctor judge test labels.csv --judge openai:gpt-5-mini -o judge.json",
+                "whether the judge agrees with the labels",
+            ),
+        ],
+    ),
+    (
+        "cache list",
+        &[(
+            "proctor cache list reports/run/cassette.jsonl",
+            "its answers, by model and purpose",
+        )],
+    ),
+    (
+        "cache verify",
+        &[(
+            "proctor cache verify reports/run/cassette.jsonl",
+            "whether each answer is whole",
+        )],
+    ),
+    (
+        "schema",
+        &[(
+            "proctor schema scenario",
+            "for an editor that completes keys",
+        )],
+    ),
+    (
+        "man",
+        &[("proctor man --output man", "a page for each command")],
     ),
     (
         "completions",
@@ -240,18 +303,27 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
 /// The same command with the examples in front of what its help ends with.
 pub(super) fn with_examples(mut command: Command) -> Command {
     for (name, examples) in EXAMPLES {
-        command = command.mut_subcommand(name, |it| {
-            let lines = examples
-                .iter()
-                .map(|(call, does)| format!("  {call}\n      {does}\n"));
-            let mut help = format!("Examples:\n{}", lines.collect::<String>());
-            if let Some(more) = it.get_after_help() {
-                help = format!("{help}\n{more}");
-            }
-            it.after_help(help)
-        });
+        command = with(command, name, examples);
     }
     command
+}
+
+/// Adds examples to the subcommand that is called so; the name of a nested one has several words.
+fn with(command: Command, name: &str, examples: &[(&str, &str)]) -> Command {
+    let (first, rest) = name.split_once(' ').unwrap_or((name, ""));
+    command.mut_subcommand(first, |inner| {
+        if !rest.is_empty() {
+            return with(inner, rest, examples);
+        }
+        let lines = examples
+            .iter()
+            .map(|(call, does)| format!("  {call}\n      {does}\n"));
+        let mut help = format!("Examples:\n{}", lines.collect::<String>());
+        if let Some(more) = inner.get_after_help() {
+            help = format!("{help}\n{more}");
+        }
+        inner.after_help(help)
+    })
 }
 
 #[cfg(test)]
@@ -267,7 +339,12 @@ mod tests {
             for (call, _) in *examples {
                 let parsed = Cli::command().try_get_matches_from(call.split(' '));
                 let parsed = parsed.unwrap_or_else(|error| panic!("{call}: {error}"));
-                assert_eq!(parsed.subcommand_name(), Some(*name), "{call}");
+                let (mut names, mut inner) = (Vec::new(), &parsed);
+                while let Some((name, below)) = inner.subcommand() {
+                    names.push(name);
+                    inner = below;
+                }
+                assert!(names.join(" ").starts_with(name), "{call}");
             }
         }
     }
