@@ -272,10 +272,7 @@ const COMMANDS: &[Examples] = &[
             "where compaction starts",
         )],
     ),
-    (
-        "cache",
-        &[("proctor cache list", "recorded answers of models")],
-    ),
+    ("cache", &[]),
     (
         "cache list",
         &[(
