@@ -8,8 +8,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 
 use super::apply::{ApplyOptions, not_written};
-use super::compare::{MarginOptions, against, rules};
-use super::comparison::{self, ComparisonOptions, OutputFormat, Side};
+use super::comparison;
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
 use super::interrupt::{FINISHING, stop_on_interrupt};
@@ -17,7 +16,6 @@ use super::messages::{self, MessageProgress, Summary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
-use super::report::PrintedTables;
 use super::{CliError, Exit, batch, find_sessions, report, say, stop, stop_with};
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
@@ -26,13 +24,15 @@ use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::{Report, escape};
 use crate::runner::{self, Outcome, Plan, Progress, Remembered, RunModels, Workers};
-use crate::scenario::{GateSetting, Scenario};
+use crate::scenario::Scenario;
 use crate::settings::Place;
 use crate::units::many;
 
+mod against;
 mod dry_run;
 mod earlier;
 
+use against::AgainstBaseline;
 use dry_run::DryRunOptions;
 use earlier::EarlierRun;
 
@@ -89,128 +89,6 @@ struct CellOptions {
     /// error as exit code
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     max_error_rate: f64,
-}
-
-/// Comparing with a baseline, and keeping one.
-#[derive(Debug, clap::Args)]
-struct AgainstBaseline {
-    /// Fail if anything got worse than the baseline, by the rules of the scenario's `[gate]`
-    #[arg(long)]
-    gate: bool,
-    /// Compare with this baseline, a name or a file
-    #[arg(long, value_name = "NAME")]
-    baseline: Option<String>,
-    /// Save the scores of the run under this name, after the comparison
-    #[arg(long, value_name = "NAME", value_parser = comparison::baseline_name)]
-    save_baseline: Option<String>,
-    #[command(flatten)]
-    margins: MarginOptions,
-    /// Folder of the named baselines
-    #[arg(long, value_name = "DIR", default_value = comparison::FOLDER)]
-    baselines: PathBuf,
-    /// Also write the comparison to this file; the ending sets the format: .md for a comment,
-    /// .full.md, .json, .txt, .junit.xml, or .svg for a forest plot; an older file is
-    /// removed before the run begins (repeatable)
-    #[arg(long, value_name = "FILE")]
-    comparison_output: Vec<PathBuf>,
-}
-
-impl AgainstBaseline {
-    /// Whether a comparison, a gate or a new baseline is asked for.
-    fn is_asked(&self) -> bool {
-        self.is_compared() || self.save_baseline.is_some()
-    }
-
-    fn is_compared(&self) -> bool {
-        self.gate || self.baseline.is_some()
-    }
-
-    /// Refuses files of a comparison that is not asked for, and removes those of an earlier one.
-    fn prepare_files(&self) -> anyhow::Result<()> {
-        let files = &self.comparison_output;
-        if !self.is_compared() && !files.is_empty() {
-            let problem = "`--comparison-output` has no comparison to write";
-            let hint = "name what to compare with: `--baseline NAME`, or `--gate`";
-            return stop_with(Exit::Usage, problem, hint);
-        }
-        comparison::prepare(files)
-    }
-
-    /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
-    fn check(&self, setting: &GateSetting) -> anyhow::Result<()> {
-        rules(setting, &self.margins)?;
-        let mut names = self.names(setting)?.into_iter();
-        names.try_for_each(|name| Side::find(name, &self.baselines).map(drop))
-    }
-
-    /// The baselines that are asked for, the newest first.
-    fn names<'a>(&'a self, setting: &'a GateSetting) -> anyhow::Result<Vec<&'a str>> {
-        if !self.is_compared() {
-            return Ok(Vec::new());
-        }
-        let Some(named) = self.baseline.as_deref().or(setting.baseline.as_deref()) else {
-            let problem = "`--gate` has no baseline to compare with";
-            let hint = "name one with `--baseline NAME`, or with `baseline` in `[gate]`";
-            return stop_with(Exit::Usage, problem, hint);
-        };
-        let anchor = setting.anchor.as_deref().filter(|_| self.gate);
-        let anchor = anchor.filter(|anchor| named != *anchor);
-        Ok(std::iter::once(named).chain(anchor).collect())
-    }
-
-    /// Compares, gates and keeps. `exit` is how the run itself ended, which goes before the gate.
-    fn apply(
-        &self,
-        plan: &Plan,
-        run: &Run,
-        folder: &str,
-        exit: Exit,
-        tables: Option<&PrintedTables>,
-    ) -> anyhow::Result<Exit> {
-        let setting = &plan.scenario().gate;
-        let names = self.names(setting)?;
-        if names.is_empty() && self.save_baseline.is_none() {
-            return Ok(exit);
-        }
-        let candidate = Side::of_run(folder, run);
-        let mut ending = exit;
-        if !names.is_empty() {
-            let rules = rules(setting, &self.margins)?;
-            let names: Vec<Option<&str>> = names.into_iter().map(Some).collect();
-            let tables = tables.map(PrintedTables::of_another);
-            let printed = tables.as_ref();
-            let printed = printed.map_or(OutputFormat::Nothing, OutputFormat::Text);
-            let options = ComparisonOptions {
-                baselines: self.baselines.clone(),
-                ..ComparisonOptions::default()
-            };
-            let (files, seed) = (&self.comparison_output, run.manifest.seed);
-            let gated = against(&candidate, &names, &options, &rules, seed, files, printed)?;
-            if exit == Exit::Done && self.gate {
-                ending = gated;
-            }
-        }
-        if let Some(name) = &self.save_baseline {
-            // Later changes may be as bad as the baseline.
-            let why = match ending {
-                Exit::Done => comparison::unfit(run).map(|(_, why)| why),
-                Exit::GateFailed | Exit::GateInconclusive => {
-                    Some("it did not pass the gate".to_owned())
-                }
-                _ => Some("the run is not valid, or not whole".to_owned()),
-            };
-            match why {
-                None => {
-                    super::baseline::save(&candidate.source, name, &self.baselines)?;
-                }
-                Some(why) => say(&format!(
-                    "warning: baseline `{name}` is not saved: {why}; \
-                     `proctor baseline save {folder} {name} --force` saves it all the same"
-                )),
-            }
-        }
-        Ok(ending)
-    }
 }
 
 fn share(typed: &str) -> Result<f64, String> {
@@ -470,7 +348,9 @@ fn replay(
         exit = models::exit_of(plan, &outcome, summary.planned);
     }
     let tables = (!args.json).then_some(args.printed.tables());
-    let exit = args.gate.apply(plan, &run, &shown, exit, tables)?;
+    let exit = args
+        .gate
+        .apply(&plan.scenario().gate, &run, &shown, exit, tables)?;
     if exit == Exit::Done && args.apply.is_asked() {
         let verdict = summary
             .report

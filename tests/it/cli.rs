@@ -437,7 +437,7 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
             "s.toml",
             "[[sessions]]\npath = 'x'\nsynthetic = { family = 'ci-agent', seed = 1, rounds = 5 }\n",
         )],
-        &["doctor", "s.toml"],
+        &["run", "s.toml"],
         &["`s.toml`: line 1: `[[sessions]]` has both `path` and `synthetic`"],
     );
     refuses(

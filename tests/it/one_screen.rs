@@ -129,7 +129,7 @@ fn shared_recordings_keep_to_one_screen() {
     );
     check(
         home.path(),
-        &format!("plan --session {folder} --strategy codex --strategy none"),
+        &format!("run --dry-run --session {folder} --strategy codex --strategy none"),
     );
     for file in &files {
         check(

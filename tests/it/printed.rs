@@ -282,7 +282,7 @@ fn options_are_called_the_same_in_every_command() {
             commands.extend(inner);
         }
     }
-    assert!(commands.len() > 25, "{commands:?}");
+    assert!(commands.len() > 18, "{commands:?}");
     for command in commands {
         let help = help(&command);
         let has = |long: &str| {
