@@ -54,9 +54,11 @@ pub(super) struct GradedOptions {
 }
 
 fn minutes(typed: &str) -> Result<f64, String> {
-    let number = typed.parse().ok();
-    let number = number.filter(|minutes: &f64| minutes.is_finite() && *minutes > 0.0);
-    number.ok_or_else(|| "it must be a number of minutes, such as 10".to_owned())
+    let what = "a number of minutes, such as 10";
+    let minutes = models::number(typed, what)?;
+    (minutes > 0.0)
+        .then_some(minutes)
+        .ok_or_else(|| format!("it must be {what}"))
 }
 
 /// A limit on the cost or on the time of a run.

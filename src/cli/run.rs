@@ -94,9 +94,11 @@ struct CellOptions {
 }
 
 fn share(typed: &str) -> Result<f64, String> {
-    let number = typed.parse().ok();
-    let number = number.filter(|share| (0.0..=1.0).contains(share));
-    number.ok_or_else(|| "it must be a number from 0 to 1".to_owned())
+    let what = "a number from 0 to 1";
+    let share = models::number(typed, what)?;
+    (share <= 1.0)
+        .then_some(share)
+        .ok_or_else(|| format!("it must be {what}"))
 }
 
 /// Estimates a run, and runs nothing.
