@@ -92,14 +92,13 @@ fn inside(folder: &Path, run: &Path) -> PathBuf {
 
 /// The run folders of a folder that is named: itself, or those that a sweep made in it.
 fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let is_run = |folder: &Path| folder.join(MANIFEST).exists();
-    if is_run(folder) || folder.join(SHARD).exists() {
+    if folder.join(MANIFEST).exists() || folder.join(SHARD).exists() {
         return Ok(vec![PathBuf::new()]);
     }
     let mut found = Vec::new();
     for step in folder.read_dir().into_iter().flatten().flatten() {
         for run in step.path().read_dir().into_iter().flatten().flatten() {
-            if is_run(&run.path()) {
+            if run.path().join(MANIFEST).exists() {
                 found.push(Path::new(&step.file_name()).join(run.file_name()));
             }
         }

@@ -8,7 +8,6 @@ use crate::cli::say;
 use crate::probe::Selection;
 use crate::record::{Arm, ForecastCell};
 use crate::runner::Plan;
-use crate::strategy::StrategySpec;
 
 /// Items of a session that are tried, the most first. Fewer than the last would leave kinds out.
 const ITEMS: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
@@ -32,12 +31,11 @@ fn with_strategies(plan: &Plan, kept: &[String]) -> Plan {
     let kept: BTreeSet<&str> = kept.iter().map(String::as_str).collect();
     let mut scenario = plan.scenario().clone();
     let own: BTreeSet<String> = own_strategies(plan).into_iter().collect();
-    let is_kept = |spec: &StrategySpec| {
+    scenario.strategies.retain(|spec| {
         let leads = spec.name().split_once('@').map(|(_, lead)| lead);
         let is_led = leads.is_none_or(|lead| !own.contains(lead) || kept.contains(lead));
         is_led && (spec.is_added() || kept.contains(spec.name()))
-    };
-    scenario.strategies.retain(is_kept);
+    });
     plan.variant(scenario, &|_| true)
 }
 
@@ -102,10 +100,8 @@ fn fitting(
 ) -> anyhow::Result<Result<Sized, Option<u64>>> {
     let names = plan.manifest().strategies.iter();
     let names: BTreeSet<&str> = names.map(|entry| entry.name.as_str()).collect();
-    let is_of = |cell: &&ForecastCell| {
-        cell.record.arm != Arm::Strategy || names.contains(&*cell.record.strategy)
-    };
-    let mut cells: Vec<ForecastCell> = cells.iter().filter(is_of).cloned().collect();
+    let mut cells = cells.to_vec();
+    cells.retain(|cell| cell.record.arm != Arm::Strategy || names.contains(&*cell.record.strategy));
     let mut within = limit.most();
     let mut least: Option<u64> = None;
     for _ in 0..ATTEMPTS {
