@@ -36,7 +36,7 @@ def wilson(share, n):
     """The 95 % interval of Wilson (1927) for a share of `n` independent items."""
     middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
     half = Z / (1 + Z * Z / n) * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return max(0.0, round(middle - half, 9)), min(1.0, round(middle + half, 9))
 
 
 def effective(groups):
