@@ -63,12 +63,11 @@ pub(super) struct Printed {
 const ALL_TABLES: &str = "all";
 
 fn table_name(typed: &str) -> Result<String, String> {
-    let known = || crate::report::section_ids().into_iter();
-    if typed == ALL_TABLES || known().any(|id| id == typed) {
+    let names: Vec<&str> = crate::report::section_ids();
+    if typed == ALL_TABLES || names.contains(&typed) {
         return Ok(typed.to_owned());
     }
-    let names: Vec<&str> = known().collect();
-    Err(match did_you_mean(typed, known()) {
+    Err(match did_you_mean(typed, names.iter().copied()) {
         Some(meant) => format!("there is no such table, did you mean `{meant}`?"),
         None => format!("the tables are {}", names.join(", ")),
     })
@@ -78,8 +77,8 @@ fn sort_by(typed: &str) -> Result<SortBy, String> {
     let mut all = SortBy::ALL.into_iter();
     all.find(|by| by.name() == typed).ok_or_else(|| {
         let names = SortBy::ALL.map(SortBy::name);
-        let other = || format!("it must be one of {}", names.join(", "));
-        called(typed, &names).unwrap_or_else(other)
+        let problem = called(typed, &names);
+        problem.unwrap_or_else(|| format!("it must be one of {}", names.join(", ")))
     })
 }
 
