@@ -160,7 +160,8 @@ class Compaction:
         __tracebackhide__ = True
         subject = self.subject
         if isinstance(subject, Strategy):
-            how, pipe = ["--strategy-stdio"], subprocess.PIPE
+            how = ["--strategy-stdio"] if words[0] == "check" else ["--strategy-cmd", "-"]
+            pipe = subprocess.PIPE
         else:
             pipe = subprocess.DEVNULL
             if isinstance(subject, str):

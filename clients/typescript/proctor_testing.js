@@ -135,7 +135,7 @@ export class CompactionExpectation {
         const subject = this.#subject;
         const isServed = typeof subject === "object" && !Array.isArray(subject);
         const how = isServed
-            ? ["--strategy-stdio"]
+            ? words[0] === "check" ? ["--strategy-stdio"] : ["--strategy-cmd", "-"]
             : typeof subject === "string"
                 ? ["--strategy", subject === "full" ? "none" : subject]
                 : words[0] === "run"

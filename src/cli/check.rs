@@ -146,7 +146,7 @@ impl Args {
         let place = Place::Flag("check".into());
         let mut table = Table::new(place.clone());
         let words: Vec<Setting> = if self.strategy_stdio {
-            vec![Setting::new("-", &place)]
+            vec![Setting::new(programs::CALLER, &place)]
         } else {
             let words = self.command.iter();
             words.map(|word| Setting::new(word.as_str(), &place)).collect()
@@ -159,11 +159,7 @@ impl Args {
             let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
             table.put(key, SettingValue::Integer(seconds), &place);
         }
-        let spec = StrategySpec::of("program", table, &Trigger::default())?;
-        if self.strategy_stdio {
-            return Ok(programs::of_caller(spec)?);
-        }
-        let mut specs = [spec];
+        let mut specs = [StrategySpec::of("program", table, &Trigger::default())?];
         programs::locate(&mut specs)?;
         let [spec] = specs;
         Ok(spec)
