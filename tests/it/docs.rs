@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use proctor::model::price::Prices;
 use proctor::strategy::stage::STAGES;
@@ -19,46 +19,86 @@ fn page(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The commands of the `console` and `sh` blocks of a page, in order.
-fn commands(text: &str) -> Vec<String> {
-    let mut commands = Vec::new();
-    let mut fence = None;
-    for line in text.lines() {
-        match (fence, line.strip_prefix("```")) {
-            (None, Some(language)) => fence = Some(language),
-            (Some(_), Some(_)) => fence = None,
-            (Some("console"), None) => {
-                commands.extend(line.strip_prefix("$ ").map(str::to_owned));
-            }
-            (Some("sh"), None) if !line.is_empty() => commands.push(line.to_owned()),
-            (Some(_) | None, None) => {}
-        }
-    }
-    commands
+/// A fenced block of a page: its language, the file that it is, and its lines.
+struct Block<'a> {
+    language: &'a str,
+    file: Option<&'a str>,
+    lines: Vec<&'a str>,
 }
 
-/// Runs a command of a page in a folder.
-fn shell(command: &str, folder: &Path) -> Output {
+/// The fenced blocks of a page, in order. The words behind the fence are the language and the file.
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else {
+            continue;
+        };
+        let mut words = info.split(' ');
+        blocks.push(Block {
+            language: words.next().unwrap_or_default(),
+            file: words.next(),
+            lines: lines.by_ref().take_while(|line| *line != "```").collect(),
+        });
+    }
+    blocks
+}
+
+impl<'a> Block<'a> {
+    /// The commands of a block: behind `$ ` in `console`, each line in `sh`. A `\` continues a line.
+    fn commands(&self) -> Vec<String> {
+        let mut commands: Vec<String> = Vec::new();
+        let mut continues = false;
+        for line in &self.lines {
+            let command = match self.language {
+                "console" if !continues => line.strip_prefix("$ "),
+                "console" | "sh" => Some(line.trim()),
+                _ => None,
+            };
+            let Some(command) = command.filter(|command| !command.is_empty()) else {
+                continue;
+            };
+            let whole = command.strip_suffix('\\').unwrap_or(command);
+            match commands.last_mut().filter(|_| continues) {
+                Some(last) => last.push_str(whole),
+                None => commands.push(whole.replace("cargo run --release -- ", "proctor ")),
+            }
+            continues = whole != command;
+        }
+        commands
+    }
+}
+
+/// The commands of all `console` blocks of a page, in order.
+fn commands(text: &str) -> Vec<String> {
+    let blocks = blocks(text);
+    let console = blocks.iter().filter(|block| block.language == "console");
+    console.flat_map(Block::commands).collect()
+}
+
+/// A command of a page, to be run in a folder; what a page calls `$CLONE` is this repository.
+fn shell(command: &str, folder: &Path) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_proctor"));
     let path = std::env::var("PATH").unwrap();
-    Command::new("sh")
+    let mut shell = Command::new("sh");
+    shell
         .args(["-c", command])
         .current_dir(folder)
         .env(
             "PATH",
             format!("{}:{path}", program.parent().unwrap().display()),
         )
+        .env("CLONE", env!("CARGO_MANIFEST_DIR"))
         .env_remove("PROCTOR_WINDOW")
         .env_remove("PROCTOR_COUNTER")
-        .env_remove("PROCTOR_SEED")
-        .output()
-        .unwrap()
+        .env_remove("PROCTOR_SEED");
+    shell
 }
 
 /// What a command of a page prints; it must succeed.
 #[track_caller]
 fn printed(name: &str, command: &str, folder: &Path) -> String {
-    let output = shell(command, folder);
+    let output = shell(command, folder).output().unwrap();
     assert!(
         output.status.success(),
         "{name}: `{command}`:\n{}",
@@ -67,29 +107,119 @@ fn printed(name: &str, command: &str, folder: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs all commands of a page in one folder, in order; each must succeed.
+/// The pages to learn from, as links of the index lead to them, and the README.
+fn pages_to_learn_from() -> Vec<String> {
+    let index = std::fs::read_to_string(page("README.md")).unwrap();
+    let (pages, _) = index.split_once("\n## Reference").unwrap();
+    let links = pages.split("](").skip(1);
+    let names = links.filter_map(|link| Some(link.split_once(')')?.0.to_owned()));
+    names.collect()
+}
+
+/// Whether a command waits for a server, a key or a network, or has a word in capitals to be replaced: `SESSION`.
+fn needs_more(command: &str) -> bool {
+    let network = ["--graded", "--upstream", "proctor live", "proctor record"];
+    let mut words =
+        command.split(|letter: char| !letter.is_alphanumeric() && !"_$".contains(letter));
+    network.iter().any(|word| command.contains(word))
+        || words
+            .any(|word| word.len() > 2 && word.chars().all(|letter| letter.is_ascii_uppercase()))
+}
+
+/// Asserts that the parser of arguments takes all of a command: it refuses a flag behind the others, and only this.
 #[track_caller]
-fn run_all(name: &str, at_least: usize) {
+fn parses(name: &str, command: &str, folder: &Path) {
+    let end = [" -- ", " > ", " | ", " && ", " #", " &"].map(|end| command.find(end));
+    let (before, after) =
+        command.split_at(end.into_iter().flatten().min().unwrap_or(command.len()));
+    let after = after.strip_prefix(" -- ").map_or("", |_| after);
+    let command_line = format!("{before} --no-such-flag{after}");
+    let output = shell(&command_line, folder).output();
+    let said = String::from_utf8(output.unwrap().stderr).unwrap();
+    assert!(
+        said.contains("unexpected argument") && said.contains("--no-such-flag"),
+        "{name}: `{command}`:\n{said}"
+    );
+}
+
+/// Fills a folder with what the pages assume: recordings, one session, and the clients of the repository.
+fn prepare(text: &str, folder: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::os::unix::fs::symlink(root.join("clients"), folder.join("clients")).unwrap();
+    let session = root.join("scenarios/recorded/add-weeks.session.jsonl");
+    std::fs::copy(session, folder.join("session.jsonl")).unwrap();
+    if text.contains(" recordings") {
+        for seed in 1..=6 {
+            let families = "code-review debugging --rounds 40";
+            let command =
+                format!("proctor sessions generate {families} --seed {seed} -o recordings");
+            printed("recordings", &command, folder);
+        }
+    }
+}
+
+/// Follows a page in an empty folder: writes its files, runs its commands in `console` blocks, in order, and parses
+/// the others of this program. A sweep may recommend nothing, and a gate may fail.
+fn follow(name: &str, runs: bool) {
     let text = std::fs::read_to_string(page(name)).unwrap();
-    let commands = commands(&text);
-    assert!(commands.len() >= at_least, "{name}: {commands:?}");
     let folder = tempfile::tempdir().unwrap();
-    for command in commands {
-        let command = command.replace("cargo run --release -- ", "proctor ");
-        printed(name, &command, folder.path());
+    if runs {
+        prepare(&text, folder.path());
+    }
+    for block in blocks(&text) {
+        if let Some(file) = block.file {
+            let file = folder.path().join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, block.lines.join("\n") + "\n").unwrap();
+        }
+        for command in block.commands() {
+            let is_ours = command.starts_with("proctor ");
+            if is_ours && (!runs || block.language == "sh" || needs_more(&command)) {
+                parses(name, &command, folder.path());
+            } else if runs && block.language == "console" && (is_ours || command.starts_with("cp "))
+            {
+                let output = shell(&command, folder.path())
+                    .env("HOME", folder.path())
+                    .output();
+                let output = output.unwrap();
+                let said = String::from_utf8_lossy(&output.stderr);
+                let code = output.status.code();
+                assert!(
+                    matches!(code, Some(0 | 4 | 100)),
+                    "{name}: `{command}`: {code:?}\n{said}"
+                );
+            }
+        }
     }
 }
 
 #[test]
-fn the_commands_of_the_guides_run() {
-    for (name, at_least) in sampled([
-        ("getting-started.md", 6),
-        ("writing-a-scenario.md", 3),
-        ("scale.md", 6),
-        ("reference/synthetic-sessions.md", 4),
-    ]) {
-        run_all(name, at_least);
+fn the_commands_of_the_pages_to_learn_from_are_taken() {
+    for name in pages_to_learn_from() {
+        follow(&name, false);
     }
+}
+
+#[test]
+fn the_commands_of_the_pages_to_learn_from_run() {
+    for name in sampled(pages_to_learn_from()) {
+        follow(&name, true);
+    }
+}
+
+#[test]
+fn the_commands_of_references_run() {
+    follow("reference/synthetic-sessions.md", true);
+}
+
+#[test]
+fn the_pages_to_learn_from_stay_short() {
+    let pages = pages_to_learn_from();
+    let texts = pages
+        .iter()
+        .map(|name| std::fs::read_to_string(page(name)).unwrap());
+    let words: usize = texts.map(|text| text.split_whitespace().count()).sum();
+    assert!(words <= 16_000, "{words} words");
 }
 
 #[test]
@@ -191,25 +321,50 @@ fn the_schema_of_the_protocol_is_what_the_code_reads_and_writes() {
     goldens::golden("docs/strategy.schema.json", &format!("{schema:#}\n"));
 }
 
+/// The anchors of a page's headings.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let titles = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());
+    let slug = titles.map(|title| {
+        title.replace(
+            |letter: char| !letter.is_alphanumeric() && !" -_".contains(letter),
+            "",
+        )
+    });
+    slug.map(|title| title.replace(' ', "-")).collect()
+}
+
 #[test]
 fn links_between_the_guides_lead_somewhere() {
-    let pages = ["", "reference", "reference/stages"]
-        .map(|folder| std::fs::read_dir(page(folder)).unwrap());
-    for entry in pages.into_iter().flatten() {
+    let folders = ["..", "", "reference", "reference/stages", "experiments"];
+    let files = folders
+        .into_iter()
+        .filter_map(|folder| std::fs::read_dir(page(folder)).ok());
+    for entry in files.flatten() {
         let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "md") {
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "md" && extension != "txt")
+        {
             continue;
         }
-        let folder = path.parent().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        for (at, _) in text.match_indices("](") {
-            let target = text[at + 2..].split([')', '#']).next().unwrap();
-            let is_file = !target.is_empty() && !target.contains("://");
-            assert!(
-                !is_file || folder.join(target).exists(),
-                "{}: {target}",
-                path.display()
-            );
+        for link in text.split("](").skip(1) {
+            let link = link.split(')').next().unwrap();
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = path.parent().unwrap().join(file);
+            let target = if file.is_empty() {
+                path.clone()
+            } else {
+                target
+            };
+            let is_there = link.contains("://")
+                || target.exists()
+                    && (anchor.is_empty()
+                        || anchors(&std::fs::read_to_string(&target).unwrap())
+                            .iter()
+                            .any(|of| of == anchor));
+            assert!(is_there, "{}: {link}", path.display());
         }
     }
 }
