@@ -69,11 +69,9 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The commands of all `console` blocks of a page, in order.
+/// The commands of a page, in order.
 fn commands(text: &str) -> Vec<String> {
-    let blocks = blocks(text);
-    let console = blocks.iter().filter(|block| block.language == "console");
-    console.flat_map(Block::commands).collect()
+    blocks(text).iter().flat_map(Block::commands).collect()
 }
 
 /// A command of a page, to be run in a folder; what a page calls `$CLONE` is this repository.
