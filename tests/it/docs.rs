@@ -140,19 +140,22 @@ fn parses(name: &str, command: &str, folder: &Path) {
     );
 }
 
-/// Fills a folder with what the pages assume: recordings, one session, and the clients of the repository.
+/// Fills a folder with what the pages assume: recordings without facts, one session, and the clients of the repository.
 fn prepare(text: &str, folder: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     std::os::unix::fs::symlink(root.join("clients"), folder.join("clients")).unwrap();
     let session = root.join("scenarios/recorded/add-weeks.session.jsonl");
     std::fs::copy(session, folder.join("session.jsonl")).unwrap();
     if text.contains(" recordings") {
-        for seed in 1..=6 {
-            let families = "code-review debugging --rounds 40";
-            let command =
-                format!("proctor sessions generate {families} --seed {seed} -o recordings");
-            printed("recordings", &command, folder);
+        for family in ["code-review", "debugging"] {
+            let of = format!("{family} --rounds 40 --count 6 -o recordings");
+            printed(
+                "recordings",
+                &format!("proctor sessions generate {of}"),
+                folder,
+            );
         }
+        printed("recordings", "rm recordings/*.truth.json", folder);
     }
 }
 
