@@ -30,7 +30,6 @@ mod autopsy;
 mod baseline;
 mod batch;
 mod budget;
-mod calibrate;
 mod cassette;
 mod compare;
 mod comparison;
@@ -41,15 +40,14 @@ mod examples;
 mod exit;
 mod find_sessions;
 mod forecast;
-mod generate;
 mod graded_run;
 #[cfg(feature = "http")]
 mod home;
 #[cfg(not(feature = "http"))]
 #[path = "cli/no_home.rs"]
 mod home;
-mod import;
 mod init;
+mod judge;
 mod live;
 mod inputs;
 mod inspect;
@@ -62,7 +60,6 @@ mod models;
 mod old_names;
 mod one_line;
 mod parts;
-mod probes;
 mod progress;
 mod check;
 mod programs;
@@ -72,7 +69,6 @@ mod record;
 mod report;
 mod run;
 mod schema;
-mod score;
 mod sessions;
 mod strategies;
 mod sweep;
@@ -107,12 +103,8 @@ enum Command {
     Live(Box<live::Args>),
     /// Say what the compactions of a session lost, what was needed of it later, and what that cost
     Autopsy(autopsy::Args),
-    /// List the sessions that agents left on this machine, the newest first
-    Sessions(sessions::Args),
-    /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
-    Import(import::Args),
-    /// Derive facts from a recording to ask about, and check a file of facts
-    Probes(probes::Args),
+    /// List the sessions on this machine; import or generate some, and derive facts to ask about
+    Sessions(Box<sessions::Args>),
     /// List strategies, or show one with its knobs
     Strategies(strategies::Args),
     /// Check a program of your own, or any strategy, against the laws of compaction
@@ -123,14 +115,10 @@ enum Command {
     Inspect(inspect::Args),
     /// Save the scores of a run, as a file for git
     Baseline(baseline::Args),
-    /// Write synthetic sessions and the facts planted in them
-    Generate(generate::Args),
     /// Show the thresholds of a window, and which of them a prompt crosses
     Budget(budget::Args),
-    /// Have another judge grade the answers of a run, without replaying it
-    Score(score::Args),
-    /// Compare a judge with people's labels, and say whether to trust it
-    Calibrate(calibrate::Args),
+    /// Grade the answers of a run with another judge, and test a judge against people's labels
+    Judge(judge::Args),
     /// Recorded answers of models: list, verify, clear
     Cache(cassette::Args),
     /// Check a scenario, and list what it would run with which settings
@@ -198,20 +186,16 @@ fn dispatch(command: Command) -> Exit {
         Command::Compare(args) => compare::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Baseline(args) => baseline::run(&args),
-        Command::Generate(args) => generate::run(&args),
         Command::Autopsy(args) => autopsy::run(&args),
         Command::Sessions(args) => sessions::run(&args),
-        Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Live(args) => live::run(&args),
         Command::Strategies(args) => strategies::run(&args),
         Command::Check(args) => check::run(&args),
-        Command::Probes(args) => probes::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Budget(args) => budget::run(&args),
-        Command::Score(args) => score::run(&args),
-        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Judge(args) => judge::run(&args),
         Command::Cache(args) => cassette::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Schema(args) => schema::run(&args),

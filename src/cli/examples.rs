@@ -120,24 +120,36 @@ const COMMANDS: &[Examples] = &[
                 "what there is, without writing",
             ),
             (
-                "proctor sessions import session.jsonl -o sessions",
-                "one recording in the native format",
+                "proctor sessions import session.jsonl -o sessions --redact",
+                "one recording in the native format, without keys and names",
             ),
         ],
     ),
     (
         "sessions generate",
-        &[(
-            "proctor sessions generate code-review --tokens 200000 -o sessions",
-            "a session and its facts",
-        )],
+        &[
+            (
+                "proctor sessions generate code-review --tokens 200000 -o sessions",
+                "a session and its facts",
+            ),
+            (
+                "proctor sessions generate --describe code-review recordings",
+                "whether it is like your own sessions",
+            ),
+        ],
     ),
     (
         "sessions facts",
-        &[(
-            "proctor sessions facts recordings",
-            "facts to ask about, beside each recording",
-        )],
+        &[
+            (
+                "proctor sessions facts recordings",
+                "facts to ask about, beside each recording",
+            ),
+            (
+                "proctor sessions facts --check ID.truth.json",
+                "after an edit: each mistake with its line",
+            ),
+        ],
     ),
     (
         "strategies",
@@ -209,17 +221,29 @@ const COMMANDS: &[Examples] = &[
     ("judge", &[]),
     (
         "judge score",
-        &[(
-            "proctor judge score reports/run --judge openai:gpt-5.4-mini",
-            "the answers of a run, by another judge",
-        )],
+        &[
+            (
+                "proctor judge score reports/run --judge openai:gpt-5-mini",
+                "grade what rules could not",
+            ),
+            (
+                "proctor judge score reports/run --judge openai:gpt-5-mini --judge anthropic:claude-haiku-4-5 --all",
+                "two judges vote on every answer",
+            ),
+        ],
     ),
     (
         "judge test",
-        &[(
-            "proctor judge test labels.tsv --judge openai:gpt-5.4-mini",
-            "how often it agrees with the people who labelled answers",
-        )],
+        &[
+            (
+                "proctor judge test --from-run reports/run -o labels.csv",
+                "answers for people to label",
+            ),
+            (
+                "proctor judge test labels.csv --judge openai:gpt-5-mini -o judge.json",
+                "whether the judge agrees with the labels",
+            ),
+        ],
     ),
     (
         "doctor",
@@ -248,9 +272,20 @@ const COMMANDS: &[Examples] = &[
             "where compaction starts",
         )],
     ),
+    ("cache", &[]),
     (
-        "cache",
-        &[("proctor cache list", "recorded answers of models")],
+        "cache list",
+        &[(
+            "proctor cache list reports/run/cassette.jsonl",
+            "its answers, by model and purpose",
+        )],
+    ),
+    (
+        "cache verify",
+        &[(
+            "proctor cache verify reports/run/cassette.jsonl",
+            "whether each answer is whole",
+        )],
     ),
     (
         "schema",

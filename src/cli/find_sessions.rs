@@ -117,7 +117,7 @@ const NAMED: usize = 10;
 pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> CliError {
     let shown = plain(&folder.display().to_string());
     let problem = format!("{place}there is no recording in the folder `{shown}`");
-    let hint = "`proctor import --list FOLDER` says what it sees in one";
+    let hint = "`proctor sessions import --list FOLDER` says what it sees in one";
     CliError::new(exit, problem).with_hint(hint)
 }
 
@@ -160,7 +160,7 @@ fn say_each(passed_over: &[String], place: &str) {
     if passed_over.len() > NAMED {
         let files = many(passed_over.len(), "file", "files");
         say(&format!(
-            "passed over{place}: {files} in all; `proctor import` names each"
+            "passed over{place}: {files} in all; `proctor sessions import` names each"
         ));
     }
 }
