@@ -105,13 +105,19 @@ fn printed(name: &str, command: &str, folder: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The pages to learn from, as links of the index lead to them, and the README.
-fn pages_to_learn_from() -> Vec<String> {
+/// The pages to learn from, the README among them, and those to look things up in, as links of the index lead to them.
+fn pages() -> (Vec<String>, Vec<String>) {
     let index = std::fs::read_to_string(page("README.md")).unwrap();
-    let (pages, _) = index.split_once("\n## Reference").unwrap();
-    let links = pages.split("](").skip(1);
-    let names = links.filter_map(|link| Some(link.split_once(')')?.0.to_owned()));
-    names.collect()
+    let (to_learn, to_look_up) = index.split_once("\n## Reference").unwrap();
+    (links(to_learn), links(to_look_up))
+}
+
+/// Where the links of a page lead.
+fn links(text: &str) -> Vec<String> {
+    let links = text.split("](").skip(1);
+    links
+        .filter_map(|link| Some(link.split_once(')')?.0.to_owned()))
+        .collect()
 }
 
 /// Whether a command waits for a server, a key or a network, or has a word in capitals to be replaced: `SESSION`.
@@ -159,7 +165,7 @@ fn prepare(text: &str, folder: &Path) {
     }
 }
 
-/// Follows a page in an empty folder: writes its files, runs its commands in `console` blocks, in order, and parses
+/// Follows a page in an empty folder: writes its files, block by block, runs its commands in `console` blocks, in order, and parses
 /// the others of this program. A sweep may recommend nothing, and a gate may fail.
 fn follow(name: &str, runs: bool) {
     let text = std::fs::read_to_string(page(name)).unwrap();
@@ -169,9 +175,10 @@ fn follow(name: &str, runs: bool) {
     }
     for block in blocks(&text) {
         if let Some(file) = block.file {
-            let file = folder.path().join(file);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(file, block.lines.join("\n") + "\n").unwrap();
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let written = std::fs::read_to_string(&path).unwrap_or_default();
+            std::fs::write(path, written + &block.lines.join("\n") + "\n").unwrap();
         }
         for command in block.commands() {
             let is_ours = command.starts_with("proctor ");
@@ -195,31 +202,30 @@ fn follow(name: &str, runs: bool) {
 }
 
 #[test]
-fn the_commands_of_the_pages_to_learn_from_are_taken() {
-    for name in pages_to_learn_from() {
-        follow(&name, false);
+fn the_parser_takes_the_commands_of_all_pages() {
+    let (to_learn, to_look_up) = pages();
+    for name in to_learn.iter().chain(&to_look_up) {
+        follow(name, false);
     }
 }
 
 #[test]
 fn the_commands_of_the_pages_to_learn_from_run() {
-    for name in sampled(pages_to_learn_from()) {
+    let (to_learn, _) = pages();
+    for name in sampled(to_learn) {
         follow(&name, true);
     }
-}
-
-#[test]
-fn the_commands_of_references_run() {
     follow("reference/synthetic-sessions.md", true);
 }
 
 #[test]
 fn the_pages_to_learn_from_stay_short() {
-    let pages = pages_to_learn_from();
-    let texts = pages
-        .iter()
-        .map(|name| std::fs::read_to_string(page(name)).unwrap());
-    let words: usize = texts.map(|text| text.split_whitespace().count()).sum();
+    let (to_learn, _) = pages();
+    let words = to_learn.iter().map(|name| {
+        let text = std::fs::read_to_string(page(name)).unwrap();
+        text.split_whitespace().count()
+    });
+    let words: usize = words.sum();
     assert!(words <= 16_000, "{words} words");
 }
 
@@ -322,26 +328,28 @@ fn the_schema_of_the_protocol_is_what_the_code_reads_and_writes() {
     goldens::golden("docs/strategy.schema.json", &format!("{schema:#}\n"));
 }
 
-/// The anchors of a page's headings.
-fn anchors(text: &str) -> Vec<String> {
-    let headings = text.lines().filter(|line| line.starts_with('#'));
-    let titles = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());
-    let slug = titles.map(|title| {
-        title.replace(
+/// Whether a page has a heading with this anchor; any file has the empty one.
+fn has_anchor(path: &Path, anchor: &str) -> bool {
+    if anchor.is_empty() {
+        return path.exists();
+    }
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let mut headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+    headings.any(|heading| {
+        let title = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.replace(
             |letter: char| !letter.is_alphanumeric() && !" -_".contains(letter),
             "",
-        )
-    });
-    slug.map(|title| title.replace(' ', "-")).collect()
+        );
+        kept.replace(' ', "-") == anchor
+    })
 }
 
 #[test]
 fn links_between_the_guides_lead_somewhere() {
     let folders = ["..", "", "reference", "reference/stages", "experiments"];
-    let files = folders
-        .into_iter()
-        .filter_map(|folder| std::fs::read_dir(page(folder)).ok());
-    for entry in files.flatten() {
+    let files = folders.map(|folder| std::fs::read_dir(page(folder)).ok());
+    for entry in files.into_iter().flatten().flatten() {
         let path = entry.unwrap().path();
         if path
             .extension()
@@ -350,22 +358,16 @@ fn links_between_the_guides_lead_somewhere() {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
-        for link in text.split("](").skip(1) {
-            let link = link.split(')').next().unwrap();
+        for link in links(&text).iter().filter(|link| !link.contains("://")) {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
-            let target = path.parent().unwrap().join(file);
+            let own = path.file_name().unwrap();
             let target = if file.is_empty() {
-                path.clone()
+                Path::new(own)
             } else {
-                target
+                Path::new(file)
             };
-            let is_there = link.contains("://")
-                || target.exists()
-                    && (anchor.is_empty()
-                        || anchors(&std::fs::read_to_string(&target).unwrap())
-                            .iter()
-                            .any(|of| of == anchor));
-            assert!(is_there, "{}: {link}", path.display());
+            let target = path.parent().unwrap().join(target);
+            assert!(has_anchor(&target, anchor), "{}: {link}", path.display());
         }
     }
 }
