@@ -173,12 +173,14 @@ fn follow(name: &str, runs: bool) {
     if runs {
         prepare(&text, folder.path());
     }
+    let mut files = BTreeMap::new();
     for block in blocks(&text) {
         if let Some(file) = block.file {
             let path = folder.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let written = std::fs::read_to_string(&path).unwrap_or_default();
-            std::fs::write(path, written + &block.lines.join("\n") + "\n").unwrap();
+            let text = files.entry(file).or_insert_with(String::new);
+            *text += &(block.lines.join("\n") + "\n");
+            std::fs::write(path, text).unwrap();
         }
         for command in block.commands() {
             let is_ours = command.starts_with("proctor ");
