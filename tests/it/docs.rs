@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use proctor::model::price::Prices;
 use proctor::strategy::stage::STAGES;
@@ -74,12 +74,11 @@ fn commands(text: &str) -> Vec<String> {
     blocks(text).iter().flat_map(Block::commands).collect()
 }
 
-/// A command of a page, to be run in a folder; what a page calls `$CLONE` is this repository.
-fn shell(command: &str, folder: &Path) -> Command {
+/// Runs a command of a page in a folder, which is also the home; what a page calls `$CLONE` is this repository.
+fn shell(command: &str, folder: &Path) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_proctor"));
     let path = std::env::var("PATH").unwrap();
-    let mut shell = Command::new("sh");
-    shell
+    Command::new("sh")
         .args(["-c", command])
         .current_dir(folder)
         .env(
@@ -87,16 +86,18 @@ fn shell(command: &str, folder: &Path) -> Command {
             format!("{}:{path}", program.parent().unwrap().display()),
         )
         .env("CLONE", env!("CARGO_MANIFEST_DIR"))
+        .env("HOME", folder)
         .env_remove("PROCTOR_WINDOW")
         .env_remove("PROCTOR_COUNTER")
-        .env_remove("PROCTOR_SEED");
-    shell
+        .env_remove("PROCTOR_SEED")
+        .output()
+        .unwrap()
 }
 
 /// What a command of a page prints; it must succeed.
 #[track_caller]
 fn printed(name: &str, command: &str, folder: &Path) -> String {
-    let output = shell(command, folder).output().unwrap();
+    let output = shell(command, folder);
     assert!(
         output.status.success(),
         "{name}: `{command}`:\n{}",
@@ -138,8 +139,7 @@ fn parses(name: &str, command: &str, folder: &Path) {
         command.split_at(end.into_iter().flatten().min().unwrap_or(command.len()));
     let after = after.strip_prefix(" -- ").map_or("", |_| after);
     let command_line = format!("{before} --no-such-flag{after}");
-    let output = shell(&command_line, folder).output();
-    let said = String::from_utf8(output.unwrap().stderr).unwrap();
+    let said = String::from_utf8(shell(&command_line, folder).stderr).unwrap();
     assert!(
         said.contains("unexpected argument") && said.contains("--no-such-flag"),
         "{name}: `{command}`:\n{said}"
@@ -188,10 +188,7 @@ fn follow(name: &str, runs: bool) {
                 parses(name, &command, folder.path());
             } else if runs && block.language == "console" && (is_ours || command.starts_with("cp "))
             {
-                let output = shell(&command, folder.path())
-                    .env("HOME", folder.path())
-                    .output();
-                let output = output.unwrap();
+                let output = shell(&command, folder.path());
                 let said = String::from_utf8_lossy(&output.stderr);
                 let code = output.status.code();
                 assert!(
