@@ -153,7 +153,7 @@ impl Consent {
         in_batches: bool,
     ) -> anyhow::Result<Spend> {
         let cassette = plan.models().and_then(|models| models.cassette.as_ref());
-        let is_recorded = cassette.is_some_and(|it| it.mode() == ReplayMode::Strict);
+        let is_recorded = cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
         if !forecast::asks_live_models(plan) || is_recorded || self.yes {
             return Ok(Spend::default());
         }
