@@ -29,7 +29,7 @@ use crate::replay::observe::Observer;
 use crate::replay::observe::survival::{SurvivalObserver, SurvivalPlan};
 use crate::replay::{CellName, Models, NoClock, Replayed, replay_watched};
 use crate::runner::PlannedSession;
-use crate::session::{CompactedTo, Session};
+use crate::session::{CompactedTo, Role, Session, Tag};
 use crate::strategy::StrategySpec;
 use crate::units::{Tokens, Usage};
 use crate::window::{AUTO_COMPACT_BUFFER, Window};
@@ -82,6 +82,10 @@ pub struct Autopsy {
     pub compactions: Vec<Compaction>,
     /// Whether the recording begins with a summary: what came before is not known.
     pub begins_compacted: bool,
+    /// Whether the recording begins with an answer or a result of a request that it does not hold.
+    pub begins_midway: bool,
+    /// What was mended as the recording was read, with counts; a last line that was cut, for one.
+    pub mended: BTreeMap<String, u64>,
     /// Compactions behind the last call: nothing shows what they lost.
     pub compactions_at_end: usize,
     /// The user's own instructions, and what became of them.
@@ -314,12 +318,22 @@ impl Autopsy {
             line: has_line.then_some(line),
             fullest: bill.fullest(),
             begins_compacted: events().any(|event| call_after(session, event.at) == 0),
+            begins_midway: begins_midway(session),
+            mended: session.source().warnings.clone(),
             compactions_at_end: behind,
             breaks: bill.breaks(),
             hides_system_prompt: session.system().is_none(),
             ..found
         })
     }
+}
+
+/// Whether a session begins with a result that answers nothing, or with an answer to a prompt that is not there.
+fn begins_midway(session: &Session) -> bool {
+    let first = session.message(0);
+    let is_answer = first.role() == Role::Assistant;
+    let was_asked = first.details.usage.is_some() || first.tool_uses().next().is_some();
+    first.has_tag(Tag::Orphan) || is_answer && was_asked
 }
 
 /// The first call after what happened before this message.

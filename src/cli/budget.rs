@@ -110,7 +110,13 @@ fn buffers() -> Value {
 /// smallest such prompt.
 fn reading(lines: Lines, prompt: Option<Tokens>) -> Value {
     let Lines { warning, error, .. } = lines;
-    let first = [Tokens::ZERO, warning, error, lines.auto_compact, lines.blocking];
+    let first = [
+        Tokens::ZERO,
+        warning,
+        error,
+        lines.auto_compact,
+        lines.blocking,
+    ];
     let zones = Zone::ALL.into_iter().zip(first);
     let zones = zones.filter(|(zone, from)| lines.zone(*from) == *zone);
     json!({
@@ -273,7 +279,10 @@ Stages of learn-claude-code-s06
                 let (kinds, stage) = (["summarize", "digest"], stage["stage"].as_str().unwrap());
                 kinds.iter().any(|kind| stage.starts_with(kind))
             });
-            let ours = ours.filter_map(|stage| stage["fires_at"].as_u64()).min().map(Tokens);
+            let ours = ours
+                .filter_map(|stage| stage["fires_at"].as_u64())
+                .min()
+                .map(Tokens);
             let later = u64::from(holds == ">");
             let exact = tokens(line);
             assert!(

@@ -218,7 +218,9 @@ fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
             continue;
         }
         if (count, tokens) == (answers, paid) {
-            lines.push(format!("{purpose}: {count} answers, {tokens} tokens in both"));
+            lines.push(format!(
+                "{purpose}: {count} answers, {tokens} tokens in both"
+            ));
         } else {
             agrees = false;
             lines.push(format!(

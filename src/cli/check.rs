@@ -94,7 +94,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "findings": broken[1],
         "laws": laws.collect::<Vec<_>>(),
     });
-    let done = show(args.json, "proctor-check", all, include_str!("text/check.txt"))?;
+    let done = show(
+        args.json,
+        "proctor-check",
+        all,
+        include_str!("text/check.txt"),
+    )?;
     let is_failed = broken[0] > 0 || args.strict && broken[1] > 0;
     Ok(if is_failed { Exit::GateFailed } else { done })
 }
@@ -190,7 +195,10 @@ fn state(checked: &Checked) -> (&'static str, Option<String>) {
     match &checked.state {
         State::Held(_) => ("held", None),
         State::Broken(finding) => ("broken", Some(got(finding))),
-        State::NoChance => ("no_chance", Some("it had no chance to be broken".to_owned())),
+        State::NoChance => (
+            "no_chance",
+            Some("it had no chance to be broken".to_owned()),
+        ),
         State::NotAsked => ("not_asked", Some("not asked of this kind".to_owned())),
         State::Declared(reason) => ("declared", Some(format!("broken on purpose: {reason}"))),
         State::NotTried => ("not_tried", Some("not tried".to_owned())),
@@ -203,7 +211,10 @@ fn got(finding: &Finding) -> String {
 }
 
 fn found(law: &str, finding: &Finding, args: &Args) -> Value {
-    let words = args.command.iter().map(|word| " ".to_owned() + &escape::shell(word));
+    let words = args
+        .command
+        .iter()
+        .map(|word| " ".to_owned() + &escape::shell(word));
     let of = match &args.strategy {
         Some(name) => escape::flag("--strategy", name),
         None => "--".to_owned() + &words.collect::<String>(),

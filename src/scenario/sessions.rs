@@ -50,7 +50,11 @@ pub fn synthetic(keys: Table) -> Result<Recipe, SettingError> {
     let mut entry = Table::new(keys.place().clone());
     let place = entry.place().clone();
     entry.put("synthetic", keys, &place);
-    recipe(&CheckedTable::new(&entry, "sessions", (&super::KEYS, "session"))?)
+    recipe(&CheckedTable::new(
+        &entry,
+        "sessions",
+        (&super::KEYS, "session"),
+    )?)
 }
 
 fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe, SettingError> {

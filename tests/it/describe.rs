@@ -114,7 +114,13 @@ fn shared_recordings_are_what_families_are_held_against() {
 #[test]
 fn what_a_control_asks_for_is_described() {
     for (asked, share) in [("40", 0.40), ("80", 0.80)] {
-        let found = rows(&["ci-agent", "--rounds", "90", "--set", &format!("observation_percent={asked}")]);
+        let found = rows(&[
+            "ci-agent",
+            "--rounds",
+            "90",
+            "--set",
+            &format!("observation_percent={asked}"),
+        ]);
         let seen = found[0]["observation_share"].as_f64().unwrap();
         assert!((seen - share).abs() < 0.04, "{asked}: {seen}");
     }

@@ -89,7 +89,10 @@ fn facts_are_printed_for_programs_as_well() {
         ("budget --preset codex", "stages"),
         ("sessions generate list", "families"),
         ("sessions generate ci-agent --rounds 5", "sessions"),
-        ("sessions generate ci-agent --describe --rounds 5 --count 1", "rows"),
+        (
+            "sessions generate ci-agent --describe --rounds 5 --count 1",
+            "rows",
+        ),
         (
             "inspect --synthetic code-review:1:6 --strategy none --at 3",
             "prompt_tokens",

@@ -106,7 +106,13 @@ impl Args {
         Ok((0..count).map(move |n| {
             let seed = first.seed.wrapping_add(n);
             let counts = CountedTexts::new(Arc::new(O200k));
-            let made = synthetic::generate(&Recipe { seed, ..first.clone() }, &counts);
+            let made = synthetic::generate(
+                &Recipe {
+                    seed,
+                    ..first.clone()
+                },
+                &counts,
+            );
             let made = made.map_err(|error| CliError::new(Exit::Usage, error.to_string()))?;
             Ok((made, counts))
         }))
@@ -128,7 +134,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             .map(|family| json!({ "name": family.name, "description": family.description }))
             .collect();
         let template = include_str!("../text/families.txt");
-        return show(output.json, "proctor-families", json!({ "families": facts }), template);
+        return show(
+            output.json,
+            "proctor-families",
+            json!({ "families": facts }),
+            template,
+        );
     }
     make_folder(&output.output)?;
     let mut written = Vec::new();
@@ -154,5 +165,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "facts": facts,
         }));
     }
-    show(output.json, "proctor-generated", json!({ "sessions": written }), "")
+    show(
+        output.json,
+        "proctor-generated",
+        json!({ "sessions": written }),
+        "",
+    )
 }

@@ -53,7 +53,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         let rows = rows.iter().map(|(name, profile)| (shown(name), profile));
         let facts = json!({ "described": rows.collect::<Vec<_>>(), "recorded": recorded });
-        print(&template::fill(include_str!("../../text/habits.txt"), facts)?)?;
+        print(&template::fill(
+            include_str!("../../text/habits.txt"),
+            facts,
+        )?)?;
     }
     Ok(worst)
 }
