@@ -59,10 +59,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     start_timeout: u64,
     /// Write an XML file for build servers as well
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
 }
 
@@ -113,11 +113,9 @@ impl Args {
         }
         let place = Place::Flag("check".into());
         let mut table = Table::new(place.clone());
-        let words = self
-            .command
-            .iter()
-            .map(|word| Setting::new(word.as_str(), &place));
-        table.put("command", words.collect::<Vec<_>>(), &place);
+        let words = self.command.iter();
+        let words: Vec<Setting> = words.map(|word| Setting::new(&**word, &place)).collect();
+        table.put("command", words, &place);
         for (key, seconds) in [
             ("timeout_seconds", self.timeout),
             ("start_seconds", self.start_timeout),
@@ -145,15 +143,15 @@ impl Args {
 
     /// The laws that are broken on purpose: by a preset, and as the flags say.
     fn settings(&self, spec: &StrategySpec) -> anyhow::Result<Settings> {
-        let declared = spec.breaks()?.into_iter().flat_map(laws_of).copied();
-        let declared = declared.map(|law| (law, "the preset declares it"));
-        let flags = self.allow.iter().map(|law| (law.as_str(), "`--allow`"));
-        let allowed = declared
-            .chain(flags)
-            .map(|(law, why)| (law.to_owned(), why.to_owned()));
+        let declared = spec.breaks()?.into_iter().flat_map(laws_of);
+        let mut allowed: BTreeMap<String, String> = declared
+            .map(|law| ((*law).to_owned(), "the preset declares it".to_owned()))
+            .collect();
+        let flags = self.allow.iter().cloned();
+        allowed.extend(flags.map(|law| (law, "`--allow`".to_owned())));
         Ok(Settings {
             seed: self.seed,
-            allowed: allowed.collect::<BTreeMap<String, String>>(),
+            allowed,
             only: self.only.iter().cloned().collect(),
         })
     }

@@ -51,7 +51,7 @@ pub(super) struct Args {
     #[command(flatten)]
     judges: models::JudgeOptions,
     /// Print the report as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     #[command(flatten)]
     output: report::Output,
@@ -114,20 +114,17 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         report::print_as(&made, args.json)?;
     }
     let exit = args.output.write(&made)?;
-    match panel.left_out.into_inner() {
-        0 => Ok(exit),
-        count => {
-            let verdicts = many(count, "verdict is", "verdicts are");
-            say(&format!(
-                "{verdicts} outstanding, because a judge gave no answer; the same command asks again"
-            ));
-            Ok(if exit == Exit::Done {
-                Exit::Outstanding
-            } else {
-                exit
-            })
-        }
+    let left_out = panel.left_out.into_inner();
+    if left_out > 0 {
+        let verdicts = many(left_out, "verdict is", "verdicts are");
+        say(&format!(
+            "{verdicts} outstanding, because a judge gave no answer; the same command asks again"
+        ));
     }
+    Ok(match exit {
+        Exit::Done if left_out > 0 => Exit::Outstanding,
+        exit => exit,
+    })
 }
 
 /// Reads calibrations, each of which must be of one of the judges.
@@ -166,7 +163,7 @@ impl Grading {
 }
 
 impl Answer<'_> {
-    /// What a judge is asked, where rules give no verdict, or for `all` answers.
+    /// The request to a judge, where rules give no verdict, or for `all` answers.
     fn grading(&self, all: bool) -> Option<Grading> {
         let reason = Unscored::NeedsJudge;
         let needs_judge = self.answer.typed == Verdict::Unscored { reason };
@@ -215,10 +212,7 @@ fn no_verdict() -> GivenVerdict {
 
 /// Whether a judge meets the known verdict.
 fn is_met(given: &GivenVerdict) -> bool {
-    match (given.sentinel, given.verdict) {
-        (Some(is_right), Verdict::Scored { score, .. }) => (score > 0.5) == is_right,
-        (None, _) | (_, Verdict::Unscored { .. }) => false,
-    }
+    matches!((given.sentinel, given.verdict), (Some(is_right), Verdict::Scored { score, .. }) if (score > 0.5) == is_right)
 }
 
 /// After so many requests in a row that a judge gave no answer to, no other is made, as in a run.
@@ -335,14 +329,16 @@ impl Panel<'_> {
 
 /// Says how many verdicts a judge gave, and what it is fit for.
 fn say_of(judge: &str, task: Option<JudgeTask>, given: &[GivenVerdict]) {
-    let of_judge = given.iter().filter(|one| one.judge == judge);
-    let (known, graded): (Vec<_>, Vec<_>) = of_judge.partition(|one| one.sentinel.is_some());
+    let mut given: Vec<_> = given.iter().filter(|one| one.judge == judge).collect();
     let is_narrow = task == Some(JudgeTask::Narrow);
-    let of_task = known.iter().filter(|one| one.narrow.is_some() == is_narrow);
-    let met = of_task.clone().filter(|one| is_met(one)).count();
-    let all = of_task.count();
-    let is_unscored = |one: &&&GivenVerdict| matches!(one.verdict, Verdict::Unscored { .. });
-    let (answers, unscored) = (graded.len(), graded.iter().filter(is_unscored).count());
+    let known = given.extract_if(.., |one| one.sentinel.is_some());
+    let known: Vec<_> = known
+        .filter(|one| one.narrow.is_some() == is_narrow)
+        .collect();
+    let (met, all) = (known.iter().filter(|one| is_met(one)).count(), known.len());
+    let answers = given.len();
+    given.retain(|one| matches!(one.verdict, Verdict::Unscored { .. }));
+    let unscored = given.len();
     let asked = match task {
         None => {
             return say(&format!(

@@ -43,14 +43,20 @@ pub(super) struct Args {
     #[arg(required = true, value_name = "PATH")]
     files: Vec<PathBuf>,
     /// Folder the sessions are written to
-    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    #[arg(
+        short,
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        help_heading = "Output"
+    )]
     output: PathBuf,
     /// Format of the recordings; detected if not given
     #[arg(long, value_name = "NAME",
           value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|it| it.format())))]
     format: Option<String>,
     /// Format the sessions are written in
-    #[arg(long, value_enum, default_value_t = OutputFormat::Native)]
+    #[arg(long, value_enum, default_value_t = OutputFormat::Native, help_heading = "Output")]
     to: OutputFormat,
     /// Replace keys, tokens, passwords, e-mail addresses and the names of home folders: the same
     /// secret by the same name in all files. Secrets that only a person would recognise stay, and
@@ -61,13 +67,13 @@ pub(super) struct Args {
     #[arg(long, default_value = "o200k")]
     counter: String,
     /// Overwrite existing files
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Output")]
     force: bool,
     /// End with an error where a file in a folder is passed over
     #[arg(long, conflicts_with = "list")]
     strict: bool,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     /// Only list the recordings, from the beginning and the end of each: format, size, first and
     /// last time
