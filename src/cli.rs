@@ -2,6 +2,7 @@
 //!
 //! Results go to standard output, everything else to standard error.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write};
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use crate::session::import::ImportError;
 use crate::session::{Session, native};
 use crate::settings::{SettingError, did_you_mean};
 
+mod apply;
 mod autopsy;
 mod baseline;
 mod batch;
@@ -37,7 +39,7 @@ mod doctor;
 mod examples;
 mod exit;
 mod find_sessions;
-mod gate;
+mod forecast;
 mod graded_run;
 #[cfg(feature = "http")]
 mod home;
@@ -55,9 +57,9 @@ mod merge;
 mod messages;
 mod metric_name;
 mod models;
+mod old_names;
 mod one_line;
 mod parts;
-mod plan;
 mod progress;
 mod check;
 mod programs;
@@ -71,8 +73,6 @@ mod sessions;
 mod strategies;
 mod sweep;
 mod template;
-mod validate;
-mod view;
 
 pub use exit::Exit;
 
@@ -88,20 +88,15 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Replay sessions through strategies and report; without a scenario, a built-in quick start
-    #[command(visible_alias = "eval")]
     Run(Box<run::Args>),
     /// Join the parts of a run that several machines made
     Merge(merge::Args),
     /// Try many settings of one strategy, and recommend one
     Sweep(Box<sweep::Args>),
-    /// Compare runs or baselines, session by session, with statistics
+    /// Compare runs or baselines, session by session; `--gate` says whether a run is no worse
     Compare(compare::Args),
-    /// Say whether a run is no worse than a baseline
-    Gate(gate::Args),
-    /// Render a finished or unfinished run again
+    /// Render a finished or unfinished run again, or serve its page to a browser
     Report(report::Args),
-    /// Show the report of a run in a browser, while the run goes on
-    View(view::Args),
     /// Run a recording proxy: pass on and keep the requests of agents to a model's API
     Record(record::Args),
     /// Stand in front of a model's API, and compact what running agents send
@@ -116,12 +111,8 @@ enum Command {
     Check(check::Args),
     /// Write a starter scenario that runs offline
     Init(init::Args),
-    /// Check a scenario file, and list what it would run
-    Validate(validate::Args),
     /// Show what the model would see at a call, or what a number is made of
     Inspect(inspect::Args),
-    /// Estimate the requests and the cost of a run, without running it
-    Plan(plan::Args),
     /// Save the scores of a run, as a file for git
     Baseline(baseline::Args),
     /// Show the thresholds of a window, and which of them a prompt crosses
@@ -130,7 +121,7 @@ enum Command {
     Judge(judge::Args),
     /// Recorded answers of models: list, verify, clear
     Cache(cassette::Args),
-    /// List the settings of a run, and where each comes from
+    /// Check a scenario, and list what it would run with which settings
     Doctor(doctor::Args),
     /// Print a JSON Schema, for editors
     Schema(schema::Args),
@@ -142,10 +133,14 @@ enum Command {
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    let matches = examples::with_examples(Cli::command()).try_get_matches();
-    let cli = match matches.and_then(|it| Cli::from_arg_matches(&it)) {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let matches = examples::with_examples(Cli::command()).try_get_matches_from(&typed);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(mut error) => {
+            if error.use_stderr() && old_names::are_said(&typed) {
+                return Exit::Usage.into();
+            }
             suggest_command(&mut error);
             // Help and version are results; everything else is a mistake in the call.
             let _ = error.print();
@@ -181,17 +176,14 @@ fn suggest_command(error: &mut clap::Error) {
 
 fn dispatch(command: Command) -> Exit {
     interrupt::say_on_interrupt(match command {
-        Command::Run(_) | Command::Sweep(_) | Command::Plan(_) => "interrupted: nothing was run",
+        Command::Run(_) | Command::Sweep(_) => "interrupted: nothing was run",
         _ => "interrupted",
     });
     let result = match command {
         Command::Run(args) => run::run(&args),
-        Command::Plan(args) => plan::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Report(args) => report::run(&args),
-        Command::View(args) => view::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::Gate(args) => gate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Baseline(args) => baseline::run(&args),
         Command::Autopsy(args) => autopsy::run(&args),
@@ -200,7 +192,6 @@ fn dispatch(command: Command) -> Exit {
         Command::Live(args) => live::run(&args),
         Command::Strategies(args) => strategies::run(&args),
         Command::Check(args) => check::run(&args),
-        Command::Validate(args) => validate::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Budget(args) => budget::run(&args),
@@ -252,7 +243,7 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
             | PlanError::PlannedSession(_)
             | PlanError::AnotherPlan { .. }
             | PlanError::AnotherProgram { .. } => Some(
-                "`proctor plan --shards N --out DIR` of the same scenario and options makes it again"
+                "`proctor run --dry-run --shards N --out DIR` of the same scenario and options makes it again"
                     .to_owned(),
             ),
             PlanError::AllLeftOut(_) => Some(

@@ -442,14 +442,7 @@ fn answers_without_a_score_are_errors_that_the_exit_code_tells() {
         [[sessions]]\nsynthetic = { family = \"code-review\", seed = 5, rounds = 16 }\n\
         [[strategies]]\npreset = \"observation-masking\"\n";
     fs::write(path.join("silent.toml"), scenario).unwrap();
-    let command = [
-        "run",
-        "silent.toml",
-        "--out",
-        "out",
-        "--message-format",
-        "json",
-    ];
+    let command = ["run", "silent.toml", "--out", "out", "--json"];
     let output = run(path, &command, 104);
     let said = shown(&output.stderr);
     assert!(said.contains(" answers have no score: "), "{said}");
