@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::{Answer, answers, known_requests, texts};
 use crate::bill::Scale;
-use crate::cli::{CliError, Exit, models, read_run, report, say, stop_with};
+use crate::cli::{CliError, Exit, models, read_run, report, say, stop, stop_with};
 use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::probe::judge::{self, Brief, JudgeTask};
 use crate::probe::{Unscored, Verdict};
@@ -129,22 +129,25 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 /// Reads calibrations, each of which must be of one of the judges.
 fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCalibration>> {
-    let read = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-        let read = JudgeCalibration::read(&text)?;
-        if read.judge == judges || judges.split(" + ").any(|judge| judge == read.judge) {
-            return Ok(read);
-        }
-        let judge = read.judge;
-        Err(format!("it is of judge `{judge}`, and asked is {judges}"))
-    };
-    let files = files.iter().map(|path| {
-        read(path).map_err(|problem: String| {
+    let mut calibrations = Vec::new();
+    for path in files {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let read = text.and_then(|text| JudgeCalibration::read(&text));
+        let own = read.and_then(|read| {
+            if read.judge == judges || judges.split(" + ").any(|judge| judge == read.judge) {
+                return Ok(read);
+            }
+            Err(format!(
+                "it is of judge `{}`, and asked is {judges}",
+                read.judge
+            ))
+        });
+        calibrations.push(own.or_else(|problem| {
             let problem = format!("cannot use calibration `{}`: {problem}", path.display());
-            CliError::new(Exit::Invalid, problem).into()
-        })
-    });
-    files.collect()
+            stop(Exit::Invalid, problem)
+        })?);
+    }
+    Ok(calibrations)
 }
 
 /// One answer, as judges are asked about it.
@@ -267,11 +270,10 @@ impl Panel<'_> {
     /// Grades all answers, several at once, until a judge cannot be asked; verdicts are in the order
     /// of the answers, those of the panel side by side.
     fn grade_all(&self, gradings: &[Grading]) -> Result<Vec<GivenVerdict>, CliError> {
-        let verdicts = |one| {
+        let all = gradings.par_iter().flat_map_iter(|one| {
             let judges = self.judges.iter().zip(&self.tasks);
             judges.map(move |(judge, task)| self.grade(one, &**judge, *task))
-        };
-        let all = gradings.par_iter().flat_map_iter(verdicts);
+        });
         let given: Vec<Option<GivenVerdict>> = all.collect::<Result<_, CliError>>()?;
         Ok(given.into_iter().flatten().collect())
     }

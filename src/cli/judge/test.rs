@@ -140,25 +140,22 @@ fn ask(
 ) -> Result<BTreeMap<String, String>, CliError> {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let fitness = Fitness::default();
-    let known = connected.judges.iter().map(|judge| {
+    let mut known = Vec::new();
+    for judge in &connected.judges {
         let results = fitness.of(&**judge, &counts);
-        results.map_err(|failure| models::unheard(&**judge, &failure))
-    });
-    let known = known.collect::<Result<Vec<_>, CliError>>()?;
+        known.push(results.map_err(|failure| models::unheard(&**judge, &failure))?);
+    }
     for row in rows {
-        let verdict = |repeat: u32| {
-            let judges = connected.judges.iter().zip(&known);
-            let verdicts = judges.map(|(judge, known)| {
+        for repeat in 0..repeats {
+            let mut verdicts = Vec::new();
+            for (judge, known) in connected.judges.iter().zip(&known) {
                 let task = known.task.unwrap_or_default();
                 let reply = judge.answer(&row.request(task), repeat, &counts).answer;
                 models::heard(&**judge, &reply)?;
-                let said = task.read(&reply);
-                Ok(judge::verdict(said, row.brief.is_never_said()))
-            });
-            let verdicts = verdicts.collect::<Result<Vec<Verdict>, CliError>>()?;
-            Ok(judge::vote(&verdicts).and_then(is_right))
-        };
-        row.verdicts = (0..repeats).map(verdict).collect::<Result<_, CliError>>()?;
+                verdicts.push(judge::verdict(task.read(&reply), row.brief.is_never_said()));
+            }
+            row.verdicts.push(judge::vote(&verdicts).and_then(is_right));
+        }
     }
     let records = known.iter().flat_map(|results| &results.records);
     Ok(verdicts::narrow_judges(records))
@@ -211,25 +208,28 @@ fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
         Ok(headers) => headers.clone(),
         Err(error) => return vec![(1, Err(format!("cannot read the header: {error}")))],
     };
-    let is_there = |wanted: &&str| headers.iter().any(|name| name.trim() == *wanted);
-    if let Some(missing) = ["question", "answer"].iter().find(|name| !is_there(name)) {
-        let has: Vec<&str> = headers.iter().collect();
-        let problem = format!(
-            "there is no column `{missing}`; the header has `{}`, which commas must separate",
-            escape::plain(&has.join("`, `"))
-        );
-        return vec![(1, Err(problem))];
-    }
-    let value = |(at, record): (usize, csv::Result<csv::StringRecord>)| match record {
-        Err(error) => (at, Err(error.to_string())),
-        Ok(record) => {
-            let line = record.position().and_then(|at| line_of(text, at.byte()));
-            let fields = headers.iter().zip(&record);
-            let fields = fields.map(|(name, value)| (name.trim().to_owned(), value.into()));
-            (line.unwrap_or(at), Ok(Value::Object(fields.collect())))
+    for wanted in ["question", "answer"] {
+        if !headers.iter().any(|name| name.trim() == wanted) {
+            let has: Vec<&str> = headers.iter().collect();
+            let problem = format!(
+                "there is no column `{wanted}`; the header has `{}`, which commas must separate",
+                escape::plain(&has.join("`, `"))
+            );
+            return vec![(1, Err(problem))];
         }
-    };
-    (2..).zip(reader.records()).map(value).collect()
+    }
+    let records = (2..)
+        .zip(reader.records())
+        .map(|(at, record)| match record {
+            Err(error) => (at, Err(error.to_string())),
+            Ok(record) => {
+                let line = record.position().and_then(|at| line_of(text, at.byte()));
+                let fields = headers.iter().map(str::trim).map(str::to_owned);
+                let fields = fields.zip(record.iter().map(Value::from)).collect();
+                (line.unwrap_or(at), Ok(Value::Object(fields)))
+            }
+        });
+    records.collect()
 }
 
 /// The line of a record, from 1, where the reader says that it begins: with CRLF that is between the two.
