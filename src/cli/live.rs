@@ -19,10 +19,6 @@ use super::report;
 )]
 #[command(mut_args(without_recordings))]
 pub(super) struct Args {
-    #[command(flatten, next_help_heading = "Strategies")]
-    inputs: Inputs,
-    #[command(flatten, next_help_heading = "Models of the strategies")]
-    models: models::ModelOptions,
     /// Base URL of the API, such as `https://api.anthropic.com`, or a server of your own
     #[arg(long, value_name = "URL", required_unless_present = "check")]
     upstream: Option<String>,
@@ -42,12 +38,16 @@ pub(super) struct Args {
     /// Do not listen: replay the log, and report calls that would now be sent differently
     #[arg(long)]
     check: bool,
+    #[command(flatten, next_help_heading = "Strategies")]
+    inputs: Inputs,
+    #[command(flatten, next_help_heading = "Models of the strategies")]
+    models: models::ModelOptions,
     /// Print the report as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     printed: report::Printed,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     output: report::Output,
 }
 
@@ -57,7 +57,7 @@ fn without_recordings(arg: clap::Arg) -> clap::Arg {
         "named" => arg
             .value_name("SCENARIO")
             .help("Scenario file with the strategies, the window and the models"),
-        "session" => arg.hide(true),
+        "session" | "sample" => arg.hide(true),
         _ => arg,
     }
 }
@@ -115,8 +115,8 @@ mod with_http {
             let hint = "as in `--strategy observation-masking`; `proctor strategies` lists them";
             return stop_with(Exit::Usage, "no strategy is named", hint);
         }
-        if !typed.session.is_empty() {
-            let problem = "`--session` says nothing here: agents run as often as they are started";
+        if !typed.session.is_empty() || typed.sample.is_some() {
+            let problem = "`--session` and `--sample` say nothing here: agents run as often as they are started";
             return stop(Exit::Usage, problem);
         }
         args.output.check()?;

@@ -62,7 +62,7 @@ pub(super) struct Args {
     /// Also write the figures to this file, as JSON; with `--from-run` the sheet, .csv or .jsonl
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Models")]
     judges: models::JudgeOptions,
 }
 

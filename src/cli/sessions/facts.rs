@@ -49,7 +49,7 @@ pub(super) struct Args {
     /// Print the questions of a file and their known answers
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     show: Option<PathBuf>,
-    #[command(flatten, next_help_heading = "A model that proposes decisions")]
+    #[command(flatten, next_help_heading = "Models")]
     proposer: Proposer,
     #[command(flatten, next_help_heading = "Output")]
     output: Output,

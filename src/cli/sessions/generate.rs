@@ -73,16 +73,26 @@ fn tokens(typed: &str) -> Result<u64, String> {
 impl Args {
     /// The recipe of the first session of a family, read as an entry of a scenario.
     fn recipe(&self, family: &str) -> Result<Recipe, SettingError> {
-        let place = Place::Flag("sessions generate".into());
-        let mut table = Table::new(place.clone());
-        table.overlay("family", parse_value(family, &place))?;
-        let length = match (self.rounds, self.tokens, self.for_window) {
+        let (length, number) = match (self.rounds, self.tokens, self.for_window) {
             (Some(rounds), ..) => ("rounds", u64::from(rounds)),
             (None, _, Some(window)) => ("for_window", window),
             (None, tokens, None) => ("tokens", tokens.unwrap_or(100_000)),
         };
-        for (key, number) in [length, ("seed", self.seed)] {
-            table.overlay(key, parse_value(&number.to_string(), &place))?;
+        let mut table = Table::new(Place::Flag("sessions generate".into()));
+        for (flag, key, value) in [
+            (family.to_owned(), "family", family.to_owned()),
+            (
+                format!("--seed {}", self.seed),
+                "seed",
+                self.seed.to_string(),
+            ),
+            (
+                format!("--{} {number}", length.replace('_', "-")),
+                length,
+                number.to_string(),
+            ),
+        ] {
+            table.overlay(key, parse_value(&value, &Place::Flag(flag.into())))?;
         }
         for typed in &self.set {
             let place = Place::Flag(format!("--set {typed}").into());
@@ -100,8 +110,11 @@ impl Args {
     ) -> Result<impl Iterator<Item = anyhow::Result<(Generated, CountedTexts)>>, CliError> {
         let first = self.recipe(family).map_err(|error| {
             let hint = error.hint.clone();
-            let hint = hint.unwrap_or("`proctor sessions generate list` names the families".into());
-            CliError::new(Exit::Usage, error.to_string()).with_hint(hint)
+            let problem = error.to_string().replace("`sessions.synthetic.", "`");
+            CliError {
+                hint,
+                ..CliError::new(Exit::Usage, problem)
+            }
         })?;
         Ok((0..count).map(move |n| {
             let seed = first.seed.wrapping_add(n);
