@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context as _;
+use serde_json::json;
 
 use super::apply::{ApplyOptions, not_written};
 use super::comparison;
@@ -16,11 +17,12 @@ use super::messages::{self, MessageProgress, Summary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
-use super::{CliError, Exit, batch, find_sessions, report, say, stop, stop_with};
+use super::{CliError, Exit, batch, find_sessions, report, say, stop, stop_with, template};
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
 use crate::record::journal::{Journal, JournalError, Run};
+use crate::record::shard::Partition;
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::{Report, escape};
 use crate::runner::{self, Outcome, Plan, Progress, Remembered, RunModels, Workers};
@@ -92,9 +94,11 @@ struct CellOptions {
 }
 
 fn share(typed: &str) -> Result<f64, String> {
-    let number = typed.parse().ok();
-    let number = number.filter(|share| (0.0..=1.0).contains(share));
-    number.ok_or_else(|| "it must be a number from 0 to 1".to_owned())
+    let what = "a number from 0 to 1";
+    let share = models::number(typed, what)?;
+    (share <= 1.0)
+        .then_some(share)
+        .ok_or_else(|| format!("it must be {what}"))
 }
 
 /// Estimates a run, and runs nothing.
@@ -124,9 +128,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     args.output.check()?;
     args.apply.check("STRATEGY-recommended.toml")?;
-    if args.part.part().is_some() && args.gate.is_asked() {
-        let problem = "a part of a run is not compared with a baseline";
-        let hint = "`proctor merge` joins the parts, and `proctor compare --gate` compares the run";
+    if args.part.part().is_some() && (args.gate.is_asked() || args.apply.is_asked()) {
+        let problem = "a part of a run has no verdict, and is not compared with a baseline";
+        let hint = "`proctor merge` joins the parts; then the same command without `--partition`, and with `--out RUN`";
         return stop_with(Exit::Usage, problem, hint);
     }
     args.gate.check(&scenario.gate)?;
@@ -190,35 +194,19 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         planned,
         ..Summary::default()
     };
-    if !args.json {
-        return replay(
-            args,
-            &mut plan,
-            &mut journal,
-            &workers,
-            (already, earlier.as_ref()),
-            &mut summary,
-        );
+    if args.json {
+        let manifest = plan.manifest();
+        messages::send(&messages::launch(manifest, &folder, planned, already));
     }
-    messages::send(&messages::launch(
-        plan.manifest(),
-        &folder,
-        planned,
-        already,
-    ));
-    let result = replay(
-        args,
-        &mut plan,
-        &mut journal,
-        &workers,
-        (already, earlier.as_ref()),
-        &mut summary,
-    );
-    let (exit, error) = match &result {
-        Ok(exit) => (*exit, None),
-        Err(error) => (super::explain(error).0, Some(super::chain(error))),
-    };
-    messages::send(&messages::done(&summary, exit, error.as_deref()));
+    let work = (&mut plan, &mut journal, &workers);
+    let result = replay(args, work, (already, earlier.as_ref()), &mut summary);
+    if args.json {
+        let (exit, error) = match &result {
+            Ok(exit) => (*exit, None),
+            Err(error) => (super::explain(error).0, Some(super::chain(error))),
+        };
+        messages::send(&messages::done(&summary, exit, error.as_deref()));
+    }
     result
 }
 
@@ -250,9 +238,7 @@ fn now() -> Instant {
 /// Runs the missing cells, and reports; `summary` is filled in step by step.
 fn replay(
     args: &Args,
-    plan: &mut Plan,
-    journal: &mut Journal,
-    workers: &Workers,
+    (plan, journal, workers): (&mut Plan, &mut Journal, &Workers),
     (already, earlier): (usize, Option<&EarlierRun>),
     summary: &mut Summary,
 ) -> anyhow::Result<Exit> {
@@ -266,21 +252,19 @@ fn replay(
     models::close(plan.models(), outcome.missed)?;
     let shown = folder.display().to_string();
     if workers.stop.is_requested() && outcome.outstanding > 0 {
+        let without = if args.cells.fresh {
+            " without `--fresh`"
+        } else {
+            ""
+        };
+        let (all, kept) = (summary.planned, summary.planned - outcome.outstanding);
         say(&format!(
-            "interrupted: {} of {} cells are kept in `{shown}`; the same command{} goes on",
-            summary.planned - outcome.outstanding,
-            summary.planned,
-            if args.cells.fresh {
-                " without `--fresh`"
-            } else {
-                ""
-            }
+            "interrupted: {kept} of {all} cells are kept in `{shown}`; the same command{without} goes on"
         ));
         return Ok(Exit::Interrupted);
     }
     let run = Run::read(&folder).context("cannot read the run back")?;
-    let is_failed = |cell: &&CellRecord| matches!(cell.end, End::Failed { .. });
-    let failed = run.cells.iter().filter(is_failed).count();
+    let failed = run.cells.iter().filter(|cell| is_failed(cell)).count();
     let silence = UnscoredItems::of(&run.cells);
     let mut made = Report::of(&run.manifest, &run.cells);
     if !made.next.is_empty() {
@@ -308,22 +292,7 @@ fn replay(
         comparison::summarise(&made)?;
     }
     summary.report = Some(made);
-    let called = args
-        .part
-        .part()
-        .map_or("run".to_owned(), |part| format!("part {part} in"));
-    say_outcome(
-        plan,
-        &outcome,
-        summary.planned,
-        &format!("{called} `{shown}`"),
-    );
-    if let (Some(part), 0) = (args.part.part(), outcome.outstanding) {
-        say(&format!(
-            "`proctor merge FOLDER… --out RUN` joins the folders of all {} parts",
-            part.of
-        ));
-    }
+    say_outcome(plan, &outcome, summary.planned, (args.part.part(), &shown))?;
     if !outcome.broken.is_empty() {
         let broken = outcome.broken.iter();
         let lines: Vec<String> = broken.map(|(key, why)| format!("{key}: {why}")).collect();
@@ -361,6 +330,10 @@ fn replay(
     Ok(exit)
 }
 
+fn is_failed(cell: &CellRecord) -> bool {
+    matches!(cell.end, End::Failed { .. })
+}
+
 /// Writes the preset of the strategy that the verdict recommends.
 fn write_recommended(
     apply: &ApplyOptions,
@@ -373,7 +346,7 @@ fn write_recommended(
     let spec = name.and_then(|name| specs.find(|spec| spec.name() == name));
     let (Some(spec), Some(verdict)) = (spec, verdict) else {
         let why = verdict.and_then(|verdict| verdict.sentences.first());
-        let why = why.map_or("a part of a run has no verdict", String::as_str);
+        let why = why.map_or("the run has no verdict", String::as_str);
         return Err(not_written("a preset", why));
     };
     let unnamed = format!("{}-recommended.toml", spec.base_name());
@@ -397,26 +370,35 @@ fn run_cells(
     already: usize,
     planned: usize,
 ) -> anyhow::Result<Outcome> {
-    let folder = journal.folder().to_owned();
-    let pass = |journal: &mut Journal, already| {
-        let bar = (!args.json).then(|| ProgressDisplay::new(planned, already, plan.sessions()));
-        let progress = bar
-            .as_ref()
-            .map_or(&MessageProgress as &dyn Progress, |bar| bar);
-        let outcome = runner::run(plan, journal, workers, progress)
-            .map_err(|error| not_kept(error, &folder, plan))?;
-        bar.iter().for_each(ProgressDisplay::finish);
-        anyhow::Ok(outcome)
-    };
-    let mut outcome = pass(journal, already)?;
+    let mut outcome = pass(args, plan, journal, workers, (already, planned))?;
     // Each pass defers requests without an answer: first questions, then verdicts on the answers.
-    while batch::is_answered(plan, &outcome, &folder, &workers.stop)? {
+    while batch::is_answered(plan, &outcome, journal.folder(), &workers.stop)? {
         let before = outcome;
-        outcome = pass(journal, before.already_done + before.done_now)?;
+        let already = before.already_done + before.done_now;
+        outcome = pass(args, plan, journal, workers, (already, planned))?;
         let done = outcome.already_done + outcome.done_now;
         outcome.already_done = before.already_done.min(done);
         outcome.done_now = done - outcome.already_done;
     }
+    Ok(outcome)
+}
+
+/// Runs the cells that are missing once.
+fn pass(
+    args: &Args,
+    plan: &Plan,
+    journal: &mut Journal,
+    workers: &Workers,
+    (already, planned): (usize, usize),
+) -> anyhow::Result<Outcome> {
+    let folder = journal.folder().to_owned();
+    let bar = (!args.json).then(|| ProgressDisplay::new(planned, already, plan.sessions()));
+    let progress = bar
+        .as_ref()
+        .map_or(&MessageProgress as &dyn Progress, |bar| bar);
+    let outcome = runner::run(plan, journal, workers, progress)
+        .map_err(|error| not_kept(error, &folder, plan))?;
+    bar.iter().for_each(ProgressDisplay::finish);
     Ok(outcome)
 }
 
@@ -429,7 +411,9 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
         ),
         JournalError::Gone(_) => {
             let cassette = plan.models().and_then(|models| models.cassette.as_ref());
-            let cassette = cassette.map(|it| it.path()).filter(|path| path.exists());
+            let cassette = cassette
+                .map(|cassette| cassette.path())
+                .filter(|path| path.exists());
             let kept = cassette.map(|path| format!("; answers are kept in `{}`", path.display()));
             format!(
                 "the same command runs its cells again{}",
@@ -444,49 +428,30 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
         .into()
 }
 
-/// Prints how far the run came, and its cost.
-fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, called: &str) {
-    let kept = planned - outcome.outstanding;
-    let progress = (outcome.outstanding, outcome.already_done, outcome.done_now);
-    let state = match (progress, &outcome.budget) {
-        ((0, _, 0), _) => format!("is complete: all {planned} cells were done before"),
-        ((0, 0, _), _) => format!("is complete: {planned} cells"),
-        ((0, before, now), _) => {
-            format!("is complete: {before} cells were done before, {now} now")
-        }
-        (_, Some(reached)) => format!(
-            "stopped at its budget: {reached}; {kept} of {planned} cells are kept, and the same \
-             command goes on"
-        ),
-        (_, None) => format!("is not complete: {kept} of {planned} cells are kept"),
-    };
-    say(&format!("{called} {state}"));
-    if let Some(why) = &outcome.unordered {
-        say(&format!(
-            "its cells are in the order in which they were finished, because they could not be sorted: \
-             {why}; the same command tries again"
-        ));
-    }
-    if let Some(spent) = models::spent(plan) {
-        say(&spent);
-    }
-    if let Some(waited) = plan.models().and_then(RunModels::waited) {
-        say(&waited);
-    }
-    if let Some((_, why)) = outcome.unreached.first() {
-        if let (Some(_), taken @ 1..) = (outcome.cut_at, outcome.withdrawn) {
-            say(&format!(
-                "{taken} finished cells were taken back: a prompt of theirs may have been cut"
-            ));
-        }
-        let paid = match outcome.cut_at {
-            None => "pays nothing twice",
-            Some(_) => "asks again what may have been cut",
-        };
-        say(&format!(
-            "{} of {planned} cells are outstanding, because {}; the same command continues, and {paid}",
-            outcome.outstanding,
-            escape::plain(why)
-        ));
-    }
+/// Says how far the run came, and its cost.
+fn say_outcome(
+    plan: &Plan,
+    outcome: &Outcome,
+    planned: usize,
+    (part, folder): (Option<Partition>, &str),
+) -> anyhow::Result<()> {
+    let called = part.map_or("run".to_owned(), |part| format!("part {part} in"));
+    let facts = json!({
+        "called": format!("{called} `{folder}`"),
+        "parts": part.map(|part| part.of),
+        "planned": planned,
+        "outstanding": outcome.outstanding,
+        "before": outcome.already_done,
+        "now": outcome.done_now,
+        "budget": outcome.budget,
+        "unordered": outcome.unordered,
+        "spent": models::spent(plan),
+        "waited": plan.models().and_then(RunModels::waited),
+        "withdrawn": outcome.withdrawn,
+        "is_cut": outcome.cut_at.is_some(),
+        "unreached": outcome.unreached.first().map(|(_, why)| why),
+    });
+    let text = template::fill(include_str!("text/outcome.txt"), facts)?;
+    text.lines().for_each(|line| say(&escape::plain(line)));
+    Ok(())
 }
