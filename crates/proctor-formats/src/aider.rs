@@ -13,7 +13,6 @@
 //! Source: Aider-AI/aider, `aider/utils.py` (`split_chat_history_markdown`) at 01592afac3.
 
 use super::prelude::*;
-use super::product::sessions_of;
 
 const BEGINS: &str = "# aider chat started at ";
 
@@ -95,7 +94,7 @@ impl Chat {
         let last = self.asked.len().saturating_sub(1);
         self.asks(last);
         let blocks = vec![ContentBlock::Text(answer.into())];
-        let part = AssistantRecord::of(blocks, None);
+        let part = Answer::of(blocks, None);
         self.assembler.assistant(None, part);
     }
 

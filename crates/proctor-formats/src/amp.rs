@@ -16,7 +16,6 @@
 //! bundle makes of a thread; November 2026.
 
 use super::prelude::*;
-use super::product::with_side_chains;
 
 pub(super) const IMPORTER: Importer = Importer::new("amp", detect, import);
 
@@ -84,7 +83,7 @@ fn message(
             let time = about.take_time("timestamp", assembler);
             let source = &mut assembler.source;
             let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
-            let part = AssistantRecord::of(blocks, time);
+            let part = Answer::of(blocks, time);
             let part = part.by(None, about.take_text("model"), usage.and_then(unless_zero));
             assembler.assistant(None, part);
         }

@@ -9,11 +9,8 @@
 //! says how many of the oldest tool results the model did not see (beta
 //! `context-management-2025-06-27`).
 
-use super::api_detection::api_of;
-use super::conversations::{self, Conversation, Shape};
-use super::kept_context::{self, Edits};
+use super::kept_context::Edits;
 use super::prelude::*;
-use proctor_sessions::wire::stream::Api;
 
 const SHAPE: Shape = Shape::of_messages("messages").of_api(Api::Messages);
 
@@ -95,9 +92,9 @@ fn assistant(
     applied(&mut object, asked, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
     let (id, model) = (object.take_text("id"), object.take_text("model"));
-    let record = AssistantRecord {
+    let record = Answer {
         other_iterations: own.map_or_else(BTreeMap::new, |raw| other_iterations(&value(raw))),
-        ..AssistantRecord::of(blocks, timestamp).by(id, model, usage)
+        ..Answer::of(blocks, timestamp).by(id, model, usage)
     };
     for known in ["role", "type"] {
         object.take(known);

@@ -4,7 +4,6 @@
 
 use super::bodies;
 use super::prelude::*;
-use proctor_sessions::wire::stream::Api;
 
 /// How many records are looked at.
 const SEEN: usize = 50;

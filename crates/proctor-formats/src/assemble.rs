@@ -8,21 +8,20 @@
 //! - keeps tool results that answer nothing, and tags their message;
 //! - drops what was recorded twice, and counts it.
 
+use super::missing_prompt;
 use super::prelude::*;
-use super::{checked, missing_prompt};
-use proctor_sessions::units::ApiCallId;
-use proctor_sessions::{Details, MessageDetails, SessionParts, ToolSchema};
+use proctor_sessions::{Details, MessageDetails};
 
 /// How orphans are counted.
 pub(super) const ORPHANS: &str = "a tool result answers no earlier tool use";
 
 /// One record of the model's.
 #[derive(Debug, Clone, Default)]
-pub(super) struct AssistantRecord {
+pub(super) struct Answer {
     /// The call it came from; records that share it become one message.
     pub(super) call: Option<ApiCallId>,
     /// The model, unless the product wrote the record itself.
-    pub(super) model: Option<Arc<str>>,
+    pub(super) model: Text,
     /// Its blocks of the message.
     pub(super) blocks: Blocks,
     /// The usage that the provider reports with this record; the largest of each counter is kept.
@@ -53,7 +52,7 @@ pub(super) struct UserRecord {
 #[derive(Debug, Default)]
 struct Draft {
     call: Option<ApiCallId>,
-    model: Option<Arc<str>>,
+    model: Text,
     assistant: bool,
     blocks: Blocks,
     usage: Option<Usage>,
@@ -91,11 +90,11 @@ pub(super) struct Assembler {
 #[derive(Debug, Default)]
 pub(super) struct Header {
     /// The system prompt.
-    pub(super) system: Option<Arc<str>>,
+    pub(super) system: Text,
     /// The tools the agent was given.
     pub(super) tools: Vec<ToolSchema>,
     /// The model; without it, that of most calls.
-    pub(super) model: Option<Arc<str>>,
+    pub(super) model: Text,
     /// The model's context window.
     pub(super) context_window: Option<Tokens>,
 }
@@ -115,7 +114,7 @@ impl Assembler {
     }
 
     /// Adds a record of the model's. `record` names it, for [`Assembler::message_of`].
-    pub(super) fn assistant(&mut self, record: Option<&Arc<str>>, part: AssistantRecord) {
+    pub(super) fn assistant(&mut self, record: Option<&Arc<str>>, part: Answer) {
         let known = part.call.as_ref().and_then(|call| self.calls.get(call));
         let at = match known {
             Some(at) => *at,
@@ -253,7 +252,7 @@ impl Assembler {
     pub(super) fn compaction(
         &mut self,
         at: usize,
-        trigger: Option<Arc<str>>,
+        trigger: Text,
         pre_tokens: Option<Tokens>,
         after: CompactedTo,
     ) -> usize {

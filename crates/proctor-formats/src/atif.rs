@@ -98,7 +98,7 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
     }
     let billed = step.take_usage("metrics", CachedTokens::Within, assembler);
     let name = Some(format!("step {at}").into());
-    let part = AssistantRecord::of(blocks, time).by(
+    let part = Answer::of(blocks, time).by(
         name,
         step.take_text("model_name"),
         billed.and_then(unless_zero),

@@ -7,7 +7,6 @@
 //! Instructions and preferences that an answer should follow are no questions with an answer, and are
 //! left out, as is a question whose evidence has an id that several turns have.
 
-use super::Recording;
 use super::benchmark::{Chat, Question, plain, recordings};
 use super::prelude::*;
 
@@ -73,7 +72,7 @@ fn import(file: SourceFile) -> Result<Vec<Recording>> {
 struct Turns {
     seen: BTreeSet<String>,
     ambiguous: BTreeSet<String>,
-    date: Option<Arc<str>>,
+    date: Text,
 }
 
 fn conversation(mut row: Object<'_>) -> Option<Chat> {

@@ -7,7 +7,6 @@
 //! grade. A question that the conversation does not answer is right to refuse. A question without
 //! an answer, or without the messages that answer it, is counted and left out.
 
-use super::Recording;
 use super::conversations::NO_CONVERSATION;
 use super::prelude::*;
 use proctor_sessions::ground_truth::{Fact, GroundTruth, Importance, PlantedFact};
@@ -102,7 +101,7 @@ impl Chat {
         match role {
             Role::User => self.assembler.hear(name, blocks, time, [Tag::TypedUser]),
             Role::Assistant => {
-                let record = AssistantRecord::of(blocks, time);
+                let record = Answer::of(blocks, time);
                 self.assembler.assistant(name, record);
             }
         }

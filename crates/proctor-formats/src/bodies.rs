@@ -8,7 +8,7 @@
 
 use super::head;
 use super::prelude::*;
-use proctor_sessions::wire::stream::{Api, Assembly};
+use proctor_sessions::wire::stream::Assembly;
 
 type Entries = BTreeMap<String, Box<RawValue>>;
 

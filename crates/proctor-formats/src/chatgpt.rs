@@ -12,9 +12,6 @@
 //! - What the user wrote about himself or herself, and hidden messages, are the product's.
 //! - Files, images and sounds are in other files: of images the size is known, and counts.
 
-use serde_json::json;
-
-use super::conversations;
 use super::prelude::*;
 
 pub(super) const IMPORTER: Importer = Importer::new("chatgpt", detect, import);
@@ -42,7 +39,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 
 #[derive(Default)]
 struct Node<'a> {
-    parent: Option<Arc<str>>,
+    parent: Text,
     message: Option<&'a RawValue>,
 }
 
@@ -102,7 +99,7 @@ struct ToolCall {
 struct Reading {
     assembler: Assembler,
     /// The model's call that is going on, named by its first message.
-    call: Option<Arc<str>>,
+    call: Text,
     /// Calls of tools that the model has not gone on from.
     calls: Vec<ToolCall>,
     unnamed: usize,
@@ -166,7 +163,7 @@ impl Reading {
                 };
                 let call = self.call.get_or_insert(id).clone();
                 let model = metadata.take_text("model_slug");
-                let record = AssistantRecord::of(blocks, time).by(Some(call), model, None);
+                let record = Answer::of(blocks, time).by(Some(call), model, None);
                 self.assembler.assistant(None, record);
             }
             Some("system") if self.assembler.is_empty() => {

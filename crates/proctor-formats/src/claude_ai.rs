@@ -11,9 +11,7 @@
 //! - The text of an attachment was part of the prompt. Other files are only named, and counted.
 //! - There is no bill, no system prompt, and in an export no model.
 
-use super::conversations;
 use super::prelude::*;
-use std::collections::VecDeque;
 
 pub(super) const IMPORTER: Importer = Importer::new("claude-ai", detect, import);
 
@@ -40,14 +38,14 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 /// The messages of the current branch; all of them where they form no whole tree.
 fn branch<'a>(
     messages: Vec<&'a RawValue>,
-    leaf: Option<Arc<str>>,
+    leaf: Text,
     assembler: &mut Assembler,
 ) -> Vec<&'a RawValue> {
     let links = messages.iter().map(|raw| {
         let mut message = Object::read(raw).unwrap_or_default();
         ["uuid", "parent_message_uuid"].map(|key| message.take_text(key))
     });
-    let links: Vec<[Option<Arc<str>>; 2]> = links.collect();
+    let links: Vec<[Text; 2]> = links.collect();
     let names = links.iter().enumerate();
     let places: BTreeMap<&str, usize> = names
         .filter_map(|(at, [name, _])| Some((&**name.as_ref()?, at)))
@@ -109,7 +107,7 @@ impl Reading {
     }
 
     /// A turn of the assistant's: calls, and what the tools answered between them.
-    fn turn(&mut self, name: &str, parts: Vec<&RawValue>, text: Option<Arc<str>>, time: When) {
+    fn turn(&mut self, name: &str, parts: Vec<&RawValue>, text: Text, time: When) {
         let mut said: Blocks = text.map(ContentBlock::Text).into_iter().collect();
         let mut calls = 0;
         for raw in parts {
@@ -135,7 +133,7 @@ impl Reading {
     fn call(&mut self, name: &str, place: usize, said: &mut Blocks, time: When) {
         if !said.is_empty() {
             let id = (!name.is_empty()).then(|| format!("{name}.{place}").into());
-            let record = AssistantRecord::of(std::mem::take(said), time);
+            let record = Answer::of(std::mem::take(said), time);
             self.assembler.assistant(None, record.by(id, None, None));
         }
     }

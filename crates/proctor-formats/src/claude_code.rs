@@ -34,13 +34,10 @@
 use std::collections::btree_map;
 
 use super::counted::time;
-use super::file::session_name;
 use super::prelude::*;
-use super::product::with_side_chains;
 use super::usage_check;
 use attachments::{AttachmentUse, attached, rendered};
 use chain::{Chain, ClearedContent, ConversationRecord, Entry};
-use proctor_sessions::units::ContentHash;
 use records::{
     ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot, Record,
     Replacement, is_bookkeeping,
@@ -124,7 +121,7 @@ fn is_record(record: &Value) -> bool {
 }
 
 /// The request and the name of a call.
-type NamedCall = (Option<Arc<str>>, Arc<str>);
+type NamedCall = (Text, Arc<str>);
 
 /// Everything one file says, before it is put together.
 #[derive(Default)]
@@ -133,7 +130,7 @@ struct Recording {
     /// Every record with a name, those without content included, and its parent.
     parents: Parents,
     /// A record without a parent that no entry has followed yet.
-    root: Option<Arc<str>>,
+    root: Text,
     /// Side chains, by the names of their agents and records.
     chains: BTreeMap<Arc<str>, usize>,
     /// The number of side chains; chain 0 is the main conversation.
@@ -141,11 +138,11 @@ struct Recording {
     /// Calls by message id: by which request, if it is known, and under which name.
     calls: BTreeMap<Arc<str>, NamedCall>,
     /// The hash of each text with its call or its time, and the record that holds it.
-    said: BTreeMap<ContentHash, Option<Arc<str>>>,
+    said: BTreeMap<ContentHash, Text>,
     /// The system prompts and tools, by the place of their record.
     given: BTreeMap<usize, PromptSnapshot>,
     /// The newest version that a record names.
-    version: Option<Arc<str>>,
+    version: Text,
     source: Source,
 }
 
@@ -251,7 +248,7 @@ impl Recording {
 
     /// Whether a record was copied from an earlier one of the file, and from which.
     #[expect(clippy::option_option, reason = "the earlier record may have no name")]
-    fn repeats(&mut self, record: &Record<'_>, kind: &str) -> Option<Option<Arc<str>>> {
+    fn repeats(&mut self, record: &Record<'_>, kind: &str) -> Option<Text> {
         let message = Object::read(record.message?)?;
         let content = message.clone().take("content")?;
         let of = match kind {
@@ -400,7 +397,7 @@ impl Recording {
             return Some(ConversationRecord::ApiError);
         }
         if is_synthetic || is_error {
-            let said = AssistantRecord::of(blocks, timestamp);
+            let said = Answer::of(blocks, timestamp);
             return Some(ConversationRecord::Assistant(said.tagged([Tag::Synthetic])));
         }
         let request = record.request_id.as_ref();
@@ -411,9 +408,9 @@ impl Recording {
         let usage = message.usage.filter(Value::is_object);
         let other_iterations = usage.as_ref().map(other_iterations);
         let usage = usage.map(|usage| usage_in(&usage, CachedTokens::Apart, &mut self.source));
-        let said = AssistantRecord {
+        let said = Answer {
             other_iterations: other_iterations.unwrap_or_default(),
-            ..AssistantRecord::of(blocks, timestamp)
+            ..Answer::of(blocks, timestamp)
         };
         Some(ConversationRecord::Assistant(said.by(
             call,

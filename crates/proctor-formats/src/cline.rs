@@ -14,7 +14,6 @@
 
 use super::prelude::*;
 use hidden::HiddenMessages;
-use proctor_sessions::units::to_valid_id;
 use shown::Shown;
 use tags::Calls;
 
@@ -183,7 +182,7 @@ fn message(
     let model = object.inner("modelInfo").first_text(&["id", "modelId"]);
     let own = object.take("metrics").filter(|_| shown.is_none());
     let usage = shown.or_else(|| usage_of(own?, assembler));
-    let record = AssistantRecord::of(blocks, timestamp).by(object.take_text("id"), model, usage);
+    let record = Answer::of(blocks, timestamp).by(object.take_text("id"), model, usage);
     assembler.assistant(Some(name), record);
 }
 

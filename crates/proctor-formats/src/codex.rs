@@ -27,7 +27,6 @@
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
-use super::file::session_name;
 use super::openai_responses::items::{Item, item};
 use super::prelude::*;
 use base::{HistoryBase, PassedRollouts};
@@ -41,14 +40,14 @@ mod steps;
 
 #[derive(Deserialize)]
 struct Record<'a> {
-    timestamp: Option<Arc<str>>,
-    r#type: Option<Arc<str>>,
+    timestamp: Text,
+    r#type: Text,
     #[serde(borrow)]
     payload: Option<&'a RawValue>,
     #[serde(rename = "record_type")]
-    note: Option<Arc<str>>,
-    instructions: Option<Arc<str>>,
-    id: Option<Arc<str>>,
+    note: Text,
+    instructions: Text,
+    id: Text,
 }
 
 pub(super) const IMPORTER: Importer = Importer::new("codex", detect, import);
@@ -119,11 +118,11 @@ enum Step {
     Item(Item, When),
     /// The bill of the call before it, if its counters are known; and the provider's id of the
     /// response, in newer versions.
-    Bill(Option<CallBill>, Option<Arc<str>>),
+    Bill(Option<CallBill>, Text),
     /// The call reasons, of which Codex counts so many tokens as part of its context.
     Reasons(Tokens),
     /// A turn begins, with this model.
-    Turn(Option<Arc<str>>),
+    Turn(Text),
     /// A compaction: its trigger, if its task shows it, and what it left, or the summary that follows
     /// the texts that were typed last.
     Compacted(Option<&'static str>, Result<CompactedTo, Arc<str>>),
@@ -152,7 +151,7 @@ struct Rollout {
     base: Option<HistoryBase>,
     /// Whether the rollout said which one it is.
     is_named: bool,
-    model: Option<Arc<str>>,
+    model: Text,
     window: Option<Tokens>,
     /// Calls so far, and whether the model may still add to the last one.
     calls: u64,
@@ -341,7 +340,7 @@ impl Rollout {
     }
 
     /// A bill. Newer versions write each in two shapes, one behind the other.
-    fn bill(&mut self, raw: &RawValue, response: Option<Arc<str>>) {
+    fn bill(&mut self, raw: &RawValue, response: Text) {
         let source = &mut self.assembler.source;
         let usage = usage(raw, CachedTokens::Within, source).map(|usage| {
             let [reasoning] = counters(&value(raw), ["/reasoning_output_tokens"], source);
@@ -432,14 +431,13 @@ impl Rollout {
         self.is_open = false;
         self.is_billed = true;
         let bill = self.said(None, Vec::new(), Some(usage));
-        self.assembler
-            .assistant(None, AssistantRecord { reasoning, ..bill });
+        self.assembler.assistant(None, Answer { reasoning, ..bill });
     }
 
     /// A part of the call under way.
-    fn said(&self, time: When, blocks: Blocks, usage: Option<Usage>) -> AssistantRecord {
+    fn said(&self, time: When, blocks: Blocks, usage: Option<Usage>) -> Answer {
         let call = format!("call-{}", self.calls).into();
-        AssistantRecord::of(blocks, time).by(Some(call), self.model.clone(), usage)
+        Answer::of(blocks, time).by(Some(call), self.model.clone(), usage)
     }
 
     fn item(&mut self, raw: &RawValue, time: When) {

@@ -1,17 +1,17 @@
 //! Helpers for the records of most products: blocks, times, compactions, and the sessions of a
 //! file.
 
-use super::conversations::name;
-use super::kept_context::{self, Edits};
+use super::kept_context::Edits;
 use super::prelude::*;
-use proctor_sessions::ToolSchema;
-use proctor_sessions::units::ApiCallId;
 
 /// The content of a message.
 pub(super) type Blocks = Vec<ContentBlock>;
 
 /// When something was said, where the recording tells it.
 pub(super) type When = Option<Timestamp>;
+
+/// A text, where the recording has it.
+pub(super) type Text = Option<Arc<str>>;
 
 /// The texts among the blocks, one a line.
 pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
@@ -34,7 +34,7 @@ pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
 }
 
-impl AssistantRecord {
+impl Answer {
     /// The model's blocks at a time.
     pub(super) fn of(blocks: Blocks, timestamp: When) -> Self {
         Self {
@@ -45,12 +45,7 @@ impl AssistantRecord {
     }
 
     /// The same, with what is known of the call.
-    pub(super) fn by(
-        self,
-        call: Option<Arc<str>>,
-        model: Option<Arc<str>>,
-        usage: Option<Usage>,
-    ) -> Self {
+    pub(super) fn by(self, call: Text, model: Text, usage: Option<Usage>) -> Self {
         Self {
             call: call.map(ApiCallId),
             model,
@@ -161,7 +156,7 @@ impl Assembler {
     /// Adds a compaction that happened now, and returns its index.
     pub(super) fn compacts(
         &mut self,
-        trigger: Option<Arc<str>>,
+        trigger: Text,
         pre_tokens: Option<Tokens>,
         after: CompactedTo,
     ) -> usize {
@@ -172,9 +167,9 @@ impl Assembler {
     /// Adds a compaction that left a summary, and the messages from `kept` on.
     pub(super) fn summarizes(
         &mut self,
-        trigger: Option<Arc<str>>,
+        trigger: Text,
         pre_tokens: Option<Tokens>,
-        summary: Option<Arc<str>>,
+        summary: Text,
         kept: Option<usize>,
     ) -> usize {
         let at = self.flush();
@@ -216,7 +211,7 @@ impl Assembler {
     }
 
     /// Adds the tool that a definition describes.
-    pub(super) fn tool(&mut self, name: Option<Arc<str>>, definition: &RawValue) {
+    pub(super) fn tool(&mut self, name: Text, definition: &RawValue) {
         self.header.tools.push(ToolSchema {
             name: name.unwrap_or_else(|| "unnamed".into()),
             definition: JsonText::from(definition),

@@ -8,7 +8,6 @@
 use super::bodies;
 use super::prelude::*;
 use super::requests::{Join, Logged, Name};
-use proctor_sessions::wire::stream::Api;
 
 /// How a value without a conversation is counted.
 pub(super) const NO_CONVERSATION: &str = "value that is no conversation";
@@ -207,7 +206,7 @@ impl Log<'_> {
 }
 
 /// The conversation that a request or its response names: its id, or an object with it.
-fn conversation_id(object: &Object<'_>) -> Option<Arc<str>> {
+fn conversation_id(object: &Object<'_>) -> Text {
     let inner = || Object::read(object.get("conversation")?)?.text("id");
     object.text("conversation").or_else(inner)
 }
@@ -324,7 +323,7 @@ fn says_words(value: &Value) -> bool {
 }
 
 /// The text of a system prompt: a string, or a list of texts, which are joined by line feeds.
-pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Option<Arc<str>> {
+pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Text {
     let texts = blocks.iter().filter_map(ContentBlock::as_text);
     let texts: Vec<&str> = texts.map(|text| &**text).collect();
     for _ in texts.len()..blocks.len() {

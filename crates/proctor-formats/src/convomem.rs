@@ -7,7 +7,6 @@
 //!
 //! The right answer to a question that is not answered is one sentence, by which it is known.
 
-use super::Recording;
 use super::benchmark::{Chat, Question, recordings};
 use super::prelude::*;
 

@@ -16,9 +16,7 @@
 //! 02ecb5d743, `toolCallRound.ts` at 35bfd52a71 and
 //! `src/extension/prompts/node/agent/summarizedConversationHistory.tsx` at af2cc63ddb.
 
-use super::openai_chat;
 use super::prelude::*;
-use super::product::sessions_of;
 
 mod changes;
 
@@ -133,7 +131,7 @@ impl<'a> Reading<'a> {
         let rounds = metadata.items("toolCallRounds");
         if rounds.is_empty() {
             let blocks = self.shown(shown);
-            let part = AssistantRecord::of(blocks, None).by(None, model.clone(), None);
+            let part = Answer::of(blocks, None).by(None, model.clone(), None);
             self.assembler.assistant(None, part);
         }
         let last = rounds.len().saturating_sub(1);
@@ -159,7 +157,7 @@ impl<'a> Reading<'a> {
         }
         let Some(mut round) = Object::read(raw) else {
             let kept = content::unread("round", "malformed", raw, &mut self.assembler.source);
-            let part = AssistantRecord::of(vec![kept], None);
+            let part = Answer::of(vec![kept], None);
             return self.assembler.assistant(None, part);
         };
         let id = round.take_text("id");
@@ -186,7 +184,7 @@ impl<'a> Reading<'a> {
         let usage = usage.and_then(unless_zero);
         let named = id.as_ref().and_then(|id| self.summaries.remove(id));
         let summary = named.or(round.take_text("summary"));
-        let part = AssistantRecord::of(blocks, time).by(id, model, usage);
+        let part = Answer::of(blocks, time).by(id, model, usage);
         self.assembler.assistant(None, part);
         self.assembler.hear_results(results, None);
         if let Some(summary) = summary {

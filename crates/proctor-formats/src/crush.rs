@@ -12,11 +12,7 @@
 //! Source: charmbracelet/crush, `internal/db/migrations/` at b86336ac32 and
 //! `internal/message/content.go` at 0373c96add.
 
-use sha2::{Digest, Sha256};
-
 use super::counted::time as time_of;
-use super::file::session_id;
-use super::openai_chat::parts::arguments_in;
 use super::prelude::*;
 use super::sqlite::reading::{Database, Listed};
 
@@ -64,7 +60,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             assembler.summarizes(None, None, text, None);
         } else if is_model {
             let model = model.filter(|it| !it.is_empty());
-            let part = AssistantRecord::of(blocks, time).by(id, model, None);
+            let part = Answer::of(blocks, time).by(id, model, None);
             assembler.assistant(None, part);
         } else {
             let tag = if is_hidden || role.as_deref() == Some("system") {

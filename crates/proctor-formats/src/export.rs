@@ -9,7 +9,6 @@
 use super::prelude::*;
 use std::fmt::Write as _;
 
-use proctor_sessions::tool_names::class_of;
 use proctor_sessions::wire::openai::openai_json;
 use proctor_sessions::wire::{Provider, anthropic_json, definition, for_provider, object, string};
 

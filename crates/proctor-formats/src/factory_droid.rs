@@ -36,7 +36,7 @@ fn read(mut record: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
         ("message", Some(mut message)) => {
             if message.take_text("role").as_deref() == Some("assistant") {
                 let said = message.take_blocks("content", Speaker::Assistant, assembler);
-                let part = AssistantRecord::of(said, time).by(name, None, None);
+                let part = Answer::of(said, time).by(name, None, None);
                 return assembler.assistant(None, part);
             }
             let said = message.take_blocks("content", Speaker::User, assembler);

@@ -11,12 +11,9 @@ use std::io::Read;
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
-use sha2::{Digest, Sha256};
 
-use super::compressed;
 use super::limited_read::limited;
 use left_out::LeftOut;
-use proctor_sessions::units::to_valid_id;
 use proctor_sessions::wire::json_bytes::{mend_surrogates, nesting};
 
 mod left_out;

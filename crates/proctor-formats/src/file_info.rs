@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use super::counted::time;
-use super::{HEAD, compressed, importer_of_file, importer_of_folder, open, sqlite, unknown_format};
+use super::{HEAD, importer_of_file, importer_of_folder, open, sqlite, unknown_format};
 
 /// A recording that was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,12 +3,7 @@
 //! A [`Folder`] is recognised by the names of its files and folders. Its files are read by those
 //! names only, never by a path that a recording holds, and links to other folders are not followed.
 
-use std::path::{Path, PathBuf};
-
-use sha2::{Digest, Sha256};
-
-use super::error::{ImportError, Result};
-use super::file::{MAX_FILE, SourceFile, SourceText, session_id};
+use crate::prelude::*;
 
 /// The files of a folder.
 #[derive(Debug, Clone)]

@@ -10,11 +10,8 @@
 //!
 //! Source: <https://ai.google.dev/api/generate-content>, read on 2026-11-25.
 
-use super::conversations::{self, Conversation, Shape};
 use super::gemini_content as contents;
-use super::openai_chat::parts::Unnamed;
 use super::prelude::*;
-use proctor_sessions::wire::stream::Api;
 
 const SHAPE: Shape = Shape {
     of_message: "parts",
@@ -92,13 +89,13 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
             said.extend(blocks);
             continue;
         }
-        answered(&mut said, AssistantRecord::of(Vec::new(), None), assembler);
+        answered(&mut said, Answer::of(Vec::new(), None), assembler);
         let tags = speaker_of(&blocks);
         assembler.hear(None, blocks, None, tags);
     }
     let response = around.take_object("response");
     if response.is_none() || !said.is_empty() {
-        answered(&mut said, AssistantRecord::of(Vec::new(), None), assembler);
+        answered(&mut said, Answer::of(Vec::new(), None), assembler);
     }
     if let Some(mut response) = response {
         let mut response = response.take_object("response").unwrap_or(response);
@@ -114,7 +111,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let model = response.take_text("modelVersion");
         let known = assembler.header.model.take();
         assembler.header.model = known.or_else(|| model.clone());
-        let record = AssistantRecord::of(Vec::new(), time);
+        let record = Answer::of(Vec::new(), time);
         let record = record.by(response.take_text("responseId"), model, usage);
         if said.is_empty() {
             assembler.skip("response without a message");
@@ -145,7 +142,7 @@ fn tools(raw: &RawValue, assembler: &mut Assembler) {
 
 /// Adds what the model said, if it said anything. Texts that follow each other are one, as a stream brings them in
 /// pieces; empty ones are none.
-fn answered(said: &mut Blocks, record: AssistantRecord, assembler: &mut Assembler) {
+fn answered(said: &mut Blocks, record: Answer, assembler: &mut Assembler) {
     let mut blocks: Blocks = Vec::new();
     let mut words = String::new();
     for block in said.drain(..) {
@@ -162,6 +159,6 @@ fn answered(said: &mut Blocks, record: AssistantRecord, assembler: &mut Assemble
         blocks.push(ContentBlock::Text(words.into()));
     }
     if !blocks.is_empty() {
-        assembler.assistant(None, AssistantRecord { blocks, ..record });
+        assembler.assistant(None, Answer { blocks, ..record });
     }
 }

@@ -67,19 +67,19 @@ const KNOWN: &str = "user gemini model info warning error";
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct Record<'a> {
-    id: Option<Arc<str>>,
-    r#type: Option<Arc<str>>,
-    timestamp: Option<Arc<str>>,
+    id: Text,
+    r#type: Text,
+    timestamp: Text,
     content: Option<&'a RawValue>,
     thoughts: Option<Vec<&'a RawValue>>,
     tokens: Option<&'a RawValue>,
-    model: Option<Arc<str>>,
+    model: Text,
     tool_calls: Option<Vec<&'a RawValue>>,
     messages: Option<Vec<&'a RawValue>>,
     #[serde(rename = "$set")]
     set: Option<&'a RawValue>,
     #[serde(rename = "$rewindTo")]
-    rewind_to: Option<Arc<str>>,
+    rewind_to: Text,
 }
 
 #[derive(Default)]
@@ -90,7 +90,7 @@ struct Chat<'a> {
     /// The ids of messages that compactions left.
     left: BTreeSet<Arc<str>>,
     /// The id of the model's last message.
-    last: Option<Arc<str>>,
+    last: Text,
     /// A list that sets up the context again, until it is known whether the chat is resumed or begun anew.
     set_up: Option<Vec<&'a RawValue>>,
     results: usize,
@@ -111,7 +111,7 @@ enum Repeated {
     All,
 }
 
-fn id_of(record: &RawValue) -> Option<Arc<str>> {
+fn id_of(record: &RawValue) -> Text {
     Object::read(record)?.text("id")
 }
 
@@ -430,7 +430,7 @@ impl<'a> Chat<'a> {
         }
         self.records.note(record.id.as_ref(), &said);
         let (name, model) = (record.id, record.model);
-        let part = AssistantRecord::of(said, timestamp)
+        let part = Answer::of(said, timestamp)
             .by(name.clone(), model, usage)
             .tagged(tags);
         self.assembler.assistant(name.as_ref(), part);
@@ -448,11 +448,11 @@ fn results_of(id: &Arc<str>) -> Arc<str> {
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a")]
 struct Call<'a> {
-    id: Option<Arc<str>>,
-    name: Option<Arc<str>>,
+    id: Text,
+    name: Text,
     args: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
-    status: Option<Arc<str>>,
+    status: Text,
 }
 
 impl Call<'_> {

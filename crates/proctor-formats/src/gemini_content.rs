@@ -1,6 +1,5 @@
 //! The contents of Gemini's API, as products of its family keep them: a role and parts.
 
-use super::openai_chat::parts::Unnamed;
 use super::prelude::*;
 
 /// The parts of a content as blocks. Calls and answers without ids are paired by order; those of the

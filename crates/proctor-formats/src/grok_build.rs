@@ -10,7 +10,6 @@
 //!
 //! Source: the readers of this format in public tools, as the product's own source is not published; November 2026.
 
-use super::openai_chat::parts::arguments;
 use super::prelude::*;
 
 pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import);
@@ -95,7 +94,7 @@ fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
     }));
     if !said.is_empty() || !record.is_empty() {
         let model = record.take_text("model_id");
-        let part = AssistantRecord::of(said, None).by(None, model, None);
+        let part = Answer::of(said, None).by(None, model, None);
         assembler.assistant(None, part);
     }
 }

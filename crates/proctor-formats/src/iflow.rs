@@ -62,7 +62,7 @@ impl Reading {
         }
         let usage = message.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
         // Most models are not billed, and written with zeros.
-        let record = AssistantRecord::of(blocks, time).by(
+        let record = Answer::of(blocks, time).by(
             Some(format!("call-{}", self.calls).into()),
             message.take_text("model"),
             usage.and_then(unless_zero),

@@ -2,7 +2,6 @@
 //! that the product wrote.
 
 use super::prelude::*;
-use std::ops::Range;
 
 /// Texts that replace blocks, by message and block.
 pub(super) type Edits = BTreeMap<usize, BTreeMap<usize, Arc<str>>>;
@@ -89,7 +88,7 @@ pub(super) fn keep(range: Range<usize>, pieces: &mut Vec<Recorded>) {
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     /// The record's name, by which the history may know it.
-    pub(super) name: Option<Arc<str>>,
+    pub(super) name: Text,
     /// Who speaks.
     pub(super) role: Role,
     /// Its blocks.

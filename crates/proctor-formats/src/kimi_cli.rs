@@ -11,8 +11,6 @@
 //! - When the context is compacted or reverted, the product begins a new file, and the old one is kept
 //!   under a numbered name: a file is what is left.
 
-use super::conversations::{self, Shape};
-use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 
 mod wire;

@@ -16,9 +16,7 @@
 //! Source: MoonshotAI/kimi-code, `packages/agent-core-v2/src/agent/contextMemory/` (`contextEvents.ts` at
 //! 61e9f67606, `loopEventFold.ts` at 026c6ee3ea, `compactionHandoff.ts` at 07c4d3541b); November 2026.
 
-use super::openai_chat::parts::arguments_in;
 use super::prelude::*;
-use super::product::with_side_chains;
 
 /// The first parts of the types of records that say nothing to the model.
 const BOOKKEEPING: &str = "agent cron file_history forked full_compaction goal interaction \
@@ -150,11 +148,11 @@ struct Agent {
     /// The user's messages that are still in the context.
     typed: Vec<Blocks>,
     /// The model that was asked last, and whether that was for a summary.
-    model: Option<Arc<str>>,
+    model: Text,
     is_summary: bool,
     /// The last step, and who began the compaction.
-    step: Option<Arc<str>>,
-    trigger: Option<Arc<str>>,
+    step: Text,
+    trigger: Text,
 }
 
 impl Agent {
@@ -237,8 +235,7 @@ impl Agent {
                     let call = Object::read(raw).unwrap_or_default();
                     said.push(self.call(call, "id", "arguments", raw));
                 }
-                self.assembler
-                    .assistant(None, AssistantRecord::of(said, time));
+                self.assembler.assistant(None, Answer::of(said, time));
             }
             Some("tool") if message.has("toolCallId") => {
                 let id = message.take_text("toolCallId").unwrap_or_default();
@@ -282,7 +279,7 @@ impl Agent {
             return self.assembler.skip("empty text");
         }
         let step = event.take_text("stepUuid").or_else(|| self.step.clone());
-        let part = AssistantRecord::of(vec![block], time).by(step, self.model.clone(), None);
+        let part = Answer::of(vec![block], time).by(step, self.model.clone(), None);
         self.assembler.assistant(None, part);
     }
 
@@ -290,7 +287,7 @@ impl Agent {
     fn bill(&mut self, key: &str, mut record: Object<'_>) {
         let billed = record.take_usage(key, CachedTokens::Apart, &mut self.assembler);
         if let Some(usage) = billed.and_then(unless_zero) {
-            let part = AssistantRecord::default().by(self.step.clone(), None, Some(usage));
+            let part = Answer::default().by(self.step.clone(), None, Some(usage));
             self.assembler.assistant(None, part);
         }
     }
@@ -310,7 +307,7 @@ impl Agent {
         let Some((id, name)) = call.take_text(id).zip(name) else {
             return self.assembler.unread("tool call", raw);
         };
-        let text: Option<Arc<str>> = given.and_then(|it| serde_json::from_str(it.get()).ok());
+        let text: Text = given.and_then(|it| serde_json::from_str(it.get()).ok());
         let given = text.map_or_else(|| input(given), |it| arguments_in(&it, &mut self.assembler));
         ContentBlock::tool_use(id, name, given)
     }

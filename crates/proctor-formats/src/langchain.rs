@@ -216,7 +216,7 @@ impl Reading {
         let model = metadata.first_text(&["model_name", "model"]);
         // A trace knows when the message was there.
         let time = fields.take_time("timestamp", &mut self.assembler);
-        let record = AssistantRecord::of(blocks, time).by(call, model, usage);
+        let record = Answer::of(blocks, time).by(call, model, usage);
         self.assembler.assistant(None, record);
     }
 

@@ -13,8 +13,6 @@
 //! - Other observations (spans, tools, agents) and the input and output of a trace repeat what the
 //!   generations hold, and are skipped; so are scores. Media are kept as the references that they are.
 
-use serde_json::Map;
-
 use super::prelude::*;
 use super::traces::{self, Call, Exchange};
 
@@ -86,7 +84,7 @@ fn is_generation(object: &Object<'_>) -> bool {
 }
 
 /// Takes the text out that is under one of these keys.
-fn text(object: &mut Object<'_>, keys: [&str; 2]) -> Option<Arc<str>> {
+fn text(object: &mut Object<'_>, keys: [&str; 2]) -> Text {
     object.first_text(&keys).filter(|it| !it.is_empty())
 }
 

@@ -4,7 +4,6 @@
 //! and counted, and the others are read: one odd key is not a reason to refuse a file.
 
 use super::prelude::*;
-use std::borrow::Cow;
 
 use serde::de::value::MapDeserializer;
 

@@ -519,7 +519,7 @@ mod tests {
             let said = record.take_text("says").into_iter();
             let blocks = said.map(ContentBlock::Text).collect();
             if record.take_text("diary").as_deref() == Some("model") {
-                assembler.assistant(None, AssistantRecord::of(blocks, None));
+                assembler.assistant(None, Answer::of(blocks, None));
             } else {
                 assembler.hear(None, blocks, None, [Tag::TypedUser]);
             }

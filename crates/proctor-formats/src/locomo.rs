@@ -3,7 +3,6 @@
 //! The first speaker is the user, the second the model; names come before what each says, for the
 //! questions ask by them. A picture is the caption that comes with it.
 
-use super::Recording;
 use super::benchmark::{Chat, Question, plain, recordings};
 use super::prelude::*;
 

@@ -7,8 +7,6 @@
 //! the model's text, one fenced block in each, and what came of them in messages of the user's
 //! role: they become tool uses and their results.
 
-use super::conversations::{self, Shape};
-use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 
 const FORMAT: &str = "mini-swe-agent";

@@ -1,8 +1,8 @@
 //! Finds the parts of every prompt that a recording leaves out: many products write down neither
 //! the system prompt nor the tools that their model got.
 
-use proctor_sessions::units::Tokens;
-use proctor_sessions::{Missing, Role, SessionParts, Tag, ToolSchema};
+use crate::prelude::*;
+use proctor_sessions::Missing;
 
 /// The missing parts of a session's prompts; `None` if nothing is missing.
 ///

@@ -24,10 +24,6 @@
 use super::prelude::*;
 use std::io::{BufRead as _, BufReader, Read};
 
-use super::compressed;
-use super::{Recording, checked};
-use proctor_sessions::SessionParts;
-
 mod lines;
 
 pub use lines::write;

@@ -13,13 +13,10 @@
 //! - The older `function_call` names no id: calls and results are paired by order.
 
 use super::anthropic::summed_up;
-use super::api_detection::api_of;
-use super::conversations::{self, Conversation, Shape};
 use super::openai_responses::{self, items};
 use super::prelude::*;
 use actions::Actions;
 use parts::{Unnamed, reasoning, refusal, tool_uses};
-use proctor_sessions::wire::stream::Api;
 
 mod actions;
 pub(super) mod parts;
@@ -66,12 +63,12 @@ pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: 
 /// The model's texts at the top of a log, beside the messages.
 #[derive(Default)]
 struct Call<'a> {
-    id: Option<Arc<str>>,
-    model: Option<Arc<str>>,
+    id: Text,
+    model: Text,
     usage: Option<&'a RawValue>,
     time: When,
     /// The one action that the product read in the text.
-    action: Option<Arc<str>>,
+    action: Text,
 }
 
 struct Reading<'r> {
@@ -187,7 +184,7 @@ impl Reading<'_> {
                 return self.system.extend(blocks);
             }
             items::Item::Model(blocks) => {
-                let record = AssistantRecord::of(blocks, extra.time);
+                let record = Answer::of(blocks, extra.time);
                 return self.assembler.assistant(None, record);
             }
             items::Item::Product(blocks) | items::Item::Other(blocks) => blocks,
@@ -234,7 +231,7 @@ impl Reading<'_> {
     }
 
     /// Tells the action in the model's text as a tool use.
-    fn act(&mut self, object: &mut Object<'_>, known: Option<Arc<str>>, blocks: &mut Blocks) {
+    fn act(&mut self, object: &mut Object<'_>, known: Text, blocks: &mut Blocks) {
         self.actions.answered();
         let texts = blocks.iter().enumerate().rev();
         let mut texts = texts.filter_map(|(at, block)| Some((at, block.as_text()?)));
@@ -274,7 +271,7 @@ impl Reading<'_> {
     }
 
     /// SWE-agent lists the calls that a message answers, though it makes one at a time.
-    fn first_of_ids(&mut self, object: &mut Object<'_>) -> Option<Arc<str>> {
+    fn first_of_ids(&mut self, object: &mut Object<'_>) -> Text {
         let mut ids = object.take_list("tool_call_ids")?.into_iter();
         let first = ids.next()?;
         if ids.next().is_some() {
@@ -331,7 +328,7 @@ impl Reading<'_> {
         let own_time = object.take_time("timestamp", self.assembler);
         // The model was not called for it.
         let model = call.model.or_else(|| object.take_text("model"));
-        let record = AssistantRecord::of(blocks, own_time.or(call.time))
+        let record = Answer::of(blocks, own_time.or(call.time))
             .by(call.id, model, usage)
             .tagged(is_demo.then_some(Tag::Synthetic));
         object.take("role");

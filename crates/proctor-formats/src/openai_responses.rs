@@ -8,12 +8,9 @@
 //! - `input_tokens` includes what was read from the cache, and is split.
 //! - A response that follows another (`previous_response_id`, or the same `conversation`) continues its conversation.
 
-use super::api_detection::api_of;
 use super::common::{self};
-use super::conversations::{self, Conversation, Shape};
 use super::prelude::*;
 use items::{Item, is_encrypted, item};
-use proctor_sessions::wire::stream::Api;
 
 pub(super) mod items;
 
@@ -107,7 +104,7 @@ impl<'r> Reading<'r> {
         let own = format!("call-{}", self.calls).into();
         let id = response.take_text("id").or(Some(own));
         let usage = response.take_usage("usage", CachedTokens::Within, self.assembler);
-        let call = AssistantRecord::of(Vec::new(), time.or(created));
+        let call = Answer::of(Vec::new(), time.or(created));
         let call = call.by(id, response.take_text("model"), usage);
         // The response repeats what it was asked with.
         for key in "object status tools instructions previous_response_id conversation".split(' ') {
@@ -120,7 +117,7 @@ impl<'r> Reading<'r> {
     }
 
     /// One item: of an output, with its call; or of an input.
-    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&AssistantRecord>) {
+    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&Answer>) {
         if let Some(text) = content::text(raw) {
             return self.heard(vec![ContentBlock::Text(text)], Some(Tag::TypedUser));
         }
@@ -144,14 +141,14 @@ impl<'r> Reading<'r> {
         }
     }
 
-    fn said(&mut self, blocks: Blocks, call: Option<&AssistantRecord>) {
+    fn said(&mut self, blocks: Blocks, call: Option<&Answer>) {
         let call = call.cloned().unwrap_or_else(|| {
             self.calls += u64::from(!self.is_open);
             self.is_open = true;
             let id = format!("call-{}", self.calls).into();
-            AssistantRecord::default().by(Some(id), None, None)
+            Answer::default().by(Some(id), None, None)
         });
-        let record = AssistantRecord { blocks, ..call };
+        let record = Answer { blocks, ..call };
         self.assembler.assistant(None, record);
     }
 

@@ -11,7 +11,6 @@
 //! - Old results are cleared without a message: each says when (`time.compacted`), and is still
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
-use super::file::session_name;
 use super::prelude::*;
 use parts::{CompactionRequest, Part, Step};
 
@@ -97,7 +96,7 @@ struct Reading {
     /// The tool uses whose results are cleared at a time.
     cleared: BTreeMap<Timestamp, Vec<Arc<str>>>,
     /// The compaction that was asked for last, and the message that asked.
-    asked: Option<(Option<Arc<str>>, CompactionRequest)>,
+    asked: Option<(Text, CompactionRequest)>,
     /// The size of the context at the last call.
     last_size: Option<Tokens>,
 }
@@ -133,7 +132,7 @@ impl Reading {
     }
 
     /// Reads a message; `id` is its name where the message itself does not say it.
-    fn message(&mut self, id: Option<Arc<str>>, info: &RawValue, parts: &[&RawValue]) {
+    fn message(&mut self, id: Text, info: &RawValue, parts: &[&RawValue]) {
         let Some(mut object) = Object::read(info) else {
             return keep_unread("malformed", info, &mut self.assembler);
         };
@@ -160,7 +159,7 @@ impl Reading {
     }
 
     /// The name, unless another message has it: exports may have their ids replaced.
-    fn own(&mut self, id: Option<Arc<str>>) -> Option<Arc<str>> {
+    fn own(&mut self, id: Text) -> Text {
         let id = id?;
         if self.names.insert(id.clone()) {
             return Some(id);
@@ -170,7 +169,7 @@ impl Reading {
         None
     }
 
-    fn user(&mut self, id: Option<Arc<str>>, time: When, parts: &[&RawValue]) {
+    fn user(&mut self, id: Text, time: When, parts: &[&RawValue]) {
         let mut blocks = Vec::new();
         let mut is_typed = false;
         for raw in parts {
@@ -198,13 +197,7 @@ impl Reading {
     }
 
     /// The calls of one message, each with what came of it.
-    fn model(
-        &mut self,
-        id: Option<Arc<str>>,
-        time: When,
-        mut info: Object<'_>,
-        parts: &[&RawValue],
-    ) {
+    fn model(&mut self, id: Text, time: When, mut info: Object<'_>, parts: &[&RawValue]) {
         let model = info.take_text("modelID");
         let model = model.or_else(|| info.inner("model").take_text("id"));
         let name = self.own(id);
@@ -248,27 +241,20 @@ impl Reading {
     }
 
     /// A call, and the results of its tools.
-    fn step(
-        &mut self,
-        call: Option<Arc<str>>,
-        model: Option<Arc<str>>,
-        time: When,
-        step: Step,
-        usage: Option<Usage>,
-    ) {
+    fn step(&mut self, call: Text, model: Text, time: When, step: Step, usage: Option<Usage>) {
         self.last_size = usage.map(|usage| usage.total()).or(self.last_size);
         for (time, tool_use) in step.cleared {
             self.cleared.entry(time).or_default().push(tool_use);
         }
         let name = call.clone();
-        let record = AssistantRecord::of(step.said, step.time.or(time)).by(call, model, usage);
+        let record = Answer::of(step.said, step.time.or(time)).by(call, model, usage);
         let record = record.tagged(step.is_command.then_some(Tag::Synthetic));
         self.assembler.assistant(name.as_ref(), record);
         self.assembler.hear_results(step.results, step.ended);
     }
 
     /// A name for a tool use that no other has.
-    fn use_id(&mut self, id: Option<Arc<str>>) -> Arc<str> {
+    fn use_id(&mut self, id: Text) -> Arc<str> {
         let given = id.unwrap_or_else(|| "unnamed-call".into());
         let mut id = given.clone();
         let mut number = self.uses.len();

@@ -17,8 +17,6 @@
 //!   Events are then a tree, and the model sees the way from the root to the leaf.
 //! - Times are without a zone; they are taken for UTC.
 
-use std::collections::VecDeque;
-
 use super::prelude::*;
 use view::{Summary, View};
 
@@ -206,7 +204,7 @@ struct Reading {
     last_prompt: Option<Tokens>,
     events: usize,
     /// The current event of the session, if its state says so.
-    leaf: Option<Arc<str>>,
+    leaf: Text,
     has_local_times: bool,
     pairs: PairedCalls,
 }
@@ -223,8 +221,8 @@ struct Event<'a> {
 /// The call in which the model said something.
 #[derive(Default)]
 struct Call {
-    response: Option<Arc<str>>,
-    model: Option<Arc<str>>,
+    response: Text,
+    model: Text,
     usage: Option<Usage>,
 }
 
@@ -246,7 +244,7 @@ struct PairedCalls {
 
 impl PairedCalls {
     /// The id of an action's call: the provider's, unless another call had it.
-    fn id(&mut self, wanted: Option<Arc<str>>, action: &Arc<str>) -> Arc<str> {
+    fn id(&mut self, wanted: Text, action: &Arc<str>) -> Arc<str> {
         let id = match wanted.filter(|id| !id.is_empty()) {
             Some(id) if !self.taken.contains(&id) => id,
             Some(id) => format!("{id}-{action}").into(),
@@ -336,7 +334,7 @@ impl Reading {
         let name = &event.name;
         self.view.show(name, Role::Assistant, &blocks, &[]);
         let response = call.response.filter(|id| !id.is_empty());
-        let record = AssistantRecord::of(blocks, event.time).by(response, call.model, call.usage);
+        let record = Answer::of(blocks, event.time).by(response, call.model, call.usage);
         self.assembler.assistant(Some(name), record);
     }
 
@@ -436,9 +434,9 @@ const BESIDE: &str = "ConversationStateUpdateEvent ConversationErrorEvent";
 /// The place of an event in the tree of events.
 #[derive(Default, Deserialize)]
 struct Node {
-    kind: Option<Arc<str>>,
-    id: Option<Arc<str>>,
-    parent_id: Option<Arc<str>>,
+    kind: Text,
+    id: Text,
+    parent_id: Text,
 }
 
 /// The indices of the events between the root and `leaf`, by default the last event; none where no

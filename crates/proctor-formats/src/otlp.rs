@@ -17,8 +17,6 @@
 //!   `gen_ai.conversation.compacted`, and ADK's spans `compact_events` say that there was one before the next call.
 //! - Metrics and attributes of other conventions (`llm.*`, `langfuse.*`) are not read.
 
-use serde_json::json;
-
 use super::prelude::*;
 use super::traces::{self, Call, Exchange, ToldCompaction, parsed};
 
@@ -118,7 +116,7 @@ fn records<'a>(raw: &'a RawValue, keys: [&str; 3], source: &mut Source) -> Vec<&
 struct Span {
     id: Arc<str>,
     /// The trace, if the span names neither an operation nor a model.
-    unnamed_in: Option<Arc<str>>,
+    unnamed_in: Text,
     attributes: Attributes,
     end: Option<i128>,
     /// Messages in events: of the request, and of the answer.
@@ -128,11 +126,7 @@ struct Span {
 }
 
 /// A call of that id, with its start and end.
-fn call(
-    id: Option<Arc<str>>,
-    [start, end]: [Option<i128>; 2],
-    mut attributes: Attributes,
-) -> Call<Span> {
+fn call(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes) -> Call<Span> {
     let own = text(&mut attributes, "gen_ai.conversation.id");
     let session = text(&mut attributes, "session.id");
     Call {
@@ -355,7 +349,7 @@ fn any(typed: &Value) -> Value {
 }
 
 /// Takes a text out.
-fn text(attributes: &mut Attributes, key: &str) -> Option<Arc<str>> {
+fn text(attributes: &mut Attributes, key: &str) -> Text {
     let text = attributes.get(key)?.as_str();
     let text = text.filter(|it| !it.is_empty())?.into();
     attributes.remove(key);

@@ -16,7 +16,6 @@
 //! `packages/coding-agent/src/session/`; November 2026.
 
 use super::prelude::*;
-use proctor_sessions::units::ContentHash;
 
 /// Entries that do not belong to the conversation; oh-my-pi has more of them.
 const BOOKKEEPING: &str = "session model_change thinking_level_change label session_info \
@@ -65,18 +64,18 @@ pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct Entry<'a> {
-    r#type: Option<Arc<str>>,
-    id: Option<Arc<str>>,
-    parent_id: Option<Arc<str>>,
-    timestamp: Option<Arc<str>>,
-    model_id: Option<Arc<str>>,
-    system_prompt: Option<Arc<str>>,
+    r#type: Text,
+    id: Text,
+    parent_id: Text,
+    timestamp: Text,
+    model_id: Text,
+    system_prompt: Text,
     message: Option<&'a RawValue>,
     content: Option<&'a RawValue>,
-    summary: Option<Arc<str>>,
+    summary: Text,
     first_kept_entry_index: Option<usize>,
-    first_kept_entry_id: Option<Arc<str>>,
-    target_id: Option<Arc<str>>,
+    first_kept_entry_id: Text,
+    target_id: Text,
     /// The messages that stayed, written once more: newer compactions name no entry.
     retained_tail: Option<Vec<&'a RawValue>>,
     tokens_before: Option<u64>,
@@ -123,7 +122,7 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
-    model: Option<Arc<str>>,
+    model: Text,
     /// The entries that became messages, in order, by their names.
     said: Vec<(usize, Arc<str>)>,
     by_id: BTreeMap<Arc<str>, usize>,
@@ -135,14 +134,14 @@ struct Reading {
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct MessageRecord<'a> {
-    role: Option<Arc<str>>,
+    role: Text,
     content: Option<&'a RawValue>,
-    model: Option<Arc<str>>,
+    model: Text,
     usage: Option<&'a RawValue>,
-    tool_call_id: Option<Arc<str>>,
+    tool_call_id: Text,
     is_error: Option<bool>,
-    command: Option<Arc<str>>,
-    output: Option<Arc<str>>,
+    command: Text,
+    output: Text,
     exclude_from_context: Option<bool>,
     /// Of the system prompt, by their names.
     sections: Option<serde_json::Map<String, Value>>,
@@ -209,7 +208,7 @@ impl Reading {
                 let usage = usage.and_then(unless_zero);
                 let name = self.name(at, &blocks);
                 let model = said.model.or_else(|| self.model.clone());
-                let record = AssistantRecord::of(blocks, time).by(None, model, usage);
+                let record = Answer::of(blocks, time).by(None, model, usage);
                 return self.assembler.assistant(Some(&name), record);
             }
             Some("system") => {

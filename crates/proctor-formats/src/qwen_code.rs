@@ -11,7 +11,6 @@
 
 use super::gemini_cli::ACKS;
 use super::gemini_content::{blocks, usage_metadata};
-use super::openai_chat::parts::Unnamed;
 use super::prelude::*;
 
 /// How words begin that the product sends in the user's place.
@@ -138,7 +137,7 @@ impl Chat {
             self.assembler.header.context_window = Some(Tokens(window));
         }
         let (call, model) = (record.take_text("uuid"), record.take_text("model"));
-        let part = AssistantRecord::of(said, time).by(call, model, usage);
+        let part = Answer::of(said, time).by(call, model, usage);
         self.assembler.assistant(None, part);
     }
 

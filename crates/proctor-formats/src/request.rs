@@ -4,15 +4,10 @@
 //! back what it does not change. So the items that make up a message are read together, by the
 //! importer of their API, and keep their places.
 
-use super::conversations::Conversation;
-use super::openai_chat::Dialect;
 use super::prelude::*;
 use super::requests::Name;
-use super::{anthropic, openai_chat, openai_responses};
-use proctor_sessions::SessionParts;
-use proctor_sessions::wire::Look;
+use super::{anthropic, openai_responses};
 use proctor_sessions::wire::request::{BodyReader, Request, Turn, Unread};
-use proctor_sessions::wire::stream::Api;
 
 /// The keys of a request to the responses API that refer to what the provider keeps.
 const REFERENCES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];

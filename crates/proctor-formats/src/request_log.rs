@@ -3,9 +3,8 @@
 //! LiteLLM and OpenHands write such folders. The files are put in order by their `timestamp`, or
 //! else by their names, and read as one log of the API that they speak to.
 
-use super::conversations::name;
+use super::IMPORTERS;
 use super::prelude::*;
-use super::{IMPORTERS, Recording};
 
 /// The formats of which there are logs.
 const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses", "gemini"];

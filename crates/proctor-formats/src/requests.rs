@@ -12,13 +12,10 @@
 use super::prelude::*;
 
 use super::assemble::ORPHANS;
-use super::checked;
 pub(super) use agent::Name;
 use agent::{Agent, Prompts};
 use fork::Kind;
 use known::{Known, hashes};
-use proctor_sessions::units::ContentHash;
-use proctor_sessions::wire::Look;
 use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements};
 use thread::Thread;
 
@@ -38,7 +35,7 @@ pub(super) struct Logged {
     /// Whether a response was logged.
     pub(super) is_answered: bool,
     /// The response that it continues, where the provider keeps the conversation.
-    pub(super) follows: Option<Arc<str>>,
+    pub(super) follows: Text,
     /// The name that it has there.
     pub(super) name: Option<Name>,
     /// The compaction before it, where the log says that there was one.
@@ -48,7 +45,7 @@ pub(super) struct Logged {
 /// A compaction of which a log says that it was, beside the messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ToldCompaction {
-    pub(super) trigger: Option<Arc<str>>,
+    pub(super) trigger: Text,
     /// Whether it was before this call, rather than before this one or an earlier one.
     pub(super) is_dated: bool,
 }

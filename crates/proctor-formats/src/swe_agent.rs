@@ -12,9 +12,6 @@
 
 use std::cell::RefCell;
 
-use super::checked;
-use super::conversations::{self, Shape};
-use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 use views::Steps;
 

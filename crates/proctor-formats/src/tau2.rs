@@ -140,7 +140,7 @@ impl Reading {
         let usage = message.take_usage("usage", CachedTokens::Within, &mut self.assembler);
         // The model was not called for the greeting.
         let is_greeting = is_first && usage.is_none();
-        let record = AssistantRecord::of(blocks, timestamp)
+        let record = Answer::of(blocks, timestamp)
             .by(None, message.inner("raw_data").take_text("model"), usage)
             .tagged(is_greeting.then_some(Tag::Synthetic));
         self.assembler.assistant(None, record);

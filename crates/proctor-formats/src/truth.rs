@@ -3,13 +3,11 @@
 //!
 //! A session in the native format has a file of its own, so that nothing a strategy is given can hold an answer.
 
+use crate::prelude::*;
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
 
-use super::error::{ImportError, Result};
 use super::native;
-use proctor_sessions::Session;
 use proctor_sessions::ground_truth::GroundTruth;
 
 /// A session, and what is known about it.

@@ -4,8 +4,7 @@
 //! it: a token or two where thousands follow. Where it never writes a later one, what the model
 //! wrote is known by its text alone.
 
-use proctor_sessions::units::Usage;
-use proctor_sessions::{ContentBlock, Message, Role, Session};
+use crate::prelude::*;
 
 /// The warning about such a call.
 const PARTIAL: &str = "output tokens are partial: a call wrote more than they say";

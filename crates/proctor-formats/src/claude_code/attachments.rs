@@ -5,7 +5,7 @@
 //! text is a little shorter than what was sent. One table says which field is read. Newer versions record what
 //! was sent (`rendered`).
 
-use super::super::prelude::*;
+use crate::prelude::*;
 use proctor_sessions::wire::images::{embedded, image};
 
 /// Types of attachments with the JSON pointers to their texts, one type per line.

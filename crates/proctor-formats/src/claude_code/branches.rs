@@ -1,8 +1,8 @@
 //! Where the user went back and asked anew, the recording forks.
 
-use super::super::prelude::*;
 use super::chain::{ConversationRecord, Entry};
 use super::records::Parents;
+use crate::prelude::*;
 
 /// The place of a prompt; of several prompts at one place, one replaced the others.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]

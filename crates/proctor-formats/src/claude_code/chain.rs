@@ -1,11 +1,11 @@
 //! One conversation of a recording, and the compactions in it.
 
-use super::super::prelude::*;
 use super::records::{CompactMetadata, Parents, PreservedRecords, PromptSnapshot};
+use crate::prelude::*;
 
 /// A record's part of its conversation.
 pub(super) enum ConversationRecord {
-    Assistant(AssistantRecord),
+    Assistant(Answer),
     /// The product's message about a failed call, which is not sent again.
     ApiError,
     User(UserRecord),
@@ -29,10 +29,10 @@ pub(super) struct ClearedContent {
 
 /// A record that is part of a conversation.
 pub(super) struct Entry {
-    pub(super) uuid: Option<Arc<str>>,
-    pub(super) parent: Option<Arc<str>>,
+    pub(super) uuid: Text,
+    pub(super) parent: Text,
     pub(super) chain: usize,
-    pub(super) session: Option<Arc<str>>,
+    pub(super) session: Text,
     pub(super) timestamp: When,
     pub(super) said: ConversationRecord,
 }

@@ -5,9 +5,9 @@
 //! another session, hooks of a resumed or compacted session, and roots after which the provider did
 //! not bill less than before.
 
-use super::super::prelude::*;
 use super::chain::{ConversationRecord, Entry};
 use super::records::{Parents, Record};
+use crate::prelude::*;
 
 /// How the prompt begins that the product writes when a plan is accepted.
 const PLAN: &str = "Implement the following plan:";

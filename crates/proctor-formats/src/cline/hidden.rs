@@ -7,9 +7,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::super::prelude::*;
 use super::blocks_of;
 use super::shown::{Shown, ShownCompactionTime};
+use crate::prelude::*;
 
 /// The number of messages that a summary keeps if it comes before them.
 const KEPT: usize = 3;
@@ -18,14 +18,14 @@ const KEPT: usize = 3;
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Marks {
-    pub(super) role: Option<Arc<str>>,
+    pub(super) role: Text,
     pub(super) ts: Option<f64>,
     pub(super) is_summary: Option<bool>,
-    condense_id: Option<Arc<str>>,
-    condense_parent: Option<Arc<str>>,
+    condense_id: Text,
+    condense_parent: Text,
     is_truncation_marker: Option<bool>,
-    truncation_id: Option<Arc<str>>,
-    truncation_parent: Option<Arc<str>>,
+    truncation_id: Text,
+    truncation_parent: Text,
 }
 
 /// The summaries and markers of a task, and what each hides.
@@ -136,8 +136,7 @@ impl HiddenMessages {
     /// session.
     fn context(&self, after: usize, end: usize, assembler: &Assembler) -> Vec<Recorded> {
         let mut pieces: Vec<Recorded> = Vec::new();
-        let is_done =
-            |parent: &Option<Arc<str>>| parent.as_ref().is_some_and(|it| self.done.contains(it));
+        let is_done = |parent: &Text| parent.as_ref().is_some_and(|it| self.done.contains(it));
         for (at, marks) in self.marks.iter().enumerate().take(after) {
             let left_out = self.gone.as_ref().is_some_and(|gone| gone.contains(&at));
             if left_out || is_done(&marks.condense_parent) || is_done(&marks.truncation_parent) {

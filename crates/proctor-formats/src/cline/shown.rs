@@ -1,9 +1,8 @@
 //! Reads what Cline and Roo showed the user: the bill of each call, and when the history was
 //! condensed or cut.
 
-use super::super::file::MAX_FILE;
-use super::super::prelude::*;
 use super::hidden::Marks;
+use crate::prelude::*;
 
 /// The records of one task that the user saw.
 #[derive(Debug, Default)]
@@ -168,8 +167,8 @@ impl Shown {
 struct Record {
     #[serde(default)]
     ts: f64,
-    say: Option<Arc<str>>,
-    text: Option<Arc<str>>,
+    say: Text,
+    text: Text,
     context_condense: Option<ShownCompaction>,
     context_truncation: Option<ShownCompaction>,
     conversation_history_deleted_range: Option<(usize, usize)>,
@@ -181,6 +180,6 @@ struct Record {
 #[serde(rename_all = "camelCase")]
 struct ShownCompaction {
     #[serde(alias = "condenseId", alias = "truncationId")]
-    name: Option<Arc<str>>,
+    name: Text,
     prev_context_tokens: Option<u64>,
 }

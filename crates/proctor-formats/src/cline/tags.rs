@@ -4,9 +4,7 @@
 //! made. Its result begins `[tool for '…'] Result:`. The text is cut at the call, so that the
 //! session holds it once.
 
-use serde_json::Map;
-
-use super::super::prelude::*;
+use crate::prelude::*;
 
 /// The tools of both products.
 const TOOLS: &str = include_str!("tools.txt");

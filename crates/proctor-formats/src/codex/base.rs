@@ -1,9 +1,7 @@
 //! The beginning of a rollout that another rollout holds: newer forks, reverts and sub-agents copy nothing, and name
 //! a thread and how many bytes of its rollout they go on from.
 
-use super::super::prelude::*;
-use crate::compressed;
-use crate::file::MAX_FILE;
+use crate::prelude::*;
 
 /// How a rollout names what comes before it.
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! Reads the context that a compaction of Codex left, and the authors of its parts.
 
-use super::super::prelude::*;
 use crate::openai_responses::items::{self, Item, item};
+use crate::prelude::*;
 
 /// The beginnings of user messages that the product wrote, one a line.
 const INJECTED: &str = include_str!("injected.txt");

@@ -1,8 +1,8 @@
 //! Reads the order of a rollout's records: which call a bill belongs to, what triggered a compaction.
 
 use super::super::openai_responses::items::Item;
-use super::super::prelude::*;
 use super::{Step, kept_context};
+use crate::prelude::*;
 
 /// Until this minor version of Codex 0 a bill is written before the items of its response, as far as the file shows
 /// it: in public rollouts of 0.42 to 0.64 (2,577 of 2,581 bills), and behind them from 0.72 on.

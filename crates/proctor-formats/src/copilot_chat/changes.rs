@@ -4,9 +4,7 @@
 //! behind the first `i` (2), or deletes a key (3). A new chat (0) takes the place of the old one. Where
 //! the kind is odd, the other keys tell it.
 
-use serde_json::Map;
-
-use super::super::prelude::*;
+use crate::prelude::*;
 
 /// The longest path of a change. Those that are written are shorter, and longer ones could nest the
 /// chat without end.

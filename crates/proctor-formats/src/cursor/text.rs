@@ -6,10 +6,9 @@
 //!   text. `[Tool result] NAME` is followed by the result, or by nothing.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 
-use super::super::prelude::*;
 use super::{Reading, next};
+use crate::prelude::*;
 
 const CALL: &str = "[Tool call] ";
 const RESULT: &str = "[Tool result] ";

@@ -1,7 +1,6 @@
 //! Writes a session as ATIF, the trajectories of Harbor: one object with steps.
 
-use super::super::prelude::*;
-use serde_json::json;
+use crate::prelude::*;
 
 use super::{Counts, Exported};
 

@@ -4,14 +4,9 @@
 //! each span that of its place. A span ends when its answer came, and begins when the last message
 //! in front of it did; where the recording has no time, it is that of the span before, or 0.
 
-use std::sync::Arc;
-
-use serde_json::{Value, json};
-
 use super::{Counts, Exported};
-use proctor_sessions::units::ContentHash;
+use crate::prelude::*;
 use proctor_sessions::wire::{Provider, definition, for_provider};
-use proctor_sessions::{CompactedTo, ContentBlock, Message, Recorded, Session, Tag};
 
 /// The largest trace that is written, in bytes: no importer reads a larger file.
 const LARGEST: usize = 1 << 30;

@@ -3,10 +3,9 @@
 //! A file is the list itself, or an object with it as `history`. Calls and answers may have no ids:
 //! they are paired by order.
 
-use super::super::prelude::*;
 use super::speaker_of;
 use crate::gemini_content::blocks;
-use crate::openai_chat::parts::Unnamed;
+use crate::prelude::*;
 
 /// Whether a value is a checkpoint, or the beginning of one.
 pub(super) fn is_checkpoint(value: &Value) -> bool {
@@ -41,7 +40,7 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<()> {
         let mut said = |speaker| blocks(speaker, content.items("parts"), &mut unnamed, assembler);
         match &*role {
             "model" => {
-                let record = AssistantRecord::of(said(Speaker::Assistant), None);
+                let record = Answer::of(said(Speaker::Assistant), None);
                 assembler.assistant(None, record);
             }
             "user" | "function" => {

@@ -8,9 +8,9 @@ use std::io::Cursor;
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::super::prelude::*;
 use super::Log;
 use crate::MAX_FILE;
+use crate::prelude::*;
 
 /// Files that say which model ran, by name.
 const HEADERS: &[&str] = &["header.json", "_journal/start.json"];

@@ -1,7 +1,7 @@
 //! One message of a sample, or of what a call was sent.
 
-use super::super::prelude::*;
 use crate::kept_context::Shown;
+use crate::prelude::*;
 
 /// A message, as a record of a context.
 #[derive(Debug, Clone)]
@@ -9,7 +9,7 @@ pub(super) struct MessageRecord {
     /// Its name is the id by which model events know it.
     pub(super) record: Shown,
     pub(super) is_system: bool,
-    pub(super) model: Option<Arc<str>>,
+    pub(super) model: Text,
 }
 
 /// Reads one message.

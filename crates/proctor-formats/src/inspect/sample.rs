@@ -1,14 +1,10 @@
 //! One sample: its messages, what its model events say of them, and its compactions.
 
-use std::borrow::Cow;
-use std::collections::VecDeque;
-
-use super::super::prelude::*;
 use super::attachments::resolved;
 use super::messages::{MessageRecord, said};
 use super::{MAX_SAMPLE, Texts};
 use crate::kept_context::{Records, Shown};
-use proctor_sessions::ToolSchema;
+use crate::prelude::*;
 
 /// A sample while it is read.
 #[derive(Default)]
@@ -168,7 +164,7 @@ impl<'a> Sample<'a> {
             }
         };
         let Call { usage, time } = call.unwrap_or_default();
-        let said = AssistantRecord::of(record.blocks, time)
+        let said = Answer::of(record.blocks, time)
             .by(record.name.clone(), one.model, usage)
             .tagged(record.tags);
         self.assembler.assistant(name, said);
@@ -227,7 +223,7 @@ impl<'a> Sample<'a> {
 }
 
 /// The message that the model answered, and its id if it has one.
-fn answer<'a>(output: &mut Object<'a>) -> Option<(Option<Arc<str>>, &'a RawValue)> {
+fn answer<'a>(output: &mut Object<'a>) -> Option<(Text, &'a RawValue)> {
     let choices = output.items("choices");
     let choice = choices.first().copied().and_then(Object::read);
     let raw = choice?.take("message")?;

@@ -15,9 +15,7 @@
 //! Source: MoonshotAI/kimi-cli, `src/kimi_cli/wire/types.py` at 026ae98e22, `wire/file.py` at
 //! b88bc47c10, `soul/kimisoul.py` at 2a9b5f3e38.
 
-use super::super::openai_chat::parts::arguments_in;
-use super::super::prelude::*;
-use super::super::product::with_side_chains;
+use crate::prelude::*;
 
 /// Events without words of the conversation.
 const BOOKKEEPING: &str = "TurnEnd StepBegin CompactionBegin HookTriggered HookResolved \
@@ -28,11 +26,7 @@ pub(super) fn detect(head: &Head) -> bool {
     head.any(20, "timestamp message/type:s message/payload:o")
 }
 
-pub(super) fn sessions(
-    file: &SourceText,
-    system: Option<Arc<str>>,
-    source: &mut Source,
-) -> Imported {
+pub(super) fn sessions(file: &SourceText, system: Text, source: &mut Source) -> Imported {
     let mut agents = vec![Agent::default()];
     agents[0].assembler.header.system = system;
     let mut names: BTreeMap<Arc<str>, usize> = BTreeMap::new();
@@ -94,7 +88,7 @@ struct Step {
     blocks: Blocks,
     results: Blocks,
     is_answered: bool,
-    id: Option<Arc<str>>,
+    id: Text,
     usage: Option<Usage>,
     /// When its last part came, and its last result.
     time: When,
@@ -215,7 +209,7 @@ impl Agent {
         self.close_call();
         let step = std::mem::take(&mut self.step);
         if !step.blocks.is_empty() || step.usage.is_some() {
-            let part = AssistantRecord::of(step.blocks, step.time).by(step.id, None, step.usage);
+            let part = Answer::of(step.blocks, step.time).by(step.id, None, step.usage);
             self.assembler.assistant(None, part);
         }
         self.assembler.hear_results(step.results, step.result_time);

@@ -1,20 +1,13 @@
 //! The lines of a session file: what each holds, read and written.
 
-use super::super::prelude::*;
-use std::borrow::Cow;
+use crate::prelude::*;
 use std::io::{self, Write};
-use std::ops::Range;
 
 use serde::de::{Error as _, Unexpected};
 use serde::{Deserializer, Serialize, Serializer};
 
 use super::{FORMAT, VERSION};
-use proctor_sessions::tool_names::class_of;
-use proctor_sessions::units::ApiCallId;
-use proctor_sessions::{
-    Details, Image, MessageDetails, Opaque, ResumePoint, SessionParts, Thinking, ToolClass,
-    ToolResult, ToolSchema, ToolUse,
-};
+use proctor_sessions::{Details, Image, MessageDetails, Opaque, ResumePoint, Thinking, ToolResult};
 
 /// The keys that every version of the header has.
 #[derive(Deserialize)]
@@ -31,7 +24,7 @@ struct Header<'a> {
     version: u64,
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system: Option<Arc<str>>,
+    system: Text,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +48,7 @@ struct Tool<'a> {
     )]
     definition: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    definition_text: Option<Arc<str>>,
+    definition_text: Text,
 }
 
 /// A message or a compaction; the key that distinguishes the two is `compaction`.
@@ -79,9 +72,9 @@ struct Entry<'a> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     injected: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    compact_hint: Option<Arc<str>>,
+    compact_hint: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<Arc<str>>,
+    model: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     compaction: Option<CompactionLine>,
 }
@@ -92,13 +85,13 @@ struct Entry<'a> {
 struct Block<'a> {
     r#type: BlockType,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<Arc<str>>,
+    text: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    signature: Option<Arc<str>>,
+    signature: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<Arc<str>>,
+    id: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<Arc<str>>,
+    name: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<ToolClass>,
     #[serde(
@@ -109,9 +102,9 @@ struct Block<'a> {
     )]
     input: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    input_text: Option<Arc<str>>,
+    input_text: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_use_id: Option<Arc<str>>,
+    tool_use_id: Text,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     content: Option<Vec<Block<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,9 +117,9 @@ struct Block<'a> {
     )]
     source: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    source_text: Option<Arc<str>>,
+    source_text: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<Arc<str>>,
+    kind: Text,
     #[serde(
         borrow,
         default,
@@ -135,7 +128,7 @@ struct Block<'a> {
     )]
     json: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    json_text: Option<Arc<str>>,
+    json_text: Text,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -183,7 +176,7 @@ struct Compaction {
     #[serde(skip)]
     at: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    trigger: Option<Arc<str>>,
+    trigger: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     pre_tokens: Option<Tokens>,
     #[serde(with = "After")]
@@ -286,7 +279,7 @@ fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
 }
 
 /// JSON as JSON where it fits on a line, else as a string.
-fn embed(json: &JsonText) -> (Option<&RawValue>, Option<Arc<str>>) {
+fn embed(json: &JsonText) -> (Option<&RawValue>, Text) {
     let is_one_line = !json.as_str().contains(['\n', '\r']);
     let raw = is_one_line.then(|| serde_json::from_str(json.as_str()).ok());
     match raw.flatten() {
@@ -488,7 +481,7 @@ fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValu
 }
 
 /// The JSON under `key`, or in the string under `key` with `_text`.
-fn json(key: &str, raw: Option<&RawValue>, text: Option<Arc<str>>) -> Result<JsonText, String> {
+fn json(key: &str, raw: Option<&RawValue>, text: Text) -> Result<JsonText, String> {
     match (raw, text) {
         (Some(raw), None) => Ok(JsonText::from(raw)),
         (None, Some(text)) => {

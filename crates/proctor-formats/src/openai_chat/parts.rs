@@ -1,10 +1,7 @@
 //! The parts of a chat message: content, reasoning, tool calls; and what a call cost.
 
-use std::collections::VecDeque;
-
-use super::super::prelude::*;
+use crate::prelude::*;
 use proctor_sessions::Opaque;
-use proctor_sessions::units::ContentHash;
 
 /// The model's thinking, if a provider shows it: blocks with signatures, or a text.
 pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
@@ -114,7 +111,7 @@ pub(crate) fn tool_uses(
 }
 
 fn tool_use(
-    id: Option<Arc<str>>,
+    id: Text,
     mut function: Object<'_>,
     unnamed: &mut Unnamed,
     assembler: &mut Assembler,

@@ -1,7 +1,6 @@
 //! One item of the responses API, as the model saw or wrote it; Codex keeps them in its rollouts.
 
-use super::super::openai_chat::parts::arguments_in;
-use super::super::prelude::*;
+use crate::prelude::*;
 use proctor_sessions::wire::content::kept;
 
 /// An item's part of the conversation, and its author.
@@ -33,12 +32,12 @@ pub(crate) fn is_encrypted(kind: &str) -> bool {
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a")]
 struct Raw<'a> {
-    r#type: Option<Arc<str>>,
-    role: Option<Arc<str>>,
-    call_id: Option<Arc<str>>,
-    id: Option<Arc<str>>,
-    name: Option<Arc<str>>,
-    encrypted_content: Option<Arc<str>>,
+    r#type: Text,
+    role: Text,
+    call_id: Text,
+    id: Text,
+    name: Text,
+    encrypted_content: Text,
     content: Option<&'a RawValue>,
     summary: Option<&'a RawValue>,
     arguments: Option<&'a RawValue>,

@@ -8,16 +8,15 @@
 //! Source: anomalyco/opencode, `packages/schema/src/session-message.ts` and
 //! `packages/core/src/session/runner/to-llm-message.ts`, 2.0.15 and 2.0.21; November 2026.
 
-use super::super::prelude::*;
 use super::Reading;
-use proctor_sessions::wire::images;
+use crate::prelude::*;
 
 /// Rows that the model does not read.
 const BOOKKEEPING: &str = "agent-switched model-switched location-switched idle compaction-status";
 
 impl Reading {
     /// Reads a row of this type.
-    pub(super) fn row(&mut self, id: Option<Arc<str>>, kind: &str, raw: &RawValue) {
+    pub(super) fn row(&mut self, id: Text, kind: &str, raw: &RawValue) {
         let Some(mut row) = Object::read(raw) else {
             return keep_unread("malformed", raw, &mut self.assembler);
         };

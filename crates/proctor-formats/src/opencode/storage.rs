@@ -10,10 +10,8 @@
 //! time. The very first messages hold their parts themselves: [`upgraded`] gives them the layout of
 //! later ones.
 
-use serde_json::json;
-
-use super::super::prelude::*;
 use super::{Reading, StoredMessage};
+use crate::prelude::*;
 
 /// How the names of sessions begin.
 const SESSION: &str = "ses_";
@@ -204,11 +202,7 @@ fn json_files(folder: &Folder) -> impl Iterator<Item = &str> {
 
 /// The value of one file. A product that is stopped while it writes leaves a file that is empty or
 /// cut; no other file needs it.
-fn one_value(
-    path: &Path,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Option<Arc<str>>> {
+fn one_value(path: &Path, files: &mut SessionFiles, source: &mut Source) -> Result<Text> {
     let read = files.read(path).and_then(|documents| {
         let value = documents.values(source)?.into_iter().next();
         let value: Option<&RawValue> = value.map(|it| it.parse()).transpose()?;

@@ -1,9 +1,8 @@
 //! Events of version 0: actions and observations.
 
-use super::super::prelude::*;
-use super::super::product::json_object;
 use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
+use crate::prelude::*;
 
 /// Keys of an action that are not arguments of its call.
 const NO_ARGUMENTS: &str = "action action_risk cause confirmation_state id is_confirmed message \
@@ -195,12 +194,7 @@ impl Reading {
     }
 
     /// The call that an observation answers; none if it is not an answer.
-    fn answered(
-        &mut self,
-        kind: &str,
-        cause: Option<&Arc<str>>,
-        named: Option<Arc<str>>,
-    ) -> Option<Arc<str>> {
+    fn answered(&mut self, kind: &str, cause: Option<&Arc<str>>, named: Text) -> Text {
         let caused = cause.and_then(|cause| self.pairs.uses.get(cause)).cloned();
         let found = caused.or(named);
         if let Some(id) = &found {

@@ -1,8 +1,8 @@
 //! Events of version 1: each says what it is in its `kind`.
 
-use super::super::prelude::*;
 use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
+use crate::prelude::*;
 
 /// Events that no model sees.
 const BOOKKEEPING: &str = "ACPToolCallEvent CondensationRequest ConversationErrorEvent \

@@ -4,7 +4,7 @@
 //! others. Messages are made of events, so a message may be forgotten in part.
 
 use super::super::kept_context::{Records, Shown};
-use super::super::prelude::*;
+use crate::prelude::*;
 
 /// The events that the model was shown, in order.
 #[derive(Debug, Default)]

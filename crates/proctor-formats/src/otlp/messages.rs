@@ -1,10 +1,8 @@
 //! Messages in the attributes of the conventions.
 
-use serde_json::json;
-
-use super::super::prelude::*;
 use super::super::traces::{is_part, parsed};
 use super::Attributes;
+use crate::prelude::*;
 
 /// The messages of an attribute: a list, or one message, or the parts or the text of one.
 pub(super) fn list(value: Value, role: &str) -> Vec<Value> {

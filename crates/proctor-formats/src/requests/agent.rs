@@ -1,13 +1,9 @@
 //! Recognises the agent that sends a request, and the conversation that it names.
 
+use crate::prelude::*;
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
-use std::sync::Arc;
-
-use proctor_sessions::Session;
-use proctor_sessions::wire::object::Object;
 
 /// The name of a conversation in a request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,7 +67,7 @@ impl Name {
 }
 
 /// The session in Claude Code's name of a user: JSON with a `session_id`, or `user_…_session_ID`.
-fn session_of_user(user: &str) -> Option<Arc<str>> {
+fn session_of_user(user: &str) -> Text {
     let json: Option<serde_json::Value> = serde_json::from_str(user).ok();
     let named = json.and_then(|json| json.get("session_id")?.as_str().map(Arc::from));
     named.or_else(|| user.rsplit_once("_session_").map(|(_, id)| id.into()))

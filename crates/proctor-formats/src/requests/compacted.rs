@@ -1,10 +1,9 @@
 //! Adds to a session what a compaction left of it.
 
-use super::super::prelude::*;
 use super::said::{holds_answer, is_summary, summaries_in, written};
 use super::thread::Thread;
 use super::{FOR_SUMMARY, Request};
-use proctor_sessions::wire::Look;
+use crate::prelude::*;
 
 impl Thread {
     /// Adds a request that shows what a compaction left; these summaries were asked for apart.

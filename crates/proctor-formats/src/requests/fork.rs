@@ -6,9 +6,9 @@
 //! on from it while the conversation rests, it is the conversation's. If a later context holds its answer, it was
 //! a request for a summary. If the conversation goes on without it, it was beside it.
 
-use super::super::prelude::*;
 use super::said::{summaries_in, text};
 use super::{Join, Request};
+use crate::prelude::*;
 
 /// Where a session left another.
 pub(super) struct Fork {

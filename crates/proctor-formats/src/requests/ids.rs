@@ -1,10 +1,8 @@
 //! Gives calls one id each: a client may name a call anew, and an API may leave ids out.
 
-use super::super::openai_chat::parts::UNNAMED;
-use super::super::prelude::*;
 use super::Request;
 use super::thread::Thread;
-use proctor_sessions::wire::Look;
+use crate::prelude::*;
 
 /// New ids by those that a request has.
 type Ids = BTreeMap<Arc<str>, Arc<str>>;

@@ -1,8 +1,6 @@
 //! Knows what the requests of a log said, so that one is compared only with sessions that share something with it.
 
-use super::super::prelude::*;
-use proctor_sessions::units::ContentHash;
-use proctor_sessions::wire::Look;
+use crate::prelude::*;
 
 /// Hashes of the messages of earlier requests, with the sessions that have them.
 #[derive(Default)]

@@ -1,10 +1,8 @@
 //! Recognises summaries and the product's own acknowledgements in logged messages.
 
-use std::sync::Arc;
-
 use crate::gemini_cli::ACKS;
-use proctor_sessions::wire::Look;
-use proctor_sessions::{ContentBlock, Message, Recorded, Role, Session, Tag, Tags};
+use crate::prelude::*;
+use proctor_sessions::Tags;
 
 /// A prompt may hold a shorter answer by chance.
 const SUMMARY_CHARS: usize = 40;

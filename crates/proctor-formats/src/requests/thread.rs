@@ -1,14 +1,10 @@
 //! A session that grows request by request.
 
-use super::super::kept_context;
-use super::super::openai_chat::parts::UNNAMED;
-use super::super::prelude::*;
 use super::agent::{Agent, Name, is_alike};
 use super::fork::Fork;
 use super::said::{holds_answer, is_summary, text, without_notes};
 use super::{Logged, Request, ToldCompaction};
-use proctor_sessions::units::{ApiCallId, ContentHash};
-use proctor_sessions::wire::Look;
+use crate::prelude::*;
 
 /// A session that grows request by request.
 pub(super) struct Thread {
@@ -397,7 +393,7 @@ impl Thread {
     }
 
     /// Adds a compaction after the last call.
-    pub(super) fn client_compacted(&mut self, trigger: Option<Arc<str>>, after: CompactedTo) {
+    pub(super) fn client_compacted(&mut self, trigger: Text, after: CompactedTo) {
         let parts = self.session.parts_mut();
         let last = self.prompts.last();
         parts.compactions.push(RecordedCompaction {

@@ -1,16 +1,14 @@
 //! Opens a database, and reads rows of any content.
 
-use super::super::prelude::*;
+use crate::prelude::*;
 use std::cell::Cell;
 
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
-use crate::assemble::Assembler;
-use crate::file::{MAX_FILE, MAX_TEXT, session_name};
+use crate::file::MAX_TEXT;
 use crate::{crush, goose, openclaw, opencode};
-use proctor_sessions::{Session, Tag};
 
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Imported {
@@ -87,9 +85,9 @@ pub(crate) struct Listed {
     /// Whether a tool started it.
     pub(crate) is_child: bool,
     /// The session that started it, where that is listed.
-    pub(crate) main: Option<Arc<str>>,
+    pub(crate) main: Text,
     /// The model it was given, where that is listed.
-    pub(crate) model: Option<Arc<str>>,
+    pub(crate) model: Text,
 }
 
 /// A database, open for reading.
@@ -231,7 +229,7 @@ impl Database {
         &self,
         query: &str,
         parameters: &[&str],
-    ) -> Result<Vec<[Option<Arc<str>>; N]>> {
+    ) -> Result<Vec<[Text; N]>> {
         let failed = |error| damaged(&self.path, &error);
         let mut statement = self.connection.prepare(query).map_err(failed)?;
         let parameters = rusqlite::params_from_iter(parameters);
@@ -279,7 +277,7 @@ fn address(path: &Path) -> String {
 }
 
 /// The text of a column, whatever type it has; bytes that are not UTF-8 are replaced.
-fn text(row: &Row<'_>, column: usize) -> Option<Arc<str>> {
+fn text(row: &Row<'_>, column: usize) -> Text {
     match row.get_ref(column).ok()? {
         ValueRef::Null => None,
         ValueRef::Integer(number) => Some(number.to_string().into()),

@@ -5,11 +5,7 @@
 //! next call as `messages`. Where a view is not what was seen before plus what was said since, the
 //! product changed its context there: that is a compaction.
 
-use super::super::conversations::Conversation;
-use super::super::kept_context;
-use super::super::openai_chat::{self, Dialect};
-use super::super::prelude::*;
-use proctor_sessions::ToolUse;
+use crate::prelude::*;
 
 /// The stored steps of one run.
 #[derive(Debug, Default)]
@@ -18,7 +14,7 @@ pub(super) struct Steps(Vec<Step>);
 #[derive(Debug)]
 struct Step {
     /// The model's text in it.
-    response: Option<Arc<str>>,
+    response: Text,
     /// The prompt of its call: a list of messages.
     view: Option<Box<RawValue>>,
 }

@@ -11,10 +11,8 @@
 //!
 //! The parts of OpenAI's and Anthropic's messages stay as they are.
 
-use serde_json::json;
-
-use super::super::prelude::*;
 use super::parsed;
+use crate::prelude::*;
 
 /// A message with its parts as content; the results in it are messages of their own, before it.
 pub(super) fn messages(message: Value) -> Vec<Value> {

@@ -5,14 +5,11 @@
 //! the AI SDK, or of `LangChain`; alone, in a list or in the request; as JSON, or as a text of JSON.
 //! Each is read by the importer of its shape, or of the one that [`chat`] gives it.
 
-use serde_json::{Map, json};
-
-use super::super::openai_chat::{self, Dialect};
 use super::super::openai_responses;
-use super::super::prelude::*;
 use super::super::requests::ToldCompaction;
 use super::super::{conversations::Conversation, langchain};
 use super::chat::{self, first};
+use crate::prelude::*;
 
 /// A call as a trace records it.
 #[derive(Default)]
