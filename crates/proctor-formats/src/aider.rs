@@ -91,11 +91,9 @@ impl Chat {
         if answer.is_empty() {
             return;
         }
-        let last = self.asked.len().saturating_sub(1);
-        self.asks(last);
+        self.asks(self.asked.len().saturating_sub(1));
         let blocks = vec![ContentBlock::Text(answer.into())];
-        let part = Answer::of(blocks, None);
-        self.assembler.assistant(None, part);
+        self.assembler.assistant(None, Answer::of(blocks, None));
     }
 
     /// Adds what the user said. Of the commands, those from `answered` on were sent to the model.

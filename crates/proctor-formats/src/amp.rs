@@ -75,8 +75,7 @@ fn message(
             let billed = said.take("usage");
             let listed = said.get("messageId").and_then(number);
             let listed = listed.and_then(|message| ledger.remove(&message));
-            let about = billed.and_then(Object::read).or(listed);
-            let mut about = about.unwrap_or_default();
+            let mut about = billed.and_then(Object::read).or(listed).unwrap_or_default();
             let billed = billed.or_else(|| about.take("tokens"));
             let window = about.take_as("maxInputTokens").map(Tokens);
             assembler.header.context_window = window.or(assembler.header.context_window);
@@ -91,8 +90,7 @@ fn message(
             let content = said.take("content");
             let parts = content.and_then(items).unwrap_or_default();
             let is_summary = |raw: &&RawValue| {
-                let kind = Object::read(raw).and_then(|it| it.text("type"));
-                kind.as_deref() == Some("summary")
+                Object::read(raw).and_then(|it| it.text("type")).as_deref() == Some("summary")
             };
             for raw in parts.into_iter().filter(is_summary) {
                 let mut summary = Object::read(raw).unwrap_or_default().inner("summary");
@@ -143,6 +141,5 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     };
     let told = told.or_else(|| run.take("reason"));
     let blocks = told.map(|raw| content::of_result(raw, source));
-    let blocks = blocks.unwrap_or_default();
-    ContentBlock::tool_result(id, blocks, !is_done)
+    ContentBlock::tool_result(id, blocks.unwrap_or_default(), !is_done)
 }

@@ -187,8 +187,7 @@ fn applied(
     usage: Option<&Usage>,
     assembler: &mut Assembler,
 ) {
-    let mut applied = response.inner("context_management");
-    for edit in applied.items("applied_edits") {
+    for edit in response.inner("context_management").items("applied_edits") {
         let edit = value(edit);
         let kind = edit["type"].as_str().unwrap_or("untyped");
         match edit["cleared_tool_uses"].as_u64() {

@@ -91,10 +91,9 @@ fn is_message(message: &Value) -> bool {
     let calls = object.get("tool_calls").and_then(Value::as_array);
     let mut calls = calls.into_iter().flatten();
     // Other products have the calls flat.
-    let is_flat = |call: &Value| call.get("name").is_some() || call.get("args").is_some();
     has_role
         && says
-        && !calls.any(is_flat)
+        && !calls.any(|call: &Value| call.get("name").is_some() || call.get("args").is_some())
         && match object.get("content") {
             None | Some(Value::Null | Value::String(_)) => true,
             // Items of the responses API, and of the AI SDK.

@@ -115,8 +115,7 @@ impl Assembler {
 
     /// Adds a record of the model's. `record` names it, for [`Assembler::message_of`].
     pub(super) fn assistant(&mut self, record: Option<&Arc<str>>, part: Answer) {
-        let known = part.call.as_ref().and_then(|call| self.calls.get(call));
-        let at = match known {
+        let at = match part.call.as_ref().and_then(|call| self.calls.get(call)) {
             Some(at) => *at,
             None if part.blocks.is_empty() => {
                 self.skip("assistant record without content");

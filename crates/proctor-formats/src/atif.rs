@@ -25,8 +25,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         while let Some(mut run) = open.pop() {
             let inner = run.items("subagent_trajectories").into_iter().rev();
             open.extend(inner.filter_map(Object::read));
-            let assembler = trajectory(run);
-            sessions.extend(assembler.finish(file.id.clone(), &file.path)?);
+            sessions.extend(trajectory(run).finish(file.id.clone(), &file.path)?);
         }
     }
     Ok(sessions)
@@ -81,8 +80,7 @@ fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembl
 /// A step of the agent's, and what came of it.
 fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler) {
     let thought = step.take_words("reasoning_content");
-    let thought = thought.map(|it| ContentBlock::thinking(it, None));
-    let mut blocks = Vec::from_iter(thought);
+    let mut blocks = Vec::from_iter(thought.map(|it| ContentBlock::thinking(it, None)));
     blocks.extend(step.take_blocks("message", Speaker::Assistant, assembler));
     let mut calls: BTreeSet<Arc<str>> = BTreeSet::new();
     for raw in step.items("tool_calls") {

@@ -101,8 +101,7 @@ impl Chat {
         match role {
             Role::User => self.assembler.hear(name, blocks, time, [Tag::TypedUser]),
             Role::Assistant => {
-                let record = Answer::of(blocks, time);
-                self.assembler.assistant(name, record);
+                self.assembler.assistant(name, Answer::of(blocks, time));
             }
         }
     }

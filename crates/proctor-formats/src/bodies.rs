@@ -36,8 +36,7 @@ pub(super) fn unwrapped(
         return log.unwrapped(text);
     }
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-    let items = items.into_iter();
-    let items = items.map(|it| {
+    let items = items.into_iter().map(|it| {
         log.unwrapped(it.get())
             .unwrap_or_else(|| it.get().to_owned())
     });

@@ -64,10 +64,8 @@ fn branch<'a>(
             child.parent.get_or_insert(parent);
         }
     }
-    let time = |node: &Node<'_>| {
-        let mut message = Object::read(node.message?)?;
-        super::counted::time(message.take("create_time")?)
-    };
+    let time =
+        |node: &Node<'_>| super::counted::time(Object::read(node.message?)?.take("create_time")?);
     let newest = nodes.iter().filter(|(_, node)| node.message.is_some());
     let newest = newest.max_by_key(|(_, node)| time(node));
     let known = current.and_then(|key| nodes.get_key_value(key)).or(newest);

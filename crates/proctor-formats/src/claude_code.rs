@@ -299,8 +299,7 @@ impl Recording {
 
     /// The texts that the model reads in the place of results from the next call on.
     fn replacements(&mut self, record: &Record<'_>) -> Option<ConversationRecord> {
-        let list = record.replacements?;
-        let list = items(list).unwrap_or_default();
+        let list = items(record.replacements?).unwrap_or_default();
         let mut results = Vec::with_capacity(list.len());
         for raw in list {
             match serde_json::from_str::<Replacement>(raw.get()) {
@@ -427,8 +426,7 @@ impl Recording {
             && let Some(raw) = record.attachment
             && let Some(given) = lenient::object::<PromptSnapshot>(raw.get(), &mut self.source)
         {
-            let known = self.given.entry(chain);
-            let known = known.or_insert_with(|| given.clone());
+            let known = self.given.entry(chain).or_insert_with(|| given.clone());
             // The first ones have no tools.
             if known.tools.is_empty() {
                 *known = given;
@@ -474,8 +472,7 @@ impl Recording {
                 chain.give(given);
             }
         }
-        let chains = chains.into_iter().map(Chain::end);
-        let mut sessions = with_side_chains(chains, source, file)?;
+        let mut sessions = with_side_chains(chains.into_iter().map(Chain::end), source, file)?;
         // Newer versions write sub-agents into files of their own, with the name of the main session.
         let is_apart = sessions
             .iter()

@@ -98,8 +98,7 @@ fn whole_file(file: &SourceText, source: &mut Source) -> Imported {
             rollout.meta(session);
         }
         let items = whole.take_list("items");
-        let items = items.ok_or_else(|| value.error("missing key `items`"))?;
-        for item in items {
+        for item in items.ok_or_else(|| value.error("missing key `items`"))? {
             rollout.item(item, None);
         }
     }
@@ -249,8 +248,7 @@ impl Rollout {
         *system = system.take().or(text);
         self.base = meta.take_as("history_base");
         if !std::mem::replace(&mut self.is_named, true) {
-            let mut source = meta.inner("source");
-            let mut agent = source.inner("subagent").inner("thread_spawn");
+            let mut agent = meta.inner("source").inner("subagent").inner("thread_spawn");
             let parent = meta.first_text(&["parent_thread_id", "forked_from_id"]);
             let parent = parent.or_else(|| agent.take_text("parent_thread_id"));
             self.assembler.source.main = parent.map(|name| session_name(&name));
@@ -379,8 +377,7 @@ impl Rollout {
         if self.tasks == 0 {
             tell_triggers(&mut self.steps);
         }
-        let version = self.assembler.source.version.as_deref();
-        if bills_first(&self.steps, version) {
+        if bills_first(&self.steps, self.assembler.source.version.as_deref()) {
             self.steps = bills_after_items(std::mem::take(&mut self.steps));
         }
         for step in std::mem::take(&mut self.steps) {
@@ -470,8 +467,7 @@ impl Rollout {
                     self.is_open = true;
                     self.is_billed = false;
                 }
-                let said = self.said(time, block, None);
-                self.assembler.assistant(None, said);
+                self.assembler.assistant(None, self.said(time, block, None));
             }
             Item::Other(blocks) => {
                 self.is_open = false;

@@ -73,8 +73,7 @@ struct Unpacked<R>(R);
 
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.0.read(into);
-        read.map_err(|error| {
+        self.0.read(into).map_err(|error| {
             io::Error::other(format!("it is compressed, and cut or damaged: {error}"))
         })
     }

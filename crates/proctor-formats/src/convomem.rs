@@ -41,8 +41,7 @@ fn chats(mut object: Object<'_>) -> Vec<Chat> {
     let mut chat = Chat::default();
     let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
     for raw in conversations {
-        let mut conversation = Object::read(raw).unwrap_or_default();
-        for raw in conversation.items("messages") {
+        for raw in Object::read(raw).unwrap_or_default().items("messages") {
             turn(raw, &mut names, &mut chat);
         }
     }

@@ -130,8 +130,7 @@ impl<'a> Reading<'a> {
         let shown = request.items("response");
         let rounds = metadata.items("toolCallRounds");
         if rounds.is_empty() {
-            let blocks = self.shown(shown);
-            let part = Answer::of(blocks, None).by(None, model.clone(), None);
+            let part = Answer::of(self.shown(shown), None).by(None, model.clone(), None);
             self.assembler.assistant(None, part);
         }
         let last = rounds.len().saturating_sub(1);
@@ -157,8 +156,7 @@ impl<'a> Reading<'a> {
         }
         let Some(mut round) = Object::read(raw) else {
             let kept = content::unread("round", "malformed", raw, &mut self.assembler.source);
-            let part = Answer::of(vec![kept], None);
-            return self.assembler.assistant(None, part);
+            return self.assembler.assistant(None, Answer::of(vec![kept], None));
         };
         let id = round.take_text("id");
         let time = round.take_time("timestamp", &mut self.assembler);
@@ -214,8 +212,7 @@ impl<'a> Reading<'a> {
         for raw in parts {
             let mut part = Object::read(raw).unwrap_or_default();
             let text = part.take_text("text").map(ContentBlock::Text);
-            let image = || part.take("imageUrl").map(content::image);
-            match text.or_else(image) {
+            match text.or_else(|| part.take("imageUrl").map(content::image)) {
                 Some(block) => blocks.push(block),
                 // A mark of what may be read from the cache.
                 None if part.has("cacheType") => {}
@@ -261,11 +258,9 @@ impl<'a> Reading<'a> {
     fn result(&mut self, id: Arc<str>, raw: &RawValue) -> ContentBlock {
         let mut result = Object::read(raw).unwrap_or_default();
         let source = &mut self.assembler.source;
-        let parts = result.items("content").into_iter();
-        let parts = parts.map(|raw| {
+        let parts = result.items("content").into_iter().map(|raw| {
             let mut part = Object::read(raw).unwrap_or_default();
-            let plain = part.take_text("value");
-            let text = plain.or_else(|| {
+            let text = part.take_text("value").or_else(|| {
                 let mut text = String::new();
                 written(value(part.take("value")?).get("node")?, &mut text);
                 (!text.is_empty()).then(|| text.into())

@@ -62,8 +62,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         };
         chains[chain].event(event, &log.usages);
     }
-    let chains = chains.into_iter().map(Reading::end);
-    with_side_chains(chains, source, file)
+    with_side_chains(chains.into_iter().map(Reading::end), source, file)
 }
 
 /// One event of the log.

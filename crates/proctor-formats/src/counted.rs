@@ -75,10 +75,9 @@ pub(super) fn time(raw: &RawValue) -> When {
     // Seconds reach this in the year 5138, milliseconds did in 1973.
     const SECONDS_BELOW: f64 = 1e11;
     match serde_json::from_str(raw.get()).ok()? {
-        Value::String(text) => {
-            let time = text.parse::<jiff::Timestamp>().ok()?;
-            Some(Timestamp(time.as_millisecond()))
-        }
+        Value::String(text) => Some(Timestamp(
+            text.parse::<jiff::Timestamp>().ok()?.as_millisecond(),
+        )),
         Value::Number(number) => {
             let number = number.as_f64()?;
             let scale = if number.abs() < SECONDS_BELOW {

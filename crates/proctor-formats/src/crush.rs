@@ -56,12 +56,10 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
         }
         if is_summary {
             let text = joined_texts(&blocks);
-            let text = (!text.is_empty()).then(|| text.into());
-            assembler.summarizes(None, None, text, None);
+            assembler.summarizes(None, None, (!text.is_empty()).then(|| text.into()), None);
         } else if is_model {
             let model = model.filter(|it| !it.is_empty());
-            let part = Answer::of(blocks, time).by(id, model, None);
-            assembler.assistant(None, part);
+            assembler.assistant(None, Answer::of(blocks, time).by(id, model, None));
         } else {
             let tag = if is_hidden || role.as_deref() == Some("system") {
                 Some(Tag::Meta)

@@ -95,8 +95,7 @@ impl Reading {
         blocks.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
         let uses = blocks.iter().filter_map(ContentBlock::as_use);
         self.open = uses.map(|it| it.id.clone()).collect();
-        let part = Answer::of(blocks, None);
-        self.assembler.assistant(None, part);
+        self.assembler.assistant(None, Answer::of(blocks, None));
     }
 
     /// Adds what the user said, or results.

@@ -170,8 +170,7 @@ impl SourceText {
 
     /// The objects among the lines of a recording, as they are read and as they are written.
     pub(super) fn records(&self, source: &mut Source) -> Result<Vec<(Object<'_>, &RawValue)>> {
-        let lines = self.raw_lines(source)?.into_iter();
-        let records = lines.filter_map(|raw| {
+        let records = self.raw_lines(source)?.into_iter().filter_map(|raw| {
             let record = Object::read(raw);
             if record.is_none() {
                 source.not_understood(NO_RECORD);
@@ -216,8 +215,7 @@ impl SourceText {
                 }
                 Err(error) => match self.object_behind(start) {
                     Some(next) => {
-                        let problem = self.problem(number, start, &error);
-                        left_out.add(number, problem, source);
+                        left_out.add(number, self.problem(number, start, &error), source);
                         at = next;
                     }
                     None if error.is_eof() && !values.is_empty() => {

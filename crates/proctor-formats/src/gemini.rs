@@ -24,10 +24,8 @@ fn detect(head: &Head) -> bool {
     head.first().is_some_and(|first| {
         let bodies = ["", "/request", "/request/request", "/0"];
         let bodies = bodies.iter().filter_map(|at| first.pointer(at));
-        let mut contents = bodies.map(|body| {
-            let list = body.get("contents").unwrap_or(body);
-            list.get(0).unwrap_or(body)
-        });
+        let mut contents =
+            bodies.map(|body| body.get("contents").unwrap_or(body).get(0).unwrap_or(body));
         contents.any(|content| content.pointer("/parts/0").is_some_and(is_part))
     })
 }
@@ -109,8 +107,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let usage = response.take("usageMetadata");
         let usage = usage.and_then(|raw| contents::usage_metadata(raw, &mut assembler.source));
         let model = response.take_text("modelVersion");
-        let known = assembler.header.model.take();
-        assembler.header.model = known.or_else(|| model.clone());
+        assembler.header.model = assembler.header.model.take().or_else(|| model.clone());
         let record = Answer::of(Vec::new(), time);
         let record = record.by(response.take_text("responseId"), model, usage);
         if said.is_empty() {

@@ -308,8 +308,7 @@ impl<'a> Chat<'a> {
         if has_snapshot && !self.assembler.is_empty() {
             let summary = Recorded::written(Role::User, blocks, &[Tag::CompactSummary]);
             let after = CompactedTo::Replaced(vec![summary]);
-            let compaction = self.assembler.compacts(None, None, after);
-            self.snapshot = Snapshot::Of(compaction);
+            self.snapshot = Snapshot::Of(self.assembler.compacts(None, None, after));
             return;
         }
         self.snapshot = if has_snapshot {

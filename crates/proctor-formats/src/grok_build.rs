@@ -94,7 +94,6 @@ fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
     }));
     if !said.is_empty() || !record.is_empty() {
         let model = record.take_text("model_id");
-        let part = Answer::of(said, None).by(None, model, None);
-        assembler.assistant(None, part);
+        assembler.assistant(None, Answer::of(said, None).by(None, model, None));
     }
 }

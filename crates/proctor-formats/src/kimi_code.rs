@@ -50,10 +50,8 @@ fn detect(head: &Head) -> bool {
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agent = Agent::default();
     let records = records(file, source)?;
-    let is_side = |(record, _): &(Object<'_>, _)| {
-        let agent = record.text("agentId");
-        agent.is_some_and(|it| &*it != MAIN)
-    };
+    let is_side =
+        |(record, _): &(Object<'_>, _)| record.text("agentId").is_some_and(|it| &*it != MAIN);
     if !records.is_empty() && records.iter().all(is_side) {
         agent.assembler = Assembler::new([Tag::Sidechain]);
     }

@@ -198,8 +198,7 @@ impl Reading {
             additional.take(repeated);
         }
         additional.count_left("additional key", &mut self.assembler);
-        let said = self.content(&mut fields, Speaker::Assistant);
-        for block in said {
+        for block in self.content(&mut fields, Speaker::Assistant) {
             if block.as_use().is_some_and(|it| ids.contains(&it.id)) {
                 self.assembler.skip("call repeated in the content");
             } else {

@@ -391,8 +391,7 @@ fn load_any(
     if let Some(read) = folder.and_then(|folder| importer.import_folder(&folder)) {
         return Ok((read?, importer.format));
     }
-    let joined = importer.joined.map_or(Ok(None), |join| join(path))?;
-    let recordings = match joined {
+    let recordings = match importer.joined.map_or(Ok(None), |join| join(path))? {
         Some(text) => importer.import_with_truth(path, &mut text.as_bytes())?,
         None => importer.import_with_truth(path, &mut input)?,
     };

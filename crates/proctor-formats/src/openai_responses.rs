@@ -29,8 +29,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
-        let mut reading = Reading::new(assembler);
-        reading.conversation(conversation);
+        Reading::new(assembler).conversation(conversation);
     })
 }
 

@@ -46,8 +46,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         let export = export.and_then(|mut it| Some((it.take("info")?, it.take_list("messages")?)));
         let Some((info, messages)) = export else {
             if values.len() == 1 {
-                let is_named = serde_json::from_str(value.text);
-                return Err(value.error(match is_named {
+                return Err(value.error(match serde_json::from_str(value.text) {
                     Ok(info) if storage::is_session(&info) => {
                         "this names a session; what was said in it stands in the folders \
                          `message` and `part` beside `session`"
@@ -104,8 +103,7 @@ struct Reading {
 impl Reading {
     /// A session; one that a tool of another started is a side chain of that.
     fn new(parent: Option<&str>) -> Self {
-        let tags = parent.is_some().then_some(Tag::Sidechain);
-        let mut assembler = Assembler::new(tags.as_slice());
+        let mut assembler = Assembler::new(parent.is_some().then_some(Tag::Sidechain).as_slice());
         assembler.source.main = parent.map(session_name);
         Self {
             assembler,
@@ -150,8 +148,7 @@ impl Reading {
                 // Before 1.0 a call said only when it was done, not why.
                 let is_ended = object.take("finish").is_some() || times.take("completed").is_some();
                 let is_done = object.take("error").is_none() && is_ended;
-                let parent = object.take_text("parentID");
-                self.summary(parent.as_deref(), is_done, parts);
+                self.summary(object.take_text("parentID").as_deref(), is_done, parts);
             }
             Some("assistant") => self.model(id, time, object, parts),
             _ => keep_unread("of unknown role", info, &mut self.assembler),

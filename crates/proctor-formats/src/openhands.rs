@@ -88,8 +88,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
             reading.state(value.parse()?);
         }
     }
-    let events = folder.folder("events");
-    let paths = event_paths(events.as_ref().unwrap_or(folder));
+    let paths = event_paths(folder.folder("events").as_ref().unwrap_or(folder));
     let documents: Result<Vec<_>, _> = paths.iter().map(|path| files.read(path)).collect();
     let documents = documents?;
     let mut events: Vec<&RawValue> = Vec::new();
@@ -127,10 +126,8 @@ fn plain_number(name: &str) -> Option<u64> {
 /// The files of a folder that are events, by number.
 fn event_paths(folder: &Folder) -> Vec<PathBuf> {
     let names = folder.names().iter();
-    let numbered = names.filter_map(|name| {
-        let number = event_number(name).or_else(|| plain_number(name))?;
-        Some((number, name))
-    });
+    let numbered =
+        names.filter_map(|name| Some((event_number(name).or_else(|| plain_number(name))?, name)));
     let mut numbered: Vec<(u64, &String)> = numbered.collect();
     numbered.sort_unstable();
     let paths = numbered.into_iter().map(|(_, name)| folder.child(name));
@@ -346,8 +343,7 @@ impl Reading {
 
     /// The time of an event, which names no zone.
     fn time(&mut self, event: &mut Object<'_>) -> When {
-        let raw = event.take("timestamp")?;
-        let time = content::text(raw).and_then(|text| time_or_local(&text));
+        let time = content::text(event.take("timestamp")?).and_then(|text| time_or_local(&text));
         if time.is_none() {
             self.assembler.warn("a timestamp cannot be read");
         }

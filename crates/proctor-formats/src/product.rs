@@ -74,10 +74,9 @@ pub(super) fn branch_of<N: Ord>(
     }
     let above = |at: usize| match parent(at) {
         Parent::None => None,
-        Parent::Named(name) => {
-            let known = name.and_then(|name| places.get(&name).copied());
-            known.or_else(|| at.checked_sub(1))
-        }
+        Parent::Named(name) => name
+            .and_then(|name| places.get(&name).copied())
+            .or_else(|| at.checked_sub(1)),
     };
     let mut path = BTreeSet::new();
     climb(last, above, &mut path);

@@ -147,8 +147,7 @@ fn message(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Message>,
         ..
     } = session.ok().flatten().ok_or(Unread::OddItem)?.into_parts();
     if messages.len() == 1 && compactions.is_empty() {
-        let empty = || Message::text(Role::Assistant, "");
-        return Ok((side == Side::Model).then(empty));
+        return Ok((side == Side::Model).then(|| Message::text(Role::Assistant, "")));
     }
     let message = messages.pop().filter(|_| messages.len() == 1);
     let mut message = Arc::unwrap_or_clone(message.ok_or(Unread::OddItem)?);

@@ -259,8 +259,7 @@ impl Join {
             Some((kept.flatten()?, *at))
         });
         // A summary may be all that is left of any session of the agent, other than its own answer.
-        let others = (0..threads.len()).filter(|_| is_summed_up);
-        let others = others.filter(|at| {
+        let others = (0..threads.len()).filter(|_| is_summed_up).filter(|at| {
             let thread = &threads[*at];
             let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
             let is_certain = thread.fork.is_none() && !thread.is_asked_by(request);
@@ -278,8 +277,7 @@ impl Join {
     /// The session that ended with the response that a request continues.
     fn ended(&self, request: &Request) -> Option<usize> {
         let id = request.one.follows.as_ref()?;
-        let names = self.ended.get(id)?.clone();
-        let mut near = places(&self.threads, Some(names)).into_iter();
+        let mut near = places(&self.threads, Some(self.ended.get(id)?.clone())).into_iter();
         near.find(|at| self.threads[*at].ends_with(id))
     }
 

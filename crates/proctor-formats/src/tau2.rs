@@ -44,8 +44,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     }
     if sessions.is_empty() && !source.skipped.is_empty() {
         let what = "it holds ticks of speech, and no messages";
-        let path = file.path.clone();
-        return Err(ImportError::NoMessages(path, what));
+        return Err(ImportError::NoMessages(file.path.clone(), what));
     }
     Ok(sessions)
 }

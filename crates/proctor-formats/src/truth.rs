@@ -53,8 +53,7 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
         return Ok(());
     }
     let io = |source| ImportError::Io(path.clone(), source);
-    let file = File::open(&path).map_err(io)?;
-    let input = BufReader::new(file).take(MAX_TRUTH);
+    let input = BufReader::new(File::open(&path).map_err(io)?).take(MAX_TRUTH);
     let shape = |line, column, problem| ImportError::Shape(path.clone(), line, column, problem);
     let truth: GroundTruth = serde_json::from_reader(input)
         .map_err(|error| shape(error.line() as u64, error.column(), error.to_string()))?;

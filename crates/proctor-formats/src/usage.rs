@@ -89,8 +89,7 @@ pub(super) fn other_iterations(value: &Value) -> BTreeMap<String, u64> {
         if at != last {
             let model = one["model"].as_str().unwrap_or("the same model");
             let name = format!("tokens beside a prompt, in no cost: {kind} by {model}");
-            let name = name.chars().take(120).collect();
-            *found.entry(name).or_default() += tokens.0;
+            *found.entry(name.chars().take(120).collect()).or_default() += tokens.0;
         }
     }
     if ![messages, messages + others].contains(&total(value)) {
@@ -119,13 +118,10 @@ fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let uncached = match cached {
         CachedTokens::Apart => prompt,
         CachedTokens::Within if all_cached > 0 && Tokens(total) == apart => prompt,
-        CachedTokens::Within => {
-            let uncached = prompt.checked_sub(all_cached);
-            uncached.unwrap_or_else(|| {
-                source.warn("a usage counts cached tokens apart from the prompt");
-                prompt
-            })
-        }
+        CachedTokens::Within => prompt.checked_sub(all_cached).unwrap_or_else(|| {
+            source.warn("a usage counts cached tokens apart from the prompt");
+            prompt
+        }),
     };
     let mut usage = Usage {
         cache_write_1h: Tokens(hours),
@@ -149,8 +145,7 @@ pub(super) fn counters<const N: usize>(
 /// The first counter that is there, or `None` if there is none, or it is not a count.
 fn counter(value: &Value, places: &[impl AsRef<str>], source: &mut Source) -> Option<u64> {
     let mut found = places.iter().filter_map(|at| value.pointer(at.as_ref()));
-    let found = found.find(|found| !found.is_null())?;
-    let read = found.as_u64();
+    let read = found.find(|found| !found.is_null())?.as_u64();
     if read.is_none() {
         source.warn("a usage counter is no count and was taken as zero");
     }

@@ -125,8 +125,7 @@ impl HiddenMessages {
                     ("truncation", None)
                 }
             };
-            let end = assembler.flush();
-            let left = CompactedTo::Replaced(self.context(after, end, assembler));
+            let left = CompactedTo::Replaced(self.context(after, assembler.flush(), assembler));
             let before = shown.and_then(|shown| shown.pre_tokens);
             assembler.compacts(Some(trigger.into()), before, left);
         }
@@ -176,8 +175,7 @@ impl Marks {
 /// How many messages there were at that time, the summary or marker itself among them.
 fn said_before(marks: &[Marks], at: usize, time: Timestamp) -> Option<usize> {
     let is_said = |it: &Marks| it.ts.is_some_and(|ts| ts <= time.0 as f64);
-    let last = marks.iter().rposition(is_said)?;
-    Some(last.max(at) + 1)
+    Some(marks.iter().rposition(is_said)?.max(at) + 1)
 }
 
 /// How many messages after it there were when a summary or marker was written.

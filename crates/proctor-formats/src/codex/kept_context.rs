@@ -61,8 +61,7 @@ pub(super) fn replacement(
                 (Role::User, blocks, tag)
             }
         };
-        let is_encrypted = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind));
-        if blocks.iter().any(is_encrypted) {
+        if blocks.iter().any(|block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind))) {
             return CompactedTo::Encrypted;
         }
         pieces.push(Recorded::written(role, blocks, tag.as_slice()));

@@ -77,8 +77,7 @@ pub(super) fn read(text: &str, reading: &mut Reading) {
                 call.said.push(ContentBlock::tool_use(id, name, arguments));
             }
             Section::Result(name) => {
-                let its = call.open.get_mut(name.trim());
-                let id = its.and_then(VecDeque::pop_front);
+                let id = call.open.get_mut(name.trim()).and_then(VecDeque::pop_front);
                 let id = id.unwrap_or_else(|| next(&calls));
                 let result = text.map(|text| ContentBlock::tool_result(id, vec![text], false));
                 call.results.extend(result);

@@ -18,8 +18,7 @@ struct Row {
 
 /// All sessions in the order in which they were begun.
 pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
-    let columns = ["session_type", "model_config_json"];
-    let [kind, config] = database.columns("sessions", columns)?;
+    let [kind, config] = database.columns("sessions", ["session_type", "model_config_json"])?;
     let mut sessions = database.listed(&format!(
         "SELECT id, NULL, {kind} = 'sub_agent', {config} FROM sessions ORDER BY created_at, id"
     ))?;

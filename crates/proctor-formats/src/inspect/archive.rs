@@ -65,8 +65,7 @@ fn member(
     if raw.compression() == CompressionMethod::ZSTD {
         let unpacked = ruzstd::decoding::StreamingDecoder::new(raw);
         let mut unpacked = unpacked.map_err(|error| damaged(&error))?;
-        let file = SourceFile::read(inside, &mut unpacked, left)?;
-        return Ok(file.text());
+        return Ok(SourceFile::read(inside, &mut unpacked, left)?.text());
     }
     drop(raw);
     let mut file = archive.by_index(at).map_err(|error| damaged(&error))?;
@@ -78,6 +77,5 @@ fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ImportError {
 }
 
 fn is_json(name: &str) -> bool {
-    let extension = Path::new(name).extension();
-    extension.is_some_and(|it| it == "json")
+    Path::new(name).extension().is_some_and(|it| it == "json")
 }

@@ -22,8 +22,7 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
         Some("system") => message.take_blocks("content", Speaker::User, assembler),
         Some("user") => {
             let is_summary = message.inner("metadata").take_flag("summary");
-            let source = message.take_text("source");
-            tags.push(match source.as_deref() {
+            tags.push(match message.take_text("source").as_deref() {
                 _ if is_summary => Tag::CompactSummary,
                 Some("input") => Tag::TypedUser,
                 None if assembler.is_empty() => Tag::TypedUser,
@@ -84,6 +83,5 @@ fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
         (_, None) => assembler.blocks(raw, Speaker::Tool),
     };
     let id = message.take_text("tool_call_id");
-    let id = id.unwrap_or_else(|| "unnamed".into());
-    ContentBlock::tool_result(id, content, is_error)
+    ContentBlock::tool_result(id.unwrap_or_else(|| "unnamed".into()), content, is_error)
 }

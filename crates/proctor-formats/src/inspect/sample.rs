@@ -52,8 +52,7 @@ impl<'a> Sample<'a> {
         let events = object.take_list("events");
         let events = events.unwrap_or_else(|| transcript.items("events"));
         let events = events.into_iter().filter_map(Object::read).collect();
-        let messages = object.take("messages").map_or("[]", RawValue::get);
-        let is_read = sample.read_all(events, messages);
+        let is_read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
         is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
         object.count_left("sample key", &mut sample.assembler);
         for _ in 0..sample.calls.len() + sample.nameless.len() {
@@ -217,8 +216,7 @@ impl<'a> Sample<'a> {
             });
             format!("[{}]", texts.collect::<Option<Vec<&str>>>()?.join(","))
         };
-        let text = resolved(&text, &self.attachments, &mut self.assembler);
-        text.map(Cow::into_owned)
+        resolved(&text, &self.attachments, &mut self.assembler).map(Cow::into_owned)
     }
 }
 
@@ -227,8 +225,7 @@ fn answer<'a>(output: &mut Object<'a>) -> Option<(Text, &'a RawValue)> {
     let choices = output.items("choices");
     let choice = choices.first().copied().and_then(Object::read);
     let raw = choice?.take("message")?;
-    let id = Object::read(raw)?.take_text("id");
-    Some((id, raw))
+    Some((Object::read(raw)?.take_text("id"), raw))
 }
 
 /// The text and the calls of a message, to distinguish it from others.

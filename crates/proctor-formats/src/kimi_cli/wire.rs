@@ -132,8 +132,7 @@ impl Agent {
                 if let Some((id, name)) = names {
                     self.open = Some((id, name, arguments.to_string()));
                 } else {
-                    let kept = self.assembler.unread(&kind, part);
-                    self.step.blocks.push(kept);
+                    self.step.blocks.push(self.assembler.unread(&kind, part));
                 }
             }
             ("ToolResult", Some(part)) => {

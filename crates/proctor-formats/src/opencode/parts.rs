@@ -84,8 +84,7 @@ pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
     let Some(mut part) = Object::read(raw) else {
         return Part::Block(unknown("malformed", raw, assembler));
     };
-    let kind = part.take_text("type");
-    match kind.as_deref().unwrap_or("untyped") {
+    match part.take_text("type").as_deref().unwrap_or("untyped") {
         "text" => text(part, raw, assembler),
         "reasoning" => Part::Block(match part.take_text("text") {
             Some(text) => ContentBlock::thinking(text, part.take("metadata").and_then(signature)),

@@ -89,10 +89,8 @@ pub(super) fn is_session(value: &Value) -> bool {
 /// The folder with the messages of the session that the file at `path` is about.
 pub(super) fn messages_of(path: &Path) -> Option<Folder> {
     let name = path.file_stem()?.to_str()?;
-    let infos = path.parent()?;
-    let session = infos.parent()?;
-    let roots = [session, session.parent()?];
-    let folders = roots.map(|root| root.join("message").join(name));
+    let session = path.parent()?.parent()?;
+    let folders = [session, session.parent()?].map(|root| root.join("message").join(name));
     folders.iter().find_map(|it| Folder::open(it).ok())
 }
 

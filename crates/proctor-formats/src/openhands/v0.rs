@@ -44,8 +44,7 @@ impl Reading {
             "recall" => self.silent(&event, kind),
             "condensation" => {
                 let forgotten = self.forgotten(&mut args);
-                let summary = Self::summary(&mut args);
-                self.condensed(&forgotten, summary);
+                self.condensed(&forgotten, Self::summary(&mut args));
             }
             "message" => {
                 let mut blocks = args.take_blocks("content", Speaker::User, &mut self.assembler);
@@ -105,8 +104,7 @@ impl Reading {
                 let id = call.take_text("id");
                 if id == wanted {
                     let function = call.take_object("function");
-                    let arguments = |mut it| parts::arguments(&mut it, &mut self.assembler);
-                    input = function.map(arguments);
+                    input = function.map(|mut it| parts::arguments(&mut it, &mut self.assembler));
                 } else if is_new {
                     self.pairs.unmade.extend(id);
                 }

@@ -33,8 +33,7 @@ impl Reading {
             "Condensation" => {
                 let ids = event.keys.items("forgotten_event_ids").into_iter();
                 let forgotten: Vec<Arc<str>> = ids.filter_map(content::text).collect();
-                let summary = Self::summary(&mut event.keys);
-                self.condensed(&forgotten, summary);
+                self.condensed(&forgotten, Self::summary(&mut event.keys));
             }
             known if is_one_of(BOOKKEEPING, known) => {
                 self.assembler.skip(&format!("event {known}"));

@@ -118,8 +118,7 @@ impl Join {
             let source = &mut thread.session.parts_mut().source;
             source.skip("answer that the agent left out");
             thread.take_back();
-            let known = thread.length();
-            thread.grow(request, known);
+            thread.grow(request, thread.length());
         } else {
             self.compact(base, request);
         }

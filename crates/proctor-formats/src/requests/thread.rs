@@ -350,8 +350,7 @@ impl Thread {
         let told = one.compaction;
         let at = self.session.parts().messages.len();
         let parts = one.session.into_parts();
-        let own = self.session.parts_mut();
-        let source = &mut own.source;
+        let source = &mut self.session.parts_mut().source;
         if parts.system.is_some() && !self.agent.has_prompt_of(&request.agent) {
             source.warn("the system prompt changed; the first one stands");
         }
@@ -375,8 +374,7 @@ impl Thread {
             }
             return;
         }
-        let mut before = compactions[..earlier].iter_mut();
-        match before.next_back() {
+        match compactions[..earlier].iter_mut().next_back() {
             Some(shown) if shown.at == at => {
                 shown.trigger = shown.trigger.take().or(told.trigger);
             }
@@ -471,8 +469,7 @@ impl Thread {
         let is_certain = self.agent.has_prompt_of(agent) && !self.is_named_otherwise(request);
         let mut found = 0;
         for look in &looks[begun..] {
-            let place = self.place(look).map(|(at, _)| at);
-            let is_said = place.is_some_and(|at| {
+            let is_said = self.place(look).map(|(at, _)| at).is_some_and(|at| {
                 let message = &self.session.parts().messages[at];
                 self.calls_a_tool(at) || is_certain && !message.has_tag(Tag::Synthetic)
             });

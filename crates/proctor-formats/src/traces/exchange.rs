@@ -150,8 +150,7 @@ impl Exchange {
         let usage = self.billed();
         let mut answers = self.answers;
         for answer in &mut answers {
-            let is_constructor = answer["kwargs"].is_object();
-            let fields = match (is_constructor, answer["data"].is_object()) {
+            let fields = match (answer["kwargs"].is_object(), answer["data"].is_object()) {
                 (true, _) => &mut answer["kwargs"],
                 (false, true) => &mut answer["data"],
                 (false, false) => answer,
