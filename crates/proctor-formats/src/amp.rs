@@ -80,30 +80,28 @@ fn message(
             let window = about.take_as("maxInputTokens").map(Tokens);
             assembler.header.context_window = window.or(assembler.header.context_window);
             let time = about.take_time("timestamp", assembler);
-            let source = &mut assembler.source;
-            let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
-            let part = Answer::of(blocks, time);
-            let part = part.by(None, about.take_text("model"), usage.and_then(unless_zero));
+            let usage = assembler
+                .usage(billed, CachedTokens::Apart)
+                .and_then(unless_zero);
+            let part = Answer::of(blocks, time).by(None, about.take_text("model"), usage);
             assembler.assistant(None, part);
         }
         Some(role @ ("user" | "info")) => {
             let content = said.take("content");
             let parts = content.and_then(items).unwrap_or_default();
-            let is_summary = |raw: &&RawValue| {
-                Object::read(raw).and_then(|it| it.text("type")).as_deref() == Some("summary")
-            };
-            for raw in parts.into_iter().filter(is_summary) {
-                let mut summary = Object::read(raw).unwrap_or_default().inner("summary");
-                assembler.summarizes(None, None, summary.take_text("summary"), None);
+            for mut part in parts.into_iter().filter_map(Object::read) {
+                if part.text("type").as_deref() == Some("summary") {
+                    let summary = part.inner("summary").take_text("summary");
+                    assembler.summarizes(None, None, summary, None);
+                }
             }
             let source = &mut assembler.source;
             let mut blocks = content::blocks_by(content, Speaker::User, source, part);
             blocks.retain(|it| !matches!(it, ContentBlock::Opaque(it) if &*it.kind == "summary"));
             let time = said.inner("meta").take_time("sentAt", assembler);
-            let tag = match role {
-                "info" => Some(Tag::Meta),
-                _ => speaker_of(&blocks),
-            };
+            let tag = (role == "info")
+                .then_some(Tag::Meta)
+                .or_else(|| speaker_of(&blocks));
             assembler.hear(None, blocks, time, tag);
         }
         role => {
@@ -122,9 +120,7 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     let mut part = Object::read(raw).unwrap_or_default();
     let kind = part.take_text("type");
     let result = match kind.as_deref() {
-        Some(kind @ ("summary" | "manual_bash_invocation")) => {
-            return content::kept(kind, raw);
-        }
+        Some(kind @ ("summary" | "manual_bash_invocation")) => return content::kept(kind, raw),
         Some("tool_result") => part.take_text("toolUseID").zip(part.take_object("run")),
         _ => None,
     };

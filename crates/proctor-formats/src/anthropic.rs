@@ -29,7 +29,7 @@ pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     around.header(assembler);
     let system = around.take_blocks("system", Speaker::User, assembler);
     assembler.header.system = system_text(&system, assembler);
-    let asked = ContextEdits::of(&mut around);
+    let asked = excluded(&mut around);
     let time = around.take_time("timestamp", assembler);
     let response = around.take_object("response");
     // Counters beside messages without a response are those of the last message.
@@ -48,12 +48,7 @@ pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     around.count_left("key", assembler);
 }
 
-fn message(
-    raw: &RawValue,
-    asked: &ContextEdits,
-    usage: &mut Option<&RawValue>,
-    assembler: &mut Assembler,
-) {
+fn message(raw: &RawValue, asked: &Kept, usage: &mut Option<&RawValue>, assembler: &mut Assembler) {
     let Some(mut object) = Object::read(raw) else {
         return keep_unread("malformed", raw, assembler);
     };
@@ -62,18 +57,16 @@ fn message(
         Some("assistant") => assistant(object, None, asked, usage.take(), assembler),
         Some(role @ ("user" | "system")) => {
             let blocks = object.take_blocks("content", Speaker::User, assembler);
-            let tags = if role == "system" {
+            let mut tag = speaker_of(&blocks);
+            if role == "system" {
                 assembler.warn(LATE_SYSTEM);
-                Some(Tag::Meta)
-            } else {
-                speaker_of(&blocks)
-            };
+                tag = Some(Tag::Meta);
+            }
             let timestamp = object.take_time("timestamp", assembler);
             object.count_left("message key", assembler);
-            assembler.hear(None, blocks, timestamp, tags);
+            assembler.hear(None, blocks, timestamp, tag);
         }
-        Some(role) => keep_unread(role, raw, assembler),
-        None => keep_unread("without role", raw, assembler),
+        role => keep_unread(role.unwrap_or("without role"), raw, assembler),
     }
 }
 
@@ -81,14 +74,14 @@ fn message(
 fn assistant(
     mut object: Object<'_>,
     time: When,
-    asked: &ContextEdits,
+    asked: &Kept,
     billed: Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
     let mut blocks = object.take_blocks("content", Speaker::Assistant, assembler);
     let own = object.take("usage").or(billed);
     let is_compacted = summed_up(&mut blocks, own, assembler);
-    let usage = own.and_then(|raw| usage(raw, CachedTokens::Apart, &mut assembler.source));
+    let usage = assembler.usage(own, CachedTokens::Apart);
     applied(&mut object, asked, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
     let (id, model) = (object.take_text("id"), object.take_text("model"));
@@ -96,9 +89,8 @@ fn assistant(
         other_iterations: own.map_or_else(BTreeMap::new, |raw| other_iterations(&value(raw))),
         ..Answer::of(blocks, timestamp).by(id, model, usage)
     };
-    for known in ["role", "type"] {
-        object.take(known);
-    }
+    object.first(&["role"]);
+    object.first(&["type"]);
     object.count_left("message key", assembler);
     // A response that paused there says nothing else.
     if !(is_compacted && record.blocks.is_empty()) {
@@ -110,23 +102,19 @@ fn assistant(
 /// the text of its vendor's own product.
 const CLEARED: &str = "[Old tool result content cleared]";
 
-/// The edits that a request asks the API to make in its context.
-#[derive(Debug, Default)]
-struct ContextEdits {
-    /// Tools whose results are never cleared.
-    excluded: BTreeSet<Arc<str>>,
-}
+/// The tools whose results a request asks the API never to clear.
+type Kept = BTreeSet<Arc<str>>;
 
-impl ContextEdits {
-    /// Reads the key `context_management` of a request.
-    fn of(around: &mut Object<'_>) -> Self {
-        let edits = around.inner("context_management").items("edits");
-        let excluded = edits.into_iter().filter_map(Object::read);
-        let excluded = excluded.flat_map(|mut edit| edit.items("exclude_tools"));
-        Self {
-            excluded: excluded.filter_map(content::text).collect(),
-        }
-    }
+/// Reads the key `context_management` of a request.
+fn excluded(around: &mut Object<'_>) -> Kept {
+    let edits = around
+        .inner("context_management")
+        .items("edits")
+        .into_iter();
+    let tools = edits
+        .filter_map(Object::read)
+        .flat_map(|mut edit| edit.items("exclude_tools"));
+    tools.filter_map(content::text).collect()
 }
 
 /// Takes the compaction blocks out of a message that the model is about to add, and keeps the
@@ -144,9 +132,7 @@ pub(super) fn summed_up(
         }
         _ => true,
     });
-    let Some(block) = found else {
-        return false;
-    };
+    let Some(block) = found else { return false };
     let Some(after) = left(&block) else {
         assembler.skip("compaction that failed");
         return true;
@@ -164,11 +150,12 @@ fn left(block: &Value) -> Option<CompactedTo> {
         _ => Vec::new(),
     };
     let text = texts.join("\n");
-    if text.is_empty() {
-        let is_encrypted = block["encrypted_content"].is_string();
-        return is_encrypted.then_some(CompactedTo::Encrypted);
+    match text.is_empty() {
+        false => Some(CompactedTo::Replaced(vec![Recorded::summary(text)])),
+        true => block["encrypted_content"]
+            .is_string()
+            .then_some(CompactedTo::Encrypted),
     }
-    Some(CompactedTo::Replaced(vec![Recorded::summary(text)]))
 }
 
 /// The prompt of the call that wrote the summary: the counters of a response leave it out, and its
@@ -181,13 +168,8 @@ fn summed_tokens(usage: &Value) -> Option<Tokens> {
 }
 
 /// Reads the edits that the provider applied to the response's own request.
-fn applied(
-    response: &mut Object<'_>,
-    asked: &ContextEdits,
-    usage: Option<&Usage>,
-    assembler: &mut Assembler,
-) {
-    for edit in response.inner("context_management").items("applied_edits") {
+fn applied(said: &mut Object<'_>, asked: &Kept, usage: Option<&Usage>, assembler: &mut Assembler) {
+    for edit in said.inner("context_management").items("applied_edits") {
         let edit = value(edit);
         let kind = edit["type"].as_str().unwrap_or("untyped");
         match edit["cleared_tool_uses"].as_u64() {
@@ -203,27 +185,23 @@ fn applied(
 }
 
 /// The oldest results of this number were cleared before the call that comes next.
-fn clear(
-    kind: &str,
-    results: u64,
-    before: Option<Tokens>,
-    asked: &ContextEdits,
-    assembler: &mut Assembler,
-) {
+fn clear(kind: &str, count: u64, before: Option<Tokens>, asked: &Kept, assembler: &mut Assembler) {
     let at = assembler.flush();
-    let results = usize::try_from(results).unwrap_or(usize::MAX);
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
     let mut edits = Edits::new();
-    let answered = assembler.answered();
-    let oldest = answered.filter(|(name, _)| !asked.excluded.contains(*name));
+    let oldest = assembler
+        .answered()
+        .filter(|(name, _)| !asked.contains(*name));
     let mut cleared = 0;
-    for (_, (message, block)) in oldest.take(results) {
-        let edits = edits.entry(message).or_default();
-        edits.insert(block, CLEARED.into());
+    for (_, (message, block)) in oldest.take(count) {
+        edits
+            .entry(message)
+            .or_default()
+            .insert(block, CLEARED.into());
         cleared += 1;
     }
-    let context = kept_context::context(assembler.compactions(), at);
-    let after = match context {
-        Some(context) if cleared == results => {
+    let after = match kept_context::context(assembler.compactions(), at) {
+        Some(context) if cleared == count => {
             let edited = kept_context::joined(kept_context::edited(&context, &edits));
             // The history is sent whole each time, and cleared again each time.
             if edited == kept_context::joined(context) {

@@ -43,15 +43,11 @@ pub(super) fn api_of(head: &Head) -> Option<Api> {
         found += messages.len();
         vote(record, &mut votes);
     }
-    let [anthropic, openai] = votes;
-    if found + anthropic + openai == 0 {
-        return None;
+    match votes {
+        [0, 0] if found == 0 => None,
+        [anthropic, openai] if anthropic > openai => Some(Api::Messages),
+        _ => Some(Api::ChatCompletions),
     }
-    Some(if anthropic > openai {
-        Api::Messages
-    } else {
-        Api::ChatCompletions
-    })
 }
 
 /// The messages in a message, a conversation, or a list of either; none if it is something else.

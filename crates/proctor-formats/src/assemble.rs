@@ -80,6 +80,8 @@ pub(super) struct Assembler {
     answers: BTreeMap<Arc<str>, (usize, usize)>,
     compactions: Vec<RecordedCompaction>,
     always: Vec<Tag>,
+    /// The calls without ids.
+    pub(super) unnamed: Unnamed,
     /// The recording's facts beside its messages.
     pub(super) header: Header,
     /// The parts that could not be used.

@@ -95,21 +95,22 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
         blocks.push(ContentBlock::tool_use(id, name, input));
     }
     let billed = step.take_usage("metrics", CachedTokens::Within, assembler);
-    let name = Some(format!("step {at}").into());
-    let part = Answer::of(blocks, time).by(
-        name,
+    let (name, model) = (
+        Some(format!("step {at}").into()),
         step.take_text("model_name"),
-        billed.and_then(unless_zero),
     );
+    let part = Answer::of(blocks, time).by(name, model, billed.and_then(unless_zero));
     assembler.assistant(None, part);
     for raw in step.inner("observation").items("results") {
         let mut result = Object::read(raw).unwrap_or_default();
         let told = result.take_blocks("content", Speaker::Tool, assembler);
-        let is_only = calls.len() == 1 && !result.has("source_call_id");
-        let only = calls.first().filter(|_| is_only).cloned();
-        let own = result.take_text("source_call_id");
-        let id = own.filter(|id| calls.contains(id)).or(only);
-        match id {
+        let only = calls
+            .first()
+            .filter(|_| calls.len() == 1 && !result.has("source_call_id"));
+        let own = result
+            .take_text("source_call_id")
+            .filter(|id| calls.contains(id));
+        match own.or(only.cloned()) {
             Some(id) => assembler.hear_result(id, told, false, None),
             None => assembler.hear(None, told, None, [Tag::Meta]),
         }

@@ -89,9 +89,8 @@ impl Chat {
         if self.time.is_none() {
             self.assembler.warn("a timestamp cannot be read");
         }
-        let date = ContentBlock::Text(format!("Date: {date}").into());
-        self.assembler
-            .hear(None, vec![date], self.time, [Tag::Meta]);
+        let date = vec![ContentBlock::Text(format!("Date: {date}").into())];
+        self.assembler.hear(None, date, self.time, [Tag::Meta]);
     }
 
     /// Adds what one of the two says.
@@ -100,9 +99,7 @@ impl Chat {
         let (name, time) = (Some(name), self.time);
         match role {
             Role::User => self.assembler.hear(name, blocks, time, [Tag::TypedUser]),
-            Role::Assistant => {
-                self.assembler.assistant(name, Answer::of(blocks, time));
-            }
+            Role::Assistant => self.assembler.assistant(name, Answer::of(blocks, time)),
         }
     }
 
@@ -135,9 +132,9 @@ impl Chat {
         let count = self.questions.len();
         let mut asked = Vec::new();
         for question in self.questions {
-            let records = question.evidence.iter();
-            let messages = records.filter_map(|name| self.assembler.message_of(name));
-            let mut messages: Vec<usize> = messages.collect();
+            let messages = question.evidence.iter();
+            let messages = messages.filter_map(|name| self.assembler.message_of(name));
+            let mut messages = Vec::from_iter(messages);
             let is_found = messages.len() == question.evidence.len() && !messages.is_empty();
             // Texts of several people in a row make one message.
             messages.sort_unstable();
@@ -148,17 +145,17 @@ impl Chat {
                 asked.push((question, messages));
             }
         }
-        let Some(session) = self.assembler.finish(file.id.clone(), &file.path)? else {
-            return Ok(None);
-        };
-        let facts = asked.into_iter();
-        let facts: Vec<PlantedFact> = facts
-            .filter_map(|(question, evidence)| planted(&session, question, evidence))
-            .collect();
-        Ok(Some(Recording {
-            left_out: self.left_out + count - facts.len(),
-            truth: Some(GroundTruth::new(session.id(), facts)),
-            session,
+        let session = self.assembler.finish(file.id.clone(), &file.path)?;
+        Ok(session.map(|session| {
+            let facts = asked
+                .into_iter()
+                .filter_map(|(question, found)| planted(&session, question, found));
+            let facts: Vec<PlantedFact> = facts.collect();
+            Recording {
+                left_out: self.left_out + count - facts.len(),
+                truth: Some(GroundTruth::new(session.id(), facts)),
+                session,
+            }
         }))
     }
 }
@@ -174,9 +171,8 @@ fn planted(session: &Session, question: Question, evidence: Vec<usize>) -> Optio
                 [message] => recall(session, &question.words, answer, *message),
                 _ => None,
             };
-            recalled.unwrap_or_else(|| Fact::Open {
-                answer: answer.to_owned(),
-            })
+            let answer = answer.to_owned();
+            recalled.unwrap_or(Fact::Open { answer })
         }
     };
     Some(PlantedFact {

@@ -36,12 +36,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 /// The messages of the current branch; all of them where they form no whole tree.
-fn branch<'a>(
-    messages: Vec<&'a RawValue>,
-    leaf: Text,
-    assembler: &mut Assembler,
-) -> Vec<&'a RawValue> {
-    let links = messages.iter().map(|raw| {
+fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> Vec<&'a RawValue> {
+    let links = all.iter().map(|raw| {
         let mut message = Object::read(raw).unwrap_or_default();
         ["uuid", "parent_message_uuid"].map(|key| message.take_text(key))
     });
@@ -50,7 +46,7 @@ fn branch<'a>(
     let places: BTreeMap<&str, usize> = names
         .filter_map(|(at, [name, _])| Some((&**name.as_ref()?, at)))
         .collect();
-    let last = messages.len().checked_sub(1);
+    let last = all.len().checked_sub(1);
     let leaf = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
     let mut path = BTreeSet::new();
     let parent = |at: usize| links[at][1].as_deref();
@@ -58,12 +54,12 @@ fn branch<'a>(
     climb(leaf, above, &mut path);
     let is_root = |at: &usize| parent(*at).is_some_and(|it| it.starts_with(ROOT));
     if !path.iter().any(is_root) {
-        return messages;
+        return all;
     }
-    for _ in path.len()..messages.len() {
+    for _ in path.len()..all.len() {
         assembler.skip("message of another branch");
     }
-    let own = messages.into_iter().enumerate();
+    let own = all.into_iter().enumerate();
     own.filter_map(|(at, raw)| path.contains(&at).then_some(raw))
         .collect()
 }
@@ -121,9 +117,7 @@ impl Reading {
                     self.assembler.hear(None, vec![result], None, []);
                 }
                 Some("token_budget") => self.assembler.skip("token_budget"),
-                _ => {
-                    said.push(self.assembler.part(raw, Speaker::Assistant));
-                }
+                _ => said.push(self.assembler.part(raw, Speaker::Assistant)),
             }
         }
         self.call(name, calls, &mut said, time);

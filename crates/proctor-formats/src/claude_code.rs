@@ -37,7 +37,7 @@ use super::counted::time;
 use super::prelude::*;
 use super::usage_check;
 use attachments::{AttachmentUse, attached, rendered};
-use chain::{Chain, ClearedContent, ConversationRecord, Entry};
+use chain::{Chain, ClearedContent, Entry, RecordKind};
 use records::{
     ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot, Record,
     Replacement, is_bookkeeping,
@@ -81,11 +81,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     }
     add_counts(source, std::mem::take(&mut recording.source));
     roots::confirm(&mut recording.entries);
-    branches::leave_abandoned(
-        &mut recording.entries,
-        &recording.parents,
-        &mut source.warnings,
-    );
+    branches::leave_abandoned(&mut recording.entries, &recording.parents, source);
     recording.sessions(file, source)
 }
 
@@ -188,11 +184,9 @@ impl Recording {
             "attachment" => self.attachment(&record, chain),
             "content-replacement" => self.replacements(&record),
             "system" => match record.subtype.as_deref() {
-                Some("compact_boundary") => {
-                    Some(ConversationRecord::Boundary(self.boundary(&record)))
-                }
+                Some("compact_boundary") => Some(RecordKind::Boundary(self.boundary(&record))),
                 Some("microcompact_boundary") => {
-                    Some(ConversationRecord::ClearedContent(self.cleared(&record)))
+                    Some(RecordKind::ClearedContent(self.cleared(&record)))
                 }
                 Some("local_command") => Some(self.command(&record, timestamp)),
                 subtype => {
@@ -207,9 +201,7 @@ impl Recording {
             }
             other => self.unknown(other, raw, timestamp),
         };
-        let Some(said) = said else {
-            return;
-        };
+        let Some(said) = said else { return };
         let entry = Entry {
             uuid: record.uuid,
             parent,
@@ -229,21 +221,16 @@ impl Recording {
                 chain,
                 session: entry.session.clone(),
                 timestamp,
-                said: ConversationRecord::NewRoot(None),
+                said: RecordKind::NewRoot(None),
             });
         }
         self.entries.push(entry);
     }
 
-    fn unknown(
-        &mut self,
-        kind: &str,
-        raw: &RawValue,
-        timestamp: When,
-    ) -> Option<ConversationRecord> {
+    fn unknown(&mut self, kind: &str, raw: &RawValue, time: When) -> Option<RecordKind> {
         let kept = unknown_record("record", kind, raw, &mut self.source)?;
-        let said = UserRecord::of(vec![kept], timestamp, [Tag::Meta]);
-        Some(ConversationRecord::User(said))
+        let said = UserRecord::of(vec![kept], time, [Tag::Meta]);
+        Some(RecordKind::User(said))
     }
 
     /// Whether a record was copied from an earlier one of the file, and from which.
@@ -298,7 +285,7 @@ impl Recording {
     }
 
     /// The texts that the model reads in the place of results from the next call on.
-    fn replacements(&mut self, record: &Record<'_>) -> Option<ConversationRecord> {
+    fn replacements(&mut self, record: &Record<'_>) -> Option<RecordKind> {
         let list = items(record.replacements?).unwrap_or_default();
         let mut results = Vec::with_capacity(list.len());
         for raw in list {
@@ -307,7 +294,7 @@ impl Recording {
                 Err(_) => self.source.not_understood("replacement of a result"),
             }
         }
-        Some(ConversationRecord::ClearedContent(ClearedContent {
+        Some(RecordKind::ClearedContent(ClearedContent {
             trigger: "content-replacement",
             pre_tokens: None,
             results,
@@ -350,42 +337,32 @@ impl Recording {
         Some((message, blocks))
     }
 
-    fn user(
-        &mut self,
-        record: &Record<'_>,
-        timestamp: When,
-        side: bool,
-    ) -> Option<ConversationRecord> {
+    fn user(&mut self, record: &Record<'_>, time: When, side: bool) -> Option<RecordKind> {
         let (_, blocks) = self.message(record, Speaker::User)?;
         if blocks.is_empty() {
             self.source.skip("user without content");
             return None;
         }
         let is_synthetic = record.is_synthetic == Some(true);
-        let is_boundary = |last: &Entry| matches!(last.said, ConversationRecord::Boundary(_));
+        let is_boundary = |last: &Entry| matches!(last.said, RecordKind::Boundary(_));
         let is_behind_boundary = self.entries.last().is_some_and(is_boundary);
         if record.is_compact_summary == Some(true) || is_synthetic && is_behind_boundary {
-            return Some(ConversationRecord::Summary(blocks));
+            return Some(RecordKind::Summary(blocks));
         }
         let is_meta = is_synthetic || record.is_meta == Some(true);
         let tags = speaker_of(&blocks, is_meta, side);
-        let said = UserRecord::of(blocks, timestamp, tags);
-        Some(ConversationRecord::User(said))
+        let said = UserRecord::of(blocks, time, tags);
+        Some(RecordKind::User(said))
     }
 
     /// The echo of a command or its output, which the model reads with the next prompt.
-    fn command(&mut self, record: &Record<'_>, timestamp: When) -> ConversationRecord {
+    fn command(&mut self, record: &Record<'_>, timestamp: When) -> RecordKind {
         let blocks = content::blocks(record.content, Speaker::User, &mut self.source);
-        ConversationRecord::User(UserRecord::of(blocks, timestamp, [Tag::Meta]))
+        RecordKind::User(UserRecord::of(blocks, timestamp, [Tag::Meta]))
     }
 
     /// A record that was copied may still report more usage of the call, and says nothing.
-    fn assistant(
-        &mut self,
-        record: &Record<'_>,
-        timestamp: When,
-        is_copy: bool,
-    ) -> Option<ConversationRecord> {
+    fn assistant(&mut self, record: &Record<'_>, time: When, is_copy: bool) -> Option<RecordKind> {
         let (message, mut blocks) = self.message(record, Speaker::Assistant)?;
         if is_copy {
             blocks.clear();
@@ -393,11 +370,11 @@ impl Recording {
         let is_error = record.is_api_error_message == Some(true);
         let is_synthetic = message.model.as_deref() == Some("<synthetic>");
         if is_synthetic && (is_error || record.error.is_some()) {
-            return Some(ConversationRecord::ApiError);
+            return Some(RecordKind::ApiError);
         }
         if is_synthetic || is_error {
-            let said = Answer::of(blocks, timestamp);
-            return Some(ConversationRecord::Assistant(said.tagged([Tag::Synthetic])));
+            let said = Answer::of(blocks, time);
+            return Some(RecordKind::Assistant(said.tagged([Tag::Synthetic])));
         }
         let request = record.request_id.as_ref();
         let call = match message.id {
@@ -409,16 +386,12 @@ impl Recording {
         let usage = usage.map(|usage| usage_in(&usage, CachedTokens::Apart, &mut self.source));
         let said = Answer {
             other_iterations: other_iterations.unwrap_or_default(),
-            ..Answer::of(blocks, timestamp)
+            ..Answer::of(blocks, time)
         };
-        Some(ConversationRecord::Assistant(said.by(
-            call,
-            message.model,
-            usage,
-        )))
+        Some(RecordKind::Assistant(said.by(call, message.model, usage)))
     }
 
-    fn attachment(&mut self, record: &Record<'_>, chain: usize) -> Option<ConversationRecord> {
+    fn attachment(&mut self, record: &Record<'_>, chain: usize) -> Option<RecordKind> {
         let attachment = record.attachment.map(value).unwrap_or_default();
         let kind = attachment["type"].as_str().unwrap_or("without type");
         let name = format!("attachment/{kind}");
@@ -434,7 +407,7 @@ impl Recording {
         }
         let sent = record.rendered.map(value).unwrap_or_default();
         match rendered(kind, &sent).unwrap_or_else(|| attached(kind, &attachment)) {
-            AttachmentUse::Seen(blocks, tag) => Some(ConversationRecord::Attachment(blocks, tag)),
+            AttachmentUse::Seen(blocks, tag) => Some(RecordKind::Attachment(blocks, tag)),
             AttachmentUse::Hidden => {
                 self.source.skip(&name);
                 None
@@ -443,7 +416,7 @@ impl Recording {
             AttachmentUse::Unknown => {
                 self.source.not_understood(&name);
                 let block = content::kept(kind, record.attachment?);
-                Some(ConversationRecord::Attachment(vec![block], Tag::Meta))
+                Some(RecordKind::Attachment(vec![block], Tag::Meta))
             }
         }
     }

@@ -15,6 +15,7 @@
 use super::prelude::*;
 use hidden::HiddenMessages;
 use shown::Shown;
+use std::ffi::OsStr;
 use tags::Calls;
 
 mod hidden;
@@ -105,12 +106,7 @@ fn conversation(folder: &Folder) -> Option<&str> {
 }
 
 /// Reads a task; one in a folder has the folder's name.
-fn task(
-    file: &SourceText,
-    source: &mut Source,
-    folder: Option<&std::ffi::OsStr>,
-    shown: &Shown,
-) -> Imported {
+fn task(file: &SourceText, source: &mut Source, folder: Option<&OsStr>, shown: &Shown) -> Imported {
     let mut assembler = Assembler::default();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;

@@ -29,7 +29,7 @@
 
 use super::openai_responses::items::{Item, item};
 use super::prelude::*;
-use base::{HistoryBase, PassedRollouts};
+use base::{HistoryBase, Rollouts};
 use steps::{
     as_codex_counts, bills_after_items, bills_first, by_response, is_answer, reasons, tell_triggers,
 };
@@ -73,7 +73,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         return whole_file(file, source);
     }
     let mut rollout = Rollout::default();
-    rollout.lines(file, &mut PassedRollouts::default(), source)?;
+    rollout.lines(file, &mut Rollouts::default(), source)?;
     let mut sessions = rollout.finish(file)?;
     let is_cut = source.warnings.contains_key(NO_BASE);
     for session in sessions.iter_mut().filter(|_| is_cut) {
@@ -171,12 +171,7 @@ struct Rollout {
 
 impl Rollout {
     /// Reads a rollout, behind its first record the one that it goes on from.
-    fn lines(
-        &mut self,
-        file: &SourceText,
-        passed: &mut PassedRollouts,
-        source: &mut Source,
-    ) -> Result<()> {
+    fn lines(&mut self, file: &SourceText, read: &mut Rollouts, source: &mut Source) -> Result<()> {
         for (at, raw) in file.raw_lines(source)?.into_iter().enumerate() {
             if let Some(record) = lenient::record(raw, source) {
                 self.read(record, raw);
@@ -185,8 +180,8 @@ impl Rollout {
             let Some(base) = self.base.take().filter(|_| at == 0) else {
                 continue;
             };
-            match passed.text(&file.path, &base) {
-                Some(text) => self.lines(&text, passed, source)?,
+            match read.text(&file.path, &base) {
+                Some(text) => self.lines(&text, read, source)?,
                 None => source.warn(NO_BASE),
             }
         }

@@ -114,15 +114,14 @@ impl Assembler {
     }
 
     /// Adds the result of a tool use.
-    pub(super) fn hear_result(
-        &mut self,
-        id: Arc<str>,
-        content: Blocks,
-        is_error: bool,
-        time: When,
-    ) {
-        let result = ContentBlock::tool_result(id, content, is_error);
+    pub(super) fn hear_result(&mut self, id: Arc<str>, blocks: Blocks, is_error: bool, time: When) {
+        let result = ContentBlock::tool_result(id, blocks, is_error);
         self.hear(None, vec![result], time, None);
+    }
+
+    /// The usage of a call, where it can be read.
+    pub(super) fn usage(&mut self, raw: Option<&RawValue>, cached: CachedTokens) -> Option<Usage> {
+        usage(raw?, cached, &mut self.source)
     }
 
     /// Adds the results of tool uses, if there are any.
@@ -256,12 +255,9 @@ pub(super) fn counted(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> 
 }
 
 /// A call that is one object, with its id, its name and its arguments under these keys.
-pub(super) fn flat_call(
-    mut call: Object<'_>,
-    [id, name, given]: [&str; 3],
-) -> Option<ContentBlock> {
+pub(super) fn flat_call(mut call: Object<'_>, [id, name, args]: [&str; 3]) -> Option<ContentBlock> {
     let (id, name) = call.take_text(id).zip(call.take_text(name))?;
-    Some(ContentBlock::tool_use(id, name, input(call.take(given))))
+    Some(ContentBlock::tool_use(id, name, input(call.take(args))))
 }
 
 /// A time, and whether it names no zone: then it is taken for UTC.

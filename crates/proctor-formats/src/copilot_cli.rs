@@ -341,9 +341,7 @@ impl Reading {
     }
 
     fn take_effect(&mut self) {
-        let Some(done) = self.due.take() else {
-            return;
-        };
+        let Some(done) = self.due.take() else { return };
         self.assembler.flush();
         let kept = done.kept.map(name_of);
         let kept = kept.and_then(|name| self.assembler.message_of(&name));

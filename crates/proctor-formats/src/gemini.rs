@@ -64,7 +64,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         tools(raw, assembler);
     }
     around.header(assembler);
-    let mut unnamed = Unnamed::default();
+
     let mut said: Blocks = Vec::new();
     for raw in conversation.messages {
         let Some(mut content) = Object::read(raw) else {
@@ -82,7 +82,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         };
         let parts = content.items("parts");
         content.count_left("content key", assembler);
-        let blocks = contents::blocks(speaker, parts, &mut unnamed, assembler);
+        let blocks = contents::blocks(speaker, parts, assembler);
         if speaker == Speaker::Assistant {
             said.extend(blocks);
             continue;
@@ -103,7 +103,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
             assembler.warn("a response has a second candidate, which is left out");
         }
         let parts = first.inner("content").items("parts");
-        said = contents::blocks(Speaker::Assistant, parts, &mut unnamed, assembler);
+        said = contents::blocks(Speaker::Assistant, parts, assembler);
         let usage = response.take("usageMetadata");
         let usage = usage.and_then(|raw| contents::usage_metadata(raw, &mut assembler.source));
         let model = response.take_text("modelVersion");

@@ -47,9 +47,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         answer(answered, std::mem::take(&mut thoughts), &mut assembler);
         match &*kind {
             "assistant" => {}
-            "system" => {
-                system.extend(record.take_blocks("content", Speaker::User, &mut assembler));
-            }
+            "system" => system.extend(record.take_blocks("content", Speaker::User, &mut assembler)),
             "user" => {
                 let said = record.take_blocks("content", Speaker::User, &mut assembler);
                 let is_product = record.has("synthetic_reason");

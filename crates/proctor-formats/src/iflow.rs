@@ -40,9 +40,7 @@ impl Reading {
         let kind = record.take_type();
         let message = record.take_object("message");
         let unknown = match (&*kind, message) {
-            ("user", Some(message)) => {
-                return self.user(message, time, record.take_flag("isMeta"));
-            }
+            ("user", Some(message)) => return self.user(message, time, record.take_flag("isMeta")),
             ("assistant", Some(message)) => return self.model(message, time),
             ("user" | "assistant", None) => "without a message",
             (kind, _) => kind,

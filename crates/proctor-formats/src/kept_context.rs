@@ -111,12 +111,7 @@ impl Records {
 
     /// A context of records, as what stayed of the history before message `at` and what was
     /// written. A message of which only a part is shown counts as written.
-    pub(super) fn pieces(
-        &self,
-        shown: &[Shown],
-        at: usize,
-        assembler: &Assembler,
-    ) -> Vec<Recorded> {
+    pub(super) fn pieces(&self, all: &[Shown], at: usize, assembler: &Assembler) -> Vec<Recorded> {
         let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
         for message in self.0.keys().filter_map(|name| assembler.message_of(name)) {
             *sizes.entry(message).or_default() += 1;
@@ -128,7 +123,7 @@ impl Records {
             (same && message < at).then_some(message)
         };
         let mut pieces: Vec<Recorded> = Vec::new();
-        let mut rest = shown;
+        let mut rest = all;
         while let Some(first) = rest.first() {
             let message = place(first);
             let same = |one: &&Shown| place(one) == message && one.role == first.role;

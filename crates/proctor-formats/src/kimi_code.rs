@@ -290,18 +290,12 @@ impl Agent {
         }
     }
 
-    fn call(
-        &mut self,
-        mut call: Object<'_>,
-        id: &str,
-        arguments: &str,
-        raw: &RawValue,
-    ) -> ContentBlock {
+    fn call(&mut self, mut call: Object<'_>, id: &str, args: &str, raw: &RawValue) -> ContentBlock {
         let mut function = call.inner("function");
         let name = call
             .take_text("name")
             .or_else(|| function.take_text("name"));
-        let given = call.take(arguments).or_else(|| function.take(arguments));
+        let given = call.take(args).or_else(|| function.take(args));
         let Some((id, name)) = call.take_text(id).zip(name) else {
             return self.assembler.unread("tool call", raw);
         };

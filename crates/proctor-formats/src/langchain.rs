@@ -112,7 +112,6 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
 struct Reading {
     assembler: Assembler,
     system: Blocks,
-    unnamed: parts::Unnamed,
 }
 
 impl Reading {
@@ -190,8 +189,7 @@ impl Reading {
         let mut additional = fields.inner("additional_kwargs");
         // Before the library had its own, it kept the provider's calls.
         if uses.is_empty() {
-            let unnamed = &mut self.unnamed;
-            uses = parts::tool_uses(&mut additional, unnamed, &mut self.assembler);
+            uses = parts::tool_uses(&mut additional, &mut self.assembler);
         }
         let mut blocks = parts::reasoning(&mut additional, &mut self.assembler);
         for repeated in ["tool_calls", "function_call"] {
@@ -238,7 +236,7 @@ impl Reading {
         let is_error = fields.take_text("status").as_deref() == Some("error");
         let name = fields.take_text("name");
         let id = fields.take_text("tool_call_id");
-        let id = id.unwrap_or_else(|| self.unnamed.answered(name.as_deref()));
+        let id = id.unwrap_or_else(|| self.assembler.unnamed.answered(name.as_deref()));
         self.assembler.hear_result(id, content, is_error, None);
     }
 }

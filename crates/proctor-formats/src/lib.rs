@@ -248,11 +248,7 @@ impl Importer {
     }
 
     /// Reads all sessions of one file with the questions that the file asks about them.
-    pub fn import_with_truth(
-        &self,
-        path: &Path,
-        input: &mut dyn Read,
-    ) -> Result<Vec<Recording>, ImportError> {
+    pub fn import_with_truth(&self, path: &Path, input: &mut dyn Read) -> Result<Vec<Recording>> {
         let file = SourceFile::read(path, input, MAX_FILE)?;
         let read = match self.read {
             Reader::Text(read) => {
@@ -320,10 +316,7 @@ pub fn load_as(path: &Path, importer: &'static Importer) -> Result<Vec<Session>,
 
 /// Reads all sessions of the file or folder at `path` with what is known about them; without an
 /// importer, in any format.
-pub fn load_with_truth(
-    path: &Path,
-    importer: Option<&'static Importer>,
-) -> Result<Vec<Recording>, ImportError> {
+pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Result<Vec<Recording>> {
     let is_named = importer.is_some();
     let (mut recordings, format) = load_any(path, importer)?;
     for recording in &mut recordings {
@@ -365,14 +358,11 @@ fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) ->
 }
 
 /// Reads all sessions of the file or folder, and says by which format.
-fn load_any(
-    path: &Path,
-    importer: Option<&'static Importer>,
-) -> Result<(Vec<Recording>, &'static str)> {
+fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording>, &'static str)> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
-        let importer = importer.or_else(|| importer_of_folder(&folder));
-        let read = importer.and_then(|it| Some((it.import_folder(&folder)?, it.format)));
+        let by = by.or_else(|| importer_of_folder(&folder));
+        let read = by.and_then(|it| Some((it.import_folder(&folder)?, it.format)));
         let (read, format) = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
         return Ok((read?, format));
     }
@@ -384,18 +374,18 @@ fn load_any(
         // A database holds the sessions that it holds.
         return Ok((recordings(sqlite::load(path)?), native::IMPORTER.format));
     }
-    let Some(importer) = importer.or_else(|| importer_of_file(&head)) else {
+    let Some(by) = by.or_else(|| importer_of_file(&head)) else {
         return Err(unknown_format(path, &head));
     };
-    let folder = importer.folder.as_ref().and_then(|it| (it.of_file)(path));
-    if let Some(read) = folder.and_then(|folder| importer.import_folder(&folder)) {
-        return Ok((read?, importer.format));
+    let folder = by.folder.as_ref().and_then(|it| (it.of_file)(path));
+    if let Some(read) = folder.and_then(|folder| by.import_folder(&folder)) {
+        return Ok((read?, by.format));
     }
-    let recordings = match importer.joined.map_or(Ok(None), |join| join(path))? {
-        Some(text) => importer.import_with_truth(path, &mut text.as_bytes())?,
-        None => importer.import_with_truth(path, &mut input)?,
+    let recordings = match by.joined.map_or(Ok(None), |join| join(path))? {
+        Some(text) => by.import_with_truth(path, &mut text.as_bytes())?,
+        None => by.import_with_truth(path, &mut input)?,
     };
-    Ok((recordings, importer.format))
+    Ok((recordings, by.format))
 }
 
 /// The session of these parts.

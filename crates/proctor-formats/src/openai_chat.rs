@@ -16,7 +16,7 @@ use super::anthropic::summed_up;
 use super::openai_responses::{self, items};
 use super::prelude::*;
 use actions::Actions;
-use parts::{Unnamed, reasoning, refusal, tool_uses};
+use parts::{reasoning, refusal, tool_uses};
 
 mod actions;
 pub(super) mod parts;
@@ -52,7 +52,6 @@ pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: 
         assembler,
         dialect,
         is_told: false,
-        unnamed: Unnamed::default(),
         actions: Actions::default(),
         responses: 0,
         system: Vec::new(),
@@ -76,7 +75,6 @@ struct Reading<'r> {
     dialect: Dialect,
     /// Whether the task was read.
     is_told: bool,
-    unnamed: Unnamed,
     actions: Actions,
     /// Responses of the responses API so far.
     responses: u64,
@@ -262,7 +260,7 @@ impl Reading<'_> {
         let id = id.unwrap_or_else(|| {
             let what = "a tool result does not say what it answers; it was paired by order";
             self.assembler.warn(what);
-            self.unnamed.answered(name.as_deref())
+            self.assembler.unnamed.answered(name.as_deref())
         });
         let content = self.content(&mut object, Speaker::Tool);
         let result = ContentBlock::tool_result(id, content, object.take_flag("is_error"));
@@ -316,7 +314,7 @@ impl Reading<'_> {
         let mut blocks = reasoning(&mut object, self.assembler);
         blocks.extend(self.content(&mut object, Speaker::Assistant));
         blocks.extend(refusal(&mut object));
-        let uses = tool_uses(&mut object, &mut self.unnamed, self.assembler);
+        let uses = tool_uses(&mut object, self.assembler);
         if uses.is_empty() && !is_demo {
             self.act(&mut object, call.action, &mut blocks);
         }

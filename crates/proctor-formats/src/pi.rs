@@ -249,15 +249,9 @@ impl Reading {
         self.user(at, blocks, time, tag);
     }
 
-    fn user(
-        &mut self,
-        at: usize,
-        blocks: Blocks,
-        timestamp: When,
-        tags: impl IntoIterator<Item = Tag>,
-    ) {
+    fn user(&mut self, at: usize, blocks: Blocks, time: When, tags: impl IntoIterator<Item = Tag>) {
         let name = self.name(at, &blocks);
-        self.assembler.hear(Some(&name), blocks, timestamp, tags);
+        self.assembler.hear(Some(&name), blocks, time, tags);
     }
 
     /// The name of an entry, which says these blocks.

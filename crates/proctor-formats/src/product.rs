@@ -116,12 +116,7 @@ pub(super) fn speaker_of(blocks: &[ContentBlock]) -> Option<Tag> {
 }
 
 /// A JSON object of values as they were recorded.
-pub(super) fn json_object<'a>(
-    entries: impl IntoIterator<Item = (impl AsRef<str>, &'a RawValue)>,
-) -> String {
-    let entries = entries.into_iter().map(|(key, value)| {
-        let key = serde_json::Value::from(key.as_ref());
-        format!("{key}:{}", value.get())
-    });
+pub(super) fn json_object<'a>(all: impl Iterator<Item = (Cow<'a, str>, &'a RawValue)>) -> String {
+    let entries = all.map(|(key, value)| format!("{}:{}", json!(key), value.get()));
     format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
 }

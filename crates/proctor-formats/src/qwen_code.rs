@@ -68,7 +68,7 @@ struct Compression {
 #[derive(Default)]
 struct Chat {
     assembler: Assembler,
-    unnamed: Unnamed,
+
     /// One that waits for the record behind it.
     compression: Option<Compression>,
 }
@@ -101,13 +101,7 @@ impl Chat {
         }
     }
 
-    fn user(
-        &mut self,
-        mut record: Object<'_>,
-        mut message: Object<'_>,
-        time: When,
-        is_typed: bool,
-    ) {
+    fn user(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When, typed: bool) {
         let mut said = self.said(Speaker::User, &mut message);
         let status = record.inner("toolCallResult").take_text("status");
         let has_failed = matches!(status.as_deref(), Some("error" | "cancelled"));
@@ -117,14 +111,14 @@ impl Chat {
             }
         }
         self.compact(None);
-        let is_injected = |text: &str| !is_typed || INJECTED.iter().any(|it| text.starts_with(it));
+        let is_injected = |text: &str| !typed || INJECTED.iter().any(|it| text.starts_with(it));
         let tag = speaker(&said, is_injected);
         self.assembler.hear(None, said, time, tag);
     }
 
     fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Blocks {
         let parts = message.items("parts");
-        blocks(speaker, parts, &mut self.unnamed, &mut self.assembler)
+        blocks(speaker, parts, &mut self.assembler)
     }
 
     fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When) {
@@ -145,7 +139,7 @@ impl Chat {
         let mut info = payload.inner("info");
         let pre_tokens = info.take_as("originalTokenCount").map(Tokens);
         let mut context: Vec<Said> = Vec::new();
-        let mut unnamed = Unnamed::default();
+        let unnamed = std::mem::take(&mut self.assembler.unnamed);
         for raw in payload.items("compressedHistory") {
             let mut content = Object::read(raw).unwrap_or_default();
             let role = match content.take_text("role").as_deref() {
@@ -153,13 +147,14 @@ impl Chat {
                 _ => Role::User,
             };
             let parts = content.items("parts");
-            let said = blocks(role.into(), parts, &mut unnamed, &mut self.assembler);
+            let said = blocks(role.into(), parts, &mut self.assembler);
             match context.last_mut() {
                 // The history has one message where the user's role speaks twice.
                 Some((Role::User, before)) if role == Role::User => before.extend(said),
                 _ => context.push((role, said)),
             }
         }
+        self.assembler.unnamed = unnamed;
         Compression {
             pre_tokens,
             context,

@@ -134,12 +134,8 @@ fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
 }
 
 /// The counters at some places of a usage; those that are not there are zero.
-pub(super) fn counters<const N: usize>(
-    value: &Value,
-    at: [&str; N],
-    source: &mut Source,
-) -> [u64; N] {
-    at.map(|at| counter(value, &[at], source).unwrap_or_default())
+pub(super) fn counters<const N: usize>(of: &Value, at: [&str; N], source: &mut Source) -> [u64; N] {
+    at.map(|at| counter(of, &[at], source).unwrap_or_default())
 }
 
 /// The first counter that is there, or `None` if there is none, or it is not a count.

@@ -1,6 +1,6 @@
 //! Where the user went back and asked anew, the recording forks.
 
-use super::chain::{ConversationRecord, Entry};
+use super::chain::{Entry, RecordKind};
 use super::records::Parents;
 use crate::prelude::*;
 
@@ -16,22 +16,15 @@ enum Above<'a> {
 /// Drops the branches that the user went back from. Of several prompts with one parent, only the
 /// one that the end of the file descends from stays, with its descendants. A prompt that nothing
 /// follows was typed before the next one, and stays.
-pub(super) fn leave_abandoned(
-    entries: &mut Vec<Entry>,
-    parents: &Parents,
-    warnings: &mut BTreeMap<String, u64>,
-) {
+pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, source: &mut Source) {
     let mut prompts: BTreeMap<Above<'_>, Vec<&Arc<str>>> = BTreeMap::new();
     let mut compactions = 0;
     for entry in entries.iter().filter(|entry| entry.chain == 0) {
         match (&entry.uuid, &entry.said) {
-            (
-                _,
-                ConversationRecord::Boundary(_)
-                | ConversationRecord::Summary(_)
-                | ConversationRecord::NewRoot(_),
-            ) => compactions += 1,
-            (Some(uuid), ConversationRecord::User(said)) if said.tags.contains(&Tag::TypedUser) => {
+            (_, RecordKind::Boundary(_) | RecordKind::Summary(_) | RecordKind::NewRoot(_)) => {
+                compactions += 1
+            }
+            (Some(uuid), RecordKind::User(said)) if said.tags.contains(&Tag::TypedUser) => {
                 let above = match &entry.parent {
                     Some(parent) => Above::Record(parent),
                     None => Above::Root(entry.session.as_ref(), compactions),
@@ -49,9 +42,7 @@ pub(super) fn leave_abandoned(
     let is_message = |entry: &&Entry| {
         matches!(
             entry.said,
-            ConversationRecord::User(_)
-                | ConversationRecord::Assistant(_)
-                | ConversationRecord::ApiError
+            RecordKind::User(_) | RecordKind::Assistant(_) | RecordKind::ApiError
         )
     };
     let messages = entries.iter().filter(is_message);
@@ -87,8 +78,7 @@ pub(super) fn leave_abandoned(
     entries.retain(|entry| {
         let is_gone = entry.uuid.as_ref().is_some_and(|it| gone.contains(it));
         if is_gone {
-            let what = "abandoned branch: a record the user went back from is left out";
-            count(warnings, what);
+            source.warn("abandoned branch: a record the user went back from is left out");
         }
         !is_gone
     });

@@ -4,7 +4,7 @@ use super::records::{CompactMetadata, Parents, PreservedRecords, PromptSnapshot}
 use crate::prelude::*;
 
 /// A record's part of its conversation.
-pub(super) enum ConversationRecord {
+pub(super) enum RecordKind {
     Assistant(Answer),
     /// The product's message about a failed call, which is not sent again.
     ApiError,
@@ -34,7 +34,7 @@ pub(super) struct Entry {
     pub(super) chain: usize,
     pub(super) session: Text,
     pub(super) timestamp: When,
-    pub(super) said: ConversationRecord,
+    pub(super) said: RecordKind,
 }
 
 /// One conversation with the compaction that is being read, if any.
@@ -91,15 +91,15 @@ impl Chain {
     pub(super) fn add(&mut self, entry: Entry, known: &Parents) {
         let uuid = entry.uuid.as_ref();
         match entry.said {
-            ConversationRecord::Assistant(part) => {
+            RecordKind::Assistant(part) => {
                 self.close();
                 if !self.assembler.knows(part.call.as_ref()) {
                     self.clear();
                 }
                 self.assembler.assistant(uuid, part);
             }
-            ConversationRecord::ApiError => self.assembler.skip("api error"),
-            ConversationRecord::User(part) => {
+            RecordKind::ApiError => self.assembler.skip("api error"),
+            RecordKind::User(part) => {
                 // A command's echo may come between boundary and summary.
                 let is_read = |open: &OpenCompaction| open.phase != Phase::Boundary;
                 if self.open.as_ref().is_some_and(is_read) {
@@ -107,26 +107,26 @@ impl Chain {
                 }
                 self.assembler.user(uuid, part);
             }
-            ConversationRecord::Attachment(blocks, tag) => match &self.open {
+            RecordKind::Attachment(blocks, tag) => match &self.open {
                 Some(open) if open.phase == Phase::Summary => {
                     let written = written(blocks, tag, entry.timestamp);
                     self.assembler.compacted_to(open.index, written);
                 }
                 _ => self.assembler.hear(uuid, blocks, entry.timestamp, [tag]),
             },
-            ConversationRecord::ClearedContent(cleared) => self.cleared.push(cleared),
-            ConversationRecord::NewRoot(pre_tokens) => {
+            RecordKind::ClearedContent(cleared) => self.cleared.push(cleared),
+            RecordKind::NewRoot(pre_tokens) => {
                 self.close();
                 self.clear();
                 let (trigger, after) = (Some("clear".into()), CompactedTo::Replaced(Vec::new()));
                 self.assembler.compacts(trigger, pre_tokens, after);
             }
-            ConversationRecord::Boundary(metadata) => {
+            RecordKind::Boundary(metadata) => {
                 self.close();
                 self.clear();
                 self.boundary(entry.uuid.as_deref(), metadata, known);
             }
-            ConversationRecord::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
+            RecordKind::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
         }
     }
 
@@ -183,9 +183,7 @@ impl Chain {
         if self.open.is_none() {
             self.boundary(None, CompactMetadata::default(), &BTreeMap::new());
         }
-        let Some(open) = &mut self.open else {
-            return;
-        };
+        let Some(open) = &mut self.open else { return };
         match open.phase {
             Phase::Boundary if self.assembler.is_empty() => open.phase = Phase::Start,
             Phase::Boundary => open.phase = Phase::Summary,
@@ -231,9 +229,7 @@ impl Chain {
 
     /// Ends the compaction that is being read.
     fn close(&mut self) {
-        let Some(open) = self.open.take() else {
-            return;
-        };
+        let Some(open) = self.open.take() else { return };
         if open.phase == Phase::Start {
             let at = self.assembler.flush();
             if let Some(compaction) = self.assembler.compaction_mut(open.index) {

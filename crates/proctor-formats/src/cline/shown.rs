@@ -34,6 +34,9 @@ pub(super) struct ShownCompactionTime {
     pub(super) pre_tokens: Option<Tokens>,
 }
 
+/// The bills of messages, by their places.
+pub(super) type Usages = BTreeMap<usize, Usage>;
+
 /// The bill of a call, as the user sees it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -115,11 +118,7 @@ impl Shown {
     ///
     /// A call is shown when it begins, and its message is written when it is done. Messages without
     /// a time are matched by their order, if there is one for each call.
-    pub(super) fn usages(
-        &self,
-        marks: &[Marks],
-        assembler: &mut Assembler,
-    ) -> BTreeMap<usize, Usage> {
+    pub(super) fn usages(&self, marks: &[Marks], assembler: &mut Assembler) -> Usages {
         for _ in 0..self.unread {
             assembler.warn("a record of what the user was shown cannot be read");
         }

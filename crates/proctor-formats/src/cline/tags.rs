@@ -32,9 +32,7 @@ impl Calls {
         }
         let mut texts = blocks.iter().enumerate();
         let found = texts.find_map(|(at, block)| Some((at, tagged(block.as_text()?)?)));
-        let Some((at, found)) = found else {
-            return;
-        };
+        let Some((at, found)) = found else { return };
         self.made += 1;
         let id: Arc<str> = format!("call-{}", self.made).into();
         self.open = Some((id.clone(), found.tool));

@@ -15,9 +15,9 @@ const DEPTH: usize = 3;
 
 /// The rollouts that were read for one session.
 #[derive(Default)]
-pub(super) struct PassedRollouts(BTreeSet<PathBuf>);
+pub(super) struct Rollouts(BTreeSet<PathBuf>);
 
-impl PassedRollouts {
+impl Rollouts {
     /// The text that a base names, if all of it is in a rollout beside this one that was not read yet.
     pub(super) fn text(&mut self, from: &Path, base: &HistoryBase) -> Option<SourceText> {
         self.0.insert(from.to_owned());

@@ -30,14 +30,14 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<()> {
         }
         None => value.parse()?,
     };
-    let mut unnamed = Unnamed::default();
+    assembler.unnamed = Unnamed::default();
     for raw in contents {
         let mut content = Object::read(raw).unwrap_or_default();
         let Some(role) = content.take_text("role") else {
             keep_unread("malformed", raw, assembler);
             continue;
         };
-        let mut said = |speaker| blocks(speaker, content.items("parts"), &mut unnamed, assembler);
+        let mut said = |speaker| blocks(speaker, content.items("parts"), assembler);
         match &*role {
             "model" => {
                 let record = Answer::of(said(Speaker::Assistant), None);

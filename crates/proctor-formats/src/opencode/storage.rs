@@ -225,9 +225,7 @@ fn one_value(path: &Path, files: &mut SessionFiles, source: &mut Source) -> Resu
 fn upgraded(stored: StoredMessage) -> StoredMessage {
     let info: Value = serde_json::from_str(&stored.info).unwrap_or_default();
     let parts = info["parts"].as_array().filter(|_| stored.parts.is_empty());
-    let Some(parts) = parts else {
-        return stored;
-    };
+    let Some(parts) = parts else { return stored };
     let written = |value: &Value| Arc::from(value.to_string());
     let about = &info["metadata"];
     if !about.is_object() {

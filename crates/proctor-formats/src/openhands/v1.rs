@@ -217,9 +217,7 @@ fn said(raw: Option<&RawValue>, assembler: &mut Assembler) -> Blocks {
 
 /// A text, or a list of texts and pictures.
 fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Blocks {
-    let Some(raw) = raw else {
-        return Vec::new();
-    };
+    let Some(raw) = raw else { return Vec::new() };
     let Some(items) = items(raw) else {
         return assembler.blocks(Some(raw), Speaker::User);
     };

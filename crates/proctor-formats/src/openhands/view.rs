@@ -26,21 +26,13 @@ pub(super) struct Summary {
 
 impl View {
     /// Adds an event.
-    pub(super) fn show(
-        &mut self,
-        name: &Arc<str>,
-        role: Role,
-        blocks: &[ContentBlock],
-        tags: &[Tag],
-    ) {
-        self.places.entry(name.clone()).or_insert(self.events.len());
-        if !blocks.is_empty() {
-            self.records.note(Some(name), blocks);
+    pub(super) fn show(&mut self, id: &Arc<str>, role: Role, said: &[ContentBlock], tags: &[Tag]) {
+        self.places.entry(id.clone()).or_insert(self.events.len());
+        if !said.is_empty() {
+            self.records.note(Some(id), said);
         }
         self.events.push(Shown {
-            name: Some(name.clone()),
-            role,
-            blocks: blocks.to_vec(),
+            name: Some(id.clone()), role, blocks: said.to_vec(),
             tags: tags.to_vec(),
         });
     }

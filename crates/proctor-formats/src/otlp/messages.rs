@@ -48,9 +48,7 @@ pub(super) fn flat(attributes: &mut Attributes, prefix: &str) -> Vec<Value> {
         let Some((at, field)) = key.strip_prefix(prefix).and_then(|it| it.split_once('.')) else {
             return true;
         };
-        let Ok(at) = at.parse() else {
-            return true;
-        };
+        let Ok(at) = at.parse() else { return true };
         let (fields, calls) = messages.entry(at).or_default();
         let call = field.strip_prefix("tool_calls.");
         let call = call.and_then(|it| it.split_once('.'));

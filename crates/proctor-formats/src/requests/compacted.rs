@@ -7,12 +7,7 @@ use crate::prelude::*;
 
 impl Thread {
     /// Adds a request that shows what a compaction left; these summaries were asked for apart.
-    pub(super) fn compact(
-        &mut self,
-        mut request: Request,
-        answers: &[Arc<str>],
-        asked: &[Arc<str>],
-    ) {
+    pub(super) fn compact(&mut self, mut request: Request, said: &[Arc<str>], asked: &[Arc<str>]) {
         self.adopt_ids(&mut request);
         let looks = &request.looks;
         self.names.extend(request.agent.name.clone());
@@ -29,8 +24,7 @@ impl Thread {
         let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
         let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
         let last = parts.messages.split_last();
-        let holds_summary =
-            |message: &Message| is_summary(message) || holds_answer(message, answers);
+        let holds_summary = |message: &Message| is_summary(message) || holds_answer(message, said);
         let is_last_new = last.is_some_and(|(last, front)| {
             !holds_summary(last) && front.iter().any(|message| holds_summary(message))
         });
@@ -63,7 +57,7 @@ impl Thread {
                         left.insert(after.map_or(0, |at| at + 1), Recorded::Written(notes));
                     }
                 }
-                None => left.push(written(&message, answers, asked)),
+                None => left.push(written(&message, said, asked)),
             }
         }
         if !self.is_context(&left, at) {

@@ -195,9 +195,7 @@ impl Join {
         while at > 0 {
             at -= 1;
             let thread = &self.threads[at];
-            let Some(fork) = &thread.fork else {
-                continue;
-            };
+            let Some(fork) = &thread.fork else { continue };
             let is_again = fork.kind == Kind::Again;
             if !is_again && self.base(at).is_some() {
                 self.settle(at);

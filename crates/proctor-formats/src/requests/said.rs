@@ -21,15 +21,11 @@ pub(super) fn tag_acknowledgements(session: &mut Session) {
 
 /// A message that the product wrote; a summary if it holds one that was asked for apart, or is the
 /// user's and holds an answer of the model.
-pub(super) fn written(
-    message: &Arc<Message>,
-    answers: &[Arc<str>],
-    asked: &[Arc<str>],
-) -> Recorded {
-    if !holds_answer(message, answers) && !asked.iter().any(|it| text(message).contains(&**it)) {
-        return Recorded::Written(message.clone());
+pub(super) fn written(own: &Arc<Message>, answers: &[Arc<str>], asked: &[Arc<str>]) -> Recorded {
+    if !holds_answer(own, answers) && !asked.iter().any(|it| text(own).contains(&**it)) {
+        return Recorded::Written(own.clone());
     }
-    let mut summary = message.clone();
+    let mut summary = own.clone();
     let tags = &mut Arc::make_mut(&mut summary).tags;
     tags.set(Tag::TypedUser, false);
     tags.set(Tag::CompactSummary, true);

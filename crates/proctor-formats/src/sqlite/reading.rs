@@ -225,15 +225,11 @@ impl Database {
     }
 
     /// The query's answer: the columns of each row.
-    pub(crate) fn rows<const N: usize>(
-        &self,
-        query: &str,
-        parameters: &[&str],
-    ) -> Result<Vec<[Text; N]>> {
+    pub(crate) fn rows<const N: usize>(&self, sql: &str, with: &[&str]) -> Result<Vec<[Text; N]>> {
         let failed = |error| damaged(&self.path, &error);
-        let mut statement = self.connection.prepare(query).map_err(failed)?;
-        let parameters = rusqlite::params_from_iter(parameters);
-        let mut rows = statement.query(parameters).map_err(failed)?;
+        let mut statement = self.connection.prepare(sql).map_err(failed)?;
+        let with = rusqlite::params_from_iter(with);
+        let mut rows = statement.query(with).map_err(failed)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
             let texts: [_; N] = std::array::from_fn(|column| text(row, column));
