@@ -80,9 +80,7 @@ fn branch<'a>(
     }
     path.reverse();
     let all = nodes.values().filter(|it| it.message.is_some()).count();
-    for _ in path.len()..all {
-        assembler.skip("message of another branch");
-    }
+    assembler.skip_all(path.len()..all, "message of another branch");
     path
 }
 
@@ -174,11 +172,8 @@ impl Reading {
             }
             Some(role @ ("user" | "system")) => {
                 self.flush();
-                let hidden = [
-                    "is_user_system_message",
-                    "is_visually_hidden_from_conversation",
-                ];
-                let is_hidden = hidden.iter().any(|key| metadata.take_flag(key));
+                let is_hidden = metadata.take_flag("is_user_system_message")
+                    || metadata.take_flag("is_visually_hidden_from_conversation");
                 let is_typed = role == "user" && !is_hidden && &*kind != "user_editable_context";
                 let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
                 self.assembler.hear(None, said, time, [tag]);

@@ -56,9 +56,7 @@ fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> 
     if !path.iter().any(is_root) {
         return all;
     }
-    for _ in path.len()..all.len() {
-        assembler.skip("message of another branch");
-    }
+    assembler.skip_all(path.len()..all.len(), "message of another branch");
     let own = all.into_iter().enumerate();
     own.filter_map(|(at, raw)| path.contains(&at).then_some(raw))
         .collect()
@@ -163,9 +161,8 @@ impl Reading {
                 None => self.assembler.skip("attachment without its text"),
             }
         }
-        for _ in message.items("files") {
-            self.assembler.skip("file that is only named");
-        }
+        self.assembler
+            .skip_all(message.items("files"), "file that is only named");
         texts
     }
 }

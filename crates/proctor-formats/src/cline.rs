@@ -30,13 +30,7 @@ const SHOWN: &str = "ui_messages.json";
 const MESSAGES: &str = ".messages.json";
 
 /// Tags around what a person typed, where results are text too.
-const TYPED: &[&str] = &[
-    "<task>",
-    "<feedback>",
-    "<answer>",
-    "<user_message>",
-    "<user_feedback>",
-];
+const TYPED: &str = "<task> <feedback> <answer> <user_message> <user_feedback>";
 
 pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).with_folders(
     |folder| conversation(folder).is_some(),
@@ -186,7 +180,7 @@ fn message(
 fn speaker_of(blocks: &[ContentBlock]) -> Vec<Tag> {
     let mut texts = blocks.iter().filter_map(ContentBlock::as_text).peekable();
     let is_told = texts.peek().is_some_and(|first| first.starts_with('['));
-    let is_typed = texts.any(|text| TYPED.iter().any(|tag| text.contains(tag)));
+    let is_typed = texts.any(|text| TYPED.split(' ').any(|tag| text.contains(tag)));
     if is_typed {
         vec![Tag::TypedUser]
     } else if blocks.iter().any(ContentBlock::is_result) {

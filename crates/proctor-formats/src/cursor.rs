@@ -18,11 +18,7 @@ mod text;
 const REDACTED: &str = "[REDACTED]";
 
 /// How words begin that the product sends in the user's place.
-const INJECTED: [&str; 3] = [
-    "<system_reminder>",
-    "<system-reminder>",
-    "<system_notification>",
-];
+const INJECTED: &str = "<system_reminder> <system-reminder> <system_notification>";
 
 pub(super) const IMPORTER: Importer = Importer::new("cursor", detect, import);
 
@@ -103,7 +99,11 @@ impl Reading {
         let results = blocks.iter().filter_map(ContentBlock::as_result);
         let answered: BTreeSet<&Arc<str>> = results.map(|it| &it.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
-        let injected = |text: &str| INJECTED.iter().any(|it| text.trim_start().starts_with(it));
+        let injected = |text: &str| {
+            INJECTED
+                .split(' ')
+                .any(|it| text.trim_start().starts_with(it))
+        };
         let tag = speaker(&blocks, injected);
         if tag.is_some() {
             self.answers();
@@ -117,10 +117,10 @@ impl Reading {
         let results: Blocks = open
             .map(|id| ContentBlock::tool_result(id, Vec::new(), false))
             .collect();
-        for _ in &results {
-            self.assembler
-                .warn("the result of a tool use is not recorded; it is read as empty");
-        }
+        self.assembler.warn_of_all(
+            &results,
+            "the result of a tool use is not recorded; it is read as empty",
+        );
         self.assembler.hear_results(results, None);
     }
 }

@@ -32,18 +32,12 @@ fn detect(head: &Head) -> bool {
 
 /// Whether it is a part of Gemini's: those of other products name their type.
 fn is_part(part: &Value) -> bool {
-    let has = |key: &&str| part.get(key).is_some();
-    PARTS.iter().any(has) && !["type", "kind"].iter().any(has)
+    let has = |key: &str| part.get(key).is_some();
+    PARTS.split(' ').any(has) && !has("type") && !has("kind")
 }
 
 /// The keys that say what a part is.
-const PARTS: [&str; 5] = [
-    "text",
-    "functionCall",
-    "functionResponse",
-    "inlineData",
-    "fileData",
-];
+const PARTS: &str = "text functionCall functionResponse inlineData fileData";
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, read)
@@ -99,9 +93,10 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let mut response = response.take_object("response").unwrap_or(response);
         let mut candidates = response.items("candidates").into_iter();
         let mut first = candidates.next().and_then(Object::read).unwrap_or_default();
-        for _ in candidates {
-            assembler.warn("a response has a second candidate, which is left out");
-        }
+        assembler.warn_of_all(
+            candidates,
+            "a response has a second candidate, which is left out",
+        );
         let parts = first.inner("content").items("parts");
         said = contents::blocks(Speaker::Assistant, parts, assembler);
         let usage = response.take("usageMetadata");

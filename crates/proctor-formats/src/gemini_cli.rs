@@ -331,15 +331,9 @@ impl<'a> Chat<'a> {
         !parts.is_empty() && answered.all(|id| id.is_some_and(|id| self.answered.contains(&id)))
     }
 
-    fn hear(
-        &mut self,
-        name: Option<&Arc<str>>,
-        blocks: Blocks,
-        timestamp: When,
-        tags: impl IntoIterator<Item = Tag>,
-    ) {
+    fn hear(&mut self, name: Option<&Arc<str>>, blocks: Blocks, time: When, tag: Option<Tag>) {
         self.records.note(name, &blocks);
-        self.assembler.hear(name, blocks, timestamp, tags);
+        self.assembler.hear(name, blocks, time, tag);
     }
 
     /// All messages were set anew: they are the context after a compaction.
@@ -363,8 +357,7 @@ impl<'a> Chat<'a> {
                     show(record.id, Role::User, blocks, tag.into_iter().collect());
                 }
                 Some("gemini" | "model") => {
-                    let (content, calls) = (record.content, record.tool_calls);
-                    let (said, results) = self.said(record.thoughts, content, calls);
+                    let (said, results) = self.said(&record);
                     let answers = record.id.as_ref().map(results_of);
                     show(record.id, Role::Assistant, said, Vec::new());
                     show(answers, Role::User, results, Vec::new());
@@ -378,17 +371,12 @@ impl<'a> Chat<'a> {
     }
 
     /// The model's blocks in a record, and the results of its calls.
-    fn said(
-        &mut self,
-        thoughts: Option<Vec<&RawValue>>,
-        content: Option<&RawValue>,
-        calls: Option<Vec<&RawValue>>,
-    ) -> (Blocks, Blocks) {
-        let mut said = Vec::new();
-        said.extend(thoughts.into_iter().flatten().filter_map(thought));
-        said.extend(parts(content, &mut self.assembler));
+    fn said(&mut self, record: &Record<'_>) -> (Blocks, Blocks) {
+        let thoughts = record.thoughts.iter().flatten();
+        let mut said: Blocks = thoughts.filter_map(|raw| thought(raw)).collect();
+        said.extend(parts(record.content, &mut self.assembler));
         let mut results = Vec::new();
-        for raw in calls.into_iter().flatten() {
+        for raw in record.tool_calls.iter().flatten() {
             let source = &mut self.assembler.source;
             let Some(call) = lenient::object::<Call<'_>>(raw.get(), source) else {
                 said.push(counted("malformed tool call", raw, &mut self.assembler));
@@ -411,7 +399,7 @@ impl<'a> Chat<'a> {
 
     /// Adds the model's blocks, and the results of its calls.
     fn model(&mut self, record: Record<'_>, timestamp: When) {
-        let (said, results) = self.said(record.thoughts, record.content, record.tool_calls);
+        let (said, results) = self.said(&record);
         let usage = record.tokens;
         let usage = usage.and_then(|raw| usage_of(raw, &mut self.assembler));
         let answers = record.id.as_ref().map(results_of);
@@ -434,7 +422,7 @@ impl<'a> Chat<'a> {
             .tagged(tags);
         self.assembler.assistant(name.as_ref(), part);
         if !results.is_empty() {
-            self.hear(answers.as_ref(), results, None, []);
+            self.hear(answers.as_ref(), results, None, None);
         }
     }
 }

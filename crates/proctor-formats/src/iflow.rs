@@ -55,9 +55,8 @@ impl Reading {
         let before = blocks.len();
         let mut is_new = |id: &Arc<str>| self.uses.insert(id.clone());
         blocks.retain(|block| block.as_use().is_none_or(|it| is_new(&it.id)));
-        for _ in blocks.len()..before {
-            self.assembler.skip("tool use written again");
-        }
+        self.assembler
+            .skip_all(blocks.len()..before, "tool use written again");
         let usage = message.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
         // Most models are not billed, and written with zeros.
         let record = Answer::of(blocks, time).by(

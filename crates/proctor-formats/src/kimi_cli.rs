@@ -55,8 +55,12 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let context = files.read(&folder.child(CONTEXT))?;
     // The file begins with the system prompt, and what is odd behind it is of no account here.
-    let first = context.lines(&mut Source::default()).next();
-    let first: Option<Object<'_>> = first.ok().flatten().and_then(|line| line.parse().ok());
+    let mut first: Option<Option<Object<'_>>> = None;
+    let _ = context.each_line(&mut Source::default(), |line| {
+        first.get_or_insert_with(|| line.parse().ok());
+        Ok(())
+    });
+    let first = first.flatten();
     let system = first.and_then(|mut record| {
         let is_system = record.text("role").as_deref() == Some("_system_prompt");
         is_system.then(|| record.take_text("content"))?

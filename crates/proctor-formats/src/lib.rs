@@ -430,37 +430,18 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     Ok((head, again.chain(file)))
 }
 
-const CONVERT: &str = "leave the file out, or convert it: see docs/reference/session-format.md";
+/// Products whose recordings are known by their shape and not read: the product, the shape, and what to do instead.
+const UNREAD: &str = include_str!("unread.txt");
 
-/// Products whose recordings are known by their shape and not read, and what to do instead; with a source of each.
-const UNREAD: &[(&str, &str, &str)] = &[
-    // The transcripts below `~/.gemini/antigravity*/brain/`.
-    ("Antigravity", "step_index source type", CONVERT),
-    (
-        "what Cline, Roo Code or Kilo Code shows",
-        "ts type say",
-        "name `api_conversation_history.json` beside it: it holds the requests",
-    ),
-    // Conversations of Kiro's and Amazon Q's command lines.
-    (
-        "Kiro",
-        "conversation_id history/0/user history/0/assistant",
-        CONVERT,
-    ),
-    // `conversation.json` below `~/.posit/assistant/workspaces/`: kenn-io/agentsview, pull request 1018.
-    (
-        "Posit Assistant",
-        "root/id messages/0/lmMessageIds",
-        "it holds no words: those are in `lm-messages.jsonl` beside it, which is not read either; \
-         leave the folder out, or convert it: see docs/reference/session-format.md",
-    ),
-    // `sessions/*.json` below `~/.copaw/workspaces/`: agentscope-ai/QwenPaw, `agents/context/agent_context.py`.
-    (
-        "QwenPaw",
-        "agent/memory/content",
-        "it holds what is left of the context; name the days in the folder `dialog` beside `sessions`",
-    ),
-];
+/// The product of a file that is not read, and what to do instead.
+fn unread_product(head: &Head) -> Option<(&'static str, &'static str)> {
+    let mut products = UNREAD.lines().filter_map(|line| {
+        let (product, rest) = line.split_once("; ")?;
+        Some((product, rest.split_once("; ")?))
+    });
+    let (product, (_, hint)) = products.find(|(_, (shape, _))| head.item_is(shape))?;
+    Some((product, hint))
+}
 
 /// Describes a file that no importer reads, as far as its first bytes show.
 fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
@@ -473,9 +454,8 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {
-        let head = Head::of(head);
-        match UNREAD.iter().find(|(_, shape, _)| head.item_is(shape)) {
-            Some((product, _, hint)) => ImportError::UnreadProduct(path, product, hint),
+        match unread_product(&Head::of(head)) {
+            Some((product, hint)) => ImportError::UnreadProduct(path, product, hint),
             None => ImportError::UnknownFormat(path),
         }
     } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {

@@ -46,15 +46,14 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let file = file.strict_text()?;
-    let mut source = Source::default();
-    let mut lines = file.lines(&mut source);
     let mut parts: Option<SessionParts> = None;
-    while let Some(line) = lines.next()? {
+    file.each_line(&mut Source::default(), |line| {
         match &mut parts {
             None => parts = Some(lines::header(&line)?),
             Some(parts) => lines::entry(&line, parts)?,
         }
-    }
+        Ok(())
+    })?;
     let Some(parts) = parts else {
         return Err(ImportError::Empty(file.path.clone()));
     };

@@ -117,10 +117,10 @@ impl Reading<'_> {
             action: None,
         };
         let choices = response.take_list("choices").unwrap_or_default();
-        for _ in choices.iter().skip(1) {
-            self.assembler
-                .warn("a response has a second choice, which is left out");
-        }
+        self.assembler.warn_of_all(
+            choices.iter().skip(1),
+            "a response has a second choice, which is left out",
+        );
         let first = choices.first().copied().and_then(Object::read);
         match first.and_then(|mut it| it.take_object("message")) {
             Some(message) => self.assistant(message, call),
@@ -157,8 +157,7 @@ impl Reading<'_> {
             Some("exit") if self.dialect == Dialect::MiniSweAgent => {
                 self.assembler.skip("exit message");
             }
-            Some(role) => keep_unread(role, raw, self.assembler),
-            None => keep_unread("without role", raw, self.assembler),
+            role => keep_unread(role.unwrap_or("without role"), raw, self.assembler),
         }
     }
 
@@ -300,34 +299,31 @@ impl Reading<'_> {
         }
     }
 
-    fn assistant<'m>(&mut self, mut object: Object<'m>, mut call: Call<'m>) {
+    fn assistant<'m>(&mut self, mut object: Object<'m>, call: Call<'m>) {
         // SWE-agent puts a demonstration in front of the task.
         let is_demo = self.dialect == Dialect::SweAgent && object.take_flag("is_demo");
         let extra = self.extra(&mut object);
-        call = Call {
-            id: call.id.or(extra.id),
-            model: call.model.or(extra.model),
-            usage: call.usage.or(extra.usage),
-            time: call.time.or(extra.time),
-            action: extra.action,
-        };
+
         let mut blocks = reasoning(&mut object, self.assembler);
         blocks.extend(self.content(&mut object, Speaker::Assistant));
         blocks.extend(refusal(&mut object));
         let uses = tool_uses(&mut object, self.assembler);
         if uses.is_empty() && !is_demo {
-            self.act(&mut object, call.action, &mut blocks);
+            self.act(&mut object, extra.action, &mut blocks);
         }
         blocks.extend(uses);
-        let own = object.take("usage").or(call.usage);
+        let own = object.take("usage").or(call.usage).or(extra.usage);
         let compacts = summed_up(&mut blocks, own, self.assembler);
-        let usage =
-            own.and_then(|raw| usage(raw, CachedTokens::Within, &mut self.assembler.source));
+        let usage = self.assembler.usage(own, CachedTokens::Within);
         let own_time = object.take_time("timestamp", self.assembler);
         // The model was not called for it.
-        let model = call.model.or_else(|| object.take_text("model"));
-        let record = Answer::of(blocks, own_time.or(call.time))
-            .by(call.id, model, usage)
+        let model = call
+            .model
+            .or(extra.model)
+            .or_else(|| object.take_text("model"));
+        let time = own_time.or(call.time).or(extra.time);
+        let record = Answer::of(blocks, time)
+            .by(call.id.or(extra.id), model, usage)
             .tagged(is_demo.then_some(Tag::Synthetic));
         object.take("role");
         object.count_left("message key", self.assembler);

@@ -313,10 +313,10 @@ impl Reading {
             self.assembler
                 .warn("times are without a zone and were taken for UTC");
         }
-        for _ in &self.pairs.unmade {
-            self.assembler
-                .warn("a call of a response was never made and is left out");
-        }
+        self.assembler.warn_of_all(
+            0..self.pairs.unmade.len(),
+            "a call of a response was never made and is left out",
+        );
     }
 
     /// Adds an event of the user's or a tool's.

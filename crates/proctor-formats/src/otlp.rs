@@ -195,14 +195,8 @@ impl Span {
     }
 
     fn has_messages(&self) -> bool {
-        let marks = [
-            "gen_ai.input.",
-            "gen_ai.output.messages",
-            "gen_ai.prompt",
-            "gen_ai.completion",
-            "ai.prompt.messages",
-        ];
-        let is_mark = |key: &String| marks.iter().any(|mark| key.starts_with(mark));
+        let marks = "gen_ai.input. gen_ai.output.messages gen_ai.prompt gen_ai.completion ai.prompt.messages";
+        let is_mark = |key: &String| marks.split(' ').any(|mark| key.starts_with(mark));
         let said = self.asked.len() + self.answered.len();
         said > 0 || self.attributes.keys().any(is_mark)
     }

@@ -12,14 +12,6 @@ use proctor_sessions::wire::request::{BodyReader, Request, Turn, Unread};
 /// The keys of a request to the responses API that refer to what the provider keeps.
 const REFERENCES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];
 
-/// Items that only the provider can read, or that stand for one that it keeps.
-const KEPT_ITEMS: [&str; 4] = [
-    "item_reference",
-    "compaction",
-    "compaction_summary",
-    "context_compaction",
-];
-
 /// Reads the requests and answers of three APIs.
 pub const READER: BodyReader = BodyReader {
     request: read,
@@ -107,7 +99,8 @@ fn side(api: Api, item: &RawValue) -> Side {
     if api != Api::Responses {
         return Side::User;
     }
-    if KEPT_ITEMS.contains(&&*kind) {
+    // Only the provider can read these, or they stand for one that it keeps.
+    if &*kind == "item_reference" || openai_responses::items::is_encrypted(&kind) {
         return Side::Provider;
     }
     let is_said = matches!(&*kind, "reasoning" | "mcp_list_tools" | "program")

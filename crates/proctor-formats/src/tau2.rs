@@ -113,8 +113,7 @@ impl Reading {
             Some("system") if self.assembler.is_empty() => {
                 self.assembler.header.system = message.take_text("content");
             }
-            Some(role) => keep_unread(role, raw, &mut self.assembler),
-            None => keep_unread("without role", raw, &mut self.assembler),
+            role => keep_unread(role.unwrap_or("without role"), raw, &mut self.assembler),
         }
     }
 

@@ -4,21 +4,9 @@ use std::sync::LazyLock;
 
 use super::prelude::*;
 
-static PLACES: LazyLock<Places> =
-    LazyLock::new(|| toml::from_str(include_str!("usage.toml")).unwrap_or_default());
-
 /// The places of the counters of a usage, by the names that products give them.
-#[derive(Default, Deserialize)]
-struct Places {
-    prompt: Vec<String>,
-    read: Vec<String>,
-    written: Vec<String>,
-    for_minutes: Vec<String>,
-    for_hours: Vec<String>,
-    output: Vec<String>,
-    thought: Vec<String>,
-    total: Vec<String>,
-}
+static PLACES: LazyLock<BTreeMap<String, Vec<String>>> =
+    LazyLock::new(|| toml::from_str(include_str!("usage.toml")).unwrap_or_default());
 
 /// Where a product counts the tokens of a prompt that were read from the cache or written to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,15 +91,9 @@ pub(super) fn other_iterations(value: &Value) -> BTreeMap<String, u64> {
 
 /// The counters at the top of a usage.
 fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
-    let mut count = |places: &[String]| counter(value, places, source).unwrap_or_default();
-    let (prompt, read, written) = (
-        count(&PLACES.prompt),
-        count(&PLACES.read),
-        count(&PLACES.written),
-    );
-    let (minutes, hours) = (count(&PLACES.for_minutes), count(&PLACES.for_hours));
-    let output = count(&PLACES.output);
-    let (thought, total) = (count(&PLACES.thought), count(&PLACES.total));
+    let [prompt, read, written, output, thought, total] =
+        ["prompt", "read", "written", "output", "thought", "total"].map(|of| at(value, of, source));
+    let [minutes, hours] = ["for_minutes", "for_hours"].map(|of| at(value, of, source));
     let written = written.max(minutes.saturating_add(hours));
     let all_cached = read.saturating_add(written);
     let apart = billed(prompt, written, read, output).total();
@@ -131,6 +113,12 @@ fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
         usage.output += Tokens(thought);
     }
     usage
+}
+
+/// The counter of that name.
+fn at(value: &Value, name: &str, source: &mut Source) -> u64 {
+    let places = PLACES.get(name).map_or(&[][..], Vec::as_slice);
+    counter(value, places, source).unwrap_or_default()
 }
 
 /// The counters at some places of a usage; those that are not there are zero.

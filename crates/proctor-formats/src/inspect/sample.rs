@@ -55,9 +55,10 @@ impl<'a> Sample<'a> {
         let is_read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
         is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
         object.count_left("sample key", &mut sample.assembler);
-        for _ in 0..sample.calls.len() + sample.nameless.len() {
-            sample.assembler.skip("call of another agent or a grader");
-        }
+        sample.assembler.skip_all(
+            0..sample.calls.len() + sample.nameless.len(),
+            "call of another agent or a grader",
+        );
         let system = std::mem::take(&mut sample.system);
         sample.assembler.header.system = system_text(&system, &mut sample.assembler);
         let session = sample.assembler.finish("sample".to_owned(), line.path)?;
@@ -239,16 +240,15 @@ fn print_of(message: &str) -> String {
 
 /// The counters of a call.
 fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
-    let keys = [
-        "/input_tokens",
-        "/output_tokens",
+    let usage = value(raw);
+    let mut count = |keys| counters(&usage, keys, &mut assembler.source);
+    let [input, output, total] = count(["/input_tokens", "/output_tokens", "/total_tokens"]);
+    let cache = [
         "/input_tokens_cache_read",
         "/input_tokens_cache_write",
-        "/total_tokens",
         "/reasoning_tokens",
     ];
-    let [input, output, read, written, total, thought] =
-        counters(&value(raw), keys, &mut assembler.source);
+    let [read, written, thought] = count(cache);
     let cached = read.saturating_add(written);
     // Providers count what was cached within the input or beside it, and what was thought within
     // the output or beside it; the total shows which.

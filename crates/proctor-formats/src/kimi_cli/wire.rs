@@ -145,9 +145,10 @@ impl Agent {
             ("StatusUpdate", _) => self.status(payload),
             ("StepInterrupted", _) if !self.step.is_answered => {
                 let step = std::mem::take(&mut self.step);
-                for _ in step.blocks.iter().chain(&step.results) {
-                    self.assembler.skip("part of an interrupted step");
-                }
+                self.assembler.skip_all(
+                    step.blocks.iter().chain(&step.results),
+                    "part of an interrupted step",
+                );
             }
             ("StepInterrupted", _) => self.ends_step(),
             ("CompactionEnd", _) => {

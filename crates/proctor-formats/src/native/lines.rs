@@ -7,7 +7,7 @@ use serde::de::{Error as _, Unexpected};
 use serde::{Deserializer, Serialize, Serializer};
 
 use super::{FORMAT, VERSION};
-use proctor_sessions::{Details, Image, MessageDetails, Opaque, ResumePoint, Thinking, ToolResult};
+use proctor_sessions::{Details, Image, MessageDetails, Opaque, ResumePoint};
 
 /// The keys that every version of the header has.
 #[derive(Deserialize)]
@@ -40,12 +40,8 @@ struct Header<'a> {
 #[serde(deny_unknown_fields)]
 struct Tool<'a> {
     name: Arc<str>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "raw",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(borrow, default, deserialize_with = "raw")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     definition: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     definition_text: Text,
@@ -94,12 +90,8 @@ struct Block<'a> {
     name: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<ToolClass>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "raw",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(borrow, default, deserialize_with = "raw")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input_text: Text,
@@ -109,23 +101,15 @@ struct Block<'a> {
     content: Option<Vec<Block<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     is_error: Option<bool>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "raw",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(borrow, default, deserialize_with = "raw")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     source_text: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Text,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "raw",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(borrow, default, deserialize_with = "raw")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     json: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     json_text: Text,
@@ -262,14 +246,11 @@ pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_compaction(compaction: &RecordedCompaction, out: &mut dyn Write) -> io::Result<()> {
-    let compaction = Some(CompactionLine(compaction.clone()));
-    write_line(
-        out,
-        &Entry {
-            compaction,
-            ..Entry::default()
-        },
-    )
+    let entry = Entry {
+        compaction: Some(CompactionLine(compaction.clone())),
+        ..Entry::default()
+    };
+    write_line(out, &entry)
 }
 
 /// Serialises `value` as one line.
@@ -297,7 +278,11 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
         )));
     }
     if start.version > VERSION {
-        return Err(line.too_new(start.version, VERSION));
+        return Err(ImportError::Version(
+            line.path.to_owned(),
+            start.version,
+            VERSION,
+        ));
     }
     let header: Header<'_> = line.parse()?;
     let tools = header.tools.into_iter().map(|tool| {
@@ -437,10 +422,9 @@ impl<'a> Block<'a> {
     fn read(mut self) -> Result<ContentBlock, String> {
         let read = match self.r#type {
             BlockType::Text => ContentBlock::Text(need("text", self.text.take())?),
-            BlockType::Thinking => ContentBlock::Thinking(Box::new(Thinking {
-                text: need("text", self.text.take())?,
-                signature: self.signature.take(),
-            })),
+            BlockType::Thinking => {
+                ContentBlock::thinking(need("text", self.text.take())?, self.signature.take())
+            }
             BlockType::ToolUse => {
                 let name = need("name", self.name.take())?;
                 ContentBlock::ToolUse(Box::new(ToolUse {
@@ -450,11 +434,11 @@ impl<'a> Block<'a> {
                     input: json("input", self.input.take(), self.input_text.take())?,
                 }))
             }
-            BlockType::ToolResult => ContentBlock::ToolResult(Box::new(ToolResult {
-                tool_use_id: need("tool_use_id", self.tool_use_id.take())?,
-                content: blocks_of(need("content", self.content.take())?)?,
-                is_error: self.is_error.take().unwrap_or_default(),
-            })),
+            BlockType::ToolResult => {
+                let id = need("tool_use_id", self.tool_use_id.take())?;
+                let content = blocks_of(need("content", self.content.take())?)?;
+                ContentBlock::tool_result(id, content, self.is_error.take() == Some(true))
+            }
             BlockType::Image => ContentBlock::Image(Image {
                 source: json("source", self.source.take(), self.source_text.take())?,
             }),

@@ -242,12 +242,8 @@ fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
 
 /// The texts that the product looked up for the model.
 fn recalled(extras: &mut Object<'_>) -> Blocks {
-    let texts = [
-        "repo_instructions",
-        "additional_agent_instructions",
-        "conversation_instructions",
-    ];
-    let texts = texts.iter().filter_map(|key| extras.take_words(key));
+    let keys = "repo_instructions additional_agent_instructions conversation_instructions";
+    let texts = keys.split(' ').filter_map(|key| extras.take_words(key));
     let mut texts: Vec<Arc<str>> = texts.collect();
     let known = extras.items("microagent_knowledge").into_iter();
     texts.extend(known.filter_map(|raw| Object::read(raw)?.take_text("content")));

@@ -32,7 +32,9 @@ impl View {
             self.records.note(Some(id), said);
         }
         self.events.push(Shown {
-            name: Some(id.clone()), role, blocks: said.to_vec(),
+            name: Some(id.clone()),
+            role,
+            blocks: said.to_vec(),
             tags: tags.to_vec(),
         });
     }

@@ -14,17 +14,8 @@ pub(crate) struct Name {
 }
 
 /// Keys of a request, or of its metadata, that name a conversation, with the headers that do.
-const NAMES: [&str; 9] = [
-    "session_id",
-    "sessionId",
-    "conversation_id",
-    "conversationId",
-    "thread_id",
-    "threadId",
-    "x-session-id",
-    "x-claude-code-session-id",
-    "x-session-affinity",
-];
+const NAMES: &str = "session_id sessionId conversation_id conversationId thread_id threadId x-session-id \
+    x-claude-code-session-id x-session-affinity";
 
 impl Name {
     /// The name of a conversation that a trace knows.
@@ -41,7 +32,7 @@ impl Name {
         let inner = |key: &str| request.get(key).and_then(Object::read);
         let metadata = inner("metadata").unwrap_or_default();
         let headers = inner("headers").unwrap_or_default();
-        for place in NAMES {
+        for place in NAMES.split_whitespace() {
             for object in [request, &metadata, &headers] {
                 if let Some(value) = object.text(place) {
                     return Some(Self { place, value });

@@ -61,16 +61,8 @@ pub(super) fn load(path: &Path) -> Imported {
 }
 
 /// The tables that are read, of any product.
-const READ: &[&str] = &[
-    "session",
-    "sessions",
-    "message",
-    "messages",
-    "part",
-    "session_message",
-    "transcript_events",
-    "usage_ledger",
-];
+const READ: &str =
+    "session sessions message messages part session_message transcript_events usage_ledger";
 
 /// Lists the sessions of a product's database.
 type List = fn(&Database) -> Result<Vec<Listed>>;
@@ -192,7 +184,7 @@ impl Database {
 
     /// The tables that nothing reads and whose rows hold JSON, with the number of their rows.
     fn unread(&self) -> Vec<(Arc<str>, u64)> {
-        let others = self.tables.iter().filter(|it| !READ.contains(&&***it));
+        let others = self.tables.iter().filter(|it| !is_one_of(READ, it));
         let rows = others.filter_map(|table| {
             let name = table.replace('"', "\"\"");
             let row = self.rows::<32>(&format!("SELECT * FROM \"{name}\" LIMIT 1"), &[]);

@@ -105,12 +105,12 @@ fn called(part: &Value) -> Option<[Value; 3]> {
         None => first(part, "functionCall function_call toolUse")?,
         Some(_) => return None,
     };
-    let [id, name, input] = [
+    let keys = [
         "id toolCallId toolUseId",
         "name toolName",
         "arguments args input",
-    ]
-    .map(|keys| first(call, keys).cloned().unwrap_or_default());
+    ];
+    let [id, name, input] = keys.map(|keys| first(call, keys).cloned().unwrap_or_default());
     Some([id, name, parsed(input)])
 }
 

@@ -56,12 +56,7 @@ impl Exchange {
             if self.model.is_null() {
                 self.model = model.unwrap_or_default();
             }
-            for key in [
-                "system",
-                "instructions",
-                "systemInstruction",
-                "system_instruction",
-            ] {
+            for key in "system instructions systemInstruction system_instruction".split(' ') {
                 let said = request.shift_remove(key).filter(|it| !it.is_null());
                 let said = said.map(|said| match said.get("parts") {
                     Some(parts) => json!({"role": "system", "parts": parts}),
