@@ -421,11 +421,7 @@ impl Assembler {
 
 impl Draft {
     fn role(&self) -> Role {
-        if self.assistant {
-            Role::Assistant
-        } else {
-            Role::User
-        }
+        role_of(self.assistant)
     }
 
     /// Drops the blocks at these places.

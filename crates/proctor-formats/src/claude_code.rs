@@ -262,10 +262,8 @@ impl Recording {
             *known = known.take().or_else(|| request.cloned());
             return call.clone();
         }
-        let call: Arc<str> = match request {
-            Some(request) => format!("{id}/{request}").into(),
-            None => id.clone(),
-        };
+        let call = request.map(|request| Arc::from(format!("{id}/{request}")));
+        let call = call.unwrap_or_else(|| id.clone());
         self.calls.insert(id, (request.cloned(), call.clone()));
         call
     }

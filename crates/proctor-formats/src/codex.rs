@@ -377,7 +377,13 @@ impl Rollout {
         }
         for step in std::mem::take(&mut self.steps) {
             match step {
-                Step::Item(item, time) => self.add(item, time),
+                Step::Item(item, time) => {
+                    let waits = matches!(item, Item::Model(_)) || is_answer(&item);
+                    self.queue.push((item, time));
+                    if !waits {
+                        self.settle();
+                    }
+                }
                 Step::Reasons(tokens) => self.reasoned += tokens,
                 Step::Bill(usage, _) => self.billed(usage),
                 Step::Turn(model) => {
@@ -436,14 +442,6 @@ impl Rollout {
         self.steps.extend(reasons(raw));
         let item = item(raw, &mut self.assembler);
         self.steps.push(Step::Item(item, time));
-    }
-
-    fn add(&mut self, item: Item, time: When) {
-        if matches!(&item, Item::Model(_)) || is_answer(&item) {
-            return self.queue.push((item, time));
-        }
-        self.settle();
-        self.place(item, time);
     }
 
     /// Places what was said since the last bill: a call after a result is the next response's.

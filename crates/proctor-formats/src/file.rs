@@ -122,7 +122,6 @@ impl SourceFile {
 }
 
 /// The text of a file.
-#[derive(Debug)]
 pub(crate) struct SourceText {
     pub(crate) path: PathBuf,
     pub(super) length: u64,
@@ -411,12 +410,11 @@ mod tests {
             } else {
                 file.text()
             };
-            let mut source = Source::default();
-            let mut lines = text.lines(&mut source);
             let mut got = Vec::new();
-            while let Some(line) = lines.next()? {
+            text.each_line(&mut Source::default(), |line| {
                 got.push(shown(&line));
-            }
+                Ok(())
+            })?;
             Ok(got)
         };
         check(read(), expected);

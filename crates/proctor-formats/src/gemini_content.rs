@@ -51,11 +51,10 @@ pub(super) fn answered(mut answer: Object<'_>, assembler: &mut Assembler) -> Blo
 pub(super) fn response(raw: &RawValue) -> ContentBlock {
     let value = value(raw);
     let mut keys = ["/output", "/error"].iter();
-    let said = keys.find_map(|at| value.pointer(at)?.as_str());
-    ContentBlock::Text(match said.or(value.as_str()) {
-        Some(text) => text.into(),
-        None => raw.get().into(),
-    })
+    let said = keys
+        .find_map(|at| value.pointer(at)?.as_str())
+        .or(value.as_str());
+    ContentBlock::Text(said.unwrap_or(raw.get()).into())
 }
 
 /// A text, a part, or a list of parts; none of them a call.

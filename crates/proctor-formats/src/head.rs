@@ -21,7 +21,6 @@ const DEEPEST: usize = 60;
 const KEYWORD: usize = 40;
 
 /// The first bytes of a file, which may be cut anywhere.
-#[derive(Debug)]
 pub(crate) struct Head {
     /// The text from the first character that is not white space.
     pub(crate) text: String,

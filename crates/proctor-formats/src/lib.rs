@@ -478,13 +478,8 @@ mod tests {
     }
 
     fn import(text: &SourceText, source: &mut Source) -> Imported {
-        let mut lines = text.lines(source);
         let mut assembler = Assembler::default();
-        while let Some(line) = lines.next()? {
-            let Some(mut record) = Object::read(line.parse()?) else {
-                assembler.unknown("record that is no object");
-                continue;
-            };
+        for (mut record, _) in text.records(source)? {
             let said = record.take_text("says").into_iter();
             let blocks = said.map(ContentBlock::Text).collect();
             if record.take_text("diary").as_deref() == Some("model") {

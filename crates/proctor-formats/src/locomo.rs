@@ -61,7 +61,7 @@ fn turn(raw: &RawValue, first: Option<&Arc<str>>, chat: &mut Chat) {
         text = format!("{text} (shares a picture: {caption})");
     }
     let is_user = first.is_none_or(|first| *first == speaker);
-    let role = if is_user { Role::User } else { Role::Assistant };
+    let role = role_of(!is_user);
     chat.turn(&name.unwrap_or_default(), role, text.into());
 }
 

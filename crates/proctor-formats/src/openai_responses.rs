@@ -8,7 +8,6 @@
 //! - `input_tokens` includes what was read from the cache, and is split.
 //! - A response that follows another (`previous_response_id`, or the same `conversation`) continues its conversation.
 
-use super::common::{self};
 use super::prelude::*;
 use items::{Item, is_encrypted, item};
 
@@ -29,7 +28,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
-        Reading::new(assembler).conversation(conversation);
+        Reading::after(0, assembler).conversation(conversation);
     })
 }
 
@@ -43,21 +42,13 @@ pub(super) struct Reading<'r> {
 }
 
 impl<'r> Reading<'r> {
-    /// Nothing is read yet.
-    pub(super) fn new(assembler: &'r mut Assembler) -> Self {
-        Self {
-            assembler,
-            calls: 0,
-            is_open: false,
-            system: Vec::new(),
-        }
-    }
-
     /// Reads on after `calls` responses.
     pub(super) fn after(calls: u64, assembler: &'r mut Assembler) -> Self {
         Self {
+            assembler,
             calls,
-            ..Self::new(assembler)
+            is_open: false,
+            system: Vec::new(),
         }
     }
 
@@ -91,7 +82,7 @@ impl<'r> Reading<'r> {
             self.system.push(ContentBlock::Text(text));
             return;
         }
-        for raw in common::items(raw).unwrap_or_default() {
+        for raw in super::common::items(raw).unwrap_or_default() {
             self.item(raw, None);
         }
     }
@@ -124,7 +115,11 @@ impl<'r> Reading<'r> {
         let kind = object.take_text("type");
         let role = object.take_text("role");
         if kind.as_deref().is_some_and(is_encrypted) {
-            return self.compacted();
+            // The items so far are compacted, in a form that only the provider can read.
+            self.is_open = false;
+            self.assembler.skip("compaction item");
+            self.assembler.compacts(None, None, CompactedTo::Encrypted);
+            return;
         }
         let is_first = self.assembler.is_empty() && call.is_none();
         let is_prompt = matches!(role.as_deref(), Some("system" | "developer"));
@@ -154,12 +149,5 @@ impl<'r> Reading<'r> {
     fn heard(&mut self, blocks: Blocks, tag: Option<Tag>) {
         self.is_open = false;
         self.assembler.hear(None, blocks, None, tag);
-    }
-
-    /// Compacts the items so far, in a form that only the provider can read.
-    fn compacted(&mut self) {
-        self.is_open = false;
-        self.assembler.skip("compaction item");
-        self.assembler.compacts(None, None, CompactedTo::Encrypted);
     }
 }

@@ -274,12 +274,10 @@ impl Reading {
         let Some(mut keys) = Object::read(raw) else {
             let source = &mut self.assembler.source;
             if let Some(kept) = unknown_record("event", "malformed", raw, source) {
-                let (name, keys) = (format!("event {number}").into(), Object::default());
-                let time = None;
                 let event = Event {
-                    name,
-                    time,
-                    keys,
+                    name: format!("event {number}").into(),
+                    time: None,
+                    keys: Object::default(),
                     raw,
                 };
                 self.hear(&event, vec![kept], Some(Tag::Meta));
@@ -287,14 +285,14 @@ impl Reading {
             return;
         };
         let kind = keys.take_text("kind");
-        let name = match kind {
-            Some(_) => keys.take_text("id"),
-            None => keys.take("id").map(|id| id.get().into()),
+        let (own, numbered): (Text, String) = match kind {
+            Some(_) => (keys.take_text("id"), format!("event {number}")),
+            None => (
+                keys.take("id").map(|id| id.get().into()),
+                number.to_string(),
+            ),
         };
-        let name = name.unwrap_or_else(|| match kind {
-            Some(_) => format!("event {number}").into(),
-            None => number.to_string().into(),
-        });
+        let name = own.unwrap_or_else(|| numbered.into());
         let time = self.time(&mut keys);
         let event = Event {
             name,

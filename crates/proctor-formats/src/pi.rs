@@ -30,7 +30,7 @@ fn detect(head: &Head) -> bool {
         .values
         .iter()
         .take(2)
-        .skip_while(|record| record["type"] == "title");
+        .filter(|record| record["type"] != "title");
     begins
         .next()
         .is_some_and(|header| is_shaped(header, "type=session id:s cwd:s"))
@@ -51,7 +51,9 @@ pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
     for (at, entry) in entries.into_iter().enumerate() {
         match &branch {
             // An entry without a name is in no branch, and in all of them.
-            Some(kept) if !kept.contains(&at) && entry.is_named() => {
+            Some(kept)
+                if !kept.contains(&at) && (entry.id.is_some() || entry.parent_id.is_some()) =>
+            {
                 reading.assembler.skip("entry of an abandoned branch");
             }
             _ => reading.entry(at, entry),
@@ -85,10 +87,6 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn is_named(&self) -> bool {
-        self.id.is_some() || self.parent_id.is_some()
-    }
-
     fn is(&self, kind: &str) -> bool {
         self.r#type.as_deref() == Some(kind)
     }
@@ -304,8 +302,6 @@ impl Reading {
 /// what was between them is gone.
 fn rewritten(tail: &[&RawValue]) -> Vec<Arc<Message>> {
     let mut reading = Reading::default();
-    for (at, raw) in tail.iter().enumerate() {
-        reading.message(at, raw, None);
-    }
+    tail.iter().for_each(|raw| reading.message(0, raw, None));
     reading.assembler.messages()
 }

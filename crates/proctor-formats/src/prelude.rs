@@ -17,7 +17,7 @@ pub(super) use super::lenient;
 pub(super) use super::openai_chat::parts::{UNNAMED, Unnamed, arguments, arguments_in};
 pub(super) use super::openai_chat::{self, Dialect};
 pub(super) use super::product::{
-    Parent, branch_of, climb, is_one_of, json_object, sessions_of, speaker, speaker_of,
+    Parent, branch_of, climb, is_one_of, json_object, role_of, sessions_of, speaker, speaker_of,
     with_side_chains,
 };
 pub(super) use super::usage::{

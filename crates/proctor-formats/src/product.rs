@@ -7,6 +7,15 @@ pub(super) fn is_one_of(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
 }
 
+/// The role of the model, or that of the user.
+pub(super) fn role_of(is_model: bool) -> Role {
+    if is_model {
+        Role::Assistant
+    } else {
+        Role::User
+    }
+}
+
 /// The sessions of a file with several conversations.
 pub(super) fn sessions_of(
     conversations: impl IntoIterator<Item = Assembler>,

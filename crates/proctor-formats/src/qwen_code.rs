@@ -142,10 +142,7 @@ impl Chat {
         let unnamed = std::mem::take(&mut self.assembler.unnamed);
         for raw in payload.items("compressedHistory") {
             let mut content = Object::read(raw).unwrap_or_default();
-            let role = match content.take_text("role").as_deref() {
-                Some("model") => Role::Assistant,
-                _ => Role::User,
-            };
+            let role = role_of(content.take_text("role").as_deref() == Some("model"));
             let parts = content.items("parts");
             let said = blocks(role.into(), parts, &mut self.assembler);
             match context.last_mut() {

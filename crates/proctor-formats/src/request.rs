@@ -161,7 +161,7 @@ fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &m
         Api::Messages => anthropic::read(conversation, assembler),
         Api::ChatCompletions => openai_chat::read(conversation, Dialect::Api, assembler),
         Api::Responses | Api::GenerateContent => {
-            openai_responses::Reading::new(assembler).conversation(conversation);
+            openai_responses::Reading::after(0, assembler).conversation(conversation);
         }
     }
 }

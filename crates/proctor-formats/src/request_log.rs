@@ -14,22 +14,19 @@ pub(super) const IMPORTER: Importer = Importer::of_file("request-log", |_| false
     .with_folders(is_log_folder, |_| None, import_folder);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    match api_of(&Head::of(&file.bytes)) {
-        Some(importer) => importer.import_with_truth(&file.path, &mut &file.bytes[..]),
-        None => Err(ImportError::UnknownFormat(file.path)),
-    }
+    let importer = api_of(&Head::of(&file.bytes));
+    let importer = importer.ok_or_else(|| ImportError::UnknownFormat(file.path.clone()))?;
+    importer.import_with_truth(&file.path, &mut &file.bytes[..])
 }
 
 fn is_log_folder(folder: &Folder) -> bool {
-    let Some(files) = logs(folder) else {
-        return false;
-    };
     // The shortest log shows more than its messages.
-    let size = |path: &&PathBuf| path.metadata().map_or(u64::MAX, |it| it.len());
-    let Some(shortest) = files.iter().min_by_key(size) else {
+    let size = |path: &PathBuf| path.metadata().map_or(u64::MAX, |it| it.len());
+    let shortest = logs(folder).and_then(|files| files.into_iter().min_by_key(size));
+    let Some(shortest) = shortest else {
         return false;
     };
-    super::open(shortest).is_ok_and(|(head, _)| {
+    super::open(&shortest).is_ok_and(|(head, _)| {
         let head = Head::of(&head);
         let has = |key: &str| head.first().is_some_and(|it| it.get(key).is_some());
         api_of(&head).is_some() && (has("request") || has("response"))

@@ -212,11 +212,8 @@ impl Join {
             return self.threads[at].name;
         }
         // A name that was seen before and is another's is never joined.
-        let is_new = request
-            .agent
-            .name
-            .as_ref()
-            .is_none_or(|name| !self.names.contains(name));
+        let name = request.agent.name.as_ref();
+        let is_new = name.is_none_or(|name| !self.names.contains(name));
         let mut near = places(&self.threads, self.known.sharing(said));
         near.retain(|at| is_new || !self.threads[*at].is_named_otherwise(&request));
         if let Some(at) = self.continued(&near, &request) {
@@ -262,7 +259,9 @@ impl Join {
         let others = (0..threads.len()).filter(|_| is_summed_up).filter(|at| {
             let thread = &threads[*at];
             let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
-            let is_certain = thread.fork.is_none() && !thread.is_asked_by(request);
+            // One request for a summary may hold the only answer of another.
+            let is_asked = thread.requests == 1 && request.holds_last(thread);
+            let is_certain = thread.fork.is_none() && !is_asked;
             let is_near = near.binary_search(at).is_ok();
             is_like && is_certain && !is_near && !thread.is_named_otherwise(request)
         });

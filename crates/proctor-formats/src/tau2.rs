@@ -147,11 +147,7 @@ impl Reading {
     fn result(&mut self, mut message: Object<'_>, timestamp: When) {
         let id = message.take_text("id").unwrap_or_default();
         let requestor = message.take_text("requestor");
-        let is_theirs = match requestor.as_deref() {
-            Some(requestor) => requestor == "user",
-            None => self.theirs.contains(&id),
-        };
-        if is_theirs {
+        if requestor.map_or(self.theirs.contains(&id), |requestor| &*requestor == "user") {
             return self.assembler.skip("result of the user's");
         }
         let content = message.take_blocks("content", Speaker::Tool, &mut self.assembler);

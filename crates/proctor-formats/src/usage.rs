@@ -213,6 +213,6 @@ mod tests {
 
     #[test]
     fn the_places_of_counters_are_read() {
-        assert!(!PLACES.prompt.is_empty() && !PLACES.output.is_empty());
+        assert!(!PLACES["prompt"].is_empty() && !PLACES["output"].is_empty());
     }
 }

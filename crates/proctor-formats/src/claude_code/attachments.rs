@@ -20,7 +20,6 @@ fn pointers(kind: &str) -> Option<Vec<&'static str>> {
 }
 
 /// The use of an attachment.
-#[derive(Debug)]
 pub(super) enum AttachmentUse {
     /// The model read these blocks.
     Seen(Blocks, Tag),

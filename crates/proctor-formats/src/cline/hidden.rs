@@ -91,12 +91,7 @@ impl HiddenMessages {
 
     /// Keeps a summary or marker until it takes effect.
     pub(super) fn write(&mut self, at: usize, object: &mut Object<'_>, assembler: &mut Assembler) {
-        let is_model = self.marks[at].role.as_deref() == Some("assistant");
-        let role = if is_model {
-            Role::Assistant
-        } else {
-            Role::User
-        };
+        let role = role_of(self.marks[at].role.as_deref() == Some("assistant"));
         let blocks = blocks_of(object.take("content"), role, assembler);
         let tag = match self.marks[at].is_summary {
             Some(true) => Tag::CompactSummary,

@@ -40,10 +40,7 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
     MessageRecord {
         record: Shown {
             name: id,
-            role: match role.as_deref() {
-                Some("assistant") => Role::Assistant,
-                _ => Role::User,
-            },
+            role: role_of(role.as_deref() == Some("assistant")),
             blocks,
             tags,
         },

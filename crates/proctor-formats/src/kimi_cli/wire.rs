@@ -62,11 +62,12 @@ pub(super) fn sessions(file: &SourceText, system: Text, source: &mut Source) -> 
         }
         agents[agent].event(message, raw, time);
     }
-    let chains = agents.into_iter().map(|mut agent| {
-        agent.ends_turn();
-        agent.assembler
-    });
-    with_side_chains(chains.collect::<Vec<_>>(), source, file)
+    agents.iter_mut().for_each(Agent::ends_turn);
+    with_side_chains(
+        agents.into_iter().map(|agent| agent.assembler),
+        source,
+        file,
+    )
 }
 
 /// The main agent, or one that it started.

@@ -263,10 +263,8 @@ fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
 fn embed(json: &JsonText) -> (Option<&RawValue>, Text) {
     let is_one_line = !json.as_str().contains(['\n', '\r']);
     let raw = is_one_line.then(|| serde_json::from_str(json.as_str()).ok());
-    match raw.flatten() {
-        Some(raw) => (Some(raw), None),
-        None => (None, Some(json.as_str().into())),
-    }
+    let raw = raw.flatten();
+    (raw, raw.is_none().then(|| json.as_str().into()))
 }
 
 /// Reads the first line.

@@ -165,10 +165,10 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
         return Ok(None);
     };
     let mut source = Source::default();
-    let info = match tree.info(id) {
-        Some(path) => one_value(&path, files, &mut source)?,
-        None => None,
-    };
+    let info = tree
+        .info(id)
+        .map(|path| one_value(&path, files, &mut source));
+    let info = info.transpose()?.flatten();
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
     let parent = info.as_ref().and_then(|info| info["parentID"].as_str());
     let mut messages = Vec::new();

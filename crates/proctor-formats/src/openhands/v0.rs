@@ -35,10 +35,7 @@ impl Reading {
         let mut args = nested.unwrap_or_else(|| event.keys.clone());
         // The oldest records name no source; the agent waits for an answer, the user does not.
         let waits = args.take_flag("wait_for_response");
-        let is_user = match source.as_deref() {
-            Some(source) => source == "user",
-            None => kind == "message" && !waits,
-        };
+        let is_user = source.map_or(kind == "message" && !waits, |source| &*source == "user");
         match kind {
             "system" => self.system(&event, &mut args),
             "recall" => self.silent(&event, kind),
@@ -56,12 +53,8 @@ impl Reading {
                 }
                 // The agent speaks to the user.
                 let usage = self.cost(&mut event, None, None);
-                let usage = self.billed(usage);
-                let call = Call {
-                    usage,
-                    ..Call::default()
-                };
-                self.say(&event, blocks, call);
+                let (usage, call) = (self.billed(usage), Call::default());
+                self.say(&event, blocks, Call { usage, ..call });
             }
             _ if is_user => {
                 let command = args.first_text(&["command", "code"]);

@@ -198,11 +198,6 @@ impl Thread {
         None
     }
 
-    /// Whether a request holds the only answer here: one request for a summary may hold that of another.
-    pub(super) fn is_asked_by(&self, request: &Request) -> bool {
-        self.requests == 1 && request.holds_last(self)
-    }
-
     /// Whether the last answer asks for tools.
     pub(super) fn is_open(&self) -> bool {
         let last = self.context.last();

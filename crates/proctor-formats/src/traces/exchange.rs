@@ -135,7 +135,7 @@ impl Exchange {
         let text = request.to_string();
         let conversation = conversation_of(&text);
         if is_items {
-            openai_responses::Reading::new(assembler).conversation(conversation);
+            openai_responses::Reading::after(0, assembler).conversation(conversation);
         } else {
             openai_chat::read(conversation, Dialect::Api, assembler);
         }
