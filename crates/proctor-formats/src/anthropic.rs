@@ -21,7 +21,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, read)
+    conversations::sessions(SHAPE, file, source, &read)
 }
 
 pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {

@@ -35,13 +35,12 @@ pub(super) struct Chat {
     time: When,
 }
 
+/// Reads the chats of one value.
+type ReadChats = fn(Object<'_>) -> Vec<Chat>;
+
 /// The conversations of a file as `chats` reads each value, with their ground truth; `what` describes
 /// one.
-pub(super) fn recordings(
-    file: SourceFile,
-    what: &str,
-    chats: impl Fn(Object<'_>) -> Vec<Chat>,
-) -> Result<Vec<Recording>> {
+pub(super) fn recordings(file: SourceFile, what: &str, chats: ReadChats) -> Result<Vec<Recording>> {
     let (file, mut source) = (&file.text(), Source::default());
     let values = file.values(&mut source)?;
     let mut recordings: Vec<Recording> = Vec::new();
@@ -49,7 +48,7 @@ pub(super) fn recordings(
     for value in &values {
         let raw: &RawValue = value.parse()?;
         for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            let found = Object::read(raw).map(&chats).unwrap_or_default();
+            let found = Object::read(raw).map(chats).unwrap_or_default();
             if found.is_empty() {
                 problem.get_or_insert_with(|| value.error(what));
                 source.not_understood(NO_CONVERSATION);

@@ -295,9 +295,7 @@ impl Rollout {
     /// The user went back: the last turns that somebody typed are in the context no more.
     fn roll_back(&mut self, turns: u64) {
         let is_typed = |step: &Step| match step {
-            Step::Item(Item::Other(blocks), _) => {
-                kept_context::tag_of(blocks) == Some(Tag::TypedUser)
-            }
+            Step::Item(Item::Other(said), _) => kept_context::tag_of(said) == Some(Tag::TypedUser),
             _ => false,
         };
         for _ in 0..turns {

@@ -64,18 +64,21 @@ impl Shape {
     }
 }
 
+/// Reads one conversation of a log.
+type Read<'r> = &'r dyn Fn(Conversation<'_>, &mut Assembler);
+
 /// Reads all conversations of a file; `read` reads one.
 pub(super) fn sessions(
     shape: Shape,
     file: &SourceText,
     source: &mut Source,
-    read: impl Fn(Conversation<'_>, &mut Assembler),
+    read: Read<'_>,
 ) -> Imported {
     let values = file.values(source)?;
     let mut log = Log {
         shape,
         file,
-        read: &read,
+        read,
         join: Join::default(),
         answers: BTreeMap::new(),
         skipped: 0,
@@ -115,13 +118,12 @@ pub(super) fn sessions(
         .map_or(Ok(sessions), Err)
 }
 
+/// Reads one conversation of an export; none if the object is something else.
+type ReadExport = fn(Object<'_>) -> Option<Assembler>;
+
 /// Reads a file with one conversation, or with a list of them, as chat products export; `read` reads one, and returns
 /// `None` for any other object.
-pub(super) fn exported(
-    file: &SourceText,
-    source: &mut Source,
-    read: impl Fn(Object<'_>) -> Option<Assembler>,
-) -> Imported {
+pub(super) fn exported(file: &SourceText, source: &mut Source, read: ReadExport) -> Imported {
     let mut sessions = Vec::new();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
@@ -143,7 +145,7 @@ pub(super) fn exported(
 struct Log<'f> {
     shape: Shape,
     file: &'f SourceText,
-    read: &'f dyn Fn(Conversation<'_>, &mut Assembler),
+    read: Read<'f>,
     join: Join,
     /// The last response of each conversation that OpenAI keeps.
     answers: BTreeMap<Arc<str>, Arc<str>>,

@@ -39,7 +39,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     if is_first(&file.head()) {
-        return conversations::sessions(FIRST, file, source, |mut conversation, assembler| {
+        return conversations::sessions(FIRST, file, source, &|mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");
             openai_chat::read(conversation, Dialect::Api, assembler);
             assembler.header.model = assembler.header.model.take().or(model);

@@ -152,11 +152,26 @@ pub static IMPORTERS: &[Importer] = &[
 #[derive(Debug)]
 pub struct Importer {
     format: &'static str,
-    detect: fn(&Head) -> bool,
+    detect: Detect,
     read: Reader,
     folder: Option<FolderFormat>,
     joined: Option<Joined>,
 }
+
+/// Whether a file that begins so is of a format.
+type Detect = fn(&Head) -> bool;
+
+/// Reads all sessions of a file's text. The facts of the file as a whole are counted in the source.
+type ReadText = fn(&SourceText, &mut Source) -> Imported;
+
+/// Reads all sessions of a file as it is, with the questions that it asks about them.
+type ReadFile = fn(SourceFile) -> Result<Vec<Recording>>;
+
+/// Reads all sessions of a folder.
+type ReadFolder = fn(&Folder, &mut SessionFiles, &mut Source) -> Imported;
+
+/// The folder of a session of which a file holds the conversation.
+type FolderOf = fn(&Path) -> Option<Folder>;
 
 /// The text of a file together with those beside it that belong to it; none if it stands alone.
 type Joined = fn(&Path) -> Result<Option<String>>;
@@ -164,10 +179,8 @@ type Joined = fn(&Path) -> Result<Option<String>>;
 /// Reads all sessions of one file: the main conversation first, then its side chains.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
-    /// Of the file's text. What the file says as a whole is counted in the source.
-    Text(fn(&SourceText, &mut Source) -> Imported),
-    /// Of the file as it is, with the questions that it asks about its sessions.
-    File(fn(SourceFile) -> Result<Vec<Recording>>),
+    Text(ReadText),
+    File(ReadFile),
 }
 
 /// How a product keeps a session in the files of a folder.
@@ -175,18 +188,13 @@ enum Reader {
 struct FolderFormat {
     /// Whether a folder is a session.
     detect: fn(&Folder) -> bool,
-    /// The folder of a session of which this file holds the conversation.
-    of_file: fn(&Path) -> Option<Folder>,
-    read: fn(&Folder, &mut SessionFiles, &mut Source) -> Imported,
+    of_file: FolderOf,
+    read: ReadFolder,
 }
 
 impl Importer {
     /// A format whose name is used by `--format` and [`Source::format`](proctor_sessions::Source::format).
-    const fn new(
-        format: &'static str,
-        detect: fn(&Head) -> bool,
-        read: fn(&SourceText, &mut Source) -> Imported,
-    ) -> Self {
+    const fn new(format: &'static str, detect: Detect, read: ReadText) -> Self {
         Self {
             format,
             detect,
@@ -197,11 +205,7 @@ impl Importer {
     }
 
     /// A format whose files are not texts of one session, or ask about their sessions.
-    pub(crate) const fn of_file(
-        format: &'static str,
-        detect: fn(&Head) -> bool,
-        read: fn(SourceFile) -> Result<Vec<Recording>>,
-    ) -> Self {
+    pub(crate) const fn of_file(format: &'static str, detect: Detect, read: ReadFile) -> Self {
         Self {
             read: Reader::File(read),
             ..Self::new(format, detect, |_, _| Ok(Vec::new()))
@@ -212,8 +216,8 @@ impl Importer {
     const fn with_folders(
         self,
         detect: fn(&Folder) -> bool,
-        of_file: fn(&Path) -> Option<Folder>,
-        read: fn(&Folder, &mut SessionFiles, &mut Source) -> Imported,
+        of_file: FolderOf,
+        read: ReadFolder,
     ) -> Self {
         let folder = Some(FolderFormat {
             detect,

@@ -15,7 +15,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, &|conversation, assembler| {
         openai_chat::read(conversation, Dialect::Api, assembler);
     })
 }

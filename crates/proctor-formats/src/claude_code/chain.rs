@@ -151,9 +151,7 @@ impl Chain {
         let Some(uuids) = &preserved.uuids else {
             let ends = [&preserved.head_uuid, &preserved.tail_uuid];
             match ends.map(|uuid| self.assembler.message_of(uuid.as_deref()?)) {
-                [Some(head), Some(tail)] if head <= tail => {
-                    kept.push(Recorded::Kept(head..tail + 1));
-                }
+                [Some(from), Some(to)] if from <= to => kept.push(Recorded::Kept(from..to + 1)),
                 _ if preserved.head_uuid.is_some() => self.warn_not_kept(),
                 _ => {}
             }

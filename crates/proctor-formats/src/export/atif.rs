@@ -68,11 +68,8 @@ pub fn atif(session: &Session) -> Exported {
         agent["tool_definitions"] = json!(tools);
     }
     let trajectory = json!({
-        "schema_version": VERSION,
-        "session_id": session.id(),
-        "agent": agent,
-        "final_metrics": {"total_steps": steps.len()},
-        "steps": steps,
+        "schema_version": VERSION, "session_id": session.id(), "agent": agent,
+        "final_metrics": {"total_steps": steps.len()}, "steps": steps,
     });
     Exported {
         json: format!("{trajectory:#}\n"),
@@ -118,10 +115,8 @@ fn add_answer(step: &mut Value, message: &Message, left_out: &mut Counts) {
 fn metrics(usage: &Usage) -> Value {
     let written = usage.cache_write_5m + usage.cache_write_1h;
     json!({
-        "prompt_tokens": usage.prompt().0,
-        "completion_tokens": usage.output.0,
-        "cached_tokens": usage.cache_read.0,
-        "extra": {"cache_creation_input_tokens": written.0},
+        "prompt_tokens": usage.prompt().0, "completion_tokens": usage.output.0,
+        "cached_tokens": usage.cache_read.0, "extra": {"cache_creation_input_tokens": written.0},
     })
 }
 

@@ -71,12 +71,9 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
         attributes.push(text("gen_ai.output.messages", &answered));
         let model = session.model().unwrap_or_default();
         let span = json!({
-            "traceId": trace,
-            "spanId": ContentHash::of(format!("{trace} {place}")).hex(16),
-            "name": format!("chat {model}").trim_end(),
-            "kind": 3,
-            "startTimeUnixNano": nanoseconds(start),
-            "endTimeUnixNano": nanoseconds(end),
+            "traceId": trace, "spanId": ContentHash::of(format!("{trace} {place}")).hex(16),
+            "name": format!("chat {model}").trim_end(), "kind": 3,
+            "startTimeUnixNano": nanoseconds(start), "endTimeUnixNano": nanoseconds(end),
             "attributes": attributes,
         });
         spans.push(span.to_string());
@@ -235,10 +232,7 @@ fn part(block: &ContentBlock) -> Value {
             part
         }
         ContentBlock::ToolUse(it) => json!({
-            "type": "tool_call",
-            "id": &*it.id,
-            "name": &*it.name,
-            "arguments": it.input.value(),
+            "type": "tool_call", "id": &*it.id, "name": &*it.name, "arguments": it.input.value(),
         }),
         ContentBlock::Image(image) => {
             let source = image.source.value();

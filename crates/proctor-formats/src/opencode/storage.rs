@@ -242,13 +242,8 @@ fn upgraded(stored: StoredMessage) -> StoredMessage {
     }
     let model = &about["assistant"];
     let info = json!({
-        "id": info["id"],
-        "role": info["role"],
-        "time": about["time"],
-        "error": about["error"],
-        "modelID": model["modelID"],
-        "tokens": model["tokens"],
-        "summary": model["summary"],
+        "id": info["id"], "role": info["role"], "time": about["time"], "error": about["error"],
+        "modelID": model["modelID"], "tokens": model["tokens"], "summary": model["summary"],
     });
     StoredMessage {
         id: stored.id,
@@ -261,14 +256,10 @@ fn upgraded(stored: StoredMessage) -> StoredMessage {
 fn upgraded_part(part: &Value, tools: &Value) -> Value {
     match part["type"].as_str() {
         Some("reasoning") => json!({
-            "type": "reasoning",
-            "text": part["text"],
-            "metadata": part["providerMetadata"],
+            "type": "reasoning", "text": part["text"], "metadata": part["providerMetadata"],
         }),
         Some("file") => json!({
-            "type": "file",
-            "mime": part["mediaType"],
-            "filename": part["filename"],
+            "type": "file", "mime": part["mediaType"], "filename": part["filename"],
             "url": part["url"],
         }),
         Some("tool-invocation") if part["toolInvocation"].is_object() => {

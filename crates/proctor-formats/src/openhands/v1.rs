@@ -35,9 +35,7 @@ impl Reading {
                 let forgotten: Vec<Arc<str>> = ids.filter_map(content::text).collect();
                 self.condensed(&forgotten, Self::summary(&mut event.keys));
             }
-            known if is_one_of(BOOKKEEPING, known) => {
-                self.assembler.skip(&format!("event {known}"));
-            }
+            _ if is_one_of(BOOKKEEPING, kind) => self.assembler.skip(&format!("event {kind}")),
             _ => {
                 self.assembler.unknown(&format!("event {kind}"));
                 let blocks = vec![content::kept(kind, event.raw)];

@@ -270,8 +270,6 @@ fn text(row: &Row<'_>, column: usize) -> Text {
         ValueRef::Null => None,
         ValueRef::Integer(number) => Some(number.to_string().into()),
         ValueRef::Real(number) => Some(number.to_string().into()),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-            Some(String::from_utf8_lossy(bytes).into())
-        }
+        ValueRef::Text(text) | ValueRef::Blob(text) => Some(String::from_utf8_lossy(text).into()),
     }
 }

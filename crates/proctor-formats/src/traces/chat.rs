@@ -133,10 +133,8 @@ fn answered(part: &Value) -> Option<Value> {
         _ => (told, false),
     };
     Some(json!({
-        "role": "tool",
-        "tool_call_id": first(result, "id toolCallId toolUseId"),
-        "name": first(result, "name toolName"),
-        "content": content_of(told.clone()),
+        "role": "tool", "tool_call_id": first(result, "id toolCallId toolUseId"),
+        "name": first(result, "name toolName"), "content": content_of(told.clone()),
         "is_error": failed || result["isError"] == true || result["status"] == "error",
     }))
 }
@@ -146,9 +144,7 @@ fn content_of(told: Value) -> Value {
     match told {
         Value::String(_) => told,
         Value::Null => json!(""),
-        Value::Array(parts) if parts.iter().all(is_part) => {
-            parts.into_iter().map(content_part).collect()
-        }
+        Value::Array(all) if all.iter().all(is_part) => all.into_iter().map(content_part).collect(),
         other => json!(other.to_string()),
     }
 }

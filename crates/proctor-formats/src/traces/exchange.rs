@@ -121,16 +121,8 @@ impl Exchange {
             (asked.chain(told).collect(), "choices", choices.collect())
         };
         let request = json!({
-            "model": self.model,
-            "tools": self.tools,
-            "timestamp": self.end,
-            "messages": asked,
-            "response": {
-                "id": self.id,
-                "model": self.answered_by,
-                list: answers,
-                "usage": usage,
-            },
+            "model": self.model, "tools": self.tools, "timestamp": self.end, "messages": asked,
+            "response": {"id": self.id, "model": self.answered_by, list: answers, "usage": usage},
         });
         let text = request.to_string();
         let conversation = conversation_of(&text);
