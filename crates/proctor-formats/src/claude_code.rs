@@ -347,10 +347,8 @@ impl Recording {
         if record.is_compact_summary == Some(true) || is_synthetic && is_behind_boundary {
             return Some(RecordKind::Summary(blocks));
         }
-        let is_meta = is_synthetic || record.is_meta == Some(true);
-        let tags = speaker_of(&blocks, is_meta, side);
-        let said = UserRecord::of(blocks, time, tags);
-        Some(RecordKind::User(said))
+        let tags = speaker_of(&blocks, is_synthetic || record.is_meta == Some(true), side);
+        Some(RecordKind::User(UserRecord::of(blocks, time, tags)))
     }
 
     /// The echo of a command or its output, which the model reads with the next prompt.

@@ -282,8 +282,7 @@ fn thinking(mut thought: Object<'_>) -> Option<ContentBlock> {
         Some(pieces.collect::<Vec<_>>().concat().into())
     });
     let text = text.unwrap_or_default();
-    let is_said = !text.is_empty() || sealed.is_some();
-    is_said.then(|| ContentBlock::thinking(text, sealed))
+    (!text.is_empty() || sealed.is_some()).then(|| ContentBlock::thinking(text, sealed))
 }
 
 /// The name of a model without its vendor.

@@ -6,8 +6,7 @@ use super::prelude::*;
 /// wrong speaker are kept without being understood.
 pub(super) fn blocks(speaker: Speaker, parts: Vec<&RawValue>, assembler: &mut Assembler) -> Blocks {
     let parts = parts.into_iter();
-    let read = |raw| block(speaker, raw, assembler);
-    parts.map(read).collect()
+    parts.map(|raw| block(speaker, raw, assembler)).collect()
 }
 
 fn block(speaker: Speaker, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {

@@ -60,8 +60,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
         first.get_or_insert_with(|| line.parse().ok());
         Ok(())
     });
-    let first = first.flatten();
-    let system = first.and_then(|mut record| {
+    let system = first.flatten().and_then(|mut record| {
         let is_system = record.text("role").as_deref() == Some("_system_prompt");
         is_system.then(|| record.take_text("content"))?
     });

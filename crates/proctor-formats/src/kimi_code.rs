@@ -190,8 +190,7 @@ impl Agent {
                 self.assembler.skip(&kind);
             }
             "usage.record" => {
-                let is_call = record.take_text("usageScope").as_deref() == Some("turn");
-                if is_call && !self.is_summary {
+                if record.take_text("usageScope").as_deref() == Some("turn") && !self.is_summary {
                     self.bill("usage", record);
                 }
                 self.assembler.skip(&kind);

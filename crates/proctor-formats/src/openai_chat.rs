@@ -321,8 +321,7 @@ impl Reading<'_> {
             .model
             .or(extra.model)
             .or_else(|| object.take_text("model"));
-        let time = own_time.or(call.time).or(extra.time);
-        let record = Answer::of(blocks, time)
+        let record = Answer::of(blocks, own_time.or(call.time).or(extra.time))
             .by(call.id.or(extra.id), model, usage)
             .tagged(is_demo.then_some(Tag::Synthetic));
         object.take("role");

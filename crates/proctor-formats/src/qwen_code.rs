@@ -117,8 +117,7 @@ impl Chat {
     }
 
     fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Blocks {
-        let parts = message.items("parts");
-        blocks(speaker, parts, &mut self.assembler)
+        blocks(speaker, message.items("parts"), &mut self.assembler)
     }
 
     fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When) {

@@ -193,8 +193,7 @@ fn text_of(text: &str) -> Option<ContentBlock> {
     while let Some(rest) = text.strip_suffix("\n---").or(text.strip_prefix("---\n")) {
         text = rest.trim();
     }
-    let is_said = !matches!(text, "" | "---");
-    is_said.then(|| ContentBlock::Text(text.into()))
+    (!matches!(text, "" | "---")).then(|| ContentBlock::Text(text.into()))
 }
 
 /// The last fenced block of a text if it has no language, and what is before it.
