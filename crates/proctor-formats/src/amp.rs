@@ -46,7 +46,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             let parent = said.take_text("parentToolUseId");
             let agent = parent.map_or(0, |parent| {
                 *names.entry(parent).or_insert_with(|| {
-                    agents.push(Assembler::new([Tag::Sidechain]));
+                    agents.push(Assembler::default());
                     agents.len() - 1
                 })
             });

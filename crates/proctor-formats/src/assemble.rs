@@ -37,17 +37,6 @@ pub(super) struct Answer {
     pub(super) tags: Vec<Tag>,
 }
 
-/// One record of the user's or of a tool's.
-#[derive(Debug, Default)]
-pub(super) struct UserRecord {
-    /// Its blocks of the message.
-    pub(super) blocks: Blocks,
-    /// When it was sent.
-    pub(super) timestamp: When,
-    /// Added to the message's.
-    pub(super) tags: Vec<Tag>,
-}
-
 /// A message that may still grow; it always has content.
 #[derive(Debug, Default)]
 struct Draft {
@@ -79,7 +68,8 @@ pub(super) struct Assembler {
     /// Where each tool use was first answered: message and block.
     answers: BTreeMap<Arc<str>, (usize, usize)>,
     compactions: Vec<RecordedCompaction>,
-    always: Vec<Tag>,
+    /// Whether a sub-agent says all of it.
+    pub(super) is_side: bool,
     /// The calls without ids.
     pub(super) unnamed: Unnamed,
     /// The recording's facts beside its messages.
@@ -102,14 +92,6 @@ pub(super) struct Header {
 }
 
 impl Assembler {
-    /// A conversation whose messages all carry `tags`.
-    pub(super) fn new(tags: impl Into<Vec<Tag>>) -> Self {
-        Self {
-            always: tags.into(),
-            ..Self::default()
-        }
-    }
-
     /// Whether nothing was said yet.
     pub(super) fn is_empty(&self) -> bool {
         self.drafts.is_empty() && self.pending.blocks.is_empty() && self.results.is_empty()
@@ -174,25 +156,31 @@ impl Assembler {
     }
 
     /// Adds a record of the user's or a tool's. `record` names it.
-    pub(super) fn user(&mut self, record: Option<&Arc<str>>, part: UserRecord) {
-        if part.blocks.is_empty() {
-            self.skip("user record without content");
-            return;
+    pub(super) fn hear(
+        &mut self,
+        record: Option<&Arc<str>>,
+        blocks: Blocks,
+        timestamp: When,
+        tags: impl IntoIterator<Item = Tag>,
+    ) {
+        if blocks.is_empty() {
+            return self.skip("user record without content");
         }
-        let is_typed = part.tags.contains(&Tag::TypedUser);
-        for block in part.blocks {
+        let tags = Vec::from_iter(tags);
+        let is_typed = tags.contains(&Tag::TypedUser);
+        for block in blocks {
             if matches!(block, ContentBlock::ToolResult(_)) {
                 self.results.push(block);
                 continue;
             }
-            if !is_typed && !part.tags.is_empty() {
+            if !is_typed && !tags.is_empty() {
                 self.pending.injected.insert(self.pending.blocks.len());
             }
             self.pending.blocks.push(block);
         }
         // A message is sent when its last part is there.
-        self.pending.timestamp = part.timestamp.or(self.pending.timestamp);
-        self.pending.tags.extend(part.tags);
+        self.pending.timestamp = timestamp.or(self.pending.timestamp);
+        self.pending.tags.extend(tags);
         self.pending_records.extend(record.cloned());
     }
 
@@ -324,12 +312,12 @@ impl Assembler {
         let mut models = self.models.into_iter();
         let model = models.find(|(_, calls)| Some(*calls) == most);
         let model = self.header.model.or(model.map(|(model, _)| model));
-        let always = self.always;
+        let always = self.is_side.then_some(Tag::Sidechain);
         let messages = self.drafts.into_iter().map(|draft| {
             let role = draft.role();
             let is_typed = draft.tags.contains(&Tag::TypedUser);
-            let mut message = Message::new(role, draft.blocks)
-                .with_tags(draft.tags.into_iter().chain(always.iter().copied()));
+            let mut message =
+                Message::new(role, draft.blocks).with_tags(draft.tags.into_iter().chain(always));
             let injected = draft.injected.into_iter().filter(|_| is_typed);
             let own_model = draft.model.filter(|own| Some(own) != model.as_ref());
             message.details = MessageDetails::from(Details {

@@ -176,10 +176,8 @@ impl Recording {
         }
         let has_message = record.message.is_some_and(|raw| raw.get().starts_with('{'));
         let said = match &*kind {
-            "user" | "assistant" if !has_message => {
-                self.unknown("without a message", raw, timestamp)
-            }
-            "user" => self.user(&record, timestamp, chain > 0),
+            "user" | "assistant" if !has_message => self.unknown("without a message", raw),
+            "user" => self.user(&record, chain > 0),
             "assistant" => self.assistant(&record, timestamp, repeated.is_some()),
             "attachment" => self.attachment(&record, chain),
             "content-replacement" => self.replacements(&record),
@@ -188,7 +186,11 @@ impl Recording {
                 Some("microcompact_boundary") => {
                     Some(RecordKind::ClearedContent(self.cleared(&record)))
                 }
-                Some("local_command") => Some(self.command(&record, timestamp)),
+                Some("local_command") => {
+                    // The echo of a command or its output, which the model reads with the next prompt.
+                    let blocks = content::blocks(record.content, Speaker::User, &mut self.source);
+                    Some(RecordKind::User(blocks, Some(Tag::Meta)))
+                }
                 subtype => {
                     let subtype = subtype.unwrap_or("without subtype");
                     self.source.skip(&format!("system/{subtype}"));
@@ -199,7 +201,7 @@ impl Recording {
                 self.source.skip(known);
                 None
             }
-            other => self.unknown(other, raw, timestamp),
+            other => self.unknown(other, raw),
         };
         let Some(said) = said else { return };
         let entry = Entry {
@@ -227,10 +229,9 @@ impl Recording {
         self.entries.push(entry);
     }
 
-    fn unknown(&mut self, kind: &str, raw: &RawValue, time: When) -> Option<RecordKind> {
+    fn unknown(&mut self, kind: &str, raw: &RawValue) -> Option<RecordKind> {
         let kept = unknown_record("record", kind, raw, &mut self.source)?;
-        let said = UserRecord::of(vec![kept], time, [Tag::Meta]);
-        Some(RecordKind::User(said))
+        Some(RecordKind::User(vec![kept], Some(Tag::Meta)))
     }
 
     /// Whether a record was copied from an earlier one of the file, and from which.
@@ -335,7 +336,7 @@ impl Recording {
         Some((message, blocks))
     }
 
-    fn user(&mut self, record: &Record<'_>, time: When, side: bool) -> Option<RecordKind> {
+    fn user(&mut self, record: &Record<'_>, side: bool) -> Option<RecordKind> {
         let (_, blocks) = self.message(record, Speaker::User)?;
         if blocks.is_empty() {
             self.source.skip("user without content");
@@ -348,13 +349,7 @@ impl Recording {
             return Some(RecordKind::Summary(blocks));
         }
         let tags = speaker_of(&blocks, is_synthetic || record.is_meta == Some(true), side);
-        Some(RecordKind::User(UserRecord::of(blocks, time, tags)))
-    }
-
-    /// The echo of a command or its output, which the model reads with the next prompt.
-    fn command(&mut self, record: &Record<'_>, timestamp: When) -> RecordKind {
-        let blocks = content::blocks(record.content, Speaker::User, &mut self.source);
-        RecordKind::User(UserRecord::of(blocks, timestamp, [Tag::Meta]))
+        Some(RecordKind::User(blocks, tags))
     }
 
     /// A record that was copied may still report more usage of the call, and says nothing.
@@ -429,8 +424,8 @@ impl Recording {
     /// Puts the conversations together, in the order of the file.
     fn sessions(mut self, file: &SourceText, source: &mut Source) -> Imported {
         let own = self.entries.iter().find_map(|entry| entry.session.clone());
-        let mut chains = vec![Chain::default()];
-        chains.resize_with(self.side_chains + 1, Chain::side);
+        let mut chains = Vec::new();
+        chains.resize_with(self.side_chains + 1, Chain::default);
         for entry in std::mem::take(&mut self.entries) {
             if let Some(chain) = chains.get_mut(entry.chain) {
                 chain.add(entry, &self.parents);

@@ -60,30 +60,7 @@ impl Answer {
     }
 }
 
-impl UserRecord {
-    /// The blocks of a user or a tool at a time.
-    pub(super) fn of(blocks: Blocks, timestamp: When, tags: impl IntoIterator<Item = Tag>) -> Self {
-        let tags = tags.into_iter().collect();
-        Self {
-            blocks,
-            timestamp,
-            tags,
-        }
-    }
-}
-
 impl Assembler {
-    /// Adds a record of the user's or a tool's, of that name.
-    pub(super) fn hear(
-        &mut self,
-        record: Option<&Arc<str>>,
-        blocks: Blocks,
-        timestamp: When,
-        tags: impl IntoIterator<Item = Tag>,
-    ) {
-        self.user(record, UserRecord::of(blocks, timestamp, tags));
-    }
-
     /// The blocks of a content.
     pub(super) fn blocks(&mut self, raw: Option<&RawValue>, speaker: Speaker) -> Blocks {
         content::blocks(raw, speaker, &mut self.source)

@@ -55,7 +55,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     for event in log.events {
         let chain = match &event.agent {
             Some(agent) => *agents.entry(agent.clone()).or_insert_with(|| {
-                chains.push(Reading::side());
+                chains.push(Reading::default());
                 chains.len() - 1
             }),
             None => 0,
@@ -154,14 +154,6 @@ struct Compaction {
 }
 
 impl Reading {
-    /// A sub-agent's conversation.
-    fn side() -> Self {
-        Self {
-            assembler: Assembler::new([Tag::Sidechain]),
-            ..Self::default()
-        }
-    }
-
     fn event(&mut self, event: Event<'_>, usages: &BTreeMap<Arc<str>, Usage>) {
         let time = self.assembler.time(event.time.as_deref());
         let (kind, mut data) = (&*event.kind, event.data);

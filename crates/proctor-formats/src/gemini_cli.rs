@@ -253,7 +253,7 @@ impl<'a> Chat<'a> {
                 continue;
             }
             let call: Call<'_> = serde_json::from_str(new.get()).ok()?;
-            let content = call.content(&mut Assembler::new([])).unwrap_or_default();
+            let content = call.content(&mut Assembler::default()).unwrap_or_default();
             let text: Arc<str> = joined_texts(&content).into();
             let id = call.id.clone()?;
             // Each checkpoint masks the same results again.

@@ -52,9 +52,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let records = records(file, source)?;
     let is_side =
         |(record, _): &(Object<'_>, _)| record.text("agentId").is_some_and(|it| &*it != MAIN);
-    if !records.is_empty() && records.iter().all(is_side) {
-        agent.assembler = Assembler::new([Tag::Sidechain]);
-    }
+    agent.assembler.is_side = !records.is_empty() && records.iter().all(is_side);
     agent.read(records);
     agent.assembler.session(file.id.clone(), &file.path)
 }
@@ -71,11 +69,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
         texts.push(files.read(&journal.child(JOURNAL))?);
     }
     for (at, text) in texts.iter().enumerate() {
-        let tags = (at > 0).then_some(Tag::Sidechain);
-        let mut agent = Agent {
-            assembler: Assembler::new(tags.as_slice()),
-            ..Agent::default()
-        };
+        let mut agent = Agent::default();
         match records(text, source) {
             Ok(records) => agent.read(records),
             // A journal that was just begun.

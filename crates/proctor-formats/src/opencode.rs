@@ -103,12 +103,10 @@ struct Reading {
 impl Reading {
     /// A session; one that a tool of another started is a side chain of that.
     fn new(parent: Option<&str>) -> Self {
-        let mut assembler = Assembler::new(parent.is_some().then_some(Tag::Sidechain).as_slice());
-        assembler.source.main = parent.map(session_name);
-        Self {
-            assembler,
-            ..Self::default()
-        }
+        let mut reading = Self::default();
+        reading.assembler.is_side = parent.is_some();
+        reading.assembler.source.main = parent.map(session_name);
+        reading
     }
 
     /// Reads messages that are stored with their parts apart.

@@ -1,7 +1,7 @@
 //! The imports of nearly every importer.
 
 pub(super) use super::api_detection::api_of;
-pub(super) use super::assemble::{Answer, Assembler, UserRecord, add_counts};
+pub(super) use super::assemble::{Answer, Assembler, add_counts};
 pub(super) use super::common::{
     Blocks, Text, When, counted, flat_call, input_or_empty, items, joined_texts, time_or_local,
     value,

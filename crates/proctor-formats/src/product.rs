@@ -53,6 +53,7 @@ pub(super) fn with_side_chains(
         let mut id = text.id.clone();
         if at > 0 {
             sides += 1;
+            chain.is_side = true;
             chain.source.main = Some(id.clone());
             id = format!("{id}-side-{sides}");
         }

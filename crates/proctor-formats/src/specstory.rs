@@ -30,7 +30,6 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agents = [Agent::default(), Agent::default()];
-    agents[1].assembler = Assembler::new([Tag::Sidechain]);
     let mut open: Option<(Heading, String)> = None;
     for line in file.plain(source).lines() {
         if let Some(next) = Heading::of(line) {

@@ -24,7 +24,7 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
             (_, RecordKind::Boundary(_) | RecordKind::Summary(_) | RecordKind::NewRoot(_)) => {
                 compactions += 1
             }
-            (Some(uuid), RecordKind::User(said)) if said.tags.contains(&Tag::TypedUser) => {
+            (Some(uuid), RecordKind::User(_, Some(Tag::TypedUser))) => {
                 let above = match &entry.parent {
                     Some(parent) => Above::Record(parent),
                     None => Above::Root(entry.session.as_ref(), compactions),
@@ -42,7 +42,7 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
     let is_message = |entry: &&Entry| {
         matches!(
             entry.said,
-            RecordKind::User(_) | RecordKind::Assistant(_) | RecordKind::ApiError
+            RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::ApiError
         )
     };
     let messages = entries.iter().filter(is_message);

@@ -8,7 +8,8 @@ pub(super) enum RecordKind {
     Assistant(Answer),
     /// The product's message about a failed call, which is not sent again.
     ApiError,
-    User(UserRecord),
+    /// Of the user or a tool, by its author where that is no tool.
+    User(Blocks, Option<Tag>),
     Summary(Blocks),
     Attachment(Blocks, Tag),
     Boundary(CompactMetadata),
@@ -66,14 +67,6 @@ enum Phase {
 }
 
 impl Chain {
-    /// A sub-agent's conversation.
-    pub(super) fn side() -> Self {
-        Self {
-            assembler: Assembler::new([Tag::Sidechain]),
-            ..Self::default()
-        }
-    }
-
     /// Takes what was sent in front of the conversation.
     pub(super) fn give(&mut self, given: PromptSnapshot) {
         let texts: Vec<Arc<str>> = given
@@ -99,13 +92,13 @@ impl Chain {
                 self.assembler.assistant(uuid, part);
             }
             RecordKind::ApiError => self.assembler.skip("api error"),
-            RecordKind::User(part) => {
+            RecordKind::User(blocks, tag) => {
                 // A command's echo may come between boundary and summary.
                 let is_read = |open: &OpenCompaction| open.phase != Phase::Boundary;
                 if self.open.as_ref().is_some_and(is_read) {
                     self.close();
                 }
-                self.assembler.user(uuid, part);
+                self.assembler.hear(uuid, blocks, entry.timestamp, tag);
             }
             RecordKind::Attachment(blocks, tag) => match &self.open {
                 Some(open) if open.phase == Phase::Summary => {

@@ -39,12 +39,11 @@ pub(super) fn is_root(record: &Record<'_>, kind: &str) -> bool {
 pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool {
     match &entry.said {
         // The root itself is a prompt: it is not an attempt to ask the first prompt anew.
-        RecordKind::User(said) if entry.uuid.as_ref() == Some(root) => {
-            let mut texts = said.blocks.iter().filter_map(ContentBlock::as_text);
-            said.tags.contains(&Tag::TypedUser)
-                && texts.any(|text| text.trim_start().starts_with(PLAN))
+        RecordKind::User(blocks, tag) if entry.uuid.as_ref() == Some(root) => {
+            let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+            *tag == Some(Tag::TypedUser) && texts.any(|text| text.trim_start().starts_with(PLAN))
         }
-        RecordKind::User(_) | RecordKind::Assistant(_) | RecordKind::Attachment(..) => {
+        RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::Attachment(..) => {
             let above = |uuid: &&Arc<str>| parents.get(*uuid).and_then(Option::as_ref);
             std::iter::successors(entry.parent.as_ref(), above)
                 .take(STEPS)

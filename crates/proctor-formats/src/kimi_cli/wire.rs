@@ -51,11 +51,7 @@ pub(super) fn sessions(file: &SourceText, system: Text, source: &mut Source) -> 
                 break;
             };
             agent = *names.entry(name.unwrap_or_default()).or_insert_with(|| {
-                let assembler = Assembler::new([Tag::Sidechain]);
-                agents.push(Agent {
-                    assembler,
-                    ..Agent::default()
-                });
+                agents.push(Agent::default());
                 agents.len() - 1
             });
             message = event;

@@ -160,7 +160,8 @@ impl Database {
 
     /// The beginning of a session. A log beside the database that cannot be read with it is counted.
     pub(crate) fn assembler(&self, one: &Listed) -> Assembler {
-        let mut assembler = Assembler::new(one.is_child.then_some(Tag::Sidechain).as_slice());
+        let mut assembler = Assembler::default();
+        assembler.is_side = one.is_child;
         assembler.header.model.clone_from(&one.model);
         assembler.source.main = one.main.as_deref().map(session_name);
         if self.has_log {

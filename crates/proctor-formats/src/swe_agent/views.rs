@@ -76,7 +76,7 @@ impl Steps {
 /// The messages of a prompt, made as those of the history are.
 fn view_of(text: &str) -> Vec<Arc<Message>> {
     let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-    let mut assembler = Assembler::new([]);
+    let mut assembler = Assembler::default();
     let around = Object::default();
     openai_chat::read(
         Conversation { around, messages },
