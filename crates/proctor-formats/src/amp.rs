@@ -131,7 +131,7 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     let told = match run.take("result") {
         Some(result) => Some(result),
         None => run.take("error").map(|error| {
-            let message = Object::read(error).and_then(|mut it| it.take("message"));
+            let message = Object::read(error).and_then(|mut object| object.take("message"));
             message.unwrap_or(error)
         }),
     };

@@ -162,7 +162,7 @@ fn left(block: &Value) -> Option<CompactedTo> {
 /// `iterations` show it.
 fn summed_tokens(usage: &Value) -> Option<Tokens> {
     let mut iterations = usage["iterations"].as_array()?.iter();
-    let own = iterations.rfind(|it| it["type"] == "compaction")?;
+    let own = iterations.rfind(|iteration| iteration["type"] == "compaction")?;
     let one = usage_in(own, CachedTokens::Apart, &mut Source::default());
     Some(Tokens(one.prompt().0))
 }

@@ -230,7 +230,7 @@ impl Assembler {
     pub(super) fn answered(&self) -> impl Iterator<Item = (&str, (usize, usize))> {
         let blocks = self.drafts.iter().flat_map(|draft| &draft.blocks);
         let uses = blocks.filter_map(ContentBlock::as_use);
-        uses.filter_map(|it| Some((&*it.name, self.answer(&it.id)?)))
+        uses.filter_map(|tool_use| Some((&*tool_use.name, self.answer(&tool_use.id)?)))
     }
 
     /// Whether records of that call were added.

@@ -80,7 +80,7 @@ fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembl
 /// A step of the agent's, and what came of it.
 fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler) {
     let thought = step.take_words("reasoning_content");
-    let mut blocks = Vec::from_iter(thought.map(|it| ContentBlock::thinking(it, None)));
+    let mut blocks = Vec::from_iter(thought.map(|thought| ContentBlock::thinking(thought, None)));
     blocks.extend(step.take_blocks("message", Speaker::Assistant, assembler));
     let mut calls: BTreeSet<Arc<str>> = BTreeSet::new();
     for raw in step.items("tool_calls") {

@@ -147,8 +147,8 @@ fn question(ability: &str, one: &Value, turns: &Turns, chat: &mut Chat) {
 /// The ids in lists, and in lists by what they are evidence of.
 fn flatten(value: &Value, ids: &mut Vec<Arc<str>>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|it| flatten(it, ids)),
-        Value::Object(entries) => entries.values().for_each(|it| flatten(it, ids)),
+        Value::Array(items) => items.iter().for_each(|item| flatten(item, ids)),
+        Value::Object(entries) => entries.values().for_each(|entry| flatten(entry, ids)),
         other => {
             if let Some(id) = plain(other).map(Arc::from).filter(|id| !ids.contains(id)) {
                 ids.push(id);

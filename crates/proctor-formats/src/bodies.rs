@@ -36,9 +36,9 @@ pub(super) fn unwrapped(
         return log.unwrapped(text);
     }
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-    let items = items.into_iter().map(|it| {
-        log.unwrapped(it.get())
-            .unwrap_or_else(|| it.get().to_owned())
+    let items = items.into_iter().map(|item| {
+        log.unwrapped(item.get())
+            .unwrap_or_else(|| item.get().to_owned())
     });
     Some(format!("[{}]", items.collect::<Vec<_>>().join(",")))
 }

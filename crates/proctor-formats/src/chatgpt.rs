@@ -17,8 +17,8 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("chatgpt", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mapping = head.first_item().and_then(|it| it["mapping"].as_object());
-    let mut nodes = mapping.into_iter().flat_map(|it| it.values());
+    let mapping = head.first_item().and_then(|one| one["mapping"].as_object());
+    let mut nodes = mapping.into_iter().flat_map(|value| value.values());
     let mut keys = ["parent", "children", "message"].iter();
     let first = nodes.next();
     first.is_some_and(|node| keys.any(|key| node.get(key).is_some()))
@@ -79,7 +79,7 @@ fn branch<'a>(
         at = node.parent.as_deref();
     }
     path.reverse();
-    let all = nodes.values().filter(|it| it.message.is_some()).count();
+    let all = nodes.values().filter(|node| node.message.is_some()).count();
     assembler.skip_all(path.len()..all, "message of another branch");
     path
 }
@@ -111,7 +111,7 @@ impl Reading {
         let (role, name) = (author.take_text("role"), author.take_text("name"));
         let mut metadata = message.inner("metadata");
         let recipient = message.take_text("recipient");
-        let recipient = recipient.filter(|it| !matches!(&**it, "all" | "user" | ""));
+        let recipient = recipient.filter(|recipient| !matches!(&**recipient, "all" | "user" | ""));
         let mut content = message.inner("content");
         let kind = content.take_text("content_type").unwrap_or_default();
         if &*kind == "reasoning_recap" {
@@ -148,10 +148,10 @@ impl Reading {
                             told: None,
                         });
                         let text = joined_texts(&said);
-                        let input = Some(&*text).filter(|it| it.starts_with('{'));
-                        let input = input.and_then(|it| JsonText::parse(it).ok());
+                        let input = Some(&*text).filter(|text| text.starts_with('{'));
+                        let input = input.and_then(|input| JsonText::parse(input).ok());
                         let input = input.unwrap_or_else(|| JsonText::string(&text));
-                        let others = said.into_iter().filter(|it| it.as_text().is_none());
+                        let others = said.into_iter().filter(|said| said.as_text().is_none());
                         let used = ContentBlock::tool_use(id.clone(), tool, input);
                         others.chain([used]).collect()
                     }
@@ -165,8 +165,8 @@ impl Reading {
             Some("system") if self.assembler.is_empty() => {
                 let own = joined_texts(&said);
                 let system = self.assembler.header.system.take();
-                let parts = system.iter().map(|it| &**it).chain([&*own]);
-                let parts: Vec<&str> = parts.filter(|it| !it.is_empty()).collect();
+                let parts = system.iter().map(|system| &**system).chain([&*own]);
+                let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
                 let system = parts.join("\n");
                 self.assembler.header.system = (!system.is_empty()).then(|| system.into());
             }

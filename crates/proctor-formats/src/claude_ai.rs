@@ -52,7 +52,7 @@ fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> 
     let parent = |at: usize| links[at][1].as_deref();
     let above = |at: usize| places.get(parent(at)?).copied();
     climb(leaf, above, &mut path);
-    let is_root = |at: &usize| parent(*at).is_some_and(|it| it.starts_with(ROOT));
+    let is_root = |at: &usize| parent(*at).is_some_and(|text| text.starts_with(ROOT));
     if !path.iter().any(is_root) {
         return all;
     }

@@ -100,7 +100,7 @@ fn raw_records<'t>(file: &'t SourceText, source: &mut Source) -> Result<Vec<&'t 
 
 /// Whether a record looks like one of Claude Code's.
 fn is_record(record: &Value) -> bool {
-    let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
+    let has = |key: &str| record.get(key).is_some_and(|value| !value.is_null());
     // Other products' streams have neither sub-agents nor the names of answers.
     let is_streamed = has("session_id")
         && (record.get("parent_tool_use_id").is_some() || record.pointer("/message/id").is_some());
@@ -277,7 +277,7 @@ impl Recording {
         let results = metadata.compacted_tool_ids.into_iter();
         ClearedContent {
             trigger: "microcompact",
-            pre_tokens: metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens),
+            pre_tokens: metadata.pre_tokens.and_then(|one| one.as_u64()).map(Tokens),
             results: results.map(|id| (id, CLEARED.into())).collect(),
             attachments: metadata.cleared_attachments,
         }

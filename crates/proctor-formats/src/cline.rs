@@ -235,7 +235,7 @@ fn own(raw: &RawValue) -> Option<ContentBlock> {
             let content = block.take("content")?;
             let rows = items(content)?;
             let is_block = |raw: &&RawValue| {
-                Object::read(raw).is_some_and(|mut it| it.take_text("type").is_some())
+                Object::read(raw).is_some_and(|mut object| object.take_text("type").is_some())
             };
             // Newer versions answer in rows of their own, which the model is sent as JSON.
             if rows.is_empty() || rows.iter().any(is_block) {

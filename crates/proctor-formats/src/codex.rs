@@ -58,7 +58,7 @@ fn detect(head: &Head) -> bool {
 
 /// Whether a record is the first one of a rollout.
 fn is_rollout(record: &Value) -> bool {
-    let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
+    let has = |key: &str| record.get(key).is_some_and(|value| !value.is_null());
     if let Some(kind) = record.get("type").and_then(Value::as_str) {
         return is_one_of(WRAPPED, kind) && (has("payload") || kind == "session_meta");
     }

@@ -219,7 +219,7 @@ pub(super) fn some(mut sessions: Vec<Session>, file: Source, path: &Path) -> Imp
 /// The sessions of a file, named by its id unless they have names of their own.
 pub(super) fn all(sessions: Vec<Session>, file: Source, id: &str, path: &Path) -> Imported {
     let mut sessions = some(sessions, file, path)?;
-    if sessions.iter().all(|it| it.id() == id) {
+    if sessions.iter().all(|session| session.id() == id) {
         name(&mut sessions, id);
     }
     Ok(sessions)

@@ -202,7 +202,7 @@ impl Log<'_> {
         }
         self.add(vec![Conversation {
             around: Object::default(),
-            messages: loose.iter().map(|it| &**it).collect(),
+            messages: loose.iter().map(|loose| &**loose).collect(),
         }])
     }
 }

@@ -75,10 +75,10 @@ fn turn(raw: &RawValue, names: &mut BTreeMap<Arc<str>, Arc<str>>, chat: &mut Cha
 
 fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mut Chat) {
     let answer = one.take_text("answer");
-    let is_refused = answer.as_ref().is_some_and(|it| it.starts_with(REFUSAL));
+    let is_refused = answer.as_ref().is_some_and(|one| one.starts_with(REFUSAL));
     let words = one.take_text("question");
     let evidence = one.items("message_evidences").into_iter().map(|raw| {
-        let text = Object::read(raw).and_then(|mut it| it.take_text("text"));
+        let text = Object::read(raw).and_then(|mut object| object.take_text("text"));
         let name = text.and_then(|text| names.get(text.trim()).cloned());
         // A message that is in no conversation leaves the question out.
         name.unwrap_or_default()

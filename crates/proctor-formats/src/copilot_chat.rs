@@ -87,7 +87,7 @@ impl<'a> Reading<'a> {
             }
             let mut metadata = request.inner("result").inner("metadata");
             for (id, result) in metadata.inner("toolCallResults").into_entries() {
-                if !Object::read(result).is_some_and(|it| it.has("content")) {
+                if !Object::read(result).is_some_and(|object| object.has("content")) {
                     self.assembler.skip("result without content");
                     continue;
                 }
@@ -174,7 +174,7 @@ impl<'a> Reading<'a> {
             let call = call.unwrap_or_else(|| self.assembler.unread("tool call", raw));
             let answer = call
                 .as_use()
-                .and_then(|it| self.results.remove_entry(&it.id));
+                .and_then(|tool_use| self.results.remove_entry(&tool_use.id));
             results.extend(answer.map(|(id, raw)| self.result(id, raw)));
             blocks.push(call);
         }
@@ -293,7 +293,7 @@ fn plain(model: &Arc<str>) -> Arc<str> {
 /// Writes the text of a part of a prompt, which is a tree of pieces and texts.
 fn written(node: &Value, text: &mut String) {
     let breaks = node.get("lineBreakBefore");
-    let breaks = breaks.is_some_and(|it| it.as_bool() == Some(true) || it.as_u64() == Some(1));
+    let breaks = breaks.is_some_and(|one| one.as_bool() == Some(true) || one.as_u64() == Some(1));
     if let Some(own) = node.get("text").and_then(Value::as_str) {
         if breaks && !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');

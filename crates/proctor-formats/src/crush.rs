@@ -45,7 +45,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             assembler.unknown("row that is not JSON");
             continue;
         };
-        let created = created.and_then(|it| RawValue::from_string(it.to_string()).ok());
+        let created = created.and_then(|created| RawValue::from_string(created.to_string()).ok());
         let time = created.and_then(|raw| time_of(&raw));
         let is_model = role.as_deref() == Some("assistant");
         let is_summary = marked.as_deref() == Some("1") || id.is_some() && id == named;
@@ -58,7 +58,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             let text = joined_texts(&blocks);
             assembler.summarizes(None, None, (!text.is_empty()).then(|| text.into()), None);
         } else if is_model {
-            let model = model.filter(|it| !it.is_empty());
+            let model = model.filter(|model| !model.is_empty());
             assembler.assistant(None, Answer::of(blocks, time).by(id, model, None));
         } else {
             let tag = if is_hidden || role.as_deref() == Some("system") {

@@ -90,19 +90,19 @@ impl Reading {
         }
         blocks.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
         let uses = blocks.iter().filter_map(ContentBlock::as_use);
-        self.open = uses.map(|it| it.id.clone()).collect();
+        self.open = uses.map(|tool_use| tool_use.id.clone()).collect();
         self.assembler.assistant(None, Answer::of(blocks, None));
     }
 
     /// Adds what the user said, or results.
     fn hears(&mut self, blocks: Blocks) {
         let results = blocks.iter().filter_map(ContentBlock::as_result);
-        let answered: BTreeSet<&Arc<str>> = results.map(|it| &it.tool_use_id).collect();
+        let answered: BTreeSet<&Arc<str>> = results.map(|result| &result.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
         let injected = |text: &str| {
             INJECTED
                 .split(' ')
-                .any(|it| text.trim_start().starts_with(it))
+                .any(|value| text.trim_start().starts_with(value))
         };
         let tag = speaker(&blocks, injected);
         if tag.is_some() {

@@ -91,7 +91,7 @@ fn size_of(folder: &Folder) -> u64 {
         let path = folder.child(name);
         match folder.folder(name) {
             Some(inner) => size_of(&inner),
-            None => path.symlink_metadata().map_or(0, |it| it.len()),
+            None => path.symlink_metadata().map_or(0, |metadata| metadata.len()),
         }
     };
     folder.names().iter().map(size).sum()

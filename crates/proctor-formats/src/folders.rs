@@ -52,7 +52,7 @@ impl Folder {
     /// A folder in it; none if there is no such folder, or only a link to one.
     pub fn folder(&self, name: &str) -> Option<Self> {
         let path = self.child(name);
-        let is_folder = self.has(name) && path.symlink_metadata().is_ok_and(|it| it.is_dir());
+        let is_folder = self.has(name) && path.symlink_metadata().is_ok_and(|value| value.is_dir());
         is_folder.then(|| Self::open(&path).ok())?
     }
 }

@@ -242,7 +242,7 @@ impl<'a> Chat<'a> {
         let Step::Said(old) = &self.steps[place] else {
             return None;
         };
-        let [old, new] = [&old.tool_calls, &new.tool_calls].map(|it| it.as_deref());
+        let [old, new] = [&old.tool_calls, &new.tool_calls].map(|value| value.as_deref());
         let (old, new) = (old?, new?);
         if old.len() != new.len() || !new.iter().any(|raw| raw.get().contains(MASK)) {
             return None;

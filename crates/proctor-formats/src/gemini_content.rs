@@ -26,7 +26,7 @@ fn block(speaker: Speaker, raw: &RawValue, assembler: &mut Assembler) -> Content
         let id = answer.take_words("id");
         let id = id.unwrap_or_else(|| assembler.unnamed.answered(name.as_deref()));
         let told = answer.get("response").and_then(Object::read);
-        let is_error = told.is_some_and(|it| it.has("error") && !it.has("output"));
+        let is_error = told.is_some_and(|told| told.has("error") && !told.has("output"));
         return ContentBlock::tool_result(id, answered(answer, assembler), is_error);
     }
     if of_model

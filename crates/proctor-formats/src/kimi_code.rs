@@ -41,17 +41,17 @@ fn main(folder: &Folder) -> Option<Folder> {
 
 fn detect(head: &Head) -> bool {
     let kinds = head.values.iter().take(50);
-    let mut kinds = kinds.filter_map(|it| it.get("type")?.as_str());
+    let mut kinds = kinds.filter_map(|kind| kind.get("type")?.as_str());
     head.text.starts_with('{')
         && head.is("type=metadata protocol_version:s")
-        && kinds.any(|it| it.contains('.'))
+        && kinds.any(|kind| kind.contains('.'))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agent = Agent::default();
     let records = records(file, source)?;
     let is_side =
-        |(record, _): &(Object<'_>, _)| record.text("agentId").is_some_and(|it| &*it != MAIN);
+        |(record, _): &(Object<'_>, _)| record.text("agentId").is_some_and(|value| &*value != MAIN);
     agent.assembler.is_side = !records.is_empty() && records.iter().all(is_side);
     agent.read(records);
     agent.assembler.session(file.id.clone(), &file.path)
@@ -65,7 +65,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     let others = others.filter_map(|name| agents.folder(name));
     let journals = main(folder).into_iter().chain(others);
     let (mut texts, mut chains) = (Vec::new(), Vec::new());
-    for journal in journals.filter(|it| it.has(JOURNAL)) {
+    for journal in journals.filter(|journal| journal.has(JOURNAL)) {
         texts.push(files.read(&journal.child(JOURNAL))?);
     }
     for (at, text) in texts.iter().enumerate() {
@@ -106,7 +106,7 @@ fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'
         });
         let is_turn = |(_, (record, _)): &(usize, &Record<'_>)| {
             let message = record.get("message").and_then(Object::read);
-            message.is_some_and(|it| it.text("role").as_deref() == Some("user") && is_typed(&it))
+            message.is_some_and(|one| one.text("role").as_deref() == Some("user") && is_typed(&one))
         };
         let first = turns
             .checked_sub(1)
@@ -292,7 +292,7 @@ impl Agent {
         let Some((id, name)) = call.take_text(id).zip(name) else {
             return self.assembler.unread("tool call", raw);
         };
-        let text: Text = given.and_then(|it| serde_json::from_str(it.get()).ok());
+        let text: Text = given.and_then(|given| serde_json::from_str(given.get()).ok());
         let given = text.map_or_else(|| input(given), |it| arguments_in(&it, &mut self.assembler));
         ContentBlock::tool_use(id, name, given)
     }
@@ -328,8 +328,8 @@ impl Agent {
         let stays = |at: &usize| *at < first || *at >= last;
         let typed = typed.into_iter().enumerate().filter(|(at, _)| stays(at));
         self.typed = typed.map(|(_, said)| said).collect();
-        let said = self.typed.iter().filter(|it| !it.is_empty()).cloned();
-        let pieces = said.map(|it| Recorded::written(Role::User, it, &[Tag::TypedUser]));
+        let said = self.typed.iter().filter(|typed| !typed.is_empty()).cloned();
+        let pieces = said.map(|said| Recorded::written(Role::User, said, &[Tag::TypedUser]));
         let after = summary.map_or(CompactedTo::Missing, |summary| {
             CompactedTo::Replaced(pieces.chain([Recorded::summary(summary)]).collect())
         });

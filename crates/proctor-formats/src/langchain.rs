@@ -20,7 +20,7 @@ pub(super) const IMPORTER: Importer = Importer::new("langchain", detect, import)
 
 fn detect(head: &Head) -> bool {
     // A run of LangSmith has its messages in the same places.
-    let Some(first) = head.first().filter(|it| it.get("run_type").is_none()) else {
+    let Some(first) = head.first().filter(|value| value.get("run_type").is_none()) else {
         return false;
     };
     let lists = MESSAGES.split_whitespace().map(|at| format!("/{at}"));
@@ -92,7 +92,7 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
         });
         match list {
             Some(lists)
-                if !lists.is_empty() && lists.iter().all(|it| it.get().starts_with('[')) =>
+                if !lists.is_empty() && lists.iter().all(|list| list.get().starts_with('[')) =>
             {
                 for list in lists {
                     found.push(value.parse_part(list.get())?);
@@ -185,7 +185,7 @@ impl Reading {
             flat_call(call, ["id", "name", "args"])
         });
         let ids = uses.iter().filter_map(ContentBlock::as_use);
-        let ids: BTreeSet<Arc<str>> = ids.map(|it| it.id.clone()).collect();
+        let ids: BTreeSet<Arc<str>> = ids.map(|call| call.id.clone()).collect();
         let mut additional = fields.inner("additional_kwargs");
         // Before the library had its own, it kept the provider's calls.
         if uses.is_empty() {
@@ -197,7 +197,7 @@ impl Reading {
         }
         additional.count_left("additional key", &mut self.assembler);
         for block in self.content(&mut fields, Speaker::Assistant) {
-            if block.as_use().is_some_and(|it| ids.contains(&it.id)) {
+            if block.as_use().is_some_and(|value| ids.contains(&value.id)) {
                 self.assembler.skip("call repeated in the content");
             } else {
                 blocks.push(block);

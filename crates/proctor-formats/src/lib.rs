@@ -277,8 +277,8 @@ impl Importer {
     fn named(&self, mut recordings: Vec<Recording>) -> Vec<Recording> {
         let sources = recordings
             .iter_mut()
-            .map(|it| &mut it.session.parts_mut().source);
-        for source in sources.filter(|it| it.format.is_empty()) {
+            .map(|recording| &mut recording.session.parts_mut().source);
+        for source in sources.filter(|source| source.format.is_empty()) {
             self.format.clone_into(&mut source.format);
         }
         recordings
@@ -287,7 +287,7 @@ impl Importer {
 
 /// The importer of that format, or `None` if there is none.
 pub fn importer(format: &str) -> Option<&'static Importer> {
-    IMPORTERS.iter().find(|it| it.format == format)
+    IMPORTERS.iter().find(|importer| importer.format == format)
 }
 
 /// Whether the folder at `path` is a session, rather than a folder of some.
@@ -299,13 +299,13 @@ fn importer_of_folder(folder: &Folder) -> Option<&'static Importer> {
     let is_its = |format: &FolderFormat| (format.detect)(folder);
     IMPORTERS
         .iter()
-        .find(|it| it.folder.as_ref().is_some_and(is_its))
+        .find(|importer| importer.folder.as_ref().is_some_and(is_its))
 }
 
 /// The importer of a file with these first bytes.
 fn importer_of_file(head: &[u8]) -> Option<&'static Importer> {
     let head = Head::of(head);
-    IMPORTERS.iter().find(|it| (it.detect)(&head))
+    IMPORTERS.iter().find(|importer| (importer.detect)(&head))
 }
 
 /// Reads all sessions of the file at `path`, or of a folder that is one, in any format.
@@ -334,12 +334,16 @@ pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Resu
 
 /// Refuses what was taken for a format, and says next to nothing in it.
 fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) -> Result<()> {
-    let sessions = recordings.iter().map(|it| &it.session);
+    let sessions = recordings.iter().map(|recording| &recording.session);
     let (mut answers, mut unknown) = (0, BTreeMap::<&str, u64>::new());
     let (mut read, mut kept) = (0, 0);
     for session in sessions {
         answers += session.calls().len();
-        for block in session.messages().iter().flat_map(|it| it.content()) {
+        for block in session
+            .messages()
+            .iter()
+            .flat_map(|message| message.content())
+        {
             match block {
                 ContentBlock::Opaque(_) => kept += 1,
                 _ => read += 1,
@@ -366,12 +370,12 @@ fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording
     if path.is_dir() {
         let folder = Folder::open(path)?;
         let by = by.or_else(|| importer_of_folder(&folder));
-        let read = by.and_then(|it| Some((it.import_folder(&folder)?, it.format)));
+        let read = by.and_then(|by| Some((by.import_folder(&folder)?, by.format)));
         let (read, format) = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
         return Ok((read?, format));
     }
     let (head, mut input) = open(path)?;
-    if path.metadata().is_ok_and(|it| it.len() > MAX_FILE) {
+    if path.metadata().is_ok_and(|value| value.len() > MAX_FILE) {
         return Err(ImportError::TooLarge(path.to_owned(), MAX_FILE));
     }
     if sqlite::is_database(&head) {
@@ -381,7 +385,7 @@ fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording
     let Some(by) = by.or_else(|| importer_of_file(&head)) else {
         return Err(unknown_format(path, &head));
     };
-    let folder = by.folder.as_ref().and_then(|it| (it.of_file)(path));
+    let folder = by.folder.as_ref().and_then(|folder| (folder.of_file)(path));
     if let Some(read) = folder.and_then(|folder| by.import_folder(&folder)) {
         return Ok((read?, by.format));
     }
@@ -402,7 +406,10 @@ fn recordings(sessions: Vec<Session>) -> Vec<Recording> {
 }
 
 fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
-    recordings.into_iter().map(|it| it.session).collect()
+    recordings
+        .into_iter()
+        .map(|recording| recording.session)
+        .collect()
 }
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
@@ -462,7 +469,7 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
             Some((product, hint)) => ImportError::UnreadProduct(path, product, hint),
             None => ImportError::UnknownFormat(path),
         }
-    } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {
+    } else if inspect::is_archive(head) && path.extension().is_some_and(|value| value == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())
     } else {
         ImportError::NotJson(path)

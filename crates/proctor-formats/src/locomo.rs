@@ -71,8 +71,8 @@ fn question(raw: &RawValue, chat: &mut Chat) {
     let evidence = value.get("evidence").and_then(Value::as_array);
     let evidence = evidence.into_iter().flatten().filter_map(Value::as_str);
     // One place may be written as a list of several.
-    let evidence = evidence.flat_map(|it| it.split([' ', ';', ',']));
-    let evidence = evidence.filter(|it| !it.is_empty());
+    let evidence = evidence.flat_map(|text| text.split([' ', ';', ',']));
+    let evidence = evidence.filter(|evidence| !evidence.is_empty());
     let evidence: Vec<Arc<str>> = evidence.map(Arc::from).collect();
     // A question that asks of one what the other said: nothing answers it, whatever else is there.
     let is_adversarial = value.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)

@@ -41,7 +41,7 @@ pub(super) const IMPORTER: Importer = Importer::of_file("native", detect, import
 
 fn detect(head: &Head) -> bool {
     let first = head.first();
-    first.is_some_and(|it| it.get("format").is_some_and(|it| it == FORMAT))
+    first.is_some_and(|first| first.get("format").is_some_and(|first| first == FORMAT))
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {

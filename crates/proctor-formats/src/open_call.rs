@@ -29,7 +29,7 @@ impl OpenCall {
         if !self.results.is_empty() && self.open.is_empty() {
             self.ends(assembler);
         }
-        self.open.extend(block.as_use().map(|it| it.id.clone()));
+        self.open.extend(block.as_use().map(|item| item.id.clone()));
         self.said.push(block);
     }
 

@@ -122,7 +122,7 @@ impl Reading<'_> {
             "a response has a second choice, which is left out",
         );
         let first = choices.first().copied().and_then(Object::read);
-        match first.and_then(|mut it| it.take_object("message")) {
+        match first.and_then(|mut first| first.take_object("message")) {
             Some(message) => self.assistant(message, call),
             None => self.assembler.skip("response without a message"),
         }

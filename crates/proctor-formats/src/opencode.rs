@@ -120,7 +120,7 @@ impl Reading {
                 read
             };
             let info = read(&message.info);
-            let parts: Vec<&RawValue> = message.parts.iter().filter_map(|it| read(it)).collect();
+            let parts: Vec<&RawValue> = message.parts.iter().filter_map(|one| read(one)).collect();
             if let Some(info) = info {
                 self.message(Some(message.id.clone()), info, &parts);
             }
@@ -294,7 +294,7 @@ impl Reading {
         pieces.push(Recorded::written(Role::Assistant, summary, &tags));
         let asked = asked.map(|(_, asked)| asked).unwrap_or_default();
         if let Some(tail) = asked.tail {
-            match self.assembler.message_of(&tail).filter(|it| *it < at) {
+            match self.assembler.message_of(&tail).filter(|value| *value < at) {
                 Some(first) => pieces.push(Recorded::Kept(first..at)),
                 None => self
                     .assembler

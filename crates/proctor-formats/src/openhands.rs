@@ -441,7 +441,7 @@ fn branch(events: &[&RawValue], leaf: Option<&str>) -> Option<BTreeSet<usize>> {
     if nodes.iter().all(|node| node.parent_id.is_none()) {
         return None;
     }
-    let is_beside = |node: &Node| node.kind.as_ref().is_some_and(|it| is_one_of(BESIDE, it));
+    let is_beside = |node: &Node| node.kind.as_ref().is_some_and(|one| is_one_of(BESIDE, one));
     let names = nodes.iter().map(|node| node.id.as_deref());
     let named = leaf.and_then(|leaf| names.clone().position(|name| name == Some(leaf)));
     let last = named.or_else(|| nodes.iter().rposition(|node| !is_beside(node)));

@@ -208,7 +208,7 @@ impl Span {
             return;
         }
         let role = name.strip_prefix("gen_ai.");
-        let role = role.and_then(|it| it.strip_suffix(".message"));
+        let role = role.and_then(|role| role.strip_suffix(".message"));
         if name == DETAILS {
             for (key, value) in fields {
                 self.attributes.entry(key).or_insert(value);
@@ -249,18 +249,18 @@ impl Span {
         let of_ai_sdk = messages::ai_sdk_answer(&mut self.attributes);
         let mut take = |keys: &[&str]| {
             let found = keys.iter().find_map(|key| self.attributes.remove(*key));
-            found.filter(|it| !it.is_null())
+            found.filter(|found| !found.is_null())
         };
         let system = take(&["gen_ai.system_instructions"]).map(parsed);
         let system = system.map(|parts| json!({"role": "system", "parts": parts}));
         let asked = take(&["gen_ai.input.messages", "ai.prompt.messages"]).map(parsed);
-        let asked = asked.map(|it| messages::list(it, "user"));
+        let asked = asked.map(|asked| messages::list(asked, "user"));
         let asked = asked.unwrap_or_else(|| [flat_asked, self.asked].concat());
         let answered = take(&["gen_ai.output.messages"]).map(parsed);
-        let answered = answered.map(|it| messages::list(it, "assistant"));
+        let answered = answered.map(|answered| messages::list(answered, "assistant"));
         let answered = answered.or_else(|| Some(vec![of_ai_sdk?]));
         let answered = answered.unwrap_or_else(|| [flat_answered, self.answered].concat());
-        let choices = take(&["gen_ai.request.choice.count"]).and_then(|it| it.as_u64());
+        let choices = take(&["gen_ai.request.choice.count"]).and_then(|value| value.as_u64());
         let usage = json!({
             "total_tokens": take(&["gen_ai.usage.total_tokens"]),
             "input_tokens": take(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]),
@@ -296,7 +296,7 @@ impl Span {
             tools: tools.unwrap_or_default(),
             end: self
                 .end
-                .and_then(|it| i64::try_from(it / 1_000_000).ok())
+                .and_then(|end| i64::try_from(end / 1_000_000).ok())
                 .map(Timestamp),
             usage: unless_zero(usage),
             asked: system.into_iter().chain(asked).collect(),
@@ -345,7 +345,7 @@ fn any(typed: &Value) -> Value {
 /// Takes a text out.
 fn text(attributes: &mut Attributes, key: &str) -> Text {
     let text = attributes.get(key)?.as_str();
-    let text = text.filter(|it| !it.is_empty())?.into();
+    let text = text.filter(|text| !text.is_empty())?.into();
     attributes.remove(key);
     Some(text)
 }
@@ -353,5 +353,5 @@ fn text(attributes: &mut Attributes, key: &str) -> Text {
 /// A time in nanoseconds since 1970, which is a text or a number.
 fn nanoseconds(raw: &RawValue) -> Option<i128> {
     let number = raw.get().trim_matches('"').parse();
-    number.ok().filter(|it| *it > 0)
+    number.ok().filter(|number| *number > 0)
 }

@@ -111,7 +111,7 @@ impl Chat {
             }
         }
         self.compact(None);
-        let is_injected = |text: &str| !typed || INJECTED.iter().any(|it| text.starts_with(it));
+        let is_injected = |text: &str| !typed || INJECTED.iter().any(|item| text.starts_with(item));
         let tag = speaker(&said, is_injected);
         self.assembler.hear(None, said, time, tag);
     }
@@ -185,7 +185,7 @@ impl Chat {
                 role == Role::User && (!is_answer || holds(last.checked_sub(1), newest))
             })
         });
-        let last = self.assembler.compactions().last().map_or(0, |it| it.at);
+        let last = self.assembler.compactions().last().map_or(0, |one| one.at);
         let at = sent_later.unwrap_or(end).max(last);
         let (mut first, mut rest) = (at, &context[..]);
         while let Some((said, before)) = rest.split_last()

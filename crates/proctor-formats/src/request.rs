@@ -40,7 +40,7 @@ pub fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
     }
     let mut leading = match api {
         Api::Messages => 0,
-        _ => sides.iter().take_while(|it| **it == Side::System).count(),
+        _ => sides.iter().take_while(|one| **one == Side::System).count(),
     };
     let mut turns: Vec<Turn> = Vec::new();
     let mut at = leading;

@@ -367,7 +367,7 @@ fn is_own(thread: &Thread, request: &Request) -> bool {
 
 /// Where sessions of these names are, or all, in their order. Some may be no more.
 fn places(threads: &[Thread], names: Option<BTreeSet<usize>>) -> Vec<usize> {
-    let place = |name: usize| threads.binary_search_by_key(&name, |it| it.name).ok();
+    let place = |name: usize| threads.binary_search_by_key(&name, |value| value.name).ok();
     match names {
         Some(names) => names.into_iter().filter_map(place).collect(),
         None => (0..threads.len()).collect(),

@@ -144,7 +144,7 @@ impl Agent {
         let marked = RESULTS.iter().filter_map(|(mark, is_error)| {
             let (before, result) = shown.split_once(mark)?;
             let alone = fenced(result).filter(|(before, _)| before.trim().is_empty());
-            Some((before, alone.map_or(result.trim(), |it| it.1), *is_error))
+            Some((before, alone.map_or(result.trim(), |one| one.1), *is_error))
         });
         let mut marked = marked.take(1);
         let plain = || fenced(shown).map(|(before, result)| (before, result, false));

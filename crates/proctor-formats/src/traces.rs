@@ -98,6 +98,6 @@ fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
     let rest = rest.with_tags(message.tags.iter());
     let summary = Message::new(Role::User, summaries).with_tags([Tag::CompactSummary]);
     let messages = [summary, rest].into_iter();
-    let messages = messages.filter(|it| !it.content().is_empty());
+    let messages = messages.filter(|message| !message.content().is_empty());
     messages.map(Arc::new).collect()
 }

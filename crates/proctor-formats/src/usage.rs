@@ -35,7 +35,7 @@ pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -
 /// Of several `iterations` within a call, the prompt is that of the last `message`, and the output that of all.
 pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let whole = counted(value, cached, source);
-    let last = iterations(value).iter().rfind(|it| is_message(it));
+    let last = iterations(value).iter().rfind(|value| is_message(value));
     last.map_or(whole, |last| {
         let last = counted(last, cached, source);
         Usage {

@@ -39,7 +39,7 @@ pub(super) fn rendered(kind: &str, sent: &Value) -> Option<AttachmentUse> {
     let blocks: Option<Blocks> = texts
         .map(|text| text.map(|text| ContentBlock::Text(text.into())))
         .collect();
-    Some(seen(blocks.filter(|it| !it.is_empty())?, Tag::Meta))
+    Some(seen(blocks.filter(|block| !block.is_empty())?, Tag::Meta))
 }
 
 /// Reads the part of an attachment of type `kind` that the model saw.

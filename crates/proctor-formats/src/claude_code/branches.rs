@@ -48,7 +48,7 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
     let messages = entries.iter().filter(is_message);
     let last = messages.clone().rfind(|entry| entry.chain == 0);
     let mut path = BTreeSet::new();
-    climb(last.and_then(|it| it.uuid.as_ref()), parent, &mut path);
+    climb(last.and_then(|last| last.uuid.as_ref()), parent, &mut path);
     let mut followed = BTreeSet::new();
     for entry in messages {
         climb(entry.parent.as_ref(), parent, &mut followed);
@@ -61,8 +61,8 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
             Above::Root(..) if on_path.is_none() => continue,
             Above::Root(..) => on_path,
         };
-        let others = siblings.iter().filter(|it| Some(*it) != kept);
-        abandoned.extend(others.filter(|it| followed.contains(**it)));
+        let others = siblings.iter().filter(|sibling| Some(*sibling) != kept);
+        abandoned.extend(others.filter(|other| followed.contains(**other)));
     }
     let mut children: BTreeMap<&Arc<str>, Vec<&Arc<str>>> = BTreeMap::new();
     for (uuid, parent) in parents {
@@ -76,7 +76,7 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
         }
     }
     entries.retain(|entry| {
-        let is_gone = entry.uuid.as_ref().is_some_and(|it| gone.contains(it));
+        let is_gone = entry.uuid.as_ref().is_some_and(|uuid| gone.contains(uuid));
         if is_gone {
             source.warn("abandoned branch: a record the user went back from is left out");
         }

@@ -124,7 +124,7 @@ impl Chain {
     }
 
     fn boundary(&mut self, uuid: Option<&str>, metadata: CompactMetadata, known: &Parents) {
-        let before = metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens);
+        let before = metadata.pre_tokens.and_then(|one| one.as_u64()).map(Tokens);
         let missing = CompactedTo::Missing;
         let index = self.assembler.compacts(metadata.trigger, before, missing);
         let preserved = metadata.preserved_messages.or(metadata.preserved_segment);

@@ -72,7 +72,7 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
         match &entry.said {
             RecordKind::NewRoot(_) => {
                 let is_same = entry.session.is_none()
-                    || session.is_none_or(|it| Some(it) == entry.session.as_ref());
+                    || session.is_none_or(|session| Some(session) == entry.session.as_ref());
                 if is_answered && is_same {
                     confirmed.insert(at, billed);
                     waiting = Some(at);
@@ -83,7 +83,7 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
                 let prompt = part.usage.map(|usage| usage.prompt());
                 if let Some(prompt) = prompt.filter(|prompt| *prompt > Tokens::ZERO) {
                     let root = waiting.take();
-                    if let Some(root) = root.filter(|_| billed.is_some_and(|it| prompt >= it)) {
+                    if let Some(root) = root.filter(|_| billed.is_some_and(|item| prompt >= item)) {
                         confirmed.remove(&root);
                     }
                     billed = Some(prompt);

@@ -130,7 +130,7 @@ impl HiddenMessages {
     /// session.
     fn context(&self, after: usize, end: usize, assembler: &Assembler) -> Vec<Recorded> {
         let mut pieces: Vec<Recorded> = Vec::new();
-        let is_done = |parent: &Text| parent.as_ref().is_some_and(|it| self.done.contains(it));
+        let is_done = |parent: &Text| parent.as_ref().is_some_and(|item| self.done.contains(item));
         for (at, marks) in self.marks.iter().enumerate().take(after) {
             let left_out = self.gone.as_ref().is_some_and(|gone| gone.contains(&at));
             if left_out || is_done(&marks.condense_parent) || is_done(&marks.truncation_parent) {
@@ -143,7 +143,7 @@ impl HiddenMessages {
                 continue;
             }
             // Messages in a row may be one of the session's.
-            let message = assembler.message_of(&name(at)).filter(|it| *it < end);
+            let message = assembler.message_of(&name(at)).filter(|value| *value < end);
             if let Some(message) = message {
                 Recorded::keep_once(message, &mut pieces);
             }
@@ -169,7 +169,7 @@ impl Marks {
 
 /// How many messages there were at that time, the summary or marker itself among them.
 fn said_before(marks: &[Marks], at: usize, time: Timestamp) -> Option<usize> {
-    let is_said = |it: &Marks| it.ts.is_some_and(|ts| ts <= time.0 as f64);
+    let is_said = |value: &Marks| value.ts.is_some_and(|ts| ts <= time.0 as f64);
     Some(marks.iter().rposition(is_said)?.max(at) + 1)
 }
 
@@ -183,7 +183,7 @@ fn later(marks: &[Marks], at: usize) -> usize {
         return if is_before { KEPT } else { 0 };
     }
     let name = own.name();
-    let hidden = marks.iter().filter(|it| it.is_hidden_by(name)).count();
+    let hidden = marks.iter().filter(|mark| mark.is_hidden_by(name)).count();
     // A truncation hides half of the messages: as many recorded ones follow the marker.
     let mut left = hidden;
     let mut later = 0;

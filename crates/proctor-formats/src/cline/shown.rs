@@ -133,10 +133,10 @@ impl Shown {
             .calls
             .iter()
             .all(|(_, counters)| counters.tokens_in >= counters.cached());
-        let usage = |it: &Counters| {
-            let cached = if includes_cached { it.cached() } else { 0 };
-            let uncached = it.tokens_in - cached;
-            billed(uncached, it.cache_writes, it.cache_reads, it.tokens_out)
+        let usage = |one: &Counters| {
+            let cached = if includes_cached { one.cached() } else { 0 };
+            let uncached = one.tokens_in - cached;
+            billed(uncached, one.cache_writes, one.cache_reads, one.tokens_out)
         };
         let calls = || self.calls.iter().map(|(_, counters)| usage(counters));
         if said.len() == self.calls.len() {

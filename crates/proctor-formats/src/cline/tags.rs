@@ -53,7 +53,7 @@ impl Calls {
         };
         let is_told = |block: &ContentBlock| {
             let text = block.as_text().and_then(|text| text.strip_prefix('['));
-            let rest = text.and_then(|it| it.strip_prefix(tool));
+            let rest = text.and_then(|text| text.strip_prefix(tool));
             rest.is_some_and(|rest| rest.contains("Result:"))
         };
         let Some(from) = blocks.iter().position(is_told) else {

@@ -26,7 +26,7 @@ impl Rollouts {
         let folder = from.ancestors().skip(1).take(DEPTH + 1);
         let folder = folder
             .into_iter()
-            .find(|it| !it.file_name().is_some_and(is_date))?;
+            .find(|value| !value.file_name().is_some_and(is_date))?;
         let path = rollout(
             &Folder::open(folder).ok()?,
             &format!("-{}", base.thread_id),

@@ -52,7 +52,7 @@ pub(super) fn replacement(
             Item::Other(blocks) => {
                 // The summary is in the history too, after the words that introduce it.
                 let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
-                let is_summary = summary.is_some_and(|it| texts.any(|text| text.ends_with(it)));
+                let is_summary = summary.is_some_and(|item| texts.any(|text| text.ends_with(item)));
                 let tag = if is_summary {
                     Some(Tag::CompactSummary)
                 } else {

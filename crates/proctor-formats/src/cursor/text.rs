@@ -16,7 +16,7 @@ const THOUGHT: &str = "[Thinking]";
 
 pub(super) fn detect(head: &Head) -> bool {
     let marks = ["<user_query>", CALL, RESULT, THOUGHT];
-    head.text.lines().next() == Some("user:") && marks.iter().any(|it| head.text.contains(it))
+    head.text.lines().next() == Some("user:") && marks.iter().any(|mark| head.text.contains(mark))
 }
 
 /// A section: its mark, and the lines below it.

@@ -79,7 +79,7 @@ pub fn atif(session: &Session) -> Exported {
 
 fn step(who: &str, text: &str, time: When) -> Value {
     let mut step = json!({"source": who, "message": text});
-    let time = time.and_then(|it| jiff::Timestamp::from_millisecond(it.0).ok());
+    let time = time.and_then(|time| jiff::Timestamp::from_millisecond(time.0).ok());
     if let Some(time) = time {
         step["timestamp"] = json!(time.to_string());
     }
@@ -93,10 +93,10 @@ fn add_answer(step: &mut Value, message: &Message, left_out: &mut Counts) {
         _ => None,
     });
     let thinking: Vec<_> = thinking.collect();
-    let signed = thinking.iter().filter(|it| it.signature.is_some());
+    let signed = thinking.iter().filter(|value| value.signature.is_some());
     left_out.add("signature of thinking", signed.count());
     if !thinking.is_empty() {
-        let thinking: Vec<&str> = thinking.iter().map(|it| &*it.text).collect();
+        let thinking: Vec<&str> = thinking.iter().map(|thinking| &*thinking.text).collect();
         step["reasoning_content"] = json!(thinking.join("\n"));
     }
     let calls = message.tool_uses().map(|(_, it)| {

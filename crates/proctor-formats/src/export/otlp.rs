@@ -37,7 +37,7 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
     let (mut context, mut next): (Vec<String>, usize) = (Vec::new(), 0);
     let (mut size, mut start) = (0, 0);
     for (place, at) in calls.iter().copied().enumerate() {
-        while let Some(compaction) = compactions.next_if(|it| it.at <= at) {
+        while let Some(compaction) = compactions.next_if(|value| value.at <= at) {
             match &compaction.after {
                 CompactedTo::Replaced(pieces) => {
                     context = replaced(pieces, &told, messages);
@@ -57,9 +57,9 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
         }
         let answer = &messages[at];
         let mut before = messages[..at].iter().rev();
-        let before = before.find_map(|it| it.details.timestamp);
+        let before = before.find_map(|value| value.details.timestamp);
         let began = before.or(answer.details.timestamp);
-        start = began.map_or(start, |it| it.0.max(start));
+        start = began.map_or(start, |began| began.0.max(start));
         let end = answer.details.timestamp.map_or(start, |it| it.0.max(start));
         let mut attributes = call(session, answer, &mut left_out);
         let asked = format!("[{}]", context.join(","));
@@ -133,7 +133,7 @@ fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value
         ("gen_ai.response.model", answer.details.model.as_deref()),
         (
             "gen_ai.response.id",
-            answer.details.api_call.as_ref().map(|it| &*it.0),
+            answer.details.api_call.as_ref().map(|value| &*value.0),
         ),
     ] {
         attributes.extend(value.map(|value| text(key, value)));

@@ -16,7 +16,7 @@ pub(super) fn is_checkpoint(value: &Value) -> bool {
 /// Whether a value of a chat is a checkpoint: a list, or an object with a history.
 pub(super) fn begins(text: &str) -> bool {
     let text = text.trim_start();
-    let is_object = || Object::read(serde_json::from_str(text).ok()?).map(|it| it.has("history"));
+    let is_object = || Object::read(serde_json::from_str(text).ok()?).map(|one| one.has("history"));
     text.starts_with('[') || text.starts_with("{\"history\"") || is_object() == Some(true)
 }
 

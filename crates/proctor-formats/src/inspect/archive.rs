@@ -35,7 +35,7 @@ pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<()> {
     }
     names.retain(|name| name.starts_with("samples/") && is_json(name));
     let mut left = MAX_FILE;
-    for name in header.map(|it| (*it).to_owned()).into_iter().chain(names) {
+    for name in header.map(|one| (*one).to_owned()).into_iter().chain(names) {
         let inside = PathBuf::from(format!("{}: {name}", path.display()));
         let documents = match member(path, &mut archive, &name, &inside, left) {
             Err(ImportError::Io(_, source)) => return Err(damaged(path, &source)),
@@ -77,5 +77,5 @@ fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ImportError {
 }
 
 fn is_json(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|it| it == "json")
+    Path::new(name).extension().is_some_and(|one| one == "json")
 }

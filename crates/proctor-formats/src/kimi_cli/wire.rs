@@ -163,11 +163,11 @@ impl Agent {
         let id = payload.take_text("tool_call_id")?;
         let mut value = payload.take_object("return_value")?;
         let is_error = value.take_flag("is_error");
-        let message = value.take_words("message").map(|it| {
+        let message = value.take_words("message").map(|value| {
             let error = if is_error { "ERROR: " } else { "" };
-            ContentBlock::Text(format!("<system>{error}{it}</system>").into())
+            ContentBlock::Text(format!("<system>{error}{value}</system>").into())
         });
-        let output = value.take("output").filter(|it| it.get() != "\"\"");
+        let output = value.take("output").filter(|value| value.get() != "\"\"");
         let output = self.assembler.blocks(output, Speaker::Tool);
         let blocks = message.into_iter().chain(output).collect();
         Some(ContentBlock::tool_result(id, blocks, is_error))

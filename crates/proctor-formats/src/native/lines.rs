@@ -330,7 +330,7 @@ impl<'a> Entry<'a> {
             timestamp: message.details.timestamp.map(Time),
             api_call: message.details.api_call.clone(),
             usage: message.details.usage,
-            reasoning: Some(message.details.reasoning).filter(|it| *it > Tokens::ZERO),
+            reasoning: Some(message.details.reasoning).filter(|value| *value > Tokens::ZERO),
             tags: message.tags.iter().collect(),
             injected: message.details.injected.clone(),
             compact_hint: message.details.compact_hint.clone(),
@@ -377,7 +377,11 @@ fn need<T>(key: &str, value: Option<T>) -> Result<T, String> {
 fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Blocks, String> {
     let blocks = blocks.into_iter().enumerate();
     blocks
-        .map(|(at, block)| block.read().map_err(|it| format!("block {at}: {it}")))
+        .map(|(at, block)| {
+            block
+                .read()
+                .map_err(|problem| format!("block {at}: {problem}"))
+        })
         .collect()
 }
 

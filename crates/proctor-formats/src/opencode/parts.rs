@@ -171,7 +171,7 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
         content.extend(text.map(ContentBlock::Text));
         if key == "output" {
             for raw in state.items("attachments") {
-                let file = Object::read(raw).map(|it| file(it, raw, assembler));
+                let file = Object::read(raw).map(|object| file(object, raw, assembler));
                 if let Some(Part::Block(block)) = file {
                     content.push(block);
                 }
@@ -198,7 +198,7 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
 fn signature(metadata: &RawValue) -> Text {
     let providers = value(metadata);
     let mut providers = providers.as_object()?.values();
-    providers.find_map(|it| Some(it.get("signature")?.as_str()?.into()))
+    providers.find_map(|provider| Some(provider.get("signature")?.as_str()?.into()))
 }
 
 /// Cached tokens are counted apart.

@@ -62,8 +62,8 @@ impl Reading {
         let (None | Some("completed"), Some(summary)) = (status.as_deref(), summary) else {
             return self.assembler.skip("compaction that failed");
         };
-        let recent = row.take_words("recent").map_or_else(String::new, |it| {
-            format!("\n\n<recent-context>\n{it}\n</recent-context>")
+        let recent = row.take_words("recent").map_or_else(String::new, |value| {
+            format!("\n\n<recent-context>\n{value}\n</recent-context>")
         });
         let text = format!(
             "<conversation-checkpoint>\nThe following is a summary and serialized record of earlier \
@@ -80,7 +80,7 @@ impl Reading {
 fn file(raw: &RawValue) -> ContentBlock {
     let mut file = Object::read(raw).unwrap_or_default();
     let mime = file.take_text("mime");
-    let is_image = mime.as_ref().is_some_and(|it| it.starts_with("image/"));
+    let is_image = mime.as_ref().is_some_and(|mime| mime.starts_with("image/"));
     let data = file.take_text("data");
     let address = match (&mime, data) {
         (Some(mime), Some(data)) => Some(format!("data:{mime};base64,{data}").into()),

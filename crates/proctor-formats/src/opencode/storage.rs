@@ -36,7 +36,7 @@ impl Tree {
     /// The tree that begins at `folder`.
     fn at(folder: &Folder) -> Option<Self> {
         let session = folder.folder("session");
-        let first = session.as_ref().and_then(|it| it.folder("message"));
+        let first = session.as_ref().and_then(|value| value.folder("message"));
         let (message, part) = match first {
             Some(message) => (message, session.as_ref()?.folder("part")),
             None => (folder.folder("message")?, folder.folder("part")),
@@ -49,7 +49,7 @@ impl Tree {
             let names = session.names().iter();
             names.filter_map(|name| session.folder(name))
         });
-        let infos = infos.filter(|it| it.names().iter().any(is_session));
+        let infos = infos.filter(|info| info.names().iter().any(is_session));
         Some(Self {
             infos: infos.collect(),
             message,
@@ -91,7 +91,7 @@ pub(super) fn messages_of(path: &Path) -> Option<Folder> {
     let name = path.file_stem()?.to_str()?;
     let session = path.parent()?.parent()?;
     let folders = [session, session.parent()?].map(|root| root.join("message").join(name));
-    folders.iter().find_map(|it| Folder::open(it).ok())
+    folders.iter().find_map(|folder| Folder::open(folder).ok())
 }
 
 /// Whether a folder holds opencode's files: `storage`, the folder around it if there is nothing else
@@ -109,12 +109,12 @@ fn trees(folder: &Folder) -> Vec<Tree> {
     if !folder.names().iter().all(is_own) {
         return Vec::new();
     }
-    let storage = |folder: &Folder| folder.folder("storage").and_then(|it| Tree::at(&it));
+    let storage = |folder: &Folder| folder.folder("storage").and_then(|value| Tree::at(&value));
     let mut trees: Vec<Tree> = storage(folder).into_iter().collect();
     if let Some(projects) = folder.folder("project") {
         let names = projects.names().iter();
         let projects = names.filter_map(|name| projects.folder(name));
-        trees.extend(projects.filter_map(|it| storage(&it)));
+        trees.extend(projects.filter_map(|project| storage(&project)));
     }
     trees
 }
@@ -125,11 +125,11 @@ fn one(folder: &Folder) -> Option<(Tree, &str)> {
     let name = path.file_name()?.to_str()?;
     let around = path.parent()?;
     let is_session = name.starts_with(SESSION) && around.file_name()? == "message";
-    if !is_session || !folder.names().iter().any(|it| it.starts_with(MESSAGE)) {
+    if !is_session || !folder.names().iter().any(|name| name.starts_with(MESSAGE)) {
         return None;
     }
     let root = around.parent()?;
-    let tree = Folder::open(root).ok().and_then(|it| Tree::at(&it));
+    let tree = Folder::open(root).ok().and_then(|root| Tree::at(&root));
     let tree = tree.or_else(|| Tree::at(&Folder::open(root.parent()?).ok()?))?;
     Some((tree, name))
 }
@@ -152,8 +152,8 @@ pub(super) fn read(folder: &Folder, files: &mut SessionFiles, _: &mut Source) ->
     }
 
     // The names of sessions begin with the latest.
-    sessions.sort_by_key(|it| {
-        it.messages()
+    sessions.sort_by_key(|item| {
+        item.messages()
             .first()
             .and_then(|first| first.details.timestamp)
     });
@@ -195,7 +195,7 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
 /// The names of a folder's JSON files, in their order.
 fn json_files(folder: &Folder) -> impl Iterator<Item = &str> {
     let names = folder.names().iter().map(String::as_str);
-    names.filter(|name| Path::new(name).extension().is_some_and(|it| it == "json"))
+    names.filter(|name| Path::new(name).extension().is_some_and(|one| one == "json"))
 }
 
 /// The value of one file. A product that is stopped while it writes leaves a file that is empty or
@@ -203,7 +203,7 @@ fn json_files(folder: &Folder) -> impl Iterator<Item = &str> {
 fn one_value(path: &Path, files: &mut SessionFiles, source: &mut Source) -> Result<Text> {
     let read = files.read(path).and_then(|documents| {
         let value = documents.values(source)?.into_iter().next();
-        let value: Option<&RawValue> = value.map(|it| it.parse()).transpose()?;
+        let value: Option<&RawValue> = value.map(|value| value.parse()).transpose()?;
         Ok(value.map(|raw| JsonText::from(raw).as_str().into()))
     });
     match read {

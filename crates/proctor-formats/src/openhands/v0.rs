@@ -97,7 +97,7 @@ impl Reading {
                 let id = call.take_text("id");
                 if id == wanted {
                     let function = call.take_object("function");
-                    input = function.map(|mut it| parts::arguments(&mut it, &mut self.assembler));
+                    input = function.map(|mut one| parts::arguments(&mut one, &mut self.assembler));
                 } else if is_new {
                     self.pairs.unmade.extend(id);
                 }

@@ -72,7 +72,7 @@ impl View {
         // The calls of one response may have results between them: messages are in order.
         let mut placed: Vec<(usize, usize, usize)> = placed.collect();
         placed.sort_unstable();
-        let is_behind = |rank: usize| self.summary.as_ref().is_some_and(|it| rank >= it.offset);
+        let is_behind = |rank: usize| self.summary.as_ref().is_some_and(|one| rank >= one.offset);
         let split = placed.iter().position(|(_, rank, _)| is_behind(*rank));
         let (before, behind) = placed.split_at(split.unwrap_or(placed.len()));
         let events = |part: &[(usize, usize, usize)]| -> Vec<Shown> {

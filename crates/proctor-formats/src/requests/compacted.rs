@@ -16,7 +16,7 @@ impl Thread {
         let answer = parts.messages.pop();
         self.drop_request_for_summary(&parts.messages, looks);
         let at = self.session.parts().messages.len();
-        let places: Vec<Option<(usize, bool)>> = looks.iter().map(|it| self.place(it)).collect();
+        let places: Vec<Option<(usize, bool)>> = looks.iter().map(|one| self.place(one)).collect();
         let found = places.iter().enumerate();
         let last_found = found
             .filter_map(|(index, it)| Some((index, it.as_ref()?.0)))
@@ -53,7 +53,7 @@ impl Thread {
                     if let Some(notes) = notes {
                         let after = left
                             .iter()
-                            .rposition(|it| matches!(it, Recorded::Written(_)));
+                            .rposition(|value| matches!(value, Recorded::Written(_)));
                         left.insert(after.map_or(0, |at| at + 1), Recorded::Written(notes));
                     }
                 }
@@ -97,7 +97,7 @@ impl Thread {
         };
         let at = parts.messages.len() - 2;
         let summaries = summaries_in(answer);
-        let is_summary = sent.iter().any(|it| holds_answer(it, &summaries));
+        let is_summary = sent.iter().any(|value| holds_answer(value, &summaries));
         let whole = Look::of(answer).whole;
         let is_sent_back = looks.iter().any(|look| look.whole == whole);
         let is_since = parts.compactions.last().is_none_or(|last| last.at <= at);

@@ -48,7 +48,7 @@ impl Known {
 /// The hashes of messages: of all of each, of the first text, which may be asked again with more behind it, and of what
 /// tool calls say with and without their ids.
 pub(super) fn hashes(messages: &[Arc<Message>], looks: &[Look]) -> Vec<ContentHash> {
-    let first = messages.first().and_then(|it| it.model_text().first());
+    let first = messages.first().and_then(|item| item.model_text().first());
     let first = first.map(|text| ContentHash::of(text.as_bytes()));
     let each = looks.iter().flat_map(|look| {
         let of_calls = [look.shape, look.form].map(|hash| look.has_calls().then_some(hash));

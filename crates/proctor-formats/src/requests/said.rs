@@ -22,7 +22,7 @@ pub(super) fn tag_acknowledgements(session: &mut Session) {
 /// A message that the product wrote; a summary if it holds one that was asked for apart, or is the
 /// user's and holds an answer of the model.
 pub(super) fn written(own: &Arc<Message>, answers: &[Arc<str>], asked: &[Arc<str>]) -> Recorded {
-    if !holds_answer(own, answers) && !asked.iter().any(|it| text(own).contains(&**it)) {
+    if !holds_answer(own, answers) && !asked.iter().any(|value| text(own).contains(&**value)) {
         return Recorded::Written(own.clone());
     }
     let mut summary = own.clone();

@@ -109,7 +109,7 @@ impl Thread {
             calls: BTreeSet::new(),
             prompts: Vec::new(),
             requests: 1,
-            actions: usize::from(answer.is_some_and(|it| it.tool_uses().next().is_some())),
+            actions: usize::from(answer.is_some_and(|answer| answer.tool_uses().next().is_some())),
             before: (0, 0),
             fork: None,
             is_answered,
@@ -261,8 +261,8 @@ impl Thread {
         let Some((last, before)) = asked.split_last() else {
             return true;
         };
-        let is_last = |it: &Arc<Message>| {
-            it.role() == last.role() && it.content().starts_with(last.content())
+        let is_last = |value: &Arc<Message>| {
+            value.role() == last.role() && value.content().starts_with(last.content())
         };
         let before = &other.history[..before.len()];
         self.history.starts_with(before) && own.get(before.len()).is_some_and(is_last)
@@ -474,7 +474,7 @@ impl Thread {
         }
         let is_begun = begun > 0 && is_certain && self.agent.is_session_of(agent);
         let mut rest = request.asked()[begun..].iter();
-        let is_summed_up = rest.any(|it| is_summary(it) || holds_answer(it, answers));
+        let is_summed_up = rest.any(|value| is_summary(value) || holds_answer(value, answers));
         let is_kept = found > 0 || is_begun || is_summed_up && !self.is_named_otherwise(request);
         is_kept.then_some(begun + found)
     }

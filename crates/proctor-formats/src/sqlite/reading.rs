@@ -185,12 +185,12 @@ impl Database {
 
     /// The tables that nothing reads and whose rows hold JSON, with the number of their rows.
     fn unread(&self) -> Vec<(Arc<str>, u64)> {
-        let others = self.tables.iter().filter(|it| !is_one_of(READ, it));
+        let others = self.tables.iter().filter(|table| !is_one_of(READ, table));
         let rows = others.filter_map(|table| {
             let name = table.replace('"', "\"\"");
             let row = self.rows::<32>(&format!("SELECT * FROM \"{name}\" LIMIT 1"), &[]);
             let row = row.ok()?.into_iter().next()?;
-            let is_json = |it: &Arc<str>| it.starts_with('{') && it.contains('"');
+            let is_json = |text: &Arc<str>| text.starts_with('{') && text.contains('"');
             if !row.iter().flatten().any(is_json) {
                 return None;
             }
@@ -236,7 +236,7 @@ impl Database {
 
 /// The database with its log, where both are of a size that is held in memory and the log is whole.
 fn with_log(path: &Path, log: &Path) -> Option<Vec<u8>> {
-    let is_small = |path: &Path| path.metadata().is_ok_and(|it| it.len() <= MAX_FILE);
+    let is_small = |path: &Path| path.metadata().is_ok_and(|value| value.len() <= MAX_FILE);
     if !is_small(path) || !is_small(log) {
         return None;
     }

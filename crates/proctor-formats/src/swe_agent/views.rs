@@ -51,7 +51,7 @@ impl Steps {
             let message = session.message(at);
             let is_its = |step: &Step| {
                 let response = step.response.as_deref();
-                is_even || response.is_some_and(|it| is_said(it, message))
+                is_even || response.is_some_and(|response| is_said(response, message))
             };
             let step = steps.clone().position(is_its);
             let step = step.and_then(|skipped| steps.nth(skipped));

@@ -19,12 +19,12 @@ pub(super) fn messages(message: Value) -> Vec<Value> {
     let Value::Object(mut message) = message else {
         return vec![message];
     };
-    let parts = message.remove("parts").filter(|it| !it.is_null());
+    let parts = message.remove("parts").filter(|value| !value.is_null());
     let parts = match (parts, message.get("content")) {
         (Some(Value::Array(parts)), _) => parts,
         (Some(other), _) => vec![other],
         (None, Some(Value::Array(parts)))
-            if parts.iter().all(|it| it.is_string() || is_part(it)) =>
+            if parts.iter().all(|part| part.is_string() || is_part(part)) =>
         {
             parts.clone()
         }
@@ -59,7 +59,7 @@ pub(super) fn messages(message: Value) -> Vec<Value> {
 
 /// The answers of a call: their parts are of one answer, unless several were asked for.
 pub(super) fn choices(answers: Vec<Value>, several: bool) -> Vec<Value> {
-    if several || !answers.iter().all(|it| it["parts"].is_array()) {
+    if several || !answers.iter().all(|answer| answer["parts"].is_array()) {
         return answers;
     }
     let mut answers = answers.into_iter();
@@ -80,7 +80,7 @@ pub(in super::super) fn is_part(value: &Value) -> bool {
     is_named(value)
         || value
             .as_object()
-            .is_some_and(|it| it.len() == 1 && it.keys().all(|key| is_one_of(BLOCKS, key)))
+            .is_some_and(|value| value.len() == 1 && value.keys().all(|key| is_one_of(BLOCKS, key)))
 }
 
 /// Whether it says what it is.
@@ -94,7 +94,7 @@ const BLOCKS: &str = "text toolUse toolResult reasoningContent image document js
 /// The first value under one of these keys that is there.
 pub(super) fn first<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {
     let mut keys = keys.split_whitespace();
-    keys.find_map(|key| value.get(key).filter(|it| !it.is_null()))
+    keys.find_map(|key| value.get(key).filter(|value| !value.is_null()))
 }
 
 /// The id, the name and the arguments of a call.
@@ -221,7 +221,7 @@ fn as_message(message: Value) -> Value {
             message.insert("tool_call_id".to_owned(), id);
         }
         let told = message.get_mut("content");
-        let told = told.filter(|it| it.is_object() || is_list_of_others(it));
+        let told = told.filter(|told| told.is_object() || is_list_of_others(told));
         if let Some(told) = told {
             *told = json!(told.to_string());
         }
@@ -229,8 +229,8 @@ fn as_message(message: Value) -> Value {
     let calls = message.get("tool_calls").is_some_and(Value::is_array);
     let beside = message
         .get("additional_kwargs")
-        .map(|it| it["tool_calls"].clone());
-    if let Some(beside) = beside.filter(|it| !calls && it.is_array()) {
+        .map(|value| value["tool_calls"].clone());
+    if let Some(beside) = beside.filter(|beside| !calls && beside.is_array()) {
         message.insert("tool_calls".to_owned(), beside);
     }
     let said = message.get("content").and_then(Value::as_array);
@@ -248,12 +248,12 @@ fn as_message(message: Value) -> Value {
 
 fn is_list_of_others(value: &Value) -> bool {
     let mut items = value.as_array().into_iter().flatten();
-    items.any(|it| !it.is_string() && !is_part(it))
+    items.any(|item| !item.is_string() && !is_part(item))
 }
 
 /// A call with its name and its arguments as a text in `function`.
 fn as_function(call: &mut Value) {
-    let name = first(call, "name toolName").filter(|it| it.is_string());
+    let name = first(call, "name toolName").filter(|value| value.is_string());
     let flat = name.is_some();
     let arguments = if flat {
         first(call, "args arguments input")

@@ -57,7 +57,7 @@ impl Exchange {
                 self.model = model.unwrap_or_default();
             }
             for key in "system instructions systemInstruction system_instruction".split(' ') {
-                let said = request.shift_remove(key).filter(|it| !it.is_null());
+                let said = request.shift_remove(key).filter(|value| !value.is_null());
                 let said = said.map(|said| match said.get("parts") {
                     Some(parts) => json!({"role": "system", "parts": parts}),
                     None => json!({"role": "system", "content": said}),
@@ -114,10 +114,10 @@ impl Exchange {
             let asked = self.asked.into_iter().flat_map(chat::messages);
             let answers = chat::choices(self.answers, self.several).into_iter();
             // A tool of the provider's may have answered in between.
-            let is_result = |it: &Value| it["role"] == "tool";
+            let is_result = |value: &Value| value["role"] == "tool";
             let (told, answers): (Vec<Value>, Vec<Value>) =
                 answers.flat_map(chat::messages).partition(is_result);
-            let choices = answers.into_iter().map(|it| json!({"message": it}));
+            let choices = answers.into_iter().map(|answer| json!({"message": answer}));
             (asked.chain(told).collect(), "choices", choices.collect())
         };
         let request = json!({
@@ -200,7 +200,7 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
         Value::String(_) | Value::Number(_) | Value::Bool(_) => return None,
     };
     let says = ["content", "tool_calls", "parts"].iter();
-    let says = says.filter(|key| object.get(**key).is_some_and(|it| !it.is_object()));
+    let says = says.filter(|key| object.get(**key).is_some_and(|value| !value.is_object()));
     let says = says.count() > 0;
     let value = Value::Object(object.clone());
     if object.contains_key("role") || langchain::is_message(&value) || is_item(&value) {
@@ -214,7 +214,7 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
         return Some(vec![json!({"role": role, "content": [value]})]);
     }
     let mut keys = MESSAGES.split_whitespace();
-    let inner = keys.find_map(|key| object.shift_remove(key).filter(|it| !it.is_null()))?;
+    let inner = keys.find_map(|key| object.shift_remove(key).filter(|value| !value.is_null()))?;
     for key in object.keys().filter(|key| !is_one_of(BESIDE, key)) {
         source.skip(&format!("key `{key}`"));
     }
@@ -257,7 +257,7 @@ fn is_item(value: &Value) -> bool {
     let kind = value["type"].as_str();
     let mut parts = value["content"].as_array().into_iter().flatten();
     kind.is_some_and(|kind| is_one_of(kinds, kind))
-        || parts.any(|it| matches!(it["type"].as_str(), Some("input_text" | "output_text")))
+        || parts.any(|part| matches!(part["type"].as_str(), Some("input_text" | "output_text")))
 }
 
 /// A message as `LangChain` has it.
