@@ -19,6 +19,13 @@ pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
     texts.map(|text| &**text).collect::<Vec<&str>>().join("\n")
 }
 
+/// Leaves the rest of a text where a tool use was cut out of it, and adds that at the end.
+pub(super) fn cut(blocks: &mut Blocks, at: usize, rest: String, tool_use: ContentBlock) {
+    let rest = (!rest.is_empty()).then(|| ContentBlock::Text(rest.into()));
+    blocks.splice(at..=at, rest);
+    blocks.push(tool_use);
+}
+
 /// The arguments of a call as written; an empty string where there are none.
 pub(super) fn input_or_empty(raw: Option<&RawValue>) -> JsonText {
     raw.map_or_else(|| JsonText::string(""), JsonText::from)

@@ -340,14 +340,7 @@ impl<'a> Chat<'a> {
     fn compacted(&mut self, records: Vec<Record<'_>>) {
         let at = self.assembler.flush();
         let mut shown = Vec::new();
-        let mut show = |name, role, blocks, tags| {
-            shown.push(Shown {
-                name,
-                role,
-                blocks,
-                tags,
-            });
-        };
+        let mut show = |name, role, blocks, tags| shown.push(Shown::of(name, role, blocks, tags));
         for record in records {
             match record.r#type.as_deref() {
                 Some("user") => {

@@ -97,6 +97,18 @@ pub(super) struct Shown {
     pub(super) tags: Vec<Tag>,
 }
 
+impl Shown {
+    /// A record that says these blocks.
+    pub(super) fn of(name: Text, role: Role, blocks: Blocks, tags: Vec<Tag>) -> Self {
+        Self {
+            name,
+            role,
+            blocks,
+            tags,
+        }
+    }
+}
+
 /// The records of the history by their names; several may make one message.
 #[derive(Debug, Default)]
 pub(super) struct Records(BTreeMap<Arc<str>, Blocks>);

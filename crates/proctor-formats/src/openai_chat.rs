@@ -244,12 +244,7 @@ impl Reading<'_> {
             return;
         };
         let (rest, tool_use) = self.actions.act(text, &action);
-        if rest.is_empty() {
-            blocks.remove(at);
-        } else {
-            blocks[at] = ContentBlock::Text(rest.into());
-        }
-        blocks.push(tool_use);
+        cut(blocks, at, rest, tool_use);
     }
 
     fn tool(&mut self, mut object: Object<'_>) {

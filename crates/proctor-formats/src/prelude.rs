@@ -3,8 +3,8 @@
 pub(super) use super::api_detection::api_of;
 pub(super) use super::assemble::{Answer, Assembler, add_counts};
 pub(super) use super::common::{
-    Blocks, Text, When, counted, flat_call, input_or_empty, items, joined_texts, time_or_local,
-    value,
+    Blocks, Text, When, counted, cut, flat_call, input_or_empty, items, joined_texts,
+    time_or_local, value,
 };
 pub(super) use super::conversations::{
     self, Conversation, LATE_SYSTEM, Shape, keep_unread, name, system_text, unknown_record,

@@ -59,11 +59,8 @@ fn branch(records: &[(Object<'_>, &RawValue)]) -> BTreeSet<usize> {
 /// A message of a context: who speaks, and the blocks.
 type Said = (Role, Blocks);
 
-/// A context that was compacted, as it was recorded.
-struct Compression {
-    pre_tokens: Option<Tokens>,
-    context: Vec<Said>,
-}
+/// A context that was compacted, as it was recorded, and the size that it had before.
+type Compression = (Option<Tokens>, Vec<Said>);
 
 #[derive(Default)]
 struct Chat {
@@ -151,19 +148,12 @@ impl Chat {
             }
         }
         self.assembler.unnamed = unnamed;
-        Compression {
-            pre_tokens,
-            context,
-        }
+        (pre_tokens, context)
     }
 
     /// Adds the compaction that waits, in front of the model's blocks that come next.
     fn compact(&mut self, next: Option<&[ContentBlock]>) {
-        let Some(Compression {
-            pre_tokens,
-            mut context,
-        }) = self.compression.take()
-        else {
+        let Some((pre_tokens, mut context)) = self.compression.take() else {
             return;
         };
         let end = self.assembler.flush();

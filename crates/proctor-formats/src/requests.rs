@@ -16,7 +16,7 @@ pub(super) use agent::Name;
 use agent::{Agent, Prompts};
 use fork::Kind;
 use known::{Known, hashes};
-use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements};
+use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements, tag_as_summary};
 use thread::Thread;
 
 mod agent;
@@ -334,9 +334,7 @@ impl Join {
         if let [first, _, _, ..] = &mut one.session.parts_mut().messages[..]
             && !self.known.holds(&Look::of(first))
         {
-            let tags = &mut Arc::make_mut(first).tags;
-            tags.set(Tag::TypedUser, false);
-            tags.set(Tag::CompactSummary, true);
+            tag_as_summary(first);
         }
     }
 

@@ -34,13 +34,13 @@ pub fn atif(session: &Session) -> Exported {
             }
             Role::User => {
                 for (_, result) in message.tool_results() {
-                    left_out.add("failure of a tool", usize::from(result.is_error));
+                    left_out.add("failure of a tool", result.is_error);
                     let told = texts(&result.content, &mut left_out);
                     let id = &result.tool_use_id;
                     let told = json!({"source_call_id": &**id, "content": told});
                     match calls.get(id).and_then(|at| steps.get_mut(*at)) {
                         Some(step) => observe(step, told),
-                        None => left_out.add("result without a call", 1),
+                        None => left_out.add("result without a call", true),
                     }
                 }
                 if !text.is_empty() {
@@ -133,8 +133,8 @@ fn texts(blocks: &[ContentBlock], left_out: &mut Counts) -> String {
     for block in blocks {
         match block {
             ContentBlock::Text(text) => texts.push(text),
-            ContentBlock::Image(_) => left_out.add("image", 1),
-            ContentBlock::Opaque(_) => left_out.add("unknown block", 1),
+            ContentBlock::Image(_) => left_out.add("image", true),
+            ContentBlock::Opaque(_) => left_out.add("unknown block", true),
             ContentBlock::Thinking(_) | ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_) => {}
         }
     }

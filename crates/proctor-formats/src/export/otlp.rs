@@ -43,7 +43,7 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
                     context = replaced(pieces, &told, messages);
                     next = compaction.at;
                 }
-                CompactedTo::Encrypted | CompactedTo::Missing => left_out.add("compaction", 1),
+                CompactedTo::Encrypted | CompactedTo::Missing => left_out.add("compaction", true),
             }
         }
         context.extend_from_slice(&told[next..at]);
@@ -157,7 +157,7 @@ fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value
     }
     if let Some(usage) = answer.details.usage {
         let for_an_hour = usage.cache_write_1h.0 > 0;
-        left_out.add("lifetime of a cache write", usize::from(for_an_hour));
+        left_out.add("lifetime of a cache write", for_an_hour);
         for (key, tokens) in [
             ("input_tokens", usage.prompt()),
             ("output_tokens", usage.output),
@@ -201,7 +201,7 @@ fn chat(message: &Arc<Message>, left_out: &mut Counts) -> String {
     for block in message.content() {
         match block {
             ContentBlock::ToolResult(result) => {
-                left_out.add("failure of a tool", usize::from(result.is_error));
+                left_out.add("failure of a tool", result.is_error);
                 let response = match &result.content[..] {
                     [ContentBlock::Text(text)] => json!(&**text),
                     blocks => blocks.iter().map(part).collect(),

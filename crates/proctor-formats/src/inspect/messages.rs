@@ -37,14 +37,13 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
             vec![assembler.unread("message", raw)]
         }
     };
+    let (role, is_system) = (
+        role_of(role.as_deref() == Some("assistant")),
+        role.as_deref() == Some("system"),
+    );
     MessageRecord {
-        record: Shown {
-            name: id,
-            role: role_of(role.as_deref() == Some("assistant")),
-            blocks,
-            tags,
-        },
-        is_system: role.as_deref() == Some("system"),
+        record: Shown::of(id, role, blocks, tags),
+        is_system,
         model: message.take_text("model"),
     }
 }

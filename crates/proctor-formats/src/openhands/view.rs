@@ -31,12 +31,8 @@ impl View {
         if !said.is_empty() {
             self.records.note(Some(id), said);
         }
-        self.events.push(Shown {
-            name: Some(id.clone()),
-            role,
-            blocks: said.to_vec(),
-            tags: tags.to_vec(),
-        });
+        let (name, said) = (Some(id.clone()), said.to_vec());
+        self.events.push(Shown::of(name, role, said, tags.to_vec()));
     }
 
     /// The names of the events so far.

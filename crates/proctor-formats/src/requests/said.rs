@@ -26,10 +26,15 @@ pub(super) fn written(own: &Arc<Message>, answers: &[Arc<str>], asked: &[Arc<str
         return Recorded::Written(own.clone());
     }
     let mut summary = own.clone();
-    let tags = &mut Arc::make_mut(&mut summary).tags;
+    tag_as_summary(&mut summary);
+    Recorded::Written(summary)
+}
+
+/// Tags a message of the user's as the summary that it is.
+pub(super) fn tag_as_summary(message: &mut Arc<Message>) {
+    let tags = &mut Arc::make_mut(message).tags;
     tags.set(Tag::TypedUser, false);
     tags.set(Tag::CompactSummary, true);
-    Recorded::Written(summary)
 }
 
 /// Whether the log says that a message is a summary.

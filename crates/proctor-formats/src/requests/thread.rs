@@ -373,15 +373,16 @@ impl Thread {
             Some(shown) if shown.at == at => {
                 shown.trigger = shown.trigger.take().or(told.trigger);
             }
-            _ => compactions.insert(
-                earlier,
-                RecordedCompaction {
+            _ => {
+                let (trigger, after) = (told.trigger, CompactedTo::Missing);
+                let compaction = RecordedCompaction {
                     at,
-                    trigger: told.trigger,
+                    trigger,
                     pre_tokens,
-                    after: CompactedTo::Missing,
-                },
-            ),
+                    after,
+                };
+                compactions.insert(earlier, compaction);
+            }
         }
     }
 
