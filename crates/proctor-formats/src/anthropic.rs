@@ -150,12 +150,12 @@ fn left(block: &Value) -> Option<CompactedTo> {
         _ => Vec::new(),
     };
     let text = texts.join("\n");
-    match text.is_empty() {
-        false => Some(CompactedTo::Replaced(vec![Recorded::summary(text)])),
-        true => block["encrypted_content"]
-            .is_string()
-            .then_some(CompactedTo::Encrypted),
+    if !text.is_empty() {
+        return Some(CompactedTo::Replaced(vec![Recorded::summary(text)]));
     }
+    block["encrypted_content"]
+        .is_string()
+        .then_some(CompactedTo::Encrypted)
 }
 
 /// The prompt of the call that wrote the summary: the counters of a response leave it out, and its

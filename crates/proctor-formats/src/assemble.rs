@@ -149,10 +149,9 @@ impl Assembler {
         if let Some(record) = record {
             self.placed.insert(record.clone(), at);
         }
-        self.warn_of_all(
-            0..repeated,
-            "a tool use was recorded twice; the second is left out",
-        );
+        for _ in 0..repeated {
+            self.warn("a tool use was recorded twice; the second is left out");
+        }
     }
 
     /// Adds a record of the user's or a tool's. `record` names it.
@@ -286,11 +285,6 @@ impl Assembler {
     /// Counts something that does not belong to the conversation.
     pub(super) fn skip(&mut self, what: &str) {
         count(&mut self.source.skipped, what);
-    }
-
-    /// Warns of something as often as it was found.
-    pub(super) fn warn_of_all(&mut self, found: impl IntoIterator, what: &str) {
-        found.into_iter().for_each(|_| self.warn(what));
     }
 
     /// Counts something as skipped as often as it was found.

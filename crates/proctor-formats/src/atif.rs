@@ -95,10 +95,8 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
         blocks.push(ContentBlock::tool_use(id, name, input));
     }
     let billed = step.take_usage("metrics", CachedTokens::Within, assembler);
-    let (name, model) = (
-        Some(format!("step {at}").into()),
-        step.take_text("model_name"),
-    );
+    let name = Some(format!("step {at}").into());
+    let model = step.take_text("model_name");
     let part = Answer::of(blocks, time).by(name, model, billed.and_then(unless_zero));
     assembler.assistant(None, part);
     for raw in step.inner("observation").items("results") {

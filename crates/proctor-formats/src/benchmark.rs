@@ -133,7 +133,7 @@ impl Chat {
         for question in self.questions {
             let messages = question.evidence.iter();
             let messages = messages.filter_map(|name| self.assembler.message_of(name));
-            let mut messages = Vec::from_iter(messages);
+            let mut messages: Vec<usize> = messages.collect();
             let is_found = messages.len() == question.evidence.len() && !messages.is_empty();
             // Texts of several people in a row make one message.
             messages.sort_unstable();

@@ -235,7 +235,6 @@ impl Recording {
     }
 
     /// Whether a record was copied from an earlier one of the file, and from which.
-    #[expect(clippy::option_option, reason = "the earlier record may have no name")]
     fn repeats(&mut self, record: &Record<'_>, kind: &str) -> Option<Text> {
         let message = Object::read(record.message?)?;
         let content = message.clone().take("content")?;

@@ -199,11 +199,8 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
         assembler.skip("usage that does not tell what was read from the cache");
         return None;
     }
-    unless_zero(usage_in(
-        &value,
-        CachedTokens::Within,
-        &mut assembler.source,
-    ))
+    let usage = usage_in(&value, CachedTokens::Within, &mut assembler.source);
+    unless_zero(usage)
 }
 
 /// The blocks of a message's `content`: a text, or a list.

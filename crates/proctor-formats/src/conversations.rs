@@ -328,9 +328,8 @@ fn says_words(value: &Value) -> bool {
 pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Text {
     let texts = blocks.iter().filter_map(ContentBlock::as_text);
     let texts: Vec<&str> = texts.map(|text| &**text).collect();
-    assembler.warn_of_all(
-        texts.len()..blocks.len(),
-        "a part of the system prompt is no text and is left out",
-    );
+    for _ in texts.len()..blocks.len() {
+        assembler.warn("a part of the system prompt is no text and is left out");
+    }
     (!texts.is_empty()).then(|| texts.join("\n").into())
 }

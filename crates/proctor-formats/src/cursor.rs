@@ -117,10 +117,10 @@ impl Reading {
         let results: Blocks = open
             .map(|id| ContentBlock::tool_result(id, Vec::new(), false))
             .collect();
-        self.assembler.warn_of_all(
-            &results,
-            "the result of a tool use is not recorded; it is read as empty",
-        );
+        for _ in &results {
+            self.assembler
+                .warn("the result of a tool use is not recorded; it is read as empty");
+        }
         self.assembler.hear_results(results, None);
     }
 }

@@ -298,13 +298,9 @@ impl SourceText {
     }
 
     fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>> {
-        let wrapping = if self.is_strict { NATIVE_WRAPPING } else { 0 };
-        if nesting(text.as_bytes()) > MAX_NESTING + wrapping {
-            return Err(ImportError::Nesting(
-                self.path.clone(),
-                number,
-                MAX_NESTING + wrapping,
-            ));
+        let limit = MAX_NESTING + if self.is_strict { NATIVE_WRAPPING } else { 0 };
+        if nesting(text.as_bytes()) > limit {
+            return Err(ImportError::Nesting(self.path.clone(), number, limit));
         }
         let path = &self.path;
         Ok(Line { path, number, text })

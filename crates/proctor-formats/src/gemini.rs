@@ -93,10 +93,9 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let mut response = response.take_object("response").unwrap_or(response);
         let mut candidates = response.items("candidates").into_iter();
         let mut first = candidates.next().and_then(Object::read).unwrap_or_default();
-        assembler.warn_of_all(
-            candidates,
-            "a response has a second candidate, which is left out",
-        );
+        for _ in candidates {
+            assembler.warn("a response has a second candidate, which is left out");
+        }
         let parts = first.inner("content").items("parts");
         said = contents::blocks(Speaker::Assistant, parts, assembler);
         let usage = response.take("usageMetadata");

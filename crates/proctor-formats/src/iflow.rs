@@ -59,11 +59,9 @@ impl Reading {
             .skip_all(blocks.len()..before, "tool use written again");
         let usage = message.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
         // Most models are not billed, and written with zeros.
-        let record = Answer::of(blocks, time).by(
-            Some(format!("call-{}", self.calls).into()),
-            message.take_text("model"),
-            usage.and_then(unless_zero),
-        );
+        let (call, model) = (format!("call-{}", self.calls), message.take_text("model"));
+        let usage = usage.and_then(unless_zero);
+        let record = Answer::of(blocks, time).by(Some(call.into()), model, usage);
         self.assembler.assistant(None, record);
     }
 

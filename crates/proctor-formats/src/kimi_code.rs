@@ -99,10 +99,7 @@ fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'
         let turns: usize = record.take_as("count").unwrap_or_default();
         let mut places = kept.iter().enumerate().rev().take_while(|(_, (it, _))| {
             let kind = it.text("type");
-            !matches!(
-                kind.as_deref(),
-                Some("context.apply_compaction" | "context.clear")
-            )
+            kind.is_none_or(|kind| !is_one_of("context.apply_compaction context.clear", &kind))
         });
         let is_turn = |(_, (record, _)): &(usize, &Record<'_>)| {
             let message = record.get("message").and_then(Object::read);

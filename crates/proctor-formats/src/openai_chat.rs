@@ -117,10 +117,10 @@ impl Reading<'_> {
             action: None,
         };
         let choices = response.take_list("choices").unwrap_or_default();
-        self.assembler.warn_of_all(
-            choices.iter().skip(1),
-            "a response has a second choice, which is left out",
-        );
+        for _ in choices.iter().skip(1) {
+            self.assembler
+                .warn("a response has a second choice, which is left out");
+        }
         let first = choices.first().copied().and_then(Object::read);
         match first.and_then(|mut first| first.take_object("message")) {
             Some(message) => self.assistant(message, call),

@@ -35,12 +35,7 @@ pub(super) const IMPORTER: Importer =
     Importer::new("openhands", detect, import).with_folders(detect_folder, |_| None, import_folder);
 
 fn detect(head: &Head) -> bool {
-    let is_event = |value: &Value| {
-        is_shaped(
-            value,
-            "action:s !role | observation:s !role | kind:s source:s",
-        )
-    };
+    let is_event = |value: &Value| is_shaped(value, "action,observation:s !role | kind:s source:s");
     if let Some(Value::Array(events)) = head.first() {
         return events.first().is_some_and(is_event);
     }
@@ -311,10 +306,10 @@ impl Reading {
             self.assembler
                 .warn("times are without a zone and were taken for UTC");
         }
-        self.assembler.warn_of_all(
-            0..self.pairs.unmade.len(),
-            "a call of a response was never made and is left out",
-        );
+        for _ in 0..self.pairs.unmade.len() {
+            self.assembler
+                .warn("a call of a response was never made and is left out");
+        }
     }
 
     /// Adds an event of the user's or a tool's.

@@ -302,6 +302,8 @@ impl Reading {
 /// what was between them is gone.
 fn rewritten(tail: &[&RawValue]) -> Vec<Arc<Message>> {
     let mut reading = Reading::default();
-    tail.iter().for_each(|raw| reading.message(0, raw, None));
+    for raw in tail {
+        reading.message(0, raw, None);
+    }
     reading.assembler.messages()
 }

@@ -14,11 +14,7 @@ use super::gemini_content::{blocks, usage_metadata};
 use super::prelude::*;
 
 /// How words begin that the product sends in the user's place.
-const INJECTED: [&str; 3] = [
-    "<task-notification",
-    "<system-reminder",
-    "This is the Qwen Code.",
-];
+const INJECTED: &str = "<task-notification|<system-reminder|This is the Qwen Code.";
 
 pub(super) const IMPORTER: Importer = Importer::new("qwen-code", detect, import);
 
@@ -108,7 +104,8 @@ impl Chat {
             }
         }
         self.compact(None);
-        let is_injected = |text: &str| !typed || INJECTED.iter().any(|item| text.starts_with(item));
+        let is_injected =
+            |text: &str| !typed || INJECTED.split('|').any(|item| text.starts_with(item));
         let tag = speaker(&said, is_injected);
         self.assembler.hear(None, said, time, tag);
     }

@@ -14,9 +14,10 @@ pub(super) const IMPORTER: Importer = Importer::of_file("request-log", |_| false
     .with_folders(is_log_folder, |_| None, import_folder);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    let importer = api_of(&Head::of(&file.bytes));
-    let importer = importer.ok_or_else(|| ImportError::UnknownFormat(file.path.clone()))?;
-    importer.import_with_truth(&file.path, &mut &file.bytes[..])
+    match api_of(&Head::of(&file.bytes)) {
+        Some(importer) => importer.import_with_truth(&file.path, &mut &file.bytes[..]),
+        None => Err(ImportError::UnknownFormat(file.path)),
+    }
 }
 
 fn is_log_folder(folder: &Folder) -> bool {

@@ -81,10 +81,8 @@ pub(super) fn other_iterations(value: &Value) -> BTreeMap<String, u64> {
         }
     }
     if ![messages, messages + others].contains(&total(value)) {
-        found.insert(
-            "the iterations of a call do not add up to its counters".to_owned(),
-            1,
-        );
+        let what = "the iterations of a call do not add up to its counters";
+        found.insert(what.to_owned(), 1);
     }
     found
 }

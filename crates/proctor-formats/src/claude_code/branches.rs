@@ -22,7 +22,7 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
     for entry in entries.iter().filter(|entry| entry.chain == 0) {
         match (&entry.uuid, &entry.said) {
             (_, RecordKind::Boundary(_) | RecordKind::Summary(_) | RecordKind::NewRoot(_)) => {
-                compactions += 1
+                compactions += 1;
             }
             (Some(uuid), RecordKind::User(_, Some(Tag::TypedUser))) => {
                 let above = match &entry.parent {

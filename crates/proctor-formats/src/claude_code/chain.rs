@@ -199,14 +199,12 @@ impl Chain {
             let (before, count) = (cleared.pre_tokens, cleared.results.len());
             let assembler = &mut self.assembler;
             let missing = assembler.replaces_results(cleared.trigger, before, cleared.results);
-            assembler.warn_of_all(
-                0..missing,
-                "a compaction clears a result that is not in the file",
-            );
-            assembler.warn_of_all(
-                &cleared.attachments,
-                "a compaction clears an attachment, which is kept",
-            );
+            for _ in 0..missing {
+                assembler.warn("a compaction clears a result that is not in the file");
+            }
+            for _ in &cleared.attachments {
+                assembler.warn("a compaction clears an attachment, which is kept");
+            }
             if missing == count {
                 assembler.warn("a compaction says nothing of what it cleared");
             }

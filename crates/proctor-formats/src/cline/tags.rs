@@ -125,9 +125,9 @@ mod tests {
     /// The tool, its input and the rest of a text; `-` if there is no call.
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let got = tagged(text).map(|it| {
-            let input = Value::Object(it.input);
-            format!("{} {input} {:?}", it.tool, it.rest)
+        let got = tagged(text).map(|(tool, input, rest)| {
+            let input = Value::Object(input);
+            format!("{tool} {input} {rest:?}")
         });
         assert_eq!(got.as_deref().unwrap_or("-"), expected, "{text}");
     }

@@ -27,11 +27,8 @@ impl Rollouts {
         let folder = folder
             .into_iter()
             .find(|value| !value.file_name().is_some_and(is_date))?;
-        let path = rollout(
-            &Folder::open(folder).ok()?,
-            &format!("-{}", base.thread_id),
-            DEPTH,
-        )?;
+        let end = format!("-{}", base.thread_id);
+        let path = rollout(&Folder::open(folder).ok()?, &end, DEPTH)?;
         if !self.0.insert(path.clone()) {
             return None;
         }

@@ -105,10 +105,8 @@ fn bills(
         };
         let usage =
             json!({ "input": input, "output": output, "cacheRead": read, "cacheWrite": written });
-        bills.insert(
-            at,
-            usage_in(&usage, CachedTokens::Within, &mut assembler.source),
-        );
+        let usage = usage_in(&usage, CachedTokens::Within, &mut assembler.source);
+        bills.insert(at, usage);
     }
     Ok(bills)
 }

@@ -37,10 +37,8 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
             vec![assembler.unread("message", raw)]
         }
     };
-    let (role, is_system) = (
-        role_of(role.as_deref() == Some("assistant")),
-        role.as_deref() == Some("system"),
-    );
+    let is_system = role.as_deref() == Some("system");
+    let role = role_of(role.as_deref() == Some("assistant"));
     MessageRecord {
         record: Shown::of(id, role, blocks, tags),
         is_system,

@@ -55,10 +55,9 @@ impl<'a> Sample<'a> {
         let is_read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
         is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
         object.count_left("sample key", &mut sample.assembler);
-        sample.assembler.skip_all(
-            0..sample.calls.len() + sample.nameless.len(),
-            "call of another agent or a grader",
-        );
+        for _ in 0..sample.calls.len() + sample.nameless.len() {
+            sample.assembler.skip("call of another agent or a grader");
+        }
         let system = std::mem::take(&mut sample.system);
         sample.assembler.header.system = system_text(&system, &mut sample.assembler);
         let session = sample.assembler.finish("sample".to_owned(), line.path)?;

@@ -59,11 +59,8 @@ pub(super) fn sessions(file: &SourceText, system: Text, source: &mut Source) -> 
         agents[agent].event(message, raw, time);
     }
     agents.iter_mut().for_each(Agent::ends_turn);
-    with_side_chains(
-        agents.into_iter().map(|agent| agent.assembler),
-        source,
-        file,
-    )
+    let chains = agents.into_iter().map(|agent| agent.assembler);
+    with_side_chains(chains, source, file)
 }
 
 /// The main agent, or one that it started.
@@ -142,10 +139,9 @@ impl Agent {
             ("StatusUpdate", _) => self.status(payload),
             ("StepInterrupted", _) if !self.step.is_answered => {
                 let step = std::mem::take(&mut self.step);
-                self.assembler.skip_all(
-                    step.blocks.iter().chain(&step.results),
-                    "part of an interrupted step",
-                );
+                for _ in step.blocks.iter().chain(&step.results) {
+                    self.assembler.skip("part of an interrupted step");
+                }
             }
             ("StepInterrupted", _) => self.ends_step(),
             ("CompactionEnd", _) => {

@@ -276,11 +276,8 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
         )));
     }
     if start.version > VERSION {
-        return Err(ImportError::Version(
-            line.path.to_owned(),
-            start.version,
-            VERSION,
-        ));
+        let path = line.path.to_owned();
+        return Err(ImportError::Version(path, start.version, VERSION));
     }
     let header: Header<'_> = line.parse()?;
     let tools = header.tools.into_iter().map(|tool| {

@@ -62,10 +62,8 @@ fn without(text: &str, action: &str) -> String {
     let Some(at) = text.rfind(action) else {
         return text.to_owned();
     };
-    let (before, after) = (
-        text[..at].trim_end(),
-        text[at + action.len()..].trim_start(),
-    );
+    let before = text[..at].trim_end();
+    let after = text[at + action.len()..].trim_start();
     let line = before.rfind('\n').map_or(0, |at| at + 1);
     let said = if before.is_empty() && after.is_empty() {
         ("", "")

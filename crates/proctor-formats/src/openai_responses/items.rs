@@ -23,10 +23,7 @@ const KNOWN_OPAQUE: &str = "web_search_call image_generation_call code_interpret
 
 /// Whether an item of this type holds what only the provider can read.
 pub(crate) fn is_encrypted(kind: &str) -> bool {
-    matches!(
-        kind,
-        "compaction" | "compaction_summary" | "context_compaction"
-    )
+    is_one_of("compaction compaction_summary context_compaction", kind)
 }
 
 #[derive(Deserialize)]

@@ -80,10 +80,7 @@ impl Tree {
 
 /// Whether a value is what a session says of itself in a file of its own.
 pub(super) fn is_session(value: &Value) -> bool {
-    is_shaped(
-        value,
-        "id^ses_ title:s version:s | id^ses_ title:s directory:s",
-    )
+    is_shaped(value, "id^ses_ title:s version,directory:s")
 }
 
 /// The folder with the messages of the session that the file at `path` is about.

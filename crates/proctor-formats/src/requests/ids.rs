@@ -48,11 +48,8 @@ impl Thread {
         let mut ids = Ids::new();
         for id in unnamed.into_iter().filter(|id| taken.contains(*id)) {
             let mut others = (2_usize..).map(|number| Arc::from(format!("{id}-{number}")));
-            ids.extend(
-                others
-                    .find(|other| !taken.contains(other))
-                    .map(|other| (id.clone(), other)),
-            );
+            let other = others.find(|other| !taken.contains(other));
+            ids.extend(other.map(|other| (id.clone(), other)));
         }
         ids
     }

@@ -254,10 +254,8 @@ impl Thread {
 
     /// Whether it begins with all that the other was asked, the last message perhaps with more behind it.
     pub(super) fn asks_what(&self, other: &Self) -> bool {
-        let (own, asked) = (
-            &self.session.parts().messages,
-            &other.session.parts().messages,
-        );
+        let own = &self.session.parts().messages;
+        let asked = &other.session.parts().messages;
         let Some((last, before)) = asked.split_last() else {
             return true;
         };

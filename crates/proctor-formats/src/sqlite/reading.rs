@@ -44,10 +44,8 @@ pub(super) fn load(path: &Path) -> Imported {
         let tables = unread
             .iter()
             .map(|(table, rows)| format!("`{table}` × {rows}"));
-        return Err(ImportError::UnreadTables(
-            path,
-            tables.collect::<Vec<_>>().join(", "),
-        ));
+        let tables = tables.collect::<Vec<_>>().join(", ");
+        return Err(ImportError::UnreadTables(path, tables));
     };
     let skipped = &mut first.parts_mut().source.skipped;
     let named = |(table, rows)| {

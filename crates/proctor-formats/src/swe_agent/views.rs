@@ -78,11 +78,8 @@ fn view_of(text: &str) -> Vec<Arc<Message>> {
     let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut assembler = Assembler::default();
     let around = Object::default();
-    openai_chat::read(
-        Conversation { around, messages },
-        Dialect::SweAgent,
-        &mut assembler,
-    );
+    let conversation = Conversation { around, messages };
+    openai_chat::read(conversation, Dialect::SweAgent, &mut assembler);
     assembler.messages()
 }
 
