@@ -80,9 +80,8 @@ fn message(
             let window = about.take_as("maxInputTokens").map(Tokens);
             assembler.header.context_window = window.or(assembler.header.context_window);
             let time = about.take_time("timestamp", assembler);
-            let usage = assembler
-                .usage(billed, CachedTokens::Apart)
-                .and_then(unless_zero);
+            let counted_usage = assembler.usage(billed, CachedTokens::Apart);
+            let usage = counted_usage.and_then(unless_zero);
             let part = Answer::of(blocks, time).by(None, about.take_text("model"), usage);
             assembler.assistant(None, part);
         }
@@ -99,9 +98,8 @@ fn message(
             let mut blocks = content::blocks_by(content, Speaker::User, source, part);
             blocks.retain(|it| !matches!(it, ContentBlock::Opaque(it) if &*it.kind == "summary"));
             let time = said.inner("meta").take_time("sentAt", assembler);
-            let tag = (role == "info")
-                .then_some(Tag::Meta)
-                .or_else(|| speaker_of(&blocks));
+            let product = (role == "info").then_some(Tag::Meta);
+            let tag = product.or_else(|| speaker_of(&blocks));
             assembler.hear(None, blocks, time, tag);
         }
         role => {

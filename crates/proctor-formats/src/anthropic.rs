@@ -107,13 +107,10 @@ type Kept = BTreeSet<Arc<str>>;
 
 /// Reads the key `context_management` of a request.
 fn excluded(around: &mut Object<'_>) -> Kept {
-    let edits = around
-        .inner("context_management")
-        .items("edits")
-        .into_iter();
-    let tools = edits
-        .filter_map(Object::read)
-        .flat_map(|mut edit| edit.items("exclude_tools"));
+    let items = around.inner("context_management").items("edits");
+    let edits = items.into_iter();
+    let objects = edits.filter_map(Object::read);
+    let tools = objects.flat_map(|mut edit| edit.items("exclude_tools"));
     tools.filter_map(content::text).collect()
 }
 
@@ -153,9 +150,8 @@ fn left(block: &Value) -> Option<CompactedTo> {
     if !text.is_empty() {
         return Some(CompactedTo::Replaced(vec![Recorded::summary(text)]));
     }
-    block["encrypted_content"]
-        .is_string()
-        .then_some(CompactedTo::Encrypted)
+    let is_sealed = block["encrypted_content"].is_string();
+    is_sealed.then_some(CompactedTo::Encrypted)
 }
 
 /// The prompt of the call that wrote the summary: the counters of a response leave it out, and its
@@ -189,15 +185,12 @@ fn clear(kind: &str, count: u64, before: Option<Tokens>, asked: &Kept, assembler
     let at = assembler.flush();
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let mut edits = Edits::new();
-    let oldest = assembler
-        .answered()
-        .filter(|(name, _)| !asked.contains(*name));
+    let answered = assembler.answered();
+    let oldest = answered.filter(|(name, _)| !asked.contains(*name));
     let mut cleared = 0;
     for (_, (message, block)) in oldest.take(count) {
-        edits
-            .entry(message)
-            .or_default()
-            .insert(block, CLEARED.into());
+        let editeds = edits.entry(message);
+        editeds.or_default().insert(block, CLEARED.into());
         cleared += 1;
     }
     let after = match kept_context::context(assembler.compactions(), at) {

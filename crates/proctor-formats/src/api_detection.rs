@@ -142,9 +142,8 @@ fn is_of_responses(record: &Value) -> bool {
         }
         _ => has("/model") && (has("/instructions") || has("/tools/0/parameters")),
     };
-    let is_response = ["/object", "/response/object"]
-        .iter()
-        .any(|at| text(at) == Some("response"));
+    let mut places = ["/object", "/response/object"].iter();
+    let is_response = places.any(|at| text(at) == Some("response"));
     !has("/messages") && (is_item || is_request || is_response)
 }
 

@@ -102,12 +102,10 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
     for raw in step.inner("observation").items("results") {
         let mut result = Object::read(raw).unwrap_or_default();
         let told = result.take_blocks("content", Speaker::Tool, assembler);
-        let only = calls
-            .first()
-            .filter(|_| calls.len() == 1 && !result.has("source_call_id"));
-        let own = result
-            .take_text("source_call_id")
-            .filter(|id| calls.contains(id));
+        let first = calls.first();
+        let only = first.filter(|_| calls.len() == 1 && !result.has("source_call_id"));
+        let text = result.take_text("source_call_id");
+        let own = text.filter(|id| calls.contains(id));
         match own.or(only.cloned()) {
             Some(id) => assembler.hear_result(id, told, false, None),
             None => assembler.hear(None, told, None, [Tag::Meta]),

@@ -38,9 +38,8 @@ fn joined(path: &Path) -> Result<Option<String>> {
     let questions = found.find(|path| path.is_file());
     let questions = questions.map(|path| files.read(&path)).transpose()?;
     let mut ignored = Source::default();
-    let questions = questions
-        .as_ref()
-        .map_or("null", |file| file.plain(&mut ignored));
+    let known = questions.as_ref();
+    let questions = known.map_or("null", |file| file.plain(&mut ignored));
     let chat = chat.plain(&mut ignored);
     Ok(Some(format!(
         r#"{{"chat":{chat},"probing_questions":{questions}}}"#

@@ -146,9 +146,8 @@ impl Chat {
         }
         let session = self.assembler.finish(file.id.clone(), &file.path)?;
         Ok(session.map(|session| {
-            let facts = asked
-                .into_iter()
-                .filter_map(|(question, found)| planted(&session, question, found));
+            let pairs = asked.into_iter();
+            let facts = pairs.filter_map(|(question, found)| planted(&session, question, found));
             let facts: Vec<PlantedFact> = facts.collect();
             Recording {
                 left_out: self.left_out + count - facts.len(),

@@ -43,9 +43,8 @@ fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> 
     });
     let links: Vec<[Text; 2]> = links.collect();
     let names = links.iter().enumerate();
-    let places: BTreeMap<&str, usize> = names
-        .filter_map(|(at, [name, _])| Some((&**name.as_ref()?, at)))
-        .collect();
+    let named = names.filter_map(|(at, [name, _])| Some((&**name.as_ref()?, at)));
+    let places: BTreeMap<&str, usize> = named.collect();
     let last = all.len().checked_sub(1);
     let leaf = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
     let mut path = BTreeSet::new();

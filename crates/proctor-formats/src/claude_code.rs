@@ -437,9 +437,8 @@ impl Recording {
         }
         let mut sessions = with_side_chains(chains.into_iter().map(Chain::end), source, file)?;
         // Newer versions write sub-agents into files of their own, with the name of the main session.
-        let is_apart = sessions
-            .iter()
-            .all(|session| session.source().main.is_some());
+        let mut each = sessions.iter();
+        let is_apart = each.all(|session| session.source().main.is_some());
         let main = own.filter(|_| is_apart).map(|name| session_name(&name));
         for session in &mut sessions {
             let source = &mut session.parts_mut().source;

@@ -210,9 +210,8 @@ fn blocks_of(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) 
         return content::blocks(content, speaker, source);
     };
     let items = items.into_iter();
-    let mut blocks: Blocks = items
-        .map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)))
-        .collect();
+    let parts = items.map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)));
+    let mut blocks: Blocks = parts.collect();
     blocks.retain(|block| !matches!(block, ContentBlock::Text(text) if text.is_empty()));
     blocks
 }

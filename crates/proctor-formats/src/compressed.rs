@@ -95,9 +95,8 @@ impl<R: BufRead> Read for Frames<R> {
             }
             if !decoder.is_finished() {
                 let one = BlockDecodingStrategy::UptoBlocks(1);
-                decoder
-                    .decode_blocks(&mut *file, one)
-                    .map_err(io::Error::other)?;
+                let decoded = decoder.decode_blocks(&mut *file, one);
+                decoded.map_err(io::Error::other)?;
             } else if file.fill_buf()?.is_empty() {
                 return Ok(0);
             } else {

@@ -113,9 +113,8 @@ pub(super) fn sessions(
         source.skipped.insert(what, log.skipped);
     }
     let sessions = log.join.finish(&file.path)?;
-    problem
-        .filter(|_| sessions.is_empty())
-        .map_or(Ok(sessions), Err)
+    let only = problem.filter(|_| sessions.is_empty());
+    only.map_or(Ok(sessions), Err)
 }
 
 /// Reads one conversation of an export; none if the object is something else.

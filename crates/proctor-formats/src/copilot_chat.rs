@@ -172,9 +172,8 @@ impl<'a> Reading<'a> {
                 Some(ContentBlock::tool_use(id, name, input))
             });
             let call = call.unwrap_or_else(|| self.assembler.unread("tool call", raw));
-            let answer = call
-                .as_use()
-                .and_then(|tool_use| self.results.remove_entry(&tool_use.id));
+            let tool_uses = call.as_use();
+            let answer = tool_uses.and_then(|tool_use| self.results.remove_entry(&tool_use.id));
             results.extend(answer.map(|(id, raw)| self.result(id, raw)));
             blocks.push(call);
         }

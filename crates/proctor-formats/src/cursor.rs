@@ -100,9 +100,8 @@ impl Reading {
         let answered: BTreeSet<&Arc<str>> = results.map(|result| &result.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
         let injected = |text: &str| {
-            INJECTED
-                .split(' ')
-                .any(|value| text.trim_start().starts_with(value))
+            let mut words = INJECTED.split(' ');
+            words.any(|value| text.trim_start().starts_with(value))
         };
         let tag = speaker(&blocks, injected);
         if tag.is_some() {
@@ -114,9 +113,8 @@ impl Reading {
     /// Answers the tool uses whose results are not recorded, for there is more behind them.
     fn answers(&mut self) {
         let open = std::mem::take(&mut self.open).into_iter();
-        let results: Blocks = open
-            .map(|id| ContentBlock::tool_result(id, Vec::new(), false))
-            .collect();
+        let emptys = open.map(|id| ContentBlock::tool_result(id, Vec::new(), false));
+        let results: Blocks = emptys.collect();
         for _ in &results {
             self.assembler
                 .warn("the result of a tool use is not recorded; it is read as empty");

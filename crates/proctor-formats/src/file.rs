@@ -327,10 +327,8 @@ impl<'t> Line<'t> {
     /// Parses a part of the line; errors name the place in the whole line.
     pub(crate) fn parse_part<T: Deserialize<'t>>(&self, part: &'t str) -> Result<T> {
         serde_json::from_str(part).map_err(|error| {
-            let before = part
-                .as_ptr()
-                .addr()
-                .saturating_sub(self.text.as_ptr().addr());
+            let starts = part.as_ptr();
+            let before = starts.addr().saturating_sub(self.text.as_ptr().addr());
             let before = self.text.get(..before).unwrap_or_default();
             let breaks = before.matches('\n').count() + error.line().saturating_sub(1);
             let line = self.number + breaks as u64;

@@ -15,9 +15,9 @@ pub struct Folder {
 impl Folder {
     /// Lists the folder at `path`.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
-        let entries = std::fs::read_dir(path)
-            .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
-            .map_err(|source| ImportError::Io(path.to_owned(), source))?;
+        let all_entries =
+            std::fs::read_dir(path).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+        let entries = all_entries.map_err(|source| ImportError::Io(path.to_owned(), source))?;
         let names = entries.iter().map(std::fs::DirEntry::file_name);
         let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
         names.sort_unstable();
@@ -34,9 +34,8 @@ impl Folder {
 
     /// Whether it holds something of that name.
     pub fn has(&self, name: &str) -> bool {
-        self.names
-            .binary_search_by(|own| own.as_str().cmp(name))
-            .is_ok()
+        let place = self.names.binary_search_by(|own| own.as_str().cmp(name));
+        place.is_ok()
     }
 
     /// Its path.

@@ -223,9 +223,8 @@ impl<'a> Chat<'a> {
         );
         let ids: BTreeSet<Arc<str>> = models.iter().filter_map(|raw| id_of(raw)).collect();
         // Set up again as contents, records have neither bills nor the states of their calls.
-        let has_calls = models
-            .iter()
-            .any(|raw| raw.get().contains("\"functionCall\""));
+        let mut each = models.iter();
+        let has_calls = each.any(|raw| raw.get().contains("\"functionCall\""));
         let is_all = has_calls && ids.len() == said.count();
         if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {
             Some(Repeated::Nothing)
@@ -410,9 +409,8 @@ impl<'a> Chat<'a> {
         }
         self.records.note(record.id.as_ref(), &said);
         let (name, model) = (record.id, record.model);
-        let part = Answer::of(said, timestamp)
-            .by(name.clone(), model, usage)
-            .tagged(tags);
+        let answer = Answer::of(said, timestamp).by(name.clone(), model, usage);
+        let part = answer.tagged(tags);
         self.assembler.assistant(name.as_ref(), part);
         if !results.is_empty() {
             self.hear(answers.as_ref(), results, None, None);

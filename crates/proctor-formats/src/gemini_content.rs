@@ -50,9 +50,8 @@ pub(super) fn answered(mut answer: Object<'_>, assembler: &mut Assembler) -> Blo
 pub(super) fn response(raw: &RawValue) -> ContentBlock {
     let value = value(raw);
     let mut keys = ["/output", "/error"].iter();
-    let said = keys
-        .find_map(|at| value.pointer(at)?.as_str())
-        .or(value.as_str());
+    let own = keys.find_map(|at| value.pointer(at)?.as_str());
+    let said = own.or(value.as_str());
     ContentBlock::Text(said.unwrap_or(raw.get()).into())
 }
 

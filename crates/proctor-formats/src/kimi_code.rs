@@ -105,9 +105,8 @@ fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'
             let message = record.get("message").and_then(Object::read);
             message.is_some_and(|one| one.text("role").as_deref() == Some("user") && is_typed(&one))
         };
-        let first = turns
-            .checked_sub(1)
-            .and_then(|before| places.by_ref().filter(is_turn).nth(before));
+        let number = turns.checked_sub(1);
+        let first = number.and_then(|before| places.by_ref().filter(is_turn).nth(before));
         let Some((first, _)) = first else {
             source.warn("a turn was taken back that is not in the file");
             continue;
@@ -121,10 +120,8 @@ fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'
 
 /// Whether a person wrote the message of the user's.
 fn is_typed(message: &Object<'_>) -> bool {
-    let origin = message
-        .get("origin")
-        .and_then(Object::read)
-        .unwrap_or_default();
+    let value = message.get("origin");
+    let origin = value.and_then(Object::read).unwrap_or_default();
     let is_command = origin.text("trigger").as_deref() == Some("user-slash");
     let kind = origin.text("kind");
     is_command || matches!(kind.as_deref(), None | Some("user"))
@@ -282,9 +279,8 @@ impl Agent {
 
     fn call(&mut self, mut call: Object<'_>, id: &str, args: &str, raw: &RawValue) -> ContentBlock {
         let mut function = call.inner("function");
-        let name = call
-            .take_text("name")
-            .or_else(|| function.take_text("name"));
+        let own = call.take_text("name");
+        let name = own.or_else(|| function.take_text("name"));
         let given = call.take(args).or_else(|| function.take(args));
         let Some((id, name)) = call.take_text(id).zip(name) else {
             return self.assembler.unread("tool call", raw);
@@ -312,9 +308,8 @@ impl Agent {
             (!said.is_empty()).then(|| joined_texts(&said).into())
         });
         let kept: Option<usize> = record.take_as("keptUserMessageCount");
-        let first: usize = record
-            .take_as("keptHeadUserMessageCount")
-            .unwrap_or_default();
+        let value = record.take_as("keptHeadUserMessageCount");
+        let first: usize = value.unwrap_or_default();
         if kept.is_none() {
             let what = "a compaction left the newest messages, which are not told apart";
             self.assembler.warn(what);

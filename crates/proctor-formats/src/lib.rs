@@ -275,9 +275,8 @@ impl Importer {
 
     /// Names the format in all sessions that do not.
     fn named(&self, mut recordings: Vec<Recording>) -> Vec<Recording> {
-        let sources = recordings
-            .iter_mut()
-            .map(|recording| &mut recording.session.parts_mut().source);
+        let each = recordings.iter_mut();
+        let sources = each.map(|recording| &mut recording.session.parts_mut().source);
         for source in sources.filter(|source| source.format.is_empty()) {
             self.format.clone_into(&mut source.format);
         }
@@ -297,9 +296,8 @@ pub fn is_session_folder(path: &Path) -> bool {
 
 fn importer_of_folder(folder: &Folder) -> Option<&'static Importer> {
     let is_its = |format: &FolderFormat| (format.detect)(folder);
-    IMPORTERS
-        .iter()
-        .find(|importer| importer.folder.as_ref().is_some_and(is_its))
+    let mut importers = IMPORTERS.iter();
+    importers.find(|importer| importer.folder.as_ref().is_some_and(is_its))
 }
 
 /// The importer of a file with these first bytes.
@@ -406,10 +404,8 @@ fn recordings(sessions: Vec<Session>) -> Vec<Recording> {
 }
 
 fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
-    recordings
-        .into_iter()
-        .map(|recording| recording.session)
-        .collect()
+    let each = recordings.into_iter();
+    each.map(|recording| recording.session).collect()
 }
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.

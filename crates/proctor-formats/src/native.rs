@@ -68,9 +68,8 @@ pub fn schema() -> serde_json::Value {
 /// The name of a session's file without `.session.jsonl`, compressed or not; none if it is named otherwise.
 pub fn stem(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
-    let plain = [".zst", ".gz"]
-        .iter()
-        .find_map(|ending| name.strip_suffix(ending));
+    let mut each = [".zst", ".gz"].iter();
+    let plain = each.find_map(|ending| name.strip_suffix(ending));
     let stem = plain.unwrap_or(&name).strip_suffix(".session.jsonl")?;
     Some(stem.to_owned())
 }

@@ -312,10 +312,8 @@ impl Reading<'_> {
         let usage = self.assembler.usage(own, CachedTokens::Within);
         let own_time = object.take_time("timestamp", self.assembler);
         // The model was not called for it.
-        let model = call
-            .model
-            .or(extra.model)
-            .or_else(|| object.take_text("model"));
+        let owns = call.model;
+        let model = owns.or(extra.model).or_else(|| object.take_text("model"));
         let record = Answer::of(blocks, own_time.or(call.time).or(extra.time))
             .by(call.id.or(extra.id), model, usage)
             .tagged(is_demo.then_some(Tag::Synthetic));

@@ -26,14 +26,10 @@ pub(super) const IMPORTER: Importer = Importer::new("pi", detect, import);
 
 fn detect(head: &Head) -> bool {
     // oh-my-pi writes the title in front.
-    let mut begins = head
-        .values
-        .iter()
-        .take(2)
-        .filter(|record| record["type"] != "title");
-    begins
-        .next()
-        .is_some_and(|header| is_shaped(header, "type=session id:s cwd:s"))
+    let each = head.values.iter();
+    let mut begins = each.take(2).filter(|record| record["type"] != "title");
+    let headers = begins.next();
+    headers.is_some_and(|header| is_shaped(header, "type=session id:s cwd:s"))
 }
 
 pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {

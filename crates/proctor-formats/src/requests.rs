@@ -194,10 +194,8 @@ impl Join {
     /// Takes note of the response with which a session ends.
     fn ends(&mut self, session: usize, last: &Message) {
         if let Some(call) = &last.details.api_call {
-            self.ended
-                .entry(call.0.clone())
-                .or_default()
-                .insert(session);
+            let ended = self.ended.entry(call.0.clone());
+            ended.or_default().insert(session);
         }
     }
 
@@ -294,9 +292,8 @@ impl Join {
     fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
         let (asked, looks) = (request.asked(), &request.looks);
         let mut own = near.iter().map(|at| (*at, &self.threads[*at]));
-        let again = own
-            .clone()
-            .find(|(_, thread)| thread.was_asked(request) && is_own(thread, request));
+        let mut copy = own.clone();
+        let again = copy.find(|(_, thread)| thread.was_asked(request) && is_own(thread, request));
         if let Some((at, _)) = again {
             return Some((at, Kind::Again));
         }

@@ -199,9 +199,8 @@ fn text_of(text: &str) -> Option<ContentBlock> {
 fn fenced(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_end();
     let inside = text.strip_suffix("```")?.strip_suffix('\n')?;
-    let at = ["\n```text\n", "\n```\n"]
-        .iter()
-        .filter_map(|mark| Some((inside.rfind(mark)?, mark.len())));
+    let each = ["\n```text\n", "\n```\n"].iter();
+    let at = each.filter_map(|mark| Some((inside.rfind(mark)?, mark.len())));
     let (at, length) = at.max_by_key(|(at, _)| *at)?;
     Some((&text[..at], &inside[at + length..]))
 }

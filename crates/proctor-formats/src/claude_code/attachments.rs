@@ -36,9 +36,8 @@ pub(super) fn rendered(kind: &str, sent: &Value) -> Option<AttachmentUse> {
     }
     let sent = sent.as_array()?.iter();
     let texts = sent.map(|one| one["content"].as_str().filter(|text| !text.is_empty()));
-    let blocks: Option<Blocks> = texts
-        .map(|text| text.map(|text| ContentBlock::Text(text.into())))
-        .collect();
+    let all_blocks = texts.map(|text| text.map(|text| ContentBlock::Text(text.into())));
+    let blocks: Option<Blocks> = all_blocks.collect();
     Some(seen(blocks.filter(|block| !block.is_empty())?, Tag::Meta))
 }
 

@@ -69,11 +69,8 @@ enum Phase {
 impl Chain {
     /// Takes what was sent in front of the conversation.
     pub(super) fn give(&mut self, given: PromptSnapshot) {
-        let texts: Vec<Arc<str>> = given
-            .cli_prefix
-            .into_iter()
-            .chain(given.system_prompt)
-            .collect();
+        let prefix = given.cli_prefix;
+        let texts: Vec<Arc<str>> = prefix.into_iter().chain(given.system_prompt).collect();
         self.assembler.header.system = (!texts.is_empty()).then(|| texts.join("\n\n").into());
         for tool in given.tools {
             self.assembler.tool(Some(tool.name), &tool.schema);

@@ -128,10 +128,8 @@ impl Shown {
         let said = marks.iter().enumerate().filter(is_said);
         let said: Vec<(usize, Option<f64>)> = said.map(|(at, it)| (at, it.ts)).collect();
         // Some providers' input includes the cached tokens, and then always does.
-        let includes_cached = self
-            .calls
-            .iter()
-            .all(|(_, counters)| counters.tokens_in >= counters.cached());
+        let mut each = self.calls.iter();
+        let includes_cached = each.all(|(_, counters)| counters.tokens_in >= counters.cached());
         let usage = |one: &Counters| {
             let cached = if includes_cached { one.cached() } else { 0 };
             let uncached = one.tokens_in - cached;

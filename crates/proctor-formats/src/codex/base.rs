@@ -24,9 +24,8 @@ impl Rollouts {
         let is_date =
             |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
         let folder = from.ancestors().skip(1).take(DEPTH + 1);
-        let folder = folder
-            .into_iter()
-            .find(|value| !value.file_name().is_some_and(is_date))?;
+        let mut each = folder.into_iter();
+        let folder = each.find(|value| !value.file_name().is_some_and(is_date))?;
         let end = format!("-{}", base.thread_id);
         let path = rollout(&Folder::open(folder).ok()?, &end, DEPTH)?;
         if !self.0.insert(path.clone()) {
@@ -54,7 +53,6 @@ fn rollout(folder: &Folder, end: &str, depth: usize) -> Option<PathBuf> {
         return Some(folder.child(name));
     }
     let folders = folder.names().iter().filter(|_| depth > 0);
-    folders
-        .filter_map(|name| folder.folder(name))
-        .find_map(|inner| rollout(&inner, end, depth - 1))
+    let mut inner_folders = folders.filter_map(|name| folder.folder(name));
+    inner_folders.find_map(|inner| rollout(&inner, end, depth - 1))
 }

@@ -28,9 +28,8 @@ pub(super) fn bills_first(steps: &[Step], version: Option<&str>) -> bool {
     let is_model = |step: &Step| matches!(step, Step::Item(Item::Model(_), _));
     let first = steps.iter().find(|step| is_bill(step) || is_model(step));
     let version = version.unwrap_or_default();
-    let minor = version
-        .strip_prefix("0.")
-        .and_then(|rest| rest.split('.').next());
+    let numbers = version.strip_prefix("0.");
+    let minor = numbers.and_then(|rest| rest.split('.').next());
     let minor = minor.and_then(|minor| minor.parse::<u64>().ok());
     first.is_some_and(is_bill) && minor.is_some_and(|minor| minor < BILLS_AFTER_ITEMS)
 }
@@ -38,9 +37,8 @@ pub(super) fn bills_first(steps: &[Step], version: Option<&str>) -> bool {
 /// Estimates Codex's own token count of reasoning from the billed tokens, for files without its content.
 pub(super) fn as_codex_counts(billed: Tokens, model: Option<&str>) -> Tokens {
     let model = model.unwrap_or_default();
-    let known = REASONING_PERCENT
-        .iter()
-        .find(|(name, _)| model.starts_with(name));
+    let mut reasoning_percents = REASONING_PERCENT.iter();
+    let known = reasoning_percents.find(|(name, _)| model.starts_with(name));
     known.map_or(billed, |(_, percent)| {
         Tokens(billed.0.saturating_mul(*percent) / 100)
     })

@@ -163,9 +163,8 @@ impl<'a> Sample<'a> {
             }
         };
         let Call { usage, time } = call.unwrap_or_default();
-        let said = Answer::of(record.blocks, time)
-            .by(record.name.clone(), one.model, usage)
-            .tagged(record.tags);
+        let answer = Answer::of(record.blocks, time).by(record.name.clone(), one.model, usage);
+        let said = answer.tagged(record.tags);
         self.assembler.assistant(name, said);
     }
 

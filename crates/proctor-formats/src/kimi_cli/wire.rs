@@ -130,9 +130,8 @@ impl Agent {
                 }
             }
             ("ToolResult", Some(part)) => {
-                let result = self
-                    .result(payload)
-                    .unwrap_or_else(|| self.assembler.unread(&kind, part));
+                let knowns = self.result(payload);
+                let result = knowns.unwrap_or_else(|| self.assembler.unread(&kind, part));
                 self.step.results.push(result);
                 self.step.result_time = time;
             }

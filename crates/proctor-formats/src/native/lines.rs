@@ -375,9 +375,8 @@ fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Blocks, String> {
     let blocks = blocks.into_iter().enumerate();
     blocks
         .map(|(at, block)| {
-            block
-                .read()
-                .map_err(|problem| format!("block {at}: {problem}"))
+            let found = block.read();
+            found.map_err(|problem| format!("block {at}: {problem}"))
         })
         .collect()
 }

@@ -150,9 +150,8 @@ pub(super) fn read(folder: &Folder, files: &mut SessionFiles, _: &mut Source) ->
 
     // The names of sessions begin with the latest.
     sessions.sort_by_key(|item| {
-        item.messages()
-            .first()
-            .and_then(|first| first.details.timestamp)
+        let firsts = item.messages().first();
+        firsts.and_then(|first| first.details.timestamp)
     });
     Ok(sessions)
 }
@@ -162,9 +161,8 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
         return Ok(None);
     };
     let mut source = Source::default();
-    let info = tree
-        .info(id)
-        .map(|path| one_value(&path, files, &mut source));
+    let paths = tree.info(id);
+    let info = paths.map(|path| one_value(&path, files, &mut source));
     let info = info.transpose()?.flatten();
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
     let parent = info.as_ref().and_then(|info| info["parentID"].as_str());

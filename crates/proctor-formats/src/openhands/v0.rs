@@ -123,9 +123,8 @@ impl Reading {
         self.pairs.open.push_back(tool_use);
         self.pairs.said.extend(id.clone());
         let billed = response.take("usage");
-        let usage = self
-            .cost(&mut event, billed, id.as_ref())
-            .filter(|_| is_new);
+        let cost = self.cost(&mut event, billed, id.as_ref());
+        let usage = cost.filter(|_| is_new);
         let call = Call {
             usage: self.billed(usage),
             model: response.take_text("model"),

@@ -38,9 +38,8 @@ pub(super) fn place(told: Vec<Call<Span>>, calls: &mut [Call<Span>], source: &mu
         let since = end.filter(|_| compaction.is_dated).or(span.start);
         let later = since.and_then(|since| {
             let mut later = starts.range((span.conversation.clone(), since, 0)..);
-            later
-                .next()
-                .filter(|(conversation, ..)| *conversation == span.conversation)
+            let next = later.next();
+            next.filter(|(conversation, ..)| *conversation == span.conversation)
         });
         match later {
             Some((.., at)) => calls[*at].record.compaction = Some(compaction),

@@ -32,10 +32,8 @@ pub(super) fn ai_sdk_answer(attributes: &mut Attributes) -> Option<Value> {
     let said = said.map(|text| json!({"type": "text", "content": text}));
     let calls = take("toolCalls").map(parsed);
     let calls = calls.and_then(|mut calls| calls.as_array_mut().map(std::mem::take));
-    let parts = thought
-        .into_iter()
-        .chain(said)
-        .chain(calls.into_iter().flatten());
+    let thoughts = thought.into_iter();
+    let parts = thoughts.chain(said).chain(calls.into_iter().flatten());
     let parts: Vec<Value> = parts.collect();
     (!parts.is_empty()).then(|| json!({"role": "assistant", "parts": parts}))
 }

@@ -18,9 +18,8 @@ impl Thread {
         let at = self.session.parts().messages.len();
         let places: Vec<Option<(usize, bool)>> = looks.iter().map(|one| self.place(one)).collect();
         let found = places.iter().enumerate();
-        let last_found = found
-            .filter_map(|(index, it)| Some((index, it.as_ref()?.0)))
-            .next_back();
+        let mut all = found.filter_map(|(index, it)| Some((index, it.as_ref()?.0)));
+        let last_found = all.next_back();
         let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
         let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
         let last = parts.messages.split_last();
@@ -31,10 +30,9 @@ impl Thread {
         let follows_summary = |index: usize| is_last_new && index + 1 == looks.len();
         let mut left = Vec::new();
         let mut added = Vec::new();
-        let (of_answer, known): (Vec<_>, Vec<_>) = parts
-            .compactions
-            .into_iter()
-            .partition(|one| one.at >= looks.len());
+        let compactions = parts.compactions.into_iter();
+        let (of_answer, known): (Vec<_>, Vec<_>) =
+            compactions.partition(|one| one.at >= looks.len());
         for (index, message) in parts.messages.into_iter().enumerate() {
             // The provider does not send on what it summed up.
             for one in known.iter().filter(|one| one.at == index) {
@@ -51,9 +49,8 @@ impl Thread {
                     let (results, notes) = parted(message);
                     added.push(results);
                     if let Some(notes) = notes {
-                        let after = left
-                            .iter()
-                            .rposition(|value| matches!(value, Recorded::Written(_)));
+                        let mut each = left.iter();
+                        let after = each.rposition(|value| matches!(value, Recorded::Written(_)));
                         left.insert(after.map_or(0, |at| at + 1), Recorded::Written(notes));
                     }
                 }

@@ -124,10 +124,8 @@ impl Join {
         }
         let base = self.index(name).unwrap_or(base);
         let rests = self.threads[base].requests;
-        let forks = self
-            .threads
-            .iter_mut()
-            .filter_map(|thread| thread.fork.as_mut());
+        let each = self.threads.iter_mut();
+        let forks = each.filter_map(|thread| thread.fork.as_mut());
         for other in forks.filter(|other| (other.of, other.requests) == (left, requests)) {
             (other.of, other.requests) = (name, rests);
         }
@@ -156,9 +154,8 @@ impl Join {
         let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
         for thread in recent.filter(|_| !new.is_empty()) {
             let words = thread.last_words().map(summaries_in).unwrap_or_default();
-            let mut held = words
-                .into_iter()
-                .filter(|text| new.iter().any(|new| new.contains(&**text)));
+            let each = words.into_iter();
+            let mut held = each.filter(|text| new.iter().any(|new| new.contains(&**text)));
             if let Some(text) = held.next().filter(|_| thread.name != self.threads[of].name) {
                 summaries.push(text);
                 agents.push((thread.name, thread.agent.clone()));

@@ -324,10 +324,8 @@ impl Thread {
     /// The last answer of such a session.
     pub(super) fn last_words(&self) -> Option<&Message> {
         let messages = &self.session.parts().messages;
-        messages
-            .last()
-            .map(|message| &**message)
-            .filter(|_| self.is_brief())
+        let last = messages.last();
+        last.map(|message| &**message).filter(|_| self.is_brief())
     }
 
     /// Adds a request, of which the first `known` messages are not new, and its answer.

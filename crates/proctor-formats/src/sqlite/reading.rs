@@ -41,9 +41,8 @@ pub(super) fn load(path: &Path) -> Imported {
         if unread.is_empty() {
             return Err(ImportError::NoConversation(path));
         }
-        let tables = unread
-            .iter()
-            .map(|(table, rows)| format!("`{table}` × {rows}"));
+        let each = unread.iter();
+        let tables = each.map(|(table, rows)| format!("`{table}` × {rows}"));
         let tables = tables.collect::<Vec<_>>().join(", ");
         return Err(ImportError::UnreadTables(path, tables));
     };
@@ -111,13 +110,12 @@ impl Database {
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             Connection::open_with_flags(address(path), flags).map_err(failed)?
         };
-        connection
-            .execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")
-            .map_err(failed)?;
+        let protected =
+            connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;");
+        protected.map_err(failed)?;
         let longest = i32::try_from(MAX_TEXT).unwrap_or(i32::MAX);
-        connection
-            .set_limit(Limit::SQLITE_LIMIT_LENGTH, longest)
-            .map_err(failed)?;
+        let limited = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest);
+        limited.map_err(failed)?;
         let mut database = Self {
             path: path.to_owned(),
             connection,
@@ -192,11 +190,8 @@ impl Database {
             if !row.iter().flatten().any(is_json) {
                 return None;
             }
-            let [[count]]: [[_; 1]; 1] = self
-                .rows(&format!("SELECT COUNT(*) FROM \"{name}\""), &[])
-                .ok()?
-                .try_into()
-                .ok()?;
+            let all_rows = self.rows(&format!("SELECT COUNT(*) FROM \"{name}\""), &[]);
+            let [[count]]: [[_; 1]; 1] = all_rows.ok()?.try_into().ok()?;
             Some((table.clone(), count?.parse().ok()?))
         });
         rows.collect()

@@ -227,17 +227,15 @@ fn as_message(message: Value) -> Value {
         }
     }
     let calls = message.get("tool_calls").is_some_and(Value::is_array);
-    let beside = message
-        .get("additional_kwargs")
-        .map(|value| value["tool_calls"].clone());
+    let additional = message.get("additional_kwargs");
+    let beside = additional.map(|value| value["tool_calls"].clone());
     if let Some(beside) = beside.filter(|beside| !calls && beside.is_array()) {
         message.insert("tool_calls".to_owned(), beside);
     }
     let said = message.get("content").and_then(Value::as_array);
     let said = said.into_iter().flatten().map(|part| &part["id"]);
-    let said: BTreeSet<String> = said
-        .filter_map(|id| Some(id.as_str()?.to_owned()))
-        .collect();
+    let ids = said.filter_map(|id| Some(id.as_str()?.to_owned()));
+    let said: BTreeSet<String> = ids.collect();
     if let Some(calls) = message.get_mut("tool_calls").and_then(Value::as_array_mut) {
         // A call that stands in the content too is the same.
         calls.retain(|call| call["id"].as_str().is_none_or(|id| !said.contains(id)));
