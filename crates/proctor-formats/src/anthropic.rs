@@ -116,11 +116,7 @@ fn excluded(around: &mut Object<'_>) -> Kept {
 
 /// Takes the compaction blocks out of a message that the model is about to add, and keeps the
 /// last one as an event. Returns whether one was there.
-pub(super) fn summed_up(
-    blocks: &mut Blocks,
-    usage: Option<&RawValue>,
-    assembler: &mut Assembler,
-) -> bool {
+pub(super) fn summed_up(blocks: &mut Blocks, usage: Option<&RawValue>, to: &mut Assembler) -> bool {
     let mut found = None;
     blocks.retain(|block| match block {
         ContentBlock::Opaque(opaque) if &*opaque.kind == "compaction" => {
@@ -131,11 +127,11 @@ pub(super) fn summed_up(
     });
     let Some(block) = found else { return false };
     let Some(after) = left(&block) else {
-        assembler.skip("compaction that failed");
+        to.skip("compaction that failed");
         return true;
     };
     let before = usage.and_then(|raw| summed_tokens(&value(raw)));
-    assembler.compacts(Some("compaction".into()), before, after);
+    to.compacts(Some("compaction".into()), before, after);
     true
 }
 

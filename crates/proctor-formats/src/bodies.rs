@@ -12,17 +12,15 @@ use proctor_sessions::wire::stream::Assembly;
 
 type Entries = BTreeMap<String, Box<RawValue>>;
 
+/// Counts what had to be mended.
+type Warn<'w> = &'w mut dyn FnMut(&str);
+
 /// One of these is in every log.
 const MARKS: [&str; 3] = ["\"request", "\"response", "\"custom_id\""];
 
 /// The value unwrapped, if it is a log, or a list of logs. The messages are under `key`: where the
 /// log has that itself, the request beside it stays. `warn` is called for broken responses.
-pub(super) fn unwrapped(
-    text: &str,
-    key: &str,
-    api: Api,
-    warn: &mut dyn FnMut(&str),
-) -> Option<String> {
+pub(super) fn unwrapped(text: &str, key: &str, api: Api, warn: Warn<'_>) -> Option<String> {
     if !MARKS.iter().any(|mark| text.contains(mark)) {
         return None;
     }
@@ -69,7 +67,7 @@ struct Log<'l> {
     api: Api,
     /// Whether strings may be cut.
     is_head: bool,
-    warn: &'l mut dyn FnMut(&str),
+    warn: Warn<'l>,
 }
 
 impl Log<'_> {

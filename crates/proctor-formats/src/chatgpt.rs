@@ -44,11 +44,7 @@ struct Node<'a> {
 }
 
 /// The messages of the branch that ends in `current`, or else in the newest message.
-fn branch<'a>(
-    mapping: Object<'a>,
-    current: Option<&str>,
-    assembler: &mut Assembler,
-) -> Vec<&'a RawValue> {
+fn branch<'a>(mapping: Object<'a>, current: Option<&str>, to: &mut Assembler) -> Vec<&'a RawValue> {
     let mut nodes: BTreeMap<Arc<str>, Node<'a>> = BTreeMap::new();
     let mut children: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     for (key, raw) in mapping.into_entries() {
@@ -80,7 +76,7 @@ fn branch<'a>(
     }
     path.reverse();
     let all = nodes.values().filter(|node| node.message.is_some()).count();
-    assembler.skip_all(path.len()..all, "message of another branch");
+    to.skip_all(path.len()..all, "message of another branch");
     path
 }
 

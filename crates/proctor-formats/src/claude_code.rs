@@ -325,13 +325,9 @@ impl Recording {
     }
 
     /// The content of a record; `None` if it holds nothing readable.
-    fn message<'a>(
-        &mut self,
-        record: &Record<'a>,
-        speaker: Speaker,
-    ) -> Option<(ApiMessage<'a>, Blocks)> {
-        let message: ApiMessage<'_> = lenient::object(record.message?.get(), &mut self.source)?;
-        let blocks = content::blocks(message.content, speaker, &mut self.source);
+    fn message<'a>(&mut self, of: &Record<'a>, by: Speaker) -> Option<(ApiMessage<'a>, Blocks)> {
+        let message: ApiMessage<'_> = lenient::object(of.message?.get(), &mut self.source)?;
+        let blocks = content::blocks(message.content, by, &mut self.source);
         Some((message, blocks))
     }
 

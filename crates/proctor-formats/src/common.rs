@@ -10,6 +10,9 @@ pub(super) type Blocks = Vec<ContentBlock>;
 /// When something was said, where the recording tells it.
 pub(super) type When = Option<Timestamp>;
 
+/// The size of a prompt, where the recording tells it.
+pub(super) type Size = Option<Tokens>;
+
 /// A text, where the recording has it.
 pub(super) type Text = Option<Arc<str>>;
 
@@ -137,21 +140,16 @@ impl Assembler {
     }
 
     /// Adds a compaction that happened now, and returns its index.
-    pub(super) fn compacts(
-        &mut self,
-        trigger: Text,
-        pre_tokens: Option<Tokens>,
-        after: CompactedTo,
-    ) -> usize {
+    pub(super) fn compacts(&mut self, trigger: Text, before: Size, after: CompactedTo) -> usize {
         let at = self.flush();
-        self.compaction(at, trigger, pre_tokens, after)
+        self.compaction(at, trigger, before, after)
     }
 
     /// Adds a compaction that left a summary, and the messages from `kept` on.
     pub(super) fn summarizes(
         &mut self,
         trigger: Text,
-        pre_tokens: Option<Tokens>,
+        before: Size,
         summary: Text,
         kept: Option<usize>,
     ) -> usize {
@@ -162,7 +160,7 @@ impl Assembler {
             pieces.extend(kept.map(|first| Recorded::Kept(first..at)));
             CompactedTo::Replaced(pieces)
         });
-        self.compacts(trigger, pre_tokens, after)
+        self.compacts(trigger, before, after)
     }
 
     /// Adds a compaction that replaced the results of tool uses by texts. Returns the number of
@@ -170,7 +168,7 @@ impl Assembler {
     pub(super) fn replaces_results(
         &mut self,
         trigger: &str,
-        pre_tokens: Option<Tokens>,
+        before: Size,
         results: impl IntoIterator<Item = (Arc<str>, Arc<str>)>,
     ) -> usize {
         let at = self.flush();
@@ -188,7 +186,7 @@ impl Assembler {
             let after = context.map_or(CompactedTo::Missing, |context| {
                 CompactedTo::Replaced(kept_context::edited(&context, &edits))
             });
-            self.compacts(Some(trigger.into()), pre_tokens, after);
+            self.compacts(Some(trigger.into()), before, after);
         }
         missing
     }

@@ -236,7 +236,7 @@ fn find<'a>(
         if !shape.is_conversation(&object) && is_message {
             return line.parse().map(Some);
         }
-        found.push(conversation(shape, line, object)?);
+        found.push(read_one(shape, line, object)?);
         return Ok(None);
     }
     let messages: Vec<&RawValue> = line.parse()?;
@@ -256,17 +256,13 @@ fn find<'a>(
                 messages: line.parse_part(item.get())?,
             }
         } else {
-            conversation(shape, line, line.parse_part(item.get())?)?
+            read_one(shape, line, line.parse_part(item.get())?)?
         });
     }
     Ok(None)
 }
 
-fn conversation<'a>(
-    shape: Shape,
-    line: &Line<'a>,
-    mut around: Object<'a>,
-) -> Result<Conversation<'a>> {
+fn read_one<'a>(shape: Shape, line: &Line<'a>, mut around: Object<'a>) -> Result<Conversation<'a>> {
     let may_be_empty = shape.answer.is_some();
     let messages = match around.remove(shape.key) {
         // A request of one text.

@@ -170,6 +170,9 @@ type ReadFile = fn(SourceFile) -> Result<Vec<Recording>>;
 /// Reads all sessions of a folder.
 type ReadFolder = fn(&Folder, &mut SessionFiles, &mut Source) -> Imported;
 
+/// Whether a folder is a session.
+type DetectFolder = fn(&Folder) -> bool;
+
 /// The folder of a session of which a file holds the conversation.
 type FolderOf = fn(&Path) -> Option<Folder>;
 
@@ -186,8 +189,7 @@ enum Reader {
 /// How a product keeps a session in the files of a folder.
 #[derive(Debug)]
 struct FolderFormat {
-    /// Whether a folder is a session.
-    detect: fn(&Folder) -> bool,
+    detect: DetectFolder,
     of_file: FolderOf,
     read: ReadFolder,
 }
@@ -213,12 +215,7 @@ impl Importer {
     }
 
     /// The format, which also keeps sessions in folders.
-    const fn with_folders(
-        self,
-        detect: fn(&Folder) -> bool,
-        of_file: FolderOf,
-        read: ReadFolder,
-    ) -> Self {
+    const fn with_folders(self, detect: DetectFolder, of_file: FolderOf, read: ReadFolder) -> Self {
         let folder = Some(FolderFormat {
             detect,
             of_file,
