@@ -108,8 +108,7 @@ type Kept = BTreeSet<Arc<str>>;
 /// Reads the key `context_management` of a request.
 fn excluded(around: &mut Object<'_>) -> Kept {
     let items = around.inner("context_management").items("edits");
-    let edits = items.into_iter();
-    let objects = edits.filter_map(Object::read);
+    let objects = items.into_iter().filter_map(Object::read);
     let tools = objects.flat_map(|mut edit| edit.items("exclude_tools"));
     tools.filter_map(content::text).collect()
 }

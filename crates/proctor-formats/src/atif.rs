@@ -105,8 +105,7 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
         let first = calls.first();
         let only = first.filter(|_| calls.len() == 1 && !result.has("source_call_id"));
         let text = result.take_text("source_call_id");
-        let own = text.filter(|id| calls.contains(id));
-        match own.or(only.cloned()) {
+        match text.filter(|id| calls.contains(id)).or(only.cloned()) {
             Some(id) => assembler.hear_result(id, told, false, None),
             None => assembler.hear(None, told, None, [Tag::Meta]),
         }

@@ -31,8 +31,7 @@ pub struct Exported {
 pub fn export(session: &Session, provider: Provider) -> Exported {
     let mut left_out = Counts::default();
     left_out.add("compaction", session.compactions().len());
-    let has_window = session.context_window().is_some();
-    left_out.add("context window", has_window);
+    left_out.add("context window", session.context_window().is_some());
     let mut json = "{".to_owned();
     let system = session.system().map(AsRef::as_ref);
     let is_beside = provider == Provider::Anthropic;

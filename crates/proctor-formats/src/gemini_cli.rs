@@ -410,8 +410,7 @@ impl<'a> Chat<'a> {
         self.records.note(record.id.as_ref(), &said);
         let (name, model) = (record.id, record.model);
         let answer = Answer::of(said, timestamp).by(name.clone(), model, usage);
-        let part = answer.tagged(tags);
-        self.assembler.assistant(name.as_ref(), part);
+        self.assembler.assistant(name.as_ref(), answer.tagged(tags));
         if !results.is_empty() {
             self.hear(answers.as_ref(), results, None, None);
         }

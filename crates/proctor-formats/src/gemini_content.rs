@@ -51,8 +51,7 @@ pub(super) fn response(raw: &RawValue) -> ContentBlock {
     let value = value(raw);
     let mut keys = ["/output", "/error"].iter();
     let own = keys.find_map(|at| value.pointer(at)?.as_str());
-    let said = own.or(value.as_str());
-    ContentBlock::Text(said.unwrap_or(raw.get()).into())
+    ContentBlock::Text(own.or(value.as_str()).unwrap_or(raw.get()).into())
 }
 
 /// A text, a part, or a list of parts; none of them a call.

@@ -23,8 +23,7 @@ impl Rollouts {
         self.0.insert(from.to_owned());
         let is_date =
             |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-        let folder = from.ancestors().skip(1).take(DEPTH + 1);
-        let mut each = folder.into_iter();
+        let mut each = from.ancestors().skip(1).take(DEPTH + 1).into_iter();
         let folder = each.find(|value| !value.file_name().is_some_and(is_date))?;
         let end = format!("-{}", base.thread_id);
         let path = rollout(&Folder::open(folder).ok()?, &end, DEPTH)?;

@@ -27,8 +27,7 @@ pub(super) fn bills_first(steps: &[Step], version: Option<&str>) -> bool {
     let is_bill = |step: &Step| matches!(step, Step::Bill(Some((usage, _)), _) if usage.total() > Tokens::ZERO);
     let is_model = |step: &Step| matches!(step, Step::Item(Item::Model(_), _));
     let first = steps.iter().find(|step| is_bill(step) || is_model(step));
-    let version = version.unwrap_or_default();
-    let numbers = version.strip_prefix("0.");
+    let numbers = version.unwrap_or_default().strip_prefix("0.");
     let minor = numbers.and_then(|rest| rest.split('.').next());
     let minor = minor.and_then(|minor| minor.parse::<u64>().ok());
     first.is_some_and(is_bill) && minor.is_some_and(|minor| minor < BILLS_AFTER_ITEMS)

@@ -156,8 +156,7 @@ fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value
         attributes.push(text("gen_ai.tool.definitions", &tools.to_string()));
     }
     if let Some(usage) = answer.details.usage {
-        let for_an_hour = usage.cache_write_1h.0 > 0;
-        left_out.add("lifetime of a cache write", for_an_hour);
+        left_out.add("lifetime of a cache write", usage.cache_write_1h.0 > 0);
         for (key, tokens) in [
             ("input_tokens", usage.prompt()),
             ("output_tokens", usage.output),

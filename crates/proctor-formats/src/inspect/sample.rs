@@ -164,8 +164,7 @@ impl<'a> Sample<'a> {
         };
         let Call { usage, time } = call.unwrap_or_default();
         let answer = Answer::of(record.blocks, time).by(record.name.clone(), one.model, usage);
-        let said = answer.tagged(record.tags);
-        self.assembler.assistant(name, said);
+        self.assembler.assistant(name, answer.tagged(record.tags));
     }
 
     /// Reads a compaction, and the first call after it.

@@ -122,8 +122,7 @@ impl Reading {
         blocks.push(ContentBlock::tool_use(tool_use.clone(), function, input));
         self.pairs.open.push_back(tool_use);
         self.pairs.said.extend(id.clone());
-        let billed = response.take("usage");
-        let cost = self.cost(&mut event, billed, id.as_ref());
+        let cost = self.cost(&mut event, response.take("usage"), id.as_ref());
         let usage = cost.filter(|_| is_new);
         let call = Call {
             usage: self.billed(usage),

@@ -37,8 +37,7 @@ pub(super) fn place(told: Vec<Call<Span>>, calls: &mut [Call<Span>], source: &mu
         };
         let since = end.filter(|_| compaction.is_dated).or(span.start);
         let later = since.and_then(|since| {
-            let mut later = starts.range((span.conversation.clone(), since, 0)..);
-            let next = later.next();
+            let next = starts.range((span.conversation.clone(), since, 0)..).next();
             next.filter(|(conversation, ..)| *conversation == span.conversation)
         });
         match later {
