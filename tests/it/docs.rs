@@ -44,7 +44,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-impl<'a> Block<'a> {
+impl Block<'_> {
     /// The commands of a block: behind `$ ` in `console`, each line in `sh`. A `\` continues a line.
     fn commands(&self) -> Vec<String> {
         let mut commands: Vec<String> = Vec::new();
