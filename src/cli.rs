@@ -37,6 +37,7 @@ mod default_strategies;
 mod doctor;
 mod examples;
 mod exit;
+mod explain;
 mod find_sessions;
 mod gate;
 mod generate;
@@ -144,6 +145,9 @@ enum Command {
     Cache(cassette::Args),
     /// List the settings of a run, and where each comes from
     Doctor(doctor::Args),
+    /// Say what the code of a verdict or a warning means
+    #[command(hide = true)]
+    Explain(explain::Args),
     /// Print a JSON Schema, for editors
     Schema(schema::Args),
     /// Print a completion script for a shell
@@ -223,6 +227,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Cache(args) => cassette::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

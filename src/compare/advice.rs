@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::judge::{AxisFinding, Pairs, Rule, State};
 use super::tasks::TasksSolved;
-use super::{Axis, Line, Margins, Sample, judge};
+use super::{Axis, Code, Line, Margins, Sample, judge};
 use crate::naming::base_name;
 use crate::stats::multiple::holm;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -53,19 +53,19 @@ pub enum Answer {
 }
 
 impl Answer {
-    fn word(self) -> &'static str {
+    fn code(self) -> Code {
         match self {
-            Self::NothingRan => "nothing ran",
-            Self::NoOutcomes => "no outcomes",
-            Self::AllBroken => "everything breaks",
-            Self::NothingFires => "nothing fires",
-            Self::FewSessions => "few sessions",
-            Self::Use => "use",
-            Self::PlainTail => "plain tail",
-            Self::Ahead => "ahead",
-            Self::Trade => "trade",
-            Self::Keep => "keep",
-            Self::Undecided => "undecided",
+            Self::NothingRan => Code::NothingRan,
+            Self::NoOutcomes => Code::NoOutcomes,
+            Self::AllBroken => Code::AllBroken,
+            Self::NothingFires => Code::NothingFires,
+            Self::FewSessions => Code::FewSessions,
+            Self::Use => Code::Use,
+            Self::PlainTail => Code::PlainTail,
+            Self::Ahead => Code::Ahead,
+            Self::Trade => Code::Trade,
+            Self::Keep => Code::Keep,
+            Self::Undecided => Code::Undecided,
         }
     }
 
@@ -101,6 +101,8 @@ pub struct Verdict {
     pub margins: Margins,
     /// What the first sentence says.
     pub answer: Answer,
+    /// Its code, which `proctor explain` tells more about.
+    pub(crate) code: Code,
     /// The strategy that it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
@@ -122,8 +124,8 @@ pub struct Verdict {
 
 impl Verdict {
     /// Puts a sentence in front of all others.
-    pub(crate) fn begin_with(&mut self, label: &'static str, text: String) {
-        self.said.insert(0, Line::new(label, text));
+    pub(crate) fn begin_with(&mut self, code: Code, text: String) {
+        self.said.insert(0, Line::new(code, text));
         self.sentences = self.lines().into_iter().map(|line| line.text).collect();
     }
 
@@ -131,7 +133,8 @@ impl Verdict {
     pub(crate) fn answer(&mut self, answer: Answer) {
         self.answer = answer;
         self.strategy = None;
-        self.said = vec![Line::new(answer.word(), answer.sentence())];
+        self.code = answer.code();
+        self.said = vec![Line::new(answer.code(), answer.sentence())];
         self.sentences = self.lines().into_iter().map(|it| it.text).collect();
     }
 }
@@ -204,6 +207,8 @@ pub struct Avoid {
     pub why: String,
     /// Whether it is because it did not run to the end: a table says so, too.
     pub is_broken: bool,
+    /// Its code.
+    pub(crate) code: Code,
 }
 
 /// A row of a run, before it is judged.
@@ -423,6 +428,7 @@ impl Rows {
             clusters: self.clusters,
             margins: self.rule.margins.clone(),
             answer: Answer::Keep,
+            code: Code::Keep,
             strategy: None,
             sentences: Vec::new(),
             avoid: self.avoid(&cases, &recommended),

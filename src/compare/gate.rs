@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::axis::{Axis, Kind, Margins};
 use super::judge::{AxisFinding, Findings, LEVEL, NOTHING, State, Target};
 use super::prices::PRICED;
-use super::{BrokenRule, ChangedProbe, NewDeath, Sample};
+use super::{BrokenRule, ChangedProbe, Code, NewDeath, Sample};
 use crate::stats::bounds::Bounds;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
@@ -44,6 +44,15 @@ impl Verdict {
             Self::NonInferior => "non-inferior",
             Self::Inconclusive => "inconclusive",
             Self::Regressed => "regressed",
+        }
+    }
+
+    pub(crate) fn code(self) -> Code {
+        match self {
+            Self::Improved => Code::Improved,
+            Self::NonInferior => Code::NonInferior,
+            Self::Inconclusive => Code::Inconclusive,
+            Self::Regressed => Code::Regressed,
         }
     }
 
@@ -137,6 +146,8 @@ pub struct GateResult {
     pub candidate: String,
     /// The worst of all below.
     pub verdict: Verdict,
+    /// Its code, which `proctor explain` tells more about.
+    pub(crate) code: Code,
     /// Sessions that newly die: each is a hard break.
     pub deaths: Vec<NewDeath>,
     /// Probes of high importance that were lost: each is a hard break.
@@ -237,6 +248,7 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
         baseline: findings.baseline.clone(),
         candidate: findings.candidate.clone(),
         verdict,
+        code: verdict.code(),
         deaths,
         lost,
         unconfirmed_deaths,

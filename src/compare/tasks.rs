@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Line;
+use super::{Code, Line};
 use crate::naming::short_name;
 use crate::stats::wilson;
 use crate::units::Usd;
@@ -107,7 +107,7 @@ impl TasksSolved {
         let digits = usize::from(solved.fract() != 0.0);
         let mut text = format!("{name}: {solved:.digits$} of {tasks} tasks solved");
         let Some(against) = &self.against else {
-            return Line::new("tasks", text);
+            return Line::new(Code::TasksSolved, text);
         };
         let baseline = short_name(&against.baseline);
         let (won, lost) = (against.won, against.lost);
@@ -132,8 +132,15 @@ impl TasksSolved {
             text,
             "{p}{saved}{some}. Share lost: at most {most:.0} % (95 %)"
         );
-        let label = if against.is_shown() { "use" } else { "tasks" };
-        Line::new(label, text)
+        let is_shown = against.is_shown();
+        Line::new(
+            if is_shown {
+                Code::Use
+            } else {
+                Code::TasksSolved
+            },
+            text,
+        )
     }
 }
 

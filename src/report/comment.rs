@@ -43,9 +43,9 @@ pub fn render(report: &Report) -> String {
     if !(notes.is_empty() && report.lines.is_empty()) {
         out.push_str("\n## How far to trust this\n\n");
     }
-    let notes = notes.iter().map(|note| &note.text);
-    for line in notes.chain(&report.lines) {
-        let _ = writeln!(out, "- {}", escape::markdown(line));
+    let notes = notes.iter().map(|note| note.in_full());
+    for line in notes.chain(report.lines.iter().cloned()) {
+        let _ = writeln!(out, "- {}", escape::markdown(&line));
     }
     out.push_str("\nEvery table: `-o report.full.md`.\n");
     cut(out)

@@ -6,6 +6,7 @@ use super::build::Material;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use super::{escape, headline};
+use crate::compare::Code;
 use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
@@ -53,7 +54,7 @@ pub(super) fn verdict(
         verdict.answer(Answer::NoOutcomes);
     }
     if let (Some(reader), Some(ceiling)) = (&manifest.reader, material.ceiling) {
-        verdict.begin_with("reader", ceiling.sentence(&reader.name));
+        verdict.begin_with(Code::ReaderRefused, ceiling.sentence(&reader.name));
     }
     verdict
 }
@@ -293,22 +294,22 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             Some(reader) if reader.kind == ModelKind::Live => {
                 format!("the answers are by {}", reader.name)
             }
-            Some(_) => "answers were scripted".to_owned(),
+            Some(_) => Code::Scripted.behind("answers were scripted"),
         });
         if reader.is_some() {
             found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));
         }
     } else if is_recorded(manifest) {
-        found.push("no facts are known (`proctor probes derive` derives some)".to_owned());
+        let none = "no facts are known (`proctor sessions facts` derives some)";
+        found.push(Code::NoFacts.behind(none));
     }
     if material.has_calls() {
         found.push(match summariser.kind {
-            ModelKind::Deterministic if reader.is_none() => {
-                "rules wrote the summaries, and no model was asked (`--graded local` asks one)"
-                    .to_owned()
-            }
-            ModelKind::Deterministic => "rules wrote the summaries".to_owned(),
-            ModelKind::Scripted => "summaries were scripted".to_owned(),
+            ModelKind::Deterministic if reader.is_none() => Code::WrittenByRules.behind(
+                "rules wrote the summaries, and no model was asked (`--graded local` asks one)",
+            ),
+            ModelKind::Deterministic => Code::WrittenByRules.behind("rules wrote the summaries"),
+            ModelKind::Scripted => Code::Scripted.behind("summaries were scripted"),
             ModelKind::Live => format!("the summaries are by {}", summariser.name),
         });
     }
@@ -316,9 +317,9 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let random: Vec<&str> = random.map(|it| it.name.as_str()).collect();
     if !random.is_empty() {
         let names = random.join(", ");
-        found.push(format!(
+        found.push(Code::Random.behind(&format!(
             "the same session got different contexts under {names}: repeats show how much that matters"
-        ));
+        )));
     }
     let actions = if is_closed(material) {
         "an agent ran under each strategy and chose its own actions; apart from tasks and what was billed, the numbers are of a replay"
@@ -336,31 +337,32 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     });
     let simulated = material.simulated_cost().map(|it| it.words());
     let partly = cost::partly_known(material);
-    let dollars = cost::unpriced(material);
-    let fast = cost::fast(material);
-    let repairs = repairs(&manifest.sessions);
+    let partly = (!partly.is_empty()).then(|| partly.join("; "));
     let left_out: usize = manifest.left_out.values().sum();
     let left_out = (left_out > 0).then(|| {
         let sessions = super::display::many(left_out, "session is", "sessions are");
         format!("{sessions} left out, `--tables` says why")
     });
     let parts = [
-        sizes,
-        simulated,
-        cache,
-        (!partly.is_empty()).then(|| partly.join("; ")),
-        dollars,
-        Some(found.join("; ")),
-        early(material),
-        silent(material),
-        worth(manifest),
-        left_out,
-        repairs,
-        fast,
-        live.and_then(LiveTotals::waited),
+        (None, sizes),
+        (Some(Code::SimulatedCost), simulated),
+        (None, cache),
+        (Some(Code::PartlyKnown), partly),
+        (Some(Code::Unpriced), cost::unpriced(material)),
+        (None, Some(found.join("; "))),
+        (Some(Code::FiresEarly), early(material)),
+        (Some(Code::NeverFired), silent(material)),
+        (Some(Code::Outline), worth(manifest)),
+        (Some(Code::LeftOut), left_out),
+        (Some(Code::Repaired), repairs(&manifest.sessions)),
+        (None, cost::fast(material)),
+        (None, live.and_then(LiveTotals::waited)),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
-    parts.join(". ") + "."
+    let parts = parts.into_iter().filter_map(|(code, text)| {
+        let text = capital(&text?);
+        Some(code.map_or_else(|| text.clone(), |code| code.behind(&text)))
+    });
+    parts.collect::<Vec<String>>().join(". ") + "."
 }
 
 /// Below this share of the window a strategy that compacts at a limit may believe in a smaller one.

@@ -45,7 +45,7 @@ pub(super) fn verdict(out: &mut String, report: &Report) {
     };
     out.push_str("## Verdict\n\n");
     for line in verdict.lines() {
-        let _ = writeln!(out, "- {}", escape::markdown(&line.text));
+        let _ = writeln!(out, "- {}", escape::markdown(&line.in_full()));
     }
     if !report.totals.is_empty() {
         let _ = writeln!(out, "- {}", escape::markdown(&report.totals));
@@ -60,7 +60,11 @@ pub(super) fn banner(out: &mut String, banner: &Banner) {
         BannerLevel::Warning => "WARNING",
         BannerLevel::Note => "NOTE",
     };
-    let _ = writeln!(out, "> [!{kind}]\n> {}\n", escape::markdown(&banner.text));
+    let _ = writeln!(
+        out,
+        "> [!{kind}]\n> {}\n",
+        escape::markdown(&banner.in_full())
+    );
 }
 
 pub(super) fn write_section(out: &mut String, section: &Section) {

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::compare::Line;
 use crate::compare::advice::Verdict;
+use crate::compare::{Code, Line};
 use crate::naming::short_name;
 use crate::record::words::ModelKind;
 use crate::report::grid::{GridRow, INDENT};
@@ -232,15 +232,18 @@ impl Terminal {
                 continue;
             }
             let indent = sign.len();
-            let text = escape::plain(&banner.text);
-            let mut wrapped = wrap(&text, self.columns() - indent);
-            let is_cut = wrapped.len() > 2;
-            wrapped.truncate(2);
+            let room = self.columns() - indent;
+            let mut wrapped = wrap(&escape::plain(&banner.in_full()), room);
+            if let [_, second, _, ..] = wrapped.as_mut_slice() {
+                let code = format!(" [{}]", banner.code);
+                let start = layout::cut(&format!("{second} …"), room - code.len());
+                *second = start + &code;
+                wrapped.truncate(2);
+            }
             for (at, line) in wrapped.iter().enumerate() {
                 let lead = if at == 0 { sign } else { "   " };
-                let more = if is_cut && at == 1 { "…" } else { "" };
                 let lead = &lead[..indent];
-                lines.push(self.paint(style, &format!("{lead}{}{more}", line.trim_end())));
+                lines.push(self.paint(style, &format!("{lead}{}", line.trim_end())));
             }
         }
         if left_out > 0 {
@@ -282,7 +285,11 @@ impl Terminal {
         let mut said = said.unwrap_or_default();
         let also = (self.columns() < WIDE).then(|| also(report)).flatten();
         if let Some(also) = also {
-            said.insert(said.len().min(1), Line::new("also", also));
+            let also = Line {
+                text: also,
+                code: None,
+            };
+            said.insert(said.len().min(1), also);
         }
         said
     }
@@ -290,8 +297,14 @@ impl Terminal {
     /// Sentences in at most so many lines.
     pub(super) fn verdict(self, said: &[Line], most: usize) -> Vec<String> {
         let paragraphs = said.iter().map(|line| {
-            let (start, rest) = first_words(&line.text);
-            self.paragraph(start, rest, HANGING)
+            let text = line.in_full();
+            let (start, rest) = first_words(&text);
+            let mut lines = self.paragraph(start, rest, HANGING);
+            if let (Some(code), Some(last)) = (line.code, lines.last_mut()) {
+                let code = format!("[{code}]");
+                *last = last.replace(&code, &self.paint(Style::Dim, &code));
+            }
+            lines
         });
         let mut lines: Vec<String> = paragraphs.flatten().collect();
         if lines.len() > most {
@@ -403,7 +416,7 @@ fn also(report: &Report) -> Option<String> {
 /// Why the values of a row are of something else than those of the others.
 fn apart(row: &Row) -> Option<String> {
     row.marks.iter().find_map(|mark| match mark {
-        RowMark::OwnWindow { .. } => Some("in its own window".to_owned()),
+        RowMark::OwnWindow { .. } => Some(Code::OwnWindow.behind("in its own window")),
         RowMark::NotMeasurableIn { some, sessions } => {
             Some(format!("in {} of {sessions}", sessions - some))
         }
@@ -512,11 +525,14 @@ fn not_ranked(row: &Row) -> Option<String> {
         match mark {
             // A strategy that never fires and dies is broken, whatever mark comes first.
             RowMark::Broken(Some(breakage)) => {
-                return Some(format!("✗ {}", breakage.in_words(" sessions", "call ")));
+                let why = breakage.in_words(" sessions", "call ");
+                return Some(format!("✗ [{}] {why}", Code::Broken));
             }
-            RowMark::NeverFired => why = Some("changed nothing"),
-            RowMark::NoCells => why = Some("no cells yet"),
-            RowMark::NotMeasurable => why = Some("not measurable on these sessions"),
+            RowMark::NeverFired => why = Some(("changed nothing", Code::NeverFired)),
+            RowMark::NoCells => why = Some(("no cells yet", Code::Outstanding)),
+            RowMark::NotMeasurable => {
+                why = Some(("not measurable on these sessions", Code::NotMeasurable));
+            }
             RowMark::NotMeasurableIn { .. } => elsewhere = format!(", {mark}"),
             RowMark::Broken(None)
             | RowMark::BrokenSetting(_)
@@ -524,7 +540,7 @@ fn not_ranked(row: &Row) -> Option<String> {
             | RowMark::Note(_) => {}
         }
     }
-    why.map(|why| format!("– {why}{elsewhere}"))
+    why.map(|(why, code)| format!("– {why}{elsewhere} [{code}]"))
 }
 
 /// `25 ±5`: whole points, and half of the interval; `3 of 10` of what is counted.

@@ -99,6 +99,12 @@ fn the_reference_of_metrics_is_what_the_code_writes() {
 }
 
 #[test]
+fn the_page_of_codes_is_what_explain_says() {
+    let written = proctor::compare::code::reference().unwrap();
+    goldens::golden("docs/reference/codes.md", &written);
+}
+
+#[test]
 fn the_reference_of_strategies_is_what_presets_and_code_say() {
     let written = proctor::strategy::reference::reference().unwrap();
     goldens::golden("docs/reference/strategies.md", &written);

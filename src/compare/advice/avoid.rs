@@ -2,8 +2,8 @@
 
 use super::case::Case;
 use super::{Avoid, Rows};
-use crate::compare::Axis;
 use crate::compare::words::percent;
+use crate::compare::{Axis, Code};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 
@@ -19,6 +19,7 @@ impl Rows {
                 strategy: case.row.name().to_owned(),
                 why,
                 is_broken: false,
+                code: Code::Avoid,
             }));
         }
         let broken = self.strategies.iter().filter_map(|row| {
@@ -26,6 +27,7 @@ impl Rows {
                 strategy: row.name().to_owned(),
                 why: row.broken.clone()?,
                 is_broken: true,
+                code: Code::Broken,
             })
         });
         found.extend(broken);

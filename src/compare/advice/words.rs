@@ -8,7 +8,7 @@ use crate::compare::judge::{AxisFinding, State};
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::points;
 use crate::compare::words::{listed, money, percent};
-use crate::compare::{Line, Margins, judge};
+use crate::compare::{Code, Line, Margins, judge};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
@@ -33,22 +33,20 @@ impl Verdict {
         }
         if !self.turns_with.is_empty() {
             let text = format!("Turns with: {}.", self.turns_with.join("; "));
-            lines.push(Line::new("turns with", text));
+            lines.push(Line::new(Code::TurnsWith, text));
         }
         let avoid = self.avoid.iter().filter(|it| !it.is_broken);
         for one in avoid.clone().take(SHOWN) {
             let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
-            lines.push(Line::new("avoid", text));
+            lines.push(Line::new(Code::Avoid, text));
         }
         let others: Vec<String> = avoid
             .skip(SHOWN)
             .map(|it| short_name(&it.strategy))
             .collect();
         if !others.is_empty() {
-            lines.push(Line::new(
-                "avoid",
-                format!("Avoid also {}.", listed(&others)),
-            ));
+            let text = format!("Avoid also {}.", listed(&others));
+            lines.push(Line::new(Code::Avoid, text));
         }
         lines
     }
@@ -78,33 +76,32 @@ impl Rows {
             let mut contenders = verdict.contenders.iter();
             contenders.find(|it| it.strategy == case.row.name())
         });
-        let (label, text) = match (answer, case.zip(contender)) {
-            (Answer::Use, Some((case, _))) => ("use", self.use_it(case, cases, recommended)),
-            (Answer::PlainTail, Some((case, _))) => ("plain tail", plain_tail(case)),
-            (Answer::Ahead, Some((case, contender))) => ("ahead", self.ahead(case, contender)),
-            (Answer::Trade, Some((case, _))) => ("trade", self.trade(case)),
-            (Answer::Keep, Some((case, contender))) => ("keep", self.keep(case, contender, cases)),
-            (Answer::Undecided, Some((case, contender))) => {
-                ("undecided", self.undecided(case, contender))
-            }
-            (Answer::FewSessions, found) => ("few sessions", self.few(found.map(|it| it.0))),
-            (answer, _) => (answer.word(), answer.sentence()),
+        let text = match (answer, case.zip(contender)) {
+            (Answer::Use, Some((case, _))) => self.use_it(case, cases, recommended),
+            (Answer::PlainTail, Some((case, _))) => plain_tail(case),
+            (Answer::Ahead, Some((case, contender))) => self.ahead(case, contender),
+            (Answer::Trade, Some((case, _))) => self.trade(case),
+            (Answer::Keep, Some((case, contender))) => self.keep(case, contender, cases),
+            (Answer::Undecided, Some((case, contender))) => self.undecided(case, contender),
+            (Answer::FewSessions, found) => self.few(found.map(|found| found.0)),
+            (answer, _) => answer.sentence(),
         };
         verdict.answer = answer;
+        verdict.code = answer.code();
         verdict.strategy = case.map(|case| case.row.name().to_owned());
-        verdict.said.push(Line::new(label, text));
+        verdict.said.push(Line::new(answer.code(), text));
         if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
             let plain = cases
                 .iter()
                 .find(|it| it.row.is_program && is_plain_tail(it));
-            let plain = plain.map(|case| Line::new("plain tail", plain_tail(case)));
+            let plain = plain.map(|case| Line::new(Code::PlainTail, plain_tail(case)));
             verdict.said.extend(plain);
         }
         if answer == Answer::Ahead {
             let trade = cases.iter().find(|it| !it.given_up().is_empty());
             verdict
                 .said
-                .extend(trade.map(|case| Line::new("trade", self.trade(case))));
+                .extend(trade.map(|case| Line::new(Code::Trade, self.trade(case))));
         }
         verdict.turns_with = self.turns(verdict);
         verdict.sentences = verdict.lines().into_iter().map(|it| it.text).collect();

@@ -6,7 +6,7 @@ use super::difference::{change, interval, level, margin};
 use super::hard_breaks::{self, fact_of, probe_and_percent};
 use super::{Comparisons, GatedComparison, MOST_BREAKS};
 use crate::compare::gate::{GateResult, Verdict};
-use crate::compare::{Axis, AxisFinding, ChangedProbe, Line, State, Target, of_pair};
+use crate::compare::{Axis, AxisFinding, ChangedProbe, Code, Line, State, Target, of_pair};
 use crate::report::display::many;
 use crate::report::evidence::capital;
 use crate::report::grid::{GridRow, INDENT};
@@ -178,10 +178,8 @@ fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
         .map(|note| format!(" {}.", capital(note)))
         .collect();
     let verdict = capital(gated.verdict.name());
-    Line::new(
-        gated.verdict.name(),
-        format!("{verdict}: {of}{reasons}.{}", notes.concat()),
-    )
+    let text = format!("{verdict}: {of}{reasons}.{}", notes.concat());
+    Line::new(gated.code, text)
 }
 
 /// The reasons for a verdict: hard breaks first, then the metrics with that verdict.
@@ -241,8 +239,8 @@ fn trust(compared: &Comparisons) -> String {
     let apart: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
     let apart = apart
         .into_iter()
-        .map(|why| format!("not comparable: {why}"));
+        .map(|why| (Code::NotComparable, format!("not comparable: {why}")));
     let more = apart.chain(compared.notes());
-    let more = more.map(|words| format!(" {}.", capital(&words)));
+    let more = more.map(|(code, words)| format!(" {}.", code.behind(&capital(&words))));
     format!("{about}{chance}{}", more.collect::<String>())
 }
