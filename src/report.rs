@@ -184,7 +184,7 @@ pub struct Run {
     /// Who judges answers.
     pub judge: Option<ModelEntry>,
     /// The calibration of each judge against people's labels: `not calibrated`, or the verdict of
-    /// `proctor calibrate`.
+    /// `proctor judge test`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub judges: BTreeMap<String, String>,
 }

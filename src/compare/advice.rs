@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::judge::{AxisFinding, Pairs, Rule, State};
 use super::tasks::TasksSolved;
-use super::{Axis, Code, Line, Margins, Sample, judge};
+use super::{Axis, Code, Line, Margins, Sample, SessionSample, judge};
 use crate::naming::base_name;
 use crate::stats::multiple::holm;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -295,14 +295,21 @@ impl Rows {
 
     /// The independent sessions in which doing nothing completes.
     fn fitting(&self) -> usize {
-        let sessions = &self.nothing.sample.sessions;
-        let fitting = sessions
-            .iter()
-            .filter(|(id, _)| self.nothing.fits.contains(*id));
-        let clusters: BTreeSet<&str> = fitting
-            .map(|(id, session)| session.cluster.as_deref().unwrap_or(id))
-            .collect();
-        clusters.len()
+        self.clusters_with(|id, _| self.nothing.fits.contains(id))
+    }
+
+    /// Whether doing nothing completes in all of them.
+    fn fits_everywhere(&self) -> bool {
+        let mut sessions = self.nothing.sample.sessions.keys();
+        sessions.all(|id| self.nothing.fits.contains(id))
+    }
+
+    /// How many independent sessions have a session of this kind.
+    fn clusters_with(&self, is_meant: impl Fn(&str, &SessionSample) -> bool) -> usize {
+        let sessions = self.nothing.sample.sessions.iter();
+        let meant = sessions.filter(|(id, session)| is_meant(id, session));
+        let clusters = meant.map(|(id, session)| session.cluster.as_deref().unwrap_or(id));
+        clusters.collect::<BTreeSet<&str>>().len()
     }
 
     /// Judges the rows that are sound, the lowest bill first.
@@ -510,6 +517,7 @@ fn is_plain_tail(case: &Case<'_>) -> bool {
 }
 
 #[cfg(test)]
+#[path = "advice/tests/power.rs"]
 mod power;
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ use crate::metric::{CellSummary, PooledValue};
 use crate::naming::{base_name, short_name};
 use crate::record::words::{Fidelity, ModelKind, product};
 use crate::record::{Arm, CellRecord, Manifest, kinds_of, repairs};
-use crate::units::Usd;
+use crate::units::{Usd, many};
 use crate::window::Window;
 
 /// The format of generated sessions.
@@ -33,14 +33,12 @@ pub(super) fn verdict(
 ) -> Verdict {
     let source = ComparedRun::with_added(manifest, cells);
     let clusters = manifest.clusters();
-    let ran = material
-        .cells
-        .iter()
-        .filter_map(|it| clusters.get(&*it.session));
-    let ran: BTreeSet<&&str> = ran.collect();
-    let strategies = material
-        .compared()
-        .filter_map(|it| row(it, &source, material));
+    let cells = material.cells.iter();
+    let ran: BTreeSet<&&str> = cells
+        .filter_map(|cell| clusters.get(&*cell.session))
+        .collect();
+    let compared = material.compared();
+    let strategies = compared.filter_map(|strategy| row(strategy, &source, material));
     let rows = Rows {
         population: population(manifest, true),
         clusters: ran.len(),
@@ -128,45 +126,28 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
     if is_read_alike && calls < rest {
         return None;
     }
-    let count = |count: usize, one: &str, more: &str| super::display::many(count, one, more);
-    Some(if edits >= calls && edits >= rest {
+    let (words, amount) = if edits >= calls && edits >= rest {
         let patches = strategy.stages.values().map(|stage| stage.patches).sum();
-        let edits_in_words = count(patches, "edit breaks", "edits break");
-        format!(
-            "as {edits_in_words} the prompt cache{}",
-            in_dollars(edits, is_priced)
-        )
+        let patches = many(patches, "edit breaks", "edits break");
+        (format!("as {patches} the prompt cache"), edits)
     } else if calls >= rest {
         let asked = strategy.model_calls.total().calls;
-        format!(
-            "as {} of its own{}",
-            count(asked, "call", "calls"),
-            in_dollars(calls, is_priced)
-        )
+        let asked = many(asked, "call", "calls");
+        (format!("as {asked} of its own"), calls)
     } else {
-        format!(
-            "as less of each prompt is read from the cache{}",
-            in_dollars(rest, is_priced)
-        )
-    })
-}
-
-fn in_dollars(amount: f64, is_priced: bool) -> String {
-    if is_priced {
-        format!(" ({})", Usd::of_dollars(amount))
-    } else {
-        String::new()
-    }
+        let words = "as less of each prompt is read from the cache";
+        (words.to_owned(), rest)
+    };
+    let dollars = is_priced.then(|| format!(" ({})", Usd::of_dollars(amount)));
+    Some(words + &dollars.unwrap_or_default())
 }
 
 /// Doing nothing, session by session: what the recorded product did where it compacted and that is known, else
 /// full history.
 fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
     let references: Vec<&CellRecord> = material.references().collect();
-    let by_session = references
-        .iter()
-        .map(|cell| (&*cell.session, *cell))
-        .collect();
+    let by_session = references.iter().map(|cell| (&*cell.session, *cell));
+    let by_session = by_session.collect();
     let mut sample = Sample::of("none", "", &references, &by_session, material.manifest);
     source.place_in_clusters(&mut sample);
     let mut fits: BTreeSet<String> = full_fits(material).into_iter().map(str::to_owned).collect();
@@ -175,10 +156,8 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
     fits.extend(ran.map(|cell| cell.session.clone()));
     if let Some(recorded) = source.strategy("recorded") {
         let cells = material.cells_of("recorded");
-        let fired: BTreeSet<&str> = cells
-            .filter(|it| !it.compactions.is_empty())
-            .map(|it| &*it.session)
-            .collect();
+        let fired = cells.filter(|cell| !cell.compactions.is_empty());
+        let fired: BTreeSet<&str> = fired.map(|cell| &*cell.session).collect();
         for (id, session) in &recorded.sessions {
             if fired.contains(id.as_str()) && session.dead == 0 {
                 sample.sessions.insert(id.clone(), session.clone());
@@ -206,21 +185,14 @@ fn task_runs(cells: &[CellSummary]) -> Vec<TaskRun<'_>> {
 
 /// The sessions whose full history fits the window at every call.
 fn full_fits<'a>(material: &Material<'a>) -> BTreeSet<&'a str> {
-    let windows = material
-        .cells
-        .iter()
-        .filter_map(|cell| Some((cell.session.as_str(), cell.window?)));
+    let cells = material.cells.iter();
+    let windows = cells.filter_map(|cell| Some((cell.session.as_str(), cell.window?)));
     let windows: BTreeMap<&str, Window> = windows.collect();
-    let fits = |cell: &&CellRecord| {
+    let fitting = material.references().filter(|cell| {
         let window = windows.get(cell.session.as_str());
-        window.is_some_and(|window| {
-            !cell
-                .prompt_tokens
-                .iter()
-                .any(|prompt| window.overflows(*prompt))
-        })
-    };
-    let fitting = material.references().filter(fits);
+        let mut prompts = cell.prompt_tokens.iter();
+        window.is_some_and(|window| !prompts.any(|prompt| window.overflows(*prompt)))
+    });
     fitting.map(|cell| cell.session.as_str()).collect()
 }
 
@@ -246,7 +218,7 @@ pub(super) fn population(manifest: &Manifest, with_families: bool) -> String {
         _ => String::new(),
     };
     let [one, more] = ["session", "sessions"].map(|noun| format!("{kind}{noun}"));
-    super::display::many(clusters.len(), &one, &more) + &families
+    many(clusters.len(), &one, &more) + &families
 }
 
 /// Whether no session was generated.
@@ -281,20 +253,15 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     if material.has_items() {
         let judges = models::judges_in_words(&models::judges(material));
         let judges = judges.map(|judges| format!("judge {judges}"));
-        found.push(match reader {
-            None => {
-                let decided = judges
-                    .as_deref()
-                    .map(|judges| format!(", {judges} decided the unsure"));
-                format!(
-                    "facts are found by string search{}",
-                    decided.unwrap_or_default()
-                )
+        found.push(match (reader, &judges) {
+            (None, None) => "facts are found by string search".to_owned(),
+            (None, Some(judges)) => {
+                format!("facts are found by string search, {judges} decided the unsure")
             }
-            Some(reader) if reader.kind == ModelKind::Live => {
+            (Some(reader), _) if reader.kind == ModelKind::Live => {
                 format!("the answers are by {}", reader.name)
             }
-            Some(_) => Code::Scripted.behind("answers were scripted"),
+            (Some(_), _) => Code::Scripted.behind("answers were scripted"),
         });
         if reader.is_some() {
             found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));
@@ -340,7 +307,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let partly = (!partly.is_empty()).then(|| partly.join("; "));
     let left_out: usize = manifest.left_out.values().sum();
     let left_out = (left_out > 0).then(|| {
-        let sessions = super::display::many(left_out, "session is", "sessions are");
+        let sessions = many(left_out, "session is", "sessions are");
         format!("{sessions} left out, `--tables` says why")
     });
     let parts = [
@@ -428,14 +395,14 @@ fn worth(manifest: &Manifest) -> Option<String> {
         (Fidelity::Outline, "outlines of their products"),
         (Fidelity::Close, "close to their products"),
     ];
-    let groups = groups.map(|(fidelity, words)| {
-        let strategies = manifest.strategies.iter();
-        let own =
-            strategies.filter(|entry| entry.worth.as_ref().map(|it| it.fidelity) == Some(fidelity));
-        let names = named(own.map(|entry| base_name(&entry.name)));
-        names.map(|names| format!("{words}: {names}"))
+    let groups = groups.into_iter().filter_map(|(fidelity, words)| {
+        let own = manifest.strategies.iter().filter_map(|entry| {
+            let is_so = entry.worth.as_ref()?.fidelity == fidelity;
+            is_so.then(|| base_name(&entry.name))
+        });
+        Some(format!("{words}: {}", named(own)?))
     });
-    let groups: Vec<String> = groups.into_iter().flatten().collect();
+    let groups: Vec<String> = groups.collect();
     (!groups.is_empty()).then(|| groups.join("; "))
 }
 

@@ -35,7 +35,7 @@ pub(crate) enum Outcome {
 /// strategy is broken; of a comparison one per strategy and gated metric.
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     let (name, suites) = match &report.subject {
-        Subject::Comparison(comparisons) => ("proctor gate", comparisons.suites()),
+        Subject::Comparison(comparisons) => ("proctor compare --gate", comparisons.suites()),
         Subject::Run | Subject::Sweep(_) => ("proctor run", vec![of_run(report)]),
     };
     of_suites(name, &suites)

@@ -131,14 +131,8 @@ impl Terminal {
         add(&mut out, self.rows(report, options.sort, rows));
         add(&mut out, self.verdict(&self.sentences(report), sentences));
         let mut ends = self.lost(report, lost);
-        let mut sure = self.beside("Sure?", &trust(report));
-        if sure.len() > trusted {
-            sure.truncate(trusted);
-            if let Some(last) = sure.last_mut() {
-                *last = layout::cut(&format!("{last} …"), self.columns());
-            }
-        }
-        ends.extend(sure);
+        let sure = self.beside("Sure?", &trust(report));
+        ends.extend(self.at_most(sure, trusted));
         ends.extend(self.beside("More", MORE));
         ends.extend(self.command("Next", &report.next, &report.next_why));
         add(&mut out, ends);
@@ -265,10 +259,7 @@ impl Terminal {
             "bill" if report.is_recorded && report.live.is_none() => "your bill".to_owned(),
             _ => it.words(report),
         };
-        let mut grid = vec![GridRow {
-            cells: columns.iter().map(heading).collect(),
-            ..GridRow::default()
-        }];
+        let mut grid = vec![GridRow::of("", columns.iter().map(heading))];
         grid.extend(shown.iter().map(|row| grid_row(report, row, &columns)));
         let mut out = self.grid(&grid);
         if left_out > 0 {
@@ -306,7 +297,11 @@ impl Terminal {
             }
             lines
         });
-        let mut lines: Vec<String> = paragraphs.flatten().collect();
+        self.at_most(paragraphs.flatten().collect(), most)
+    }
+
+    /// So many lines at most; of more the last one ends with `…`.
+    fn at_most(self, mut lines: Vec<String>, most: usize) -> Vec<String> {
         if lines.len() > most {
             lines.truncate(most);
             if let Some(last) = lines.last_mut() {

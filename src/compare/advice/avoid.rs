@@ -56,16 +56,13 @@ impl Rows {
         if better.difference() < better.margin {
             return None;
         }
-        let own = self.saves(case).is_some_and(|saved| saved < 0.0);
-        let dearer = if own && case.nothing.is_none() {
-            self.dearer(case) + "; "
-        } else {
-            String::new()
-        };
+        let mut why = String::new();
+        if case.nothing.is_none() && self.saves(case).is_some_and(|saved| saved < 0.0) {
+            why = self.dearer(case) + "; ";
+        }
+        let (other, better) = (short_name(&other), better.in_words());
         Some(format!(
-            "{dearer}{} is no worse on any axis, and better on {}",
-            short_name(&other),
-            better.in_words()
+            "{why}{other} is no worse on any axis, and better on {better}"
         ))
     }
 
@@ -73,28 +70,22 @@ impl Rows {
     fn is_dearer_everywhere(&self, case: &Case<'_>, margin: f64) -> bool {
         let sessions = &self.nothing.sample.sessions;
         let is_dearer = |id: &String| {
-            let of = |sample| self.total(sample, |other| other == id);
-            let pair = of(&case.row.sample).zip(of(&self.nothing.sample));
-            pair.is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))
+            let [own, nothing] = [&case.row.sample, &self.nothing.sample]
+                .map(|sample| self.total(sample, |other| other == id));
+            own.zip(nothing)
+                .is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))
         };
-        self.clusters < FEWEST_SESSIONS
-            && !sessions.is_empty()
-            && sessions
-                .keys()
-                .all(|id| self.nothing.fits.contains(id) && is_dearer(id))
+        let is_few = self.clusters < FEWEST_SESSIONS && !sessions.is_empty();
+        is_few && self.fits_everywhere() && sessions.keys().all(is_dearer)
     }
 
     /// `31 % fewer tokens, 4.9 times the bill of doing nothing, as 921 edits break the prompt cache`.
     fn dearer(&self, case: &Case<'_>) -> String {
         let tokens = case.row.tokens_saved.filter(|tokens| *tokens > 0.005);
         let tokens = tokens.map(|tokens| format!("{} % fewer tokens, ", percent(tokens)));
-        let (nothing, saved) = (
-            self.nothing_costs().unwrap_or(f64::NAN),
-            self.saves(case).unwrap_or(f64::NAN),
-        );
-        let times = 1.0 - saved / nothing;
-        let mut sessions = self.nothing.sample.sessions.keys();
-        let of = if case.nothing.is_some() || sessions.all(|id| self.nothing.fits.contains(id)) {
+        let saved = self.saves(case).zip(self.nothing_costs());
+        let times = saved.map_or(f64::NAN, |(saved, nothing)| 1.0 - saved / nothing);
+        let of = if case.nothing.is_some() || self.fits_everywhere() {
             "doing nothing"
         } else {
             "full history"
@@ -105,10 +96,9 @@ impl Rows {
             format!("{times:.1} times the bill of {of}")
         };
         let cause = case.row.cause.as_ref().map(|cause| format!(", {cause}"));
-        format!(
-            "{}{dearer}{}",
-            tokens.unwrap_or_default(),
-            cause.unwrap_or_default()
-        )
+        [tokens, Some(dearer), cause]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Comparisons on one screen: what changed in a few rows each, the verdict, and what was lost.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use super::difference::{change, interval, level, margin};
 use super::hard_breaks::{self, fact_of, probe_and_percent};
@@ -51,10 +52,8 @@ impl Terminal {
             out.push(format!("{INDENT}… and {others}: --tables"));
         }
         let is_alone = comparisons.len() == 1;
-        let said: Vec<Line> = comparisons
-            .iter()
-            .map(|it| sentence(it, is_alone))
-            .collect();
+        let said = comparisons.iter().map(|one| sentence(one, is_alone));
+        let said: Vec<Line> = said.collect();
         add(&mut out, self.verdict(&said, sentences));
         let mut ends = self.losses(&comparisons, lost);
         ends.extend(self.beside("Sure?", &trust(compared)));
@@ -64,10 +63,8 @@ impl Terminal {
     }
 
     fn rows_of(self, one: &GatedComparison, heading: &str) -> Vec<String> {
-        let mut rows = vec![GridRow {
-            cells: ["before", "after", "change"].map(str::to_owned).to_vec(),
-            ..GridRow::default()
-        }];
+        let heads = ["before", "after", "change"].map(str::to_owned);
+        let mut rows = vec![GridRow::of("", heads)];
         rows.extend(shown(one).map(|metric| {
             let gated = one.gated_axis(metric.axis);
             let verdict = gated.map_or(metric.state.name(), |gated| gated.verdict.name());
@@ -75,15 +72,14 @@ impl Terminal {
                 interval if interval == "exact" => String::new(),
                 interval => format!(" {interval}"),
             };
+            let cells = [
+                level(metric, metric.baseline),
+                level(metric, metric.candidate),
+                change(metric) + &interval,
+            ];
             GridRow {
-                name: metric.axis.name().to_owned(),
-                cells: vec![
-                    level(metric, metric.baseline),
-                    level(metric, metric.candidate),
-                    format!("{}{interval}", change(metric)),
-                ],
                 end: verdict.to_owned(),
-                ..GridRow::default()
+                ..GridRow::of(metric.axis.name(), cells)
             }
         }));
         let mut out = vec![self.heading(&escape::plain(heading))];
@@ -172,13 +168,13 @@ fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
     };
     let of = (!is_alone).then(|| format!("{}: ", one.title()));
     let (of, reasons) = (of.unwrap_or_default(), reasons(one, gated).join("; "));
-    let notes: Vec<String> = gated
+    let notes = gated
         .notes
         .iter()
-        .map(|note| format!(" {}.", capital(note)))
-        .collect();
+        .map(|note| format!(" {}.", capital(note)));
+    let notes: String = notes.collect();
     let verdict = capital(gated.verdict.name());
-    let text = format!("{verdict}: {of}{reasons}.{}", notes.concat());
+    let text = format!("{verdict}: {of}{reasons}.{notes}");
     Line::new(gated.code, text)
 }
 
@@ -231,16 +227,19 @@ fn trust(compared: &Comparisons) -> String {
     } else {
         " Nothing in them depends on chance."
     };
-    let apart = compared
+    let axes = compared
         .comparisons
         .iter()
         .flat_map(|one| &one.comparison.axes);
-    let apart = apart.filter(|found| found.state == State::NotComparable);
+    let apart = axes.filter(|found| found.state == State::NotComparable);
     let apart: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
-    let apart = apart
-        .into_iter()
-        .map(|why| (Code::NotComparable, format!("not comparable: {why}")));
-    let more = apart.chain(compared.notes());
-    let more = more.map(|(code, words)| format!(" {}.", code.behind(&capital(&words))));
-    format!("{about}{chance}{}", more.collect::<String>())
+    let mut text = format!("{about}{chance}");
+    for why in apart {
+        let why = format!("Not comparable: {why}");
+        let _ = write!(text, " {}.", Code::NotComparable.behind(&why));
+    }
+    for (code, note) in compared.notes() {
+        let _ = write!(text, " {}.", code.behind(&capital(&note)));
+    }
+    text
 }
