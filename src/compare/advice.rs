@@ -135,7 +135,7 @@ impl Verdict {
         self.strategy = None;
         self.code = answer.code();
         self.said = vec![Line::new(answer.code(), answer.sentence())];
-        self.sentences = self.lines().into_iter().map(|it| it.text).collect();
+        self.sentences = self.lines().into_iter().map(|line| line.text).collect();
     }
 }
 
@@ -192,7 +192,7 @@ impl From<&AxisFinding> for Difference {
             difference: found.difference(),
             interval: found
                 .bounds
-                .map(|it| (it.interval_lower, it.interval_upper)),
+                .map(|bounds| (bounds.interval_lower, bounds.interval_upper)),
             note: found.note.clone(),
         }
     }
@@ -327,7 +327,7 @@ impl Rows {
                     row,
                     total: self.total(&row.sample, |_| true),
                     nothing,
-                    control: control.map(|it| Three::of(&against(it), &self.rule)),
+                    control: control.map(|sample| Three::of(&against(sample), &self.rule)),
                     cheaper: None,
                     p: [1.0, 1.0],
                     adjusted_p: 1.0,
@@ -342,7 +342,7 @@ impl Rows {
             }
             cases[at].p = [p_of_nothing(&cases[at]), p_of_control(&cases[at])];
         }
-        let p_values: Vec<f64> = cases.iter().map(|it| it.p[0].max(it.p[1])).collect();
+        let p_values: Vec<f64> = cases.iter().map(|case| case.p[0].max(case.p[1])).collect();
         for (case, p) in cases.iter_mut().zip(holm(&p_values)) {
             case.adjusted_p = p;
         }
@@ -353,12 +353,12 @@ impl Rows {
     /// shown to beat it.
     fn cheaper(&self, case: &Case<'_>, before: &[Case<'_>]) -> Option<String> {
         let own = case.total?;
-        let rows = before.iter().map(|it| (&it.row.sample, it.total));
+        let rows = before.iter().map(|case| (&case.row.sample, case.total));
         let controls = self
             .strategies
             .iter()
             .filter_map(|row| row.control.as_ref());
-        let controls = controls.map(|it| (it, self.total(it, |_| true)));
+        let controls = controls.map(|sample| (sample, self.total(sample, |_| true)));
         let mut others: Vec<(&Sample, f64)> = rows
             .chain(controls)
             .filter_map(|(sample, total)| Some((sample, total?)))
@@ -381,7 +381,7 @@ impl Rows {
         let own = case.row.name();
         let mut others: Vec<&Sample> = others
             .chain(controls)
-            .filter(|it| it.strategy != own && super::sweep::broken(it).is_none())
+            .filter(|sample| sample.strategy != own && super::sweep::broken(sample).is_none())
             .collect();
         let key = |it: &&Sample| self.total(it, |_| true).unwrap_or(f64::INFINITY);
         others.sort_by(|left, right| key(left).total_cmp(&key(right)));
@@ -390,7 +390,7 @@ impl Rows {
             if !three.dominates() {
                 return None;
             }
-            let better = three.all().filter(|it| it.state == State::Better);
+            let better = three.all().filter(|found| found.state == State::Better);
             let best = better.max_by(|a, b| a.difference().total_cmp(&b.difference()))?;
             Some((other.strategy.clone(), best.clone()))
         })
@@ -406,7 +406,7 @@ impl Rows {
                 self.clusters >= FEWEST_SESSIONS && case.is_shown() && dominator.is_none();
             recommended.extend(is_recommended.then_some(at));
             let needed = case.sessions_needed(strategies);
-            let more = needed.map(|it| it.saturating_sub(self.clusters).max(1));
+            let more = needed.map(|needed| needed.saturating_sub(self.clusters).max(1));
             let obstacle = (!is_recommended).then(|| self.obstacle(case, dominator, strategies));
             let of =
                 |three: &Option<Three>| three.as_ref().map(Three::differences).unwrap_or_default();
@@ -415,7 +415,7 @@ impl Rows {
                 bill: case.total,
                 fired: case.row.fired,
                 against_nothing: of(&case.nothing),
-                control: case.row.control.as_ref().map(|it| it.strategy.clone()),
+                control: case.row.control.as_ref().map(|one| one.strategy.clone()),
                 against_control: of(&case.control),
                 adjusted_p: case.adjusted_p,
                 more_sessions: more.filter(|_| !is_recommended),

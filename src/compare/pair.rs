@@ -19,8 +19,8 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     let better = of(&axes, State::Better);
     let worse = of(&axes, State::Worse);
     let open = of(&axes, State::Unknown);
-    let apart: Vec<String> = axes.iter().filter_map(|it| not_known(it)).collect();
-    let held: Vec<String> = axes.iter().filter_map(|it| held(it)).collect();
+    let apart: Vec<String> = axes.iter().filter_map(|axis| not_known(axis)).collect();
+    let held: Vec<String> = axes.iter().filter_map(|axis| held(axis)).collect();
     let notes = notes(&axes);
     let rest = |items: &[String]| match items {
         [] => String::new(),
@@ -35,7 +35,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
             let text = format!("Not decided: {}{}{notes}.", listed(&parts), rest(&held));
             Line::new(Code::Undecided, text)
         }
-        ("", "") if axes.iter().all(|it| it.difference() == 0.0) => {
+        ("", "") if axes.iter().all(|axis| axis.difference() == 0.0) => {
             let text =
                 format!("No difference: {name} and {other} are the same on every axis{notes}.");
             Line::new(Code::NoDifference, text)
@@ -79,7 +79,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
 fn judged(findings: &Findings) -> Vec<&AxisFinding> {
     let never = [Axis::Completion, Axis::Refused].map(|axis| findings.axis(axis));
     let never = never.into_iter().flatten();
-    let mut axes: Vec<&AxisFinding> = never.filter(|it| it.difference() < 0.0).collect();
+    let mut axes: Vec<&AxisFinding> = never.filter(|axis| axis.difference() < 0.0).collect();
     axes.extend(deciding(findings));
     axes
 }
@@ -126,8 +126,8 @@ fn held(found: &AxisFinding) -> Option<String> {
 
 /// Who wrote what is compared.
 fn notes(axes: &[&AxisFinding]) -> String {
-    let noted = axes.iter().filter(|it| it.state != State::NotComparable);
-    let mut notes: Vec<&str> = noted.filter_map(|it| it.note.as_deref()).collect();
+    let noted = axes.iter().filter(|one| one.state != State::NotComparable);
+    let mut notes: Vec<&str> = noted.filter_map(|one| one.note.as_deref()).collect();
     notes.dedup();
     match notes.as_slice() {
         [] => String::new(),

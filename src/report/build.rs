@@ -77,7 +77,9 @@ impl<'a> Material<'a> {
 
     /// The summaries of the strategies alone.
     pub(super) fn compared(&self) -> impl Iterator<Item = &StrategySummary> {
-        self.strategies.iter().filter(|it| it.arm == Arm::Strategy)
+        self.strategies
+            .iter()
+            .filter(|one| one.arm == Arm::Strategy)
     }
 
     /// The rows of [`Self::rows`], with a mark at strategies that are broken.
@@ -86,7 +88,7 @@ impl<'a> Material<'a> {
         cells: impl Fn(&'s StrategySummary) -> C,
     ) -> Vec<Row> {
         let mut rows = self.rows(cells);
-        for strategy in self.strategies.iter().filter(|it| it.broken().is_some()) {
+        for strategy in self.strategies.iter().filter(|one| one.broken().is_some()) {
             let own = rows.iter_mut().filter(|row| row.name == strategy.name);
             own.for_each(|row| row.marks.push(RowMark::Broken(None)));
         }
@@ -113,7 +115,7 @@ impl<'a> Material<'a> {
     /// Whether any strategy asked a model.
     pub(super) fn has_calls(&self) -> bool {
         let mut strategies = self.strategies.iter();
-        strategies.any(|it| it.model_calls.total().calls > 0)
+        strategies.any(|strategy| strategy.model_calls.total().calls > 0)
     }
 
     /// Whether anything was planted in any session that was run.
@@ -152,7 +154,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         let Some(mark) = strategy.own_mechanism() else {
             continue;
         };
-        let rows = tables.iter_mut().flat_map(|it| &mut it.table.rows);
+        let rows = tables.iter_mut().flat_map(|one| &mut one.table.rows);
         rows.filter(is_own)
             .for_each(|row| row.marks.push(mark.into()));
     }
@@ -350,7 +352,7 @@ fn material<'a>(
     let own = manifest
         .strategies
         .iter()
-        .map(|it| (Arm::Strategy, &*it.name));
+        .map(|entry| (Arm::Strategy, &*entry.name));
     let names = [(Arm::Reference, FULL), (Arm::Floor, EMPTY)]
         .into_iter()
         .chain(own);
@@ -362,7 +364,7 @@ fn material<'a>(
     let ceiling = ReaderCeiling::of(&cells_of(FULL), &cells_of(EMPTY)).filter(|_| is_live);
     if ceiling.is_some_and(|ceiling| ceiling.is_refused()) {
         let compared = strategies.iter_mut();
-        for strategy in compared.filter(|it| it.arm == Arm::Strategy) {
+        for strategy in compared.filter(|strategy| strategy.arm == Arm::Strategy) {
             strategy.values.remove("answers");
         }
     }
@@ -458,34 +460,34 @@ impl Coverage {
 
 /// Says that the strategies differ in nothing worth knowing: none fits, or none changed anything.
 fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
-    let ran: Vec<&StrategySummary> = material.compared().filter(|it| it.cells > 0).collect();
+    let ran: Vec<&StrategySummary> = material.compared().filter(|one| one.cells > 0).collect();
     let window = in_window(&material.manifest.window);
     let (code, text) = if ran.is_empty() {
         return None;
-    } else if ran.iter().all(|it| it.failures.len() == it.cells) {
+    } else if ran.iter().all(|one| one.failures.len() == one.cells) {
         let failed = material.cells.iter().find_map(|cell| match &cell.end {
             End::Failed { error, .. } => Some(crate::report::escape::short(error, 300)),
             _ => None,
         });
         let text = format!("every strategy failed: {}", failed.unwrap_or_default());
         (Code::AllFailed, text)
-    } else if ran.iter().all(|it| it.broken().is_some()) {
-        let first = ran.iter().filter_map(|it| it.deaths.first()).min();
+    } else if ran.iter().all(|one| one.broken().is_some()) {
+        let first = ran.iter().filter_map(|one| one.deaths.first()).min();
         let first = first.map(|call| format!(", the first at call {call}"));
         let text = format!(
             "nothing fits: under every strategy some session breaks {window}{}; use a larger one",
             first.unwrap_or_default()
         );
         (Code::AllBroken, text)
-    } else if ran.iter().all(|it| it.fired == 0)
-        && let Some(failure) = material.cells.iter().flat_map(|it| &it.failures).next()
+    } else if ran.iter().all(|strategy| strategy.fired == 0)
+        && let Some(failure) = material.cells.iter().flat_map(|cell| &cell.failures).next()
     {
         let text = format!(
             "no strategy changed anything {window}: attempts failed, the first because {}",
             crate::report::escape::short(&failure.error, 300)
         );
         (Code::AttemptsFailed, text)
-    } else if ran.iter().all(|it| it.fired == 0) {
+    } else if ran.iter().all(|strategy| strategy.fired == 0) {
         let text = format!(
             "nothing fires: no strategy changed anything {window}; a smaller one shows what they do"
         );

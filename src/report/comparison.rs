@@ -241,9 +241,8 @@ impl Comparisons {
             Verdict::Inconclusive if !self.fails_on_inconclusive => Outcome::Skipped,
             Verdict::Inconclusive | Verdict::Regressed => Outcome::Failed(verdict.name()),
         };
-        let messages = messages
-            .iter()
-            .map(|message| verdict.code().behind(message));
+        let messages = messages.into_iter();
+        let messages = messages.map(|message| verdict.code().behind(&message));
         Case {
             name: name.to_owned(),
             outcome,

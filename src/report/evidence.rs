@@ -82,14 +82,14 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
         .manifest
         .strategies
         .iter()
-        .find(|it| it.name == name);
+        .find(|entry| entry.name == name);
     Some(Row {
         control: source.strategy(&format!("tail@{name}")).cloned(),
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),
-        is_program: entry.is_some_and(|it| it.toml.contains("kind = \"external\"")),
-        tokens_saved: strategy.estimate("tokens").map(|it| it.point_estimate),
+        is_program: entry.is_some_and(|one| one.toml.contains("kind = \"external\"")),
+        tokens_saved: strategy.estimate("tokens").map(|one| one.point_estimate),
         cause: cause(strategy, material),
         sample: sample.clone(),
     })
@@ -280,8 +280,8 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             ModelKind::Live => format!("the summaries are by {}", summariser.name),
         });
     }
-    let random = manifest.strategies.iter().filter(|it| it.is_random);
-    let random: Vec<&str> = random.map(|it| it.name.as_str()).collect();
+    let random = manifest.strategies.iter().filter(|entry| entry.is_random);
+    let random: Vec<&str> = random.map(|entry| entry.name.as_str()).collect();
     if !random.is_empty() {
         let names = random.join(", ");
         found.push(Code::Random.behind(&format!(
@@ -302,7 +302,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         }
         None => format!("{it}, usual breakpoints"),
     });
-    let simulated = material.simulated_cost().map(|it| it.words());
+    let simulated = material.simulated_cost().map(|cost| cost.words());
     let partly = cost::partly_known(material);
     let partly = (!partly.is_empty()).then(|| partly.join("; "));
     let left_out: usize = manifest.left_out.values().sum();
@@ -355,8 +355,8 @@ fn early(material: &Material<'_>) -> Option<String> {
 
 /// The strategies that never fired, and how full the window was at most.
 fn silent(material: &Material<'_>) -> Option<String> {
-    let silent = limited(material).filter(|it| it.cells > 0 && it.fired == 0);
-    let names = named(silent.map(|it| short_name(&it.name)))?;
+    let silent = limited(material).filter(|strategy| strategy.cells > 0 && strategy.fired == 0);
+    let names = named(silent.map(|strategy| short_name(&strategy.name)))?;
     let full = material.references().filter_map(|cell| {
         let effective = cell.window.map(|window| window.effective());
         let prompt = cell.prompt_tokens.iter().max();

@@ -74,13 +74,7 @@ fn is_measured(report: &Report, row: &Row, column: &str) -> bool {
 
 /// The value of a row as a number: a share, a count, or seconds.
 fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
-    match headline::cell(report, row, metric)?.value {
-        Value::Share(share) => Some(share),
-        Value::Count(count) | Value::Tokens(count) => Some(count as f64),
-        Value::Dollars(dollars) => Some(dollars.in_dollars()),
-        Value::Seconds(seconds) => Some(seconds),
-        _ => None,
-    }
+    headline::cell(report, row, metric)?.value.number()
 }
 
 /// The most rows, lost facts, lines of the verdict, and lines on how far to trust it.
@@ -219,7 +213,7 @@ impl Terminal {
         let mut lines = Vec::new();
         let mut left_out = 0;
         let urgent = report.banners.iter();
-        for banner in urgent.filter(|it| it.level != BannerLevel::Note) {
+        for banner in urgent.filter(|banner| banner.level != BannerLevel::Note) {
             let (style, sign) = banner.level.sign();
             if lines.len() >= NOTICES {
                 left_out += 1;
@@ -362,7 +356,7 @@ fn trust(report: &Report) -> String {
     let has_intervals = rows.any(|row| {
         report
             .share(row, "actions")
-            .is_some_and(|it| it.1.is_some())
+            .is_some_and(|share| share.1.is_some())
     });
     if has_intervals && !report.trust.is_empty() {
         format!("{} {shares}", report.trust)
@@ -428,7 +422,7 @@ fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
     let cells = columns.iter().map(|column| cell(report, row, column));
     let known = columns
         .iter()
-        .take_while(|it| has_numbers || it.column == headline::SOLVED);
+        .take_while(|column| has_numbers || column.column == headline::SOLVED);
     let cells = cells.take(known.count()).collect();
     let (end, style, below) = match why {
         Some(why) if has_numbers => (String::new(), Style::Plain, why),
@@ -458,7 +452,10 @@ fn about(report: &Report, took: Option<Duration>) -> String {
         run.reader.as_ref(),
         run.judge.as_ref(),
     ];
-    let is_live = models.iter().flatten().any(|it| it.kind == ModelKind::Live);
+    let is_live = models
+        .iter()
+        .flatten()
+        .any(|one| one.kind == ModelKind::Live);
     let is_live = is_live || report.live.is_some();
     let coverage = report.coverage;
     let cells = (coverage.outstanding > 0)
@@ -541,7 +538,7 @@ fn not_ranked(row: &Row) -> Option<String> {
 /// `25 ±5`: whole points, and half of the interval; `3 of 10` of what is counted.
 fn cell(report: &Report, row: &Row, column: &Headline) -> String {
     let section = report.section("comparison");
-    let Some(cell) = section.and_then(|it| it.table.cell(row, column.column)) else {
+    let Some(cell) = section.and_then(|section| section.table.cell(row, column.column)) else {
         return String::new();
     };
     if let Value::Fraction(part, whole) = cell.value {

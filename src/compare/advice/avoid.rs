@@ -36,9 +36,9 @@ impl Rows {
 
     fn why_avoid(&self, case: &Case<'_>) -> Option<String> {
         let margin = self.rule.margins.get(Axis::Bill).unwrap_or_default();
-        let bill = case.nothing.as_ref().and_then(|it| it.bill.as_ref());
+        let bill = case.nothing.as_ref().and_then(|three| three.bill.as_ref());
         let is_dearer = bill.is_some_and(|bill| {
-            let is_shown = bill.bounds.is_some_and(|it| it.interval_upper < 0.0);
+            let is_shown = bill.bounds.is_some_and(|one| one.interval_upper < 0.0);
             is_shown && bill.difference() < -margin
         });
         if is_dearer || self.is_dearer_everywhere(case, margin) {

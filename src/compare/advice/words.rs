@@ -36,14 +36,14 @@ impl Verdict {
             let text = format!("Turns with: {}.", self.turns_with.join("; "));
             lines.push(Line::new(Code::TurnsWith, text));
         }
-        let avoid = self.avoid.iter().filter(|it| !it.is_broken);
+        let avoid = self.avoid.iter().filter(|one| !one.is_broken);
         for one in avoid.clone().take(SHOWN) {
             let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
             lines.push(Line::new(Code::Avoid, text));
         }
         let others: Vec<String> = avoid
             .skip(SHOWN)
-            .map(|it| short_name(&it.strategy))
+            .map(|one| short_name(&one.strategy))
             .collect();
         if !others.is_empty() {
             let text = format!("Avoid also {}.", listed(&others));
@@ -57,7 +57,7 @@ impl Verdict {
         let controls = self
             .contenders
             .iter()
-            .filter_map(|it| it.control.as_deref());
+            .filter_map(|one| one.control.as_deref());
         controls.filter(|control| {
             let name = short_name(control);
             let is_word = |text: &str| {
@@ -75,7 +75,7 @@ impl Rows {
         let (answer, case) = self.answer(verdict, cases, recommended);
         let contender = case.and_then(|case| {
             let mut contenders = verdict.contenders.iter();
-            contenders.find(|it| it.strategy == case.row.name())
+            contenders.find(|one| one.strategy == case.row.name())
         });
         let text = match (answer, case.zip(contender)) {
             (Answer::Use, Some((case, _))) => self.use_it(case, cases, recommended),
@@ -94,18 +94,18 @@ impl Rows {
         if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
             let plain = cases
                 .iter()
-                .find(|it| it.row.is_program && is_plain_tail(it));
+                .find(|other| other.row.is_program && is_plain_tail(other));
             let plain = plain.map(|case| Line::new(Code::PlainTail, plain_tail(case)));
             verdict.said.extend(plain);
         }
         if answer == Answer::Ahead {
-            let trade = cases.iter().find(|it| !it.given_up().is_empty());
+            let trade = cases.iter().find(|other| !other.given_up().is_empty());
             verdict
                 .said
                 .extend(trade.map(|case| Line::new(Code::Trade, self.trade(case))));
         }
         verdict.turns_with = self.turns(verdict);
-        verdict.sentences = verdict.lines().into_iter().map(|it| it.text).collect();
+        verdict.sentences = verdict.lines().into_iter().map(|line| line.text).collect();
     }
 
     fn money(&self, amount: f64) -> String {
@@ -135,7 +135,7 @@ impl Rows {
 
     /// `$4.10 (bill −5 % [−7, −3]; it fired in 3 of 10)`; `more` stands behind the dollars.
     fn amount(&self, case: &Case<'_>, more: &str) -> String {
-        let bill = case.nothing.as_ref().and_then(|it| it.bill.as_ref());
+        let bill = case.nothing.as_ref().and_then(|three| three.bill.as_ref());
         let bill = bill.map(AxisFinding::in_words).into_iter();
         let words: Vec<String> = bill.chain(self.fired(case)).collect();
         let amount = self.saves(case).map(|amount| self.money(amount));
@@ -206,7 +206,7 @@ impl Rows {
         let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
             return String::new();
         };
-        let better = three.quality().into_iter().filter(|it| is_above(*it));
+        let better = three.quality().into_iter().filter(|found| is_above(*found));
         let mut better: Vec<String> = better.flatten().map(AxisFinding::in_words).collect();
         if better.is_empty() {
             better.extend(three.bill.as_ref().map(AxisFinding::in_words));
@@ -240,14 +240,14 @@ impl Rows {
         let twins = recommended.iter().skip(1).map(|at| &cases[*at]);
         let (same, others): (Vec<&Case<'_>>, Vec<&Case<'_>>) = twins.partition(|other| {
             let three = Three::between(&case.row.sample, &other.row.sample, &self.rule);
-            three.all().all(|it| it.state == State::Same)
+            three.all().all(|found| found.state == State::Same)
         });
-        let same: Vec<String> = same.iter().map(|it| it.row.sample.title()).collect();
+        let same: Vec<String> = same.iter().map(|twin| twin.row.sample.title()).collect();
         let same = match same.as_slice() {
             [] => String::new(),
             same => format!(" (the same: {})", listed(same)),
         };
-        let others: Vec<String> = others.iter().map(|it| self.beside(case, it)).collect();
+        let others: Vec<String> = others.iter().map(|one| self.beside(case, one)).collect();
         let others = match others.as_slice() {
             [] => String::new(),
             others => format!(" Shown as well: {}.", listed(others)),
@@ -317,7 +317,7 @@ impl Rows {
         }
         let (accepted, _) = taken.contenders(&taken.cases());
         let mut contenders = accepted.iter();
-        let own = contenders.find(|it| it.strategy == case.row.name());
+        let own = contenders.find(|one| one.strategy == case.row.name());
         let how = match own.map(|own| (own.is_recommended, &own.obstacle)) {
             Some((true, _)) => {
                 let takes = if flags.len() == 1 { "takes" } else { "take" };
@@ -465,7 +465,7 @@ impl Rows {
             let of = |sample| self.total(sample, |other| other == id);
             Some(1.0 - of(&case.row.sample)? / of(&self.nothing.sample)?)
         });
-        let saved: Vec<f64> = saved.filter(|it| it.is_finite()).collect();
+        let saved: Vec<f64> = saved.filter(|share| share.is_finite()).collect();
         let low = saved.iter().copied().reduce(f64::min)?;
         let high = saved.iter().copied().reduce(f64::max)?;
         let [low, high] = [low, high].map(|share| {
@@ -480,7 +480,7 @@ impl Rows {
     /// The assumptions under which the recommendation is another one, or the sign of what a strategy saves.
     pub(super) fn turns(&self, verdict: &Verdict) -> Vec<String> {
         let sessions = self.nothing.sample.sessions.values();
-        let known: BTreeSet<&String> = sessions.flat_map(|it| it.alternatives.keys()).collect();
+        let known: BTreeSet<&String> = sessions.flat_map(|one| one.alternatives.keys()).collect();
         let turns = known.into_iter().filter_map(|at| {
             let mut other = self.clone();
             let rows = other.strategies.iter_mut();
@@ -498,8 +498,8 @@ impl Rows {
     fn turn(&self, verdict: &Verdict, at: &str, other: &Self) -> Option<String> {
         let (contenders, _) = other.contenders(&other.cases());
         let used = |contenders: &[Contender]| -> Vec<String> {
-            let used = contenders.iter().filter(|it| it.is_recommended);
-            let rows = used.filter_map(|it| self.row(&it.strategy));
+            let used = contenders.iter().filter(|one| one.is_recommended);
+            let rows = used.filter_map(|one| self.row(&one.strategy));
             rows.map(|row| row.sample.title()).collect()
         };
         let (before, after) = (used(&verdict.contenders), used(&contenders));
@@ -547,7 +547,7 @@ fn is_lost(found: &AxisFinding, margins: &Margins) -> bool {
 }
 
 fn plain_tail(case: &Case<'_>) -> String {
-    let control = case.row.control.as_ref().map_or("", |it| &it.strategy);
+    let control = case.row.control.as_ref().map_or("", |one| &one.strategy);
     format!(
         "Your program {} is a plain tail: the same bill and the same facts as {}, which keeps the newest rounds in \
          the same size and no more.",

@@ -27,7 +27,8 @@ impl Terminal {
         room: Room,
     ) -> Vec<String> {
         let mut comparisons: Vec<&GatedComparison> = compared.comparisons.iter().collect();
-        comparisons.sort_by_key(|one| std::cmp::Reverse(one.gated.as_ref().map(|it| it.verdict)));
+        comparisons
+            .sort_by_key(|one| std::cmp::Reverse(one.gated.as_ref().map(|gated| gated.verdict)));
         let [rows, lost, sentences, _] = room;
         // Each takes some six lines.
         let shown = comparisons.len().min((rows / 3).max(1));
@@ -141,7 +142,7 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
     one.comparison.axes.iter().filter(move |found| {
         let gated = one.gated_axis(found.axis);
         let is_open = gated
-            .is_some_and(|it| matches!(it.verdict, Verdict::Regressed | Verdict::Inconclusive));
+            .is_some_and(|one| matches!(one.verdict, Verdict::Regressed | Verdict::Inconclusive));
         let is_headline = match found.axis {
             Axis::Bill | Axis::Plumbing | Axis::Actions | Axis::Tokens | Axis::Calls => true,
             Axis::Facts | Axis::Answers => kept == Some(found.axis),
@@ -192,7 +193,7 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
     if more > 0 {
         reasons.push(many(more, "more hard break", "more hard breaks"));
     }
-    let metrics = gated.axes.iter().filter(|it| it.verdict == gated.verdict);
+    let metrics = gated.axes.iter().filter(|one| one.verdict == gated.verdict);
     for it in metrics {
         let Some(metric) = one.comparison.axis(it.axis) else {
             reasons.push(format!("{}: {}", it.axis, it.why()));

@@ -125,8 +125,6 @@ pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainErr
             sessions: values(metric, &cells, anchors),
         })
     };
-    let needs_prices = matches!(metric.unit, Unit::Dollars | Unit::Seconds)
-        || matches!(metric.function, Formula::Saved(_)) && metric.name.starts_with("bill");
     let rows = report.compared().iter().chain(&report.quoted_controls);
     let strategies: Vec<Number> = rows.filter_map(number).collect();
     if strategies.is_empty() {
@@ -140,7 +138,7 @@ pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainErr
         doc: metric.doc,
         formula: metric.formula,
         pooling: pooling(metric),
-        prices: needs_prices.then(|| prices(report)).unwrap_or_default(),
+        prices: prices(report, metric),
         strategies,
     })
 }
@@ -238,9 +236,12 @@ fn totals(
     (sum(|pair| pair.0), sum(|pair| pair.1))
 }
 
-/// The prices in force, a line for each model.
-fn prices(report: &Report) -> Vec<String> {
-    let prices = report.cells.iter().filter_map(|cell| cell.price.as_ref());
+/// The prices in force, a line for each model; none where the metric needs none.
+fn prices(report: &Report, metric: &Metric) -> Vec<String> {
+    let needs_prices = matches!(metric.unit, Unit::Dollars | Unit::Seconds)
+        || matches!(metric.function, Formula::Saved(_)) && metric.name.starts_with("bill");
+    let cells = report.cells.iter().filter(|_| needs_prices);
+    let prices = cells.filter_map(|cell| cell.price.as_ref());
     let lines: BTreeSet<String> = prices.map(price).collect();
     lines.into_iter().collect()
 }
