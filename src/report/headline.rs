@@ -128,20 +128,12 @@ pub(super) fn cell<'a>(report: &'a Report, row: &'a Row, column: &str) -> Option
 
 /// A value in whole points and half of its interval: `25` and `±5`.
 pub(super) fn short_value(cell: &Cell) -> (String, Option<String>) {
-    let whole = |share: f64| {
-        let text = format!("{:.0}", (share * 100.0).abs());
-        if share < 0.0 && text != "0" {
-            format!("−{text}")
-        } else {
-            text
-        }
-    };
     match cell.value {
         Value::Share(share) => {
             let half = display::bounds(cell).map(|(low, high)| (high - low) / 2.0);
-            let most = cell.most.map(|most| format!("–{}", whole(most)));
-            let text = whole(share) + &most.unwrap_or_default();
-            (text, half.map(|half| format!("±{}", whole(half))))
+            let most = cell.most.map(|most| format!("–{}", display::whole(most)));
+            let text = display::whole(share) + &most.unwrap_or_default();
+            (text, half.map(|half| format!("±{}", display::whole(half))))
         }
         Value::NotMeasured | Value::NotApplicable => ("–".to_owned(), None),
         ref value => (display::value(value), None),

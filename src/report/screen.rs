@@ -352,12 +352,10 @@ const MORE: &str = "-o report.html: pictures, timelines, each lost fact; --table
 /// How far to trust the numbers, and how they are written.
 fn trust(report: &Report) -> String {
     let shares = "Shares are in %, with ± half of a 95 % interval over sessions.";
-    let mut rows = report.strategies();
-    let has_intervals = rows.any(|row| {
-        report
-            .share(row, "actions")
-            .is_some_and(|share| share.1.is_some())
-    });
+    let mut shares_of = report
+        .strategies()
+        .filter_map(|row| report.share(row, "actions"));
+    let has_intervals = shares_of.any(|(_, interval)| interval.is_some());
     if has_intervals && !report.trust.is_empty() {
         format!("{} {shares}", report.trust)
     } else {

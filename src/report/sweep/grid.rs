@@ -2,10 +2,10 @@
 
 use super::screen::number;
 use crate::compare::sweep::{KnobPair, PairCell, Standing, Sweep, SweepPoint, is_of_window, pairs};
-use crate::report::escape;
 use crate::report::grid::{GridRow, INDENT};
 use crate::report::layout;
 use crate::report::terminal::Terminal;
+use crate::report::{display, escape};
 
 /// A grid with more values of a knob is no longer read at a glance.
 const MOST_VALUES: usize = 10;
@@ -69,13 +69,7 @@ fn cell_text(cell: Option<&PairCell>) -> String {
 }
 
 fn percent(share: Option<f64>) -> String {
-    let Some(share) = share else {
-        return "–".to_owned();
-    };
-    match format!("{:.0}", share * 100.0).as_str() {
-        "-0" => "0".to_owned(),
-        text => text.replace('-', "−"),
-    }
+    share.map_or_else(|| "–".to_owned(), display::whole)
 }
 
 /// The marks that occur, with the numbers behind them.
