@@ -1619,7 +1619,7 @@ fn the_screen_says_whose_prices_both_sides_have() {
             .output()
             .unwrap();
         let said = text(&output);
-        let words = " Costs of 4 sessions: both sides priced with the candidate's prices (our-model, 2026-11-01).";
+        let words = " Costs of 4 sessions: both sides priced with the candidate's prices (our-model, 2026-11-01) [W23].";
         assert_eq!(said.matches(words).count(), 1, "{said}");
     }
 }
