@@ -261,13 +261,15 @@ impl GradedOptions {
             Err(least) => return too_little(limit, 1, least),
         };
         let sessions = size.plan.manifest().sessions.len();
-        let needed = verdict.map_or("more than can be told".to_owned(), |it| limit.in_words(it));
+        let needed = verdict.map_or("more than can be told".to_owned(), |least| {
+            limit.in_words(least)
+        });
         let problem = format!(
             "a verdict needs {needed}; {} read {}, as a look",
             limit.in_words(limit.most()),
             many(sessions, "session", "sessions")
         );
-        let minutes = verdict.map(|it| format!("`--minutes {}`", it.div_ceil(60_000)));
+        let minutes = verdict.map(|least| format!("`--minutes {}`", least.div_ceil(60_000)));
         let minutes = minutes.unwrap_or_else(|| "a larger `--minutes`".to_owned());
         let hint = format!("{minutes}, or `--anyway` for the look");
         if self.anyway {

@@ -28,21 +28,51 @@ const SUITE: &str = include_str!("../../examples/ci/suite.toml");
 type Files = [(&'static str, &'static str)];
 
 const PYTHON: &Files = &[
-    ("compaction.py", include_str!("../../examples/python/compaction.py")),
-    ("test_compaction.py", include_str!("../../examples/python/test_compaction.py")),
-    ("proctor_strategy.py", include_str!("../../clients/python/proctor_strategy.py")),
+    (
+        "compaction.py",
+        include_str!("../../examples/python/compaction.py"),
+    ),
+    (
+        "test_compaction.py",
+        include_str!("../../examples/python/test_compaction.py"),
+    ),
+    (
+        "proctor_strategy.py",
+        include_str!("../../clients/python/proctor_strategy.py"),
+    ),
     ("suite.toml", SUITE),
-    (".github/workflows/compaction.yml", include_str!("../../examples/python/workflow.yml")),
+    (
+        ".github/workflows/compaction.yml",
+        include_str!("../../examples/python/workflow.yml"),
+    ),
 ];
 
 const TYPESCRIPT: &Files = &[
-    ("compaction.js", include_str!("../../examples/typescript/compaction.js")),
-    ("compaction.test.js", include_str!("../../examples/typescript/compaction.test.js")),
-    ("package.json", include_str!("../../examples/typescript/package.json")),
-    ("proctor_strategy.js", include_str!("../../clients/typescript/proctor_strategy.js")),
-    ("proctor_strategy.d.ts", include_str!("../../clients/typescript/proctor_strategy.d.ts")),
+    (
+        "compaction.js",
+        include_str!("../../examples/typescript/compaction.js"),
+    ),
+    (
+        "compaction.test.js",
+        include_str!("../../examples/typescript/compaction.test.js"),
+    ),
+    (
+        "package.json",
+        include_str!("../../examples/typescript/package.json"),
+    ),
+    (
+        "proctor_strategy.js",
+        include_str!("../../clients/typescript/proctor_strategy.js"),
+    ),
+    (
+        "proctor_strategy.d.ts",
+        include_str!("../../clients/typescript/proctor_strategy.d.ts"),
+    ),
     ("suite.toml", SUITE),
-    (".github/workflows/compaction.yml", include_str!("../../examples/typescript/workflow.yml")),
+    (
+        ".github/workflows/compaction.yml",
+        include_str!("../../examples/typescript/workflow.yml"),
+    ),
 ];
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {

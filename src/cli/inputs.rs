@@ -236,7 +236,9 @@ impl Inputs {
 
     /// Whether standard input and output belong to a strategy.
     pub(super) fn has_caller(&self) -> bool {
-        self.strategy_cmd.iter().any(|command| command == programs::CALLER)
+        self.strategy_cmd
+            .iter()
+            .any(|command| command == programs::CALLER)
     }
 
     /// Whether the strategies are those of the built-in quick start.

@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if is_sweep {
         // The runs of a sweep have one cassette, in the sweep's folder.
         let folders = args.folders.iter().chain([&args.out]);
-        let folders: Vec<_> = folders.map(|it| (it.as_path(), None)).collect();
+        let folders: Vec<_> = folders.map(|folder| (folder.as_path(), None)).collect();
         join_answers(&folders, &args.out).map_err(explained)?;
     }
     if args.json {
@@ -147,7 +147,7 @@ fn explained(error: MergeError) -> anyhow::Error {
         MergeError::Torn(folder, shard) => {
             let command = shard
                 .as_ref()
-                .map(|it| command(&it.command, it.part, Some(folder)));
+                .map(|shard| command(&shard.command, shard.part, Some(folder)));
             let command = command.unwrap_or_else(|| "the command that made it".to_owned());
             format!("`{command}` removes it and goes on")
         }

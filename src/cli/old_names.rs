@@ -128,10 +128,6 @@ mod tests {
                 "compare --gate r --baseline main -o x.md",
             ),
             ("plan s.toml --seed 4", "run --dry-run s.toml --set seed=4"),
-            (
-                "plan --by hash --shards 4 --out p",
-                "run --dry-run --shards hash:4 --out p",
-            ),
             ("validate s.toml", "doctor s.toml"),
             ("view r --port 80", "report --serve r --port 80"),
             ("import a b -o c", "sessions import a b -o c"),

@@ -115,7 +115,7 @@ impl PrintedTables {
             return print(&terminal().render(report));
         }
         let Some(section) = report.section(name) else {
-            let ids: Vec<&str> = report.sections.iter().map(|it| it.id).collect();
+            let ids: Vec<&str> = report.sections.iter().map(|section| section.id).collect();
             let hint = match did_you_mean(name, ids.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`? It has {}", ids.join(", ")),
                 None => format!("it has {}", ids.join(", ")),
@@ -156,7 +156,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else if !args.output.takes_stdout() {
         args.printed.print(&report, None)?;
         let timings = report.section("timings").filter(|_| args.timings);
-        timings.map_or(Ok(()), |it| print(&terminal().section(it)))?;
+        if let Some(timings) = timings {
+            print(&terminal().section(timings))?;
+        }
     }
     args.output.write(&report)
 }
@@ -183,10 +185,10 @@ fn serve(args: &Args) -> anyhow::Result<Exit> {
     print(&format!("http://{}/\n", server.address()))?;
     say("each load shows the run as it is then; Ctrl-C ends");
     let folder = args.run.clone();
-    let render = move |session: Option<&str>| {
+    let page = std::sync::Arc::new(move |session: Option<&str>| {
         page(&folder, session).map_err(|error| format!("{}\n", chain(&error)))
-    };
-    server.serve(std::sync::Arc::new(render), &stop)?;
+    });
+    server.serve(page, &stop)?;
     Ok(Exit::Done)
 }
 

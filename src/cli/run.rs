@@ -116,7 +116,11 @@ fn dry_run(args: &Args, scenario: Scenario) -> anyhow::Result<Exit> {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.inputs.has_caller() && (args.json || args.output.takes_stdout()) {
         let problem = "`--strategy-cmd -` has standard output to itself";
-        return stop_with(Exit::Usage, problem, "write the report to a file: `-o report.json`");
+        return stop_with(
+            Exit::Usage,
+            problem,
+            "write the report to a file: `-o report.json`",
+        );
     }
     let beside = args.out.as_deref().and_then(Path::parent);
     let beside = beside.unwrap_or(&args.reports);
@@ -378,26 +382,35 @@ fn run_cells(
     already: usize,
     planned: usize,
 ) -> anyhow::Result<Outcome> {
-    let folder = journal.folder().to_owned();
-    let pass = |journal: &mut Journal, already| {
-        let bar = (!args.json).then(|| ProgressDisplay::new(planned, already, plan.sessions()));
-        let progress = bar
-            .as_ref()
-            .map_or(&MessageProgress as &dyn Progress, |bar| bar);
-        let outcome = runner::run(plan, journal, workers, progress)
-            .map_err(|error| not_kept(error, &folder, plan))?;
-        bar.iter().for_each(ProgressDisplay::finish);
-        anyhow::Ok(outcome)
-    };
-    let mut outcome = pass(journal, already)?;
+    let mut outcome = pass(args, plan, journal, workers, (already, planned))?;
     // Each pass defers requests without an answer: first questions, then verdicts on the answers.
-    while batch::is_answered(plan, &outcome, &folder, &workers.stop)? {
+    while batch::is_answered(plan, &outcome, journal.folder(), &workers.stop)? {
         let before = outcome;
-        outcome = pass(journal, before.already_done + before.done_now)?;
+        let already = before.already_done + before.done_now;
+        outcome = pass(args, plan, journal, workers, (already, planned))?;
         let done = outcome.already_done + outcome.done_now;
         outcome.already_done = before.already_done.min(done);
         outcome.done_now = done - outcome.already_done;
     }
+    Ok(outcome)
+}
+
+/// Runs the cells that are missing once.
+fn pass(
+    args: &Args,
+    plan: &Plan,
+    journal: &mut Journal,
+    workers: &Workers,
+    (already, planned): (usize, usize),
+) -> anyhow::Result<Outcome> {
+    let folder = journal.folder().to_owned();
+    let bar = (!args.json).then(|| ProgressDisplay::new(planned, already, plan.sessions()));
+    let progress = bar
+        .as_ref()
+        .map_or(&MessageProgress as &dyn Progress, |bar| bar);
+    let outcome = runner::run(plan, journal, workers, progress)
+        .map_err(|error| not_kept(error, &folder, plan))?;
+    bar.iter().for_each(ProgressDisplay::finish);
     Ok(outcome)
 }
 
@@ -410,7 +423,9 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
         ),
         JournalError::Gone(_) => {
             let cassette = plan.models().and_then(|models| models.cassette.as_ref());
-            let cassette = cassette.map(|it| it.path()).filter(|path| path.exists());
+            let cassette = cassette
+                .map(|cassette| cassette.path())
+                .filter(|path| path.exists());
             let kept = cassette.map(|path| format!("; answers are kept in `{}`", path.display()));
             format!(
                 "the same command runs its cells again{}",

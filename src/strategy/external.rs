@@ -106,7 +106,10 @@ impl Programs {
             return LoadedFiles::new();
         };
         if host.caller.is_some() {
-            return self.hello(launch).map(|hello| hello.files).unwrap_or_default();
+            return self
+                .hello(launch)
+                .map(|hello| hello.files)
+                .unwrap_or_default();
         }
         let started = Process::start(host, launch);
         let said = started.map(|process| process.hello.files.clone());

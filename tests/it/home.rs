@@ -63,8 +63,8 @@ fn bench() -> (TempDir, BTreeMap<String, Vec<String>>) {
                 "sessions",
                 "facts",
                 "--show",
-                "--json",
                 file.to_str().unwrap(),
+                "--json",
             ],
         );
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();

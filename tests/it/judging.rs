@@ -108,7 +108,7 @@ fn graded(folder: &Path) -> PathBuf {
 fn a_judge_decides_what_string_matching_cannot_tell() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let made = "generate policy-support --seed 3 --tokens 30000 -o made";
+    let made = "sessions generate policy-support --seed 3 --tokens 30000 -o made";
     run(folder.path(), &made.split(' ').collect::<Vec<_>>(), 0);
     let made = fs::read_dir(at("made")).unwrap();
     let made: Vec<PathBuf> = made.map(|entry| entry.unwrap().path()).collect();

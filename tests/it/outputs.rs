@@ -306,8 +306,8 @@ fn scripts_and_manual_pages_name_every_command() {
         "proctor.1",
         "proctor-run.1",
         "proctor-inspect.1",
-        "proctor-score.1",
-        "proctor-calibrate.1",
+        "proctor-judge-score.1",
+        "proctor-judge-test.1",
         "proctor-cache-verify.1",
     ] {
         assert!(folder.path().join("man").join(name).is_file(), "{name}");

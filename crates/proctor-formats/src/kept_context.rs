@@ -2,7 +2,6 @@
 //! that the product wrote.
 
 use super::prelude::*;
-use std::ops::Range;
 
 /// Texts that replace blocks, by message and block.
 pub(super) type Edits = BTreeMap<usize, BTreeMap<usize, Arc<str>>>;
@@ -80,22 +79,32 @@ pub(super) fn joined(pieces: Vec<Recorded>) -> Vec<Recorded> {
 
 /// Adds these messages, if there are any.
 pub(super) fn keep(range: Range<usize>, pieces: &mut Vec<Recorded>) {
-    if !range.is_empty() {
-        pieces.push(Recorded::Kept(range));
-    }
+    pieces.extend((!range.is_empty()).then_some(Recorded::Kept(range)));
 }
 
 /// A record of a context after a compaction.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     /// The record's name, by which the history may know it.
-    pub(super) name: Option<Arc<str>>,
+    pub(super) name: Text,
     /// Who speaks.
     pub(super) role: Role,
     /// Its blocks.
     pub(super) blocks: Blocks,
     /// Its tags.
     pub(super) tags: Vec<Tag>,
+}
+
+impl Shown {
+    /// A record that says these blocks.
+    pub(super) fn of(name: Text, role: Role, blocks: Blocks, tags: Vec<Tag>) -> Self {
+        Self {
+            name,
+            role,
+            blocks,
+            tags,
+        }
+    }
 }
 
 /// The records of the history by their names; several may make one message.
@@ -105,19 +114,13 @@ pub(super) struct Records(BTreeMap<Arc<str>, Blocks>);
 impl Records {
     /// Takes note of a record of the history.
     pub(super) fn note(&mut self, name: Option<&Arc<str>>, blocks: &[ContentBlock]) {
-        if let Some(name) = name {
-            self.0.insert(name.clone(), blocks.to_vec());
-        }
+        self.0
+            .extend(name.map(|name| (name.clone(), blocks.to_vec())));
     }
 
     /// A context of records, as what stayed of the history before message `at` and what was
     /// written. A message of which only a part is shown counts as written.
-    pub(super) fn pieces(
-        &self,
-        shown: &[Shown],
-        at: usize,
-        assembler: &Assembler,
-    ) -> Vec<Recorded> {
+    pub(super) fn pieces(&self, all: &[Shown], at: usize, assembler: &Assembler) -> Vec<Recorded> {
         let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
         for message in self.0.keys().filter_map(|name| assembler.message_of(name)) {
             *sizes.entry(message).or_default() += 1;
@@ -129,7 +132,7 @@ impl Records {
             (same && message < at).then_some(message)
         };
         let mut pieces: Vec<Recorded> = Vec::new();
-        let mut rest = shown;
+        let mut rest = all;
         while let Some(first) = rest.first() {
             let message = place(first);
             let same = |one: &&Shown| place(one) == message && one.role == first.role;

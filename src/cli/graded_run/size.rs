@@ -150,17 +150,14 @@ impl Size {
             let mut by_cost: Vec<usize> = (0..costs.len()).collect();
             by_cost.sort_by_key(|at| costs[*at]);
             by_cost.truncate(enough);
-            let sum = |of: &[usize]| {
-                of.iter()
-                    .fold(0, |sum: u64, at| sum.saturating_add(costs[*at]))
-            };
-            let least = sum(&by_cost);
+            let least = sum(&costs, &by_cost);
             cheapest = Some(least).into_iter().chain(cheapest).min();
             if least > within {
                 continue;
             }
-            let fits = |count: &usize| sum(&order[..*count]) <= within;
-            let most = (0..=order.len()).rev().find(fits).unwrap_or(0);
+            let mut counts = (0..=order.len()).rev();
+            let most = counts.find(|count| sum(&costs, &order[..*count]) <= within);
+            let most = most.unwrap_or(0);
             // The first of the order may be the dearest of all.
             let sessions = if most < enough {
                 by_cost
@@ -193,6 +190,12 @@ impl Size {
     }
 }
 
+/// The cost of these sessions.
+fn sum(costs: &[u64], sessions: &[usize]) -> u64 {
+    let costs = sessions.iter().map(|at| costs[*at]);
+    costs.fold(0, u64::saturating_add)
+}
+
 /// The expected cost or time of each session: its cells are neighbours.
 fn costs(plan: &Plan, cells: &[ForecastCell], limit: Limit) -> Vec<u64> {
     let sessions = cells.chunk_by(|one, next| one.record.session == next.record.session);
@@ -204,42 +207,45 @@ fn costs(plan: &Plan, cells: &[ForecastCell], limit: Limit) -> Vec<u64> {
             )
         })
         .collect();
-    let cost = |id: &str| costs.get(id).copied().flatten().unwrap_or(u64::MAX);
     let entries = plan.manifest().sessions.iter();
-    entries.map(|entry| cost(&entry.id)).collect()
+    let costs = entries.map(|entry| costs.get(&*entry.id).copied().flatten());
+    costs.map(|cost| cost.unwrap_or(u64::MAX)).collect()
 }
 
 /// The selections that are tried: all points, every second, the last alone; and ever fewer items.
 fn selections(own: &Selection) -> Vec<Selection> {
     let last = own.points.len().saturating_sub(1);
-    let every = |step: usize| -> Vec<u8> {
-        let points = own.points.iter().enumerate();
-        let kept = points.filter(|(at, _)| (last - at).is_multiple_of(step));
-        kept.map(|(_, point)| *point).collect()
-    };
-    let mut points = vec![every(1), every(2), every(last.max(1) + 1)];
-    points.dedup();
     let fewer = ITEMS
         .into_iter()
         .filter(|items| own.items.is_none_or(|most| *items < most));
     let items: Vec<Option<usize>> = std::iter::once(own.items).chain(fewer.map(Some)).collect();
-    let selection = |points: &Vec<u8>, items: Option<usize>| Selection {
-        points: points.clone(),
-        items,
-        ..own.clone()
-    };
-    points
-        .iter()
-        .flat_map(|points| items.iter().map(|items| selection(points, *items)))
-        .collect()
+    let mut found: Vec<Selection> = Vec::new();
+    for step in [1, 2, last.max(1) + 1] {
+        let kept = own.points.iter().enumerate();
+        let kept = kept.filter(|(at, _)| (last - at).is_multiple_of(step));
+        let points: Vec<u8> = kept.map(|(_, point)| *point).collect();
+        if found.last().is_some_and(|before| before.points == points) {
+            continue;
+        }
+        found.extend(items.iter().map(|items| Selection {
+            points: points.clone(),
+            items: *items,
+            ..own.clone()
+        }));
+    }
+    found
 }
 
 /// The indices of all sessions in an order whose every prefix is spread over the whole, because
 /// families come in blocks. The bits of each index are reversed.
 fn spread(sessions: usize) -> Vec<usize> {
     let bits = sessions.max(1).next_power_of_two().trailing_zeros();
-    let reversed = |at: usize| at.reverse_bits().checked_shr(usize::BITS - bits);
-    let all = (0..1_usize << bits).map(|at| reversed(at).unwrap_or(0));
+    let all = 0..1_usize << bits;
+    let all = all.map(|at| {
+        at.reverse_bits()
+            .checked_shr(usize::BITS - bits)
+            .unwrap_or(0)
+    });
     all.filter(|at| *at < sessions).collect()
 }
 
