@@ -37,7 +37,8 @@ pub(super) struct Inputs {
     #[arg(skip)]
     pub(super) of_agents: bool,
     /// Compare this program instead of the scenario's strategies (repeatable): any language, see
-    /// `docs/reference/external-strategies.md`; as in `'python3 mine.py'`
+    /// `docs/reference/external-strategies.md`; as in `'python3 mine.py'`. `-` is the program that started this one, on
+    /// standard input and output
     #[arg(long, value_name = "COMMAND")]
     pub(super) strategy_cmd: Vec<String>,
     /// Set one value: a scenario key (`window.max_output=8000`), or a knob of a strategy
@@ -231,6 +232,13 @@ impl Inputs {
         let set = self.set.iter().map(|typed| flag("--set", typed));
         let flags = sessions.chain(window).chain(sample).chain(set);
         named.chain(flags).collect()
+    }
+
+    /// Whether standard input and output belong to a strategy.
+    pub(super) fn has_caller(&self) -> bool {
+        self.strategy_cmd
+            .iter()
+            .any(|command| command == programs::CALLER)
     }
 
     /// Whether the strategies are those of the built-in quick start.

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use super::environment;
 use super::interrupt::end_programs_on_interrupt;
 use crate::settings::{Place, Setting, SettingError, Table};
-use crate::strategy::external::{ALWAYS, Host};
+use crate::strategy::external::{ALWAYS, Caller, Host};
 use crate::strategy::preset::StrategySpec;
 use crate::units::is_valid_id;
+
+/// The command of the program that started this process: it speaks on standard input and output.
+pub(super) const CALLER: &str = "-";
 
 /// Finds the programs of each of these strategies.
 pub(super) fn locate(strategies: &mut [StrategySpec]) -> Result<(), SettingError> {
@@ -31,6 +34,11 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
         ..Host::default()
     };
     for (command, names, place) in spec.programs() {
+        if *command == [CALLER] && matches!(place, Place::Flag(_)) {
+            let (source, sink) = (std::io::stdin(), std::io::stdout());
+            host.caller = Some(Caller::over(Box::new(source), Box::new(sink)));
+            continue;
+        }
         let names = ALWAYS.into_iter().chain(names);
         let values = names.filter_map(|name| Some((name.into(), environment(name)?.into())));
         host.environment.extend(values);
@@ -102,6 +110,10 @@ pub(super) fn of_flag(
     };
     let number = taken.entry(name.clone()).or_default();
     *number += 1;
+    if command == CALLER && *number > 1 {
+        let problem = "standard input and output are one program's";
+        return Err(SettingError::new(&place, problem.to_owned()));
+    }
     let name = match *number {
         1 => name,
         number => format!("{name}-{number}"),

@@ -13,11 +13,13 @@ use std::time::Duration;
 pub mod protocol;
 
 mod contents;
+mod lines;
 mod loaded;
 mod process;
 
 pub(crate) use contents::edits_to;
 pub(super) use contents::{Contents, Reading, message_line, raw};
+pub use lines::Caller;
 pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
@@ -38,6 +40,8 @@ pub struct Host {
     pub files: BTreeMap<String, PathBuf>,
     /// Where they are entered while they run.
     pub groups: Groups,
+    /// The program that started this process, which is spoken to in place of any command.
+    pub caller: Option<Caller>,
 }
 
 /// A command with its limits.
@@ -89,7 +93,10 @@ impl Programs {
         let Some(host) = &self.host else {
             return Err(ProgramError::NotLocated);
         };
-        Process::start(host, launch)
+        match &host.caller {
+            Some(caller) => Process::of_caller(caller, launch),
+            None => Process::start(host, launch),
+        }
     }
 
     /// The files that the program of this command consists of now: as it says itself when it is started, else those that
@@ -98,6 +105,12 @@ impl Programs {
         let Some(host) = &self.host else {
             return LoadedFiles::new();
         };
+        if host.caller.is_some() {
+            return self
+                .hello(launch)
+                .map(|hello| hello.files)
+                .unwrap_or_default();
+        }
         let started = Process::start(host, launch);
         let said = started.map(|process| process.hello.files.clone());
         let said = said.unwrap_or_default();
