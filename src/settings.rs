@@ -131,7 +131,8 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(file, line) => write!(f, "`{file}`: line {line}"),
-            Self::Flag(flag) => write!(f, "flag `{flag}`"),
+            Self::Flag(flag) if flag.starts_with('-') => write!(f, "flag `{flag}`"),
+            Self::Flag(argument) => write!(f, "`{argument}`"),
             Self::Environment(name) => write!(f, "environment variable `{name}`"),
             Self::BuiltIn => f.write_str("built-in default"),
         }

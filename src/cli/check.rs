@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let spec = args.spec()?;
     let settings = args.settings(&spec)?;
-    let outcome = check::check(&spec, &settings);
+    let outcome = check::check(&spec, &settings)?;
     if let Some(path) = &args.junit {
         let suite = suite(spec.name(), &outcome, args.strict);
         let text = junit::of_suites("proctor check", &[suite])?;

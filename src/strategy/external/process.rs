@@ -68,14 +68,11 @@ impl Process {
     /// Starts a program and greets it.
     pub(super) fn start(host: &Host, launch: &Launch) -> Result<Self, ProgramError> {
         let program = launch.command.join(" ");
-        let failed = |why: String| ProgramError::Start {
+        let folder = empty_folder(&host.folder).map_err(|error| ProgramError::Start {
             program: program.clone(),
-            why,
-        };
-        let folder = empty_folder(&host.folder).map_err(|error| {
             // Which name was tried does not matter.
-            let source = error.source().map(ToString::to_string);
-            failed(source.unwrap_or_else(|| error.to_string()))
+            why: error.source().unwrap_or(&error).to_string(),
+            hint: "it works in a new folder in that for temporary files".to_owned(),
         })?;
         let mut words = launch.command.iter().map(|word| {
             let file = host.files.get(word);
@@ -91,7 +88,7 @@ impl Process {
         let mut group = host
             .groups
             .spawn(command, folder.path())
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| ProgramError::refused(&program, &error))?;
         group.limit_memory(launch.memory);
         let (input, lines) = channel();
         let (found, output) = sync_channel(4);
@@ -124,7 +121,7 @@ impl Process {
             _folder: folder,
         };
         // One that does not say hello was never asked anything.
-        process.greet().map_err(|error| failed(error.to_string()))?;
+        process.greet().map_err(|error| error.at_start(&program))?;
         Ok(process)
     }
 
