@@ -155,7 +155,7 @@ pub enum ProgramError {
 }
 
 impl ProgramError {
-    /// The same failure of a program that was asked for nothing yet: one line is enough to start with.
+    /// The same failure of a program that was asked for nothing yet, without all of its standard error.
     fn at_start(self, program: &str) -> Self {
         let why = match self {
             Self::Output { problem, stderr } => problem + &last_words(stderr.trim()),
@@ -214,10 +214,8 @@ fn last_words(text: &str) -> String {
     let Some(last) = last_line(text) else {
         return String::new();
     };
-    let is_client = last.contains("proctor_strategy");
-    let hint = if is_client && last.contains("No module named") {
-        "; get the client with `pip install ./clients/python`, or copy `clients/python/proctor_strategy.py` beside the program"
-    } else if is_client && last.contains("Cannot find module") {
+    let is_client = last.contains("proctor_strategy") && last.contains("Cannot find module");
+    let hint = if is_client {
         "; copy `clients/typescript/proctor_strategy.js` beside the program"
     } else {
         ""

@@ -296,8 +296,8 @@ fn a_program_leaves_nothing_behind() {
 fn the_line_of_standard_error_that_says_most_comes_first() {
     for (printed, expected) in [
         (
-            "Traceback (most recent call last):\n  File \"mine.py\", line 1\nModuleNotFoundError: No module named 'proctor_strategy'\n",
-            "; standard error ends with: ModuleNotFoundError: No module named 'proctor_strategy'; get the client with `pip install ./clients/python`, or copy",
+            "Traceback (most recent call last):\n  File \"mine.py\", line 1\nKeyError: 'content'\n",
+            "; standard error ends with: KeyError: 'content'",
         ),
         (
             "Error [ERR]: Cannot find module '/x/proctor_strategy.js' imported from /x/mine.mjs\n    at load (node:internal)\n  code: 'ERR'\n}\n\nNode.js v22.1.0\n",

@@ -32,6 +32,10 @@ const MOST_FILES: usize = 2_000;
 /// Lines that it may print in this time: each may take as much of it as any other.
 const LAST_LINES: u32 = 100;
 
+/// The client for programs in Python, and the folder in that of each process where it is.
+const PYTHON_CLIENT: &str = include_str!("../../../clients/python/proctor_strategy.py");
+const CLIENT_FOLDER: &str = ".proctor";
+
 /// A running program.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -80,11 +84,21 @@ impl Process {
         });
         let mut command = Command::new(words.next().unwrap_or_default());
         let passed = host.environment.iter();
+        let passed = passed.filter(|(name, _)| is_let_in(name, &launch.env));
         command
             .args(words)
             .env_clear()
-            .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
+            .envs(passed.clone())
             .current_dir(folder.path());
+        // Behind the program's own modules: without a client beside it or installed, this one is found.
+        let client = folder.path().join(CLIENT_FOLDER);
+        let own = passed.filter(|(name, _)| *name == "PYTHONPATH");
+        let own = own.flat_map(|(_, paths)| std::env::split_paths(paths));
+        if put_client(&client).is_ok()
+            && let Ok(paths) = std::env::join_paths(own.chain([client]))
+        {
+            command.env("PYTHONPATH", paths);
+        }
         let mut group = host
             .groups
             .spawn(command, folder.path())
@@ -355,6 +369,11 @@ fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
         let excess = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..excess);
     }
+}
+
+fn put_client(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(folder)?;
+    std::fs::write(folder.join("proctor_strategy.py"), PYTHON_CLIENT)
 }
 
 /// An empty folder, deleted with all that was put into it.
