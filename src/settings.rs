@@ -194,7 +194,9 @@ impl Table {
         let at = |offset| Place::File(file.clone(), line(offset));
         let table = DeTable::parse(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
-            SettingError::new(&at(start), error.message().trim().to_owned())
+            SettingError::new(&at(start), error.message().trim().to_owned()).with_hint(
+                "the file is TOML: a line is `key = value` or `[table]`, and a text is in quotes",
+            )
         })?;
         convert_entries(table.get_ref(), &at(0), &at)
     }

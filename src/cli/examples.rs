@@ -237,6 +237,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
+/// The first example of a command, by its whole name.
+pub(super) fn of(name: &str) -> Option<&'static str> {
+    let calls = EXAMPLES.iter().flat_map(|(_, examples)| *examples);
+    let mut calls = calls.map(|(call, _)| *call);
+    calls.find(|call| call.starts_with(name))
+}
+
 /// The same command with the examples in front of what its help ends with.
 pub(super) fn with_examples(mut command: Command) -> Command {
     for (name, examples) in EXAMPLES {

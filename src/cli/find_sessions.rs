@@ -91,6 +91,7 @@ fn sorted(
     for Input { path, is_named } in inputs {
         match look(&path) {
             Err(error) if is_named => return Err(error),
+            Err(error @ ImportError::NotFound(_)) => found.passed_over.push(error),
             Err(error) if is_something_else(&error) => found.passed_over.push(error),
             Ok(()) | Err(_) => found.recordings.push(path),
         }
@@ -168,6 +169,9 @@ fn say_each(passed_over: &[String], place: &str) {
 /// Lists the files in folders that are not among a run's sessions, and counts the sessions that are
 /// left out.
 pub(super) fn say_passed_over(plan: &Plan) {
+    for lost in plan.lost_lines().iter().take(NAMED) {
+        say(&format!("!! {}; copy the file again, or go on without it", plain(lost)));
+    }
     say_each(plan.passed_over(), "");
     for (reason, count) in &plan.manifest().left_out {
         let sessions = many(*count, "session", "sessions");

@@ -487,7 +487,7 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
         let head = Head::of(head);
         match UNREAD.iter().find(|(_, shape, _)| head.item_is(shape)) {
             Some((product, _, hint)) => ImportError::UnreadProduct(path, product, hint),
-            None => ImportError::UnknownFormat(path),
+            None => ImportError::UnknownFormat(path, head.in_words()),
         }
     } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())
