@@ -2,6 +2,7 @@
 //!
 //! Results go to standard output, everything else to standard error.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write};
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -25,11 +26,11 @@ use crate::session::{Session, native};
 use crate::settings::SettingError;
 use crate::strategy::external::ProgramError;
 
+mod apply;
 mod autopsy;
 mod baseline;
 mod batch;
 mod budget;
-mod calibrate;
 mod cassette;
 mod compare;
 mod comparison;
@@ -39,16 +40,15 @@ mod doctor;
 mod examples;
 mod exit;
 mod find_sessions;
-mod gate;
-mod generate;
+mod forecast;
 mod graded_run;
 #[cfg(feature = "http")]
 mod home;
 #[cfg(not(feature = "http"))]
 #[path = "cli/no_home.rs"]
 mod home;
-mod import;
 mod init;
+mod judge;
 mod live;
 mod inputs;
 mod inspect;
@@ -58,10 +58,9 @@ mod merge;
 mod messages;
 mod metric_name;
 mod models;
+mod old_names;
 mod one_line;
 mod parts;
-mod plan;
-mod probes;
 mod progress;
 mod check;
 mod programs;
@@ -71,14 +70,11 @@ mod record;
 mod report;
 mod run;
 mod schema;
-mod score;
 mod sessions;
 mod strategies;
 mod sweep;
 mod template;
 mod usage;
-mod validate;
-mod view;
 
 pub use exit::Exit;
 
@@ -94,57 +90,40 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Replay sessions through strategies and report; without a scenario, a built-in quick start
-    #[command(visible_alias = "eval")]
     Run(Box<run::Args>),
     /// Join the parts of a run that several machines made
     Merge(merge::Args),
     /// Try many settings of one strategy, and recommend one
     Sweep(Box<sweep::Args>),
-    /// Compare runs or baselines, session by session, with statistics
+    /// Compare runs or baselines, session by session; `--gate` says whether a run is no worse
     Compare(compare::Args),
-    /// Say whether a run is no worse than a baseline
-    Gate(gate::Args),
-    /// Render a finished or unfinished run again
+    /// Render a finished or unfinished run again, or serve its page to a browser
     Report(report::Args),
-    /// Show the report of a run in a browser, while the run goes on
-    View(view::Args),
     /// Run a recording proxy: pass on and keep the requests of agents to a model's API
     Record(record::Args),
     /// Stand in front of a model's API, and compact what running agents send
     Live(Box<live::Args>),
     /// Say what the compactions of a session lost, what was needed of it later, and what that cost
     Autopsy(autopsy::Args),
-    /// List the sessions that agents left on this machine, the newest first
-    Sessions(sessions::Args),
-    /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
-    Import(import::Args),
-    /// Derive facts from a recording to ask about, and check a file of facts
-    Probes(probes::Args),
+    /// List the sessions on this machine; import or generate some, and derive facts to ask about
+    Sessions(Box<sessions::Args>),
     /// List strategies, or show one with its knobs
     Strategies(strategies::Args),
     /// Check a program of your own, or any strategy, against the laws of compaction
     Check(check::Args),
     /// Write a starter scenario that runs offline
     Init(init::Args),
-    /// Check a scenario file, and list what it would run
-    Validate(validate::Args),
     /// Show what the model would see at a call, or what a number is made of
     Inspect(inspect::Args),
-    /// Estimate the requests and the cost of a run, without running it
-    Plan(plan::Args),
     /// Save the scores of a run, as a file for git
     Baseline(baseline::Args),
-    /// Write synthetic sessions and the facts planted in them
-    Generate(generate::Args),
     /// Show the thresholds of a window, and which of them a prompt crosses
     Budget(budget::Args),
-    /// Have another judge grade the answers of a run, without replaying it
-    Score(score::Args),
-    /// Compare a judge with people's labels, and say whether to trust it
-    Calibrate(calibrate::Args),
+    /// Grade the answers of a run with another judge, and test a judge against people's labels
+    Judge(judge::Args),
     /// Recorded answers of models: list, verify, clear
     Cache(cassette::Args),
-    /// List the settings of a run, and where each comes from
+    /// Check a scenario, and list what it would run with which settings
     Doctor(doctor::Args),
     /// Print a JSON Schema, for editors
     Schema(schema::Args),
@@ -156,58 +135,55 @@ enum Command {
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    let matches = examples::with_examples(Cli::command()).try_get_matches();
-    let cli = match matches.and_then(|it| Cli::from_arg_matches(&it)) {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let command = examples::with_examples(Cli::command());
+    let matches = command.clone().try_get_matches_from(&typed);
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        // Help and version are results; everything else is a mistake in the call.
-        Err(error) if !error.use_stderr() => {
-            let _ = error.print();
-            return Exit::Done.into();
-        }
-        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = error.print();
-            return Exit::Usage.into();
-        }
-        Err(error) => {
-            let typed: Vec<String> = std::env::args().skip(1).collect();
-            return say_error(&usage::explained(&error, &Cli::command(), &typed).into()).into();
-        }
+        Err(error) => return without_command(&error, &command, &typed).into(),
     };
     // A panic is a mistake in Proctor. The hook has printed it; the exit code must not be 101.
     let exit = catch_unwind(|| dispatch(cli.command)).unwrap_or(Exit::Internal);
     exit.into()
 }
 
+/// Help and version are results; everything else is a mistake in the call.
+fn without_command(error: &clap::Error, command: &clap::Command, typed: &[OsString]) -> Exit {
+    if !error.use_stderr() {
+        let _ = error.print();
+        Exit::Done
+    } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        Exit::Usage
+    } else if old_names::are_said(typed) {
+        Exit::Usage
+    } else {
+        say_error(&usage::explained(error, command, typed).into())
+    }
+}
+
 fn dispatch(command: Command) -> Exit {
     interrupt::say_on_interrupt(match command {
-        Command::Run(_) | Command::Sweep(_) | Command::Plan(_) => "interrupted: nothing was run",
+        Command::Run(_) | Command::Sweep(_) => "interrupted: nothing was run",
         _ => "interrupted",
     });
     let result = match command {
         Command::Run(args) => run::run(&args),
-        Command::Plan(args) => plan::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Report(args) => report::run(&args),
-        Command::View(args) => view::run(&args),
         Command::Compare(args) => compare::run(&args),
-        Command::Gate(args) => gate::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Baseline(args) => baseline::run(&args),
-        Command::Generate(args) => generate::run(&args),
         Command::Autopsy(args) => autopsy::run(&args),
         Command::Sessions(args) => sessions::run(&args),
-        Command::Import(args) => import::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Live(args) => live::run(&args),
         Command::Strategies(args) => strategies::run(&args),
         Command::Check(args) => check::run(&args),
-        Command::Probes(args) => probes::run(&args),
-        Command::Validate(args) => validate::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Budget(args) => budget::run(&args),
-        Command::Score(args) => score::run(&args),
-        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Judge(args) => judge::run(&args),
         Command::Cache(args) => cassette::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Schema(args) => schema::run(&args),
@@ -257,7 +233,7 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
             | PlanError::PlannedSession(_)
             | PlanError::AnotherPlan { .. }
             | PlanError::AnotherProgram { .. } => Some(
-                "`proctor plan --shards N --out DIR` of the same scenario and options makes it again"
+                "`proctor run --dry-run --shards N --out DIR` of the same scenario and options makes it again"
                     .to_owned(),
             ),
             PlanError::Unread { .. } => Some(
@@ -277,7 +253,9 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
             _ => Exit::Invalid,
         };
         let hint = match error {
-            JournalError::Io(..) => Some("make the folder first, or name a place where files can be written".to_owned()),
+            JournalError::Io(..) => {
+                Some("make the folder first, or name a place where files can be written".to_owned())
+            }
             _ => error.hint(),
         };
         Some((exit, hint))

@@ -88,9 +88,9 @@ class Proctor:
 
     def imported(self, path, folder):
         """The sessions of a product's own file, and the format it was taken for."""
-        said = json.loads(self.do("import", path, "-o", folder, "--json", "--force", fails=True))
+        said = json.loads(self.do("sessions", "import", path, "-o", folder, "--json", "--force", fails=True))
         if not said["recordings"]:
-            raise Disagrees("; ".join(said["errors"]) or "`proctor import` found no recording")
+            raise Disagrees("; ".join(said["errors"]) or "`proctor sessions import` found no recording")
         files = [session["file"] for it in said["recordings"] for session in it["sessions"]]
         warnings = {kind: count for it in said["recordings"] for kind, count in it["warnings"].items()}
         return said["recordings"][0]["format"], files, warnings

@@ -58,11 +58,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return stop_with(Exit::NothingSelected, problem, hint);
     }
     let strategy = vec!["recorded".to_owned()];
-    let prices = args.prices.clone();
+    let prices = args.prices.iter();
+    let set = prices.map(|file| format!("cache.prices={}", file.display()));
     let inputs = Inputs {
         session,
         strategy,
-        prices,
+        set: set.collect(),
         ..Inputs::default()
     };
     let plan = Plan::new(inputs.read()?)?;

@@ -1,58 +1,275 @@
-//! `proctor compare`: runs or baselines side by side, with statistics.
+//! `proctor compare`: runs or baselines side by side, with statistics; with `--gate`, whether a change may go in.
 
-use super::comparison::{self, ComparisonArgs, OutputFormat, Side, Unpaired};
-use super::{CliError, Exit};
+use std::path::{Path, PathBuf};
+
+use super::comparison::{
+    self, ComparisonOptions, OutputFormat, PairedComparisons, SEED, Side, Unpaired, target,
+};
+use super::report::PrintedTables;
+use super::{CliError, Exit, read_run, read_text, say, stop_with};
 use crate::compare::gate::Rules;
+use crate::compare::{Axis, Margins};
 use crate::report::comparison::Comparisons;
+use crate::report::escape::plain;
+use crate::scenario::{GateSetting, read_gate};
+use crate::settings::{Place, SettingError, Table, did_you_mean, with_suggestion};
 
 /// Arguments of `proctor compare`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A side is the folder of a run, the file of a baseline, or a baseline's name; \
-`SIDE::STRATEGY` is one strategy of it. All others are compared with the first."
+    after_help = "A side is the folder of a run, the file of a baseline, or a baseline's name; `SIDE::STRATEGY` is one \
+strategy of it. All others are compared with the first.
+
+With `--gate` each metric is improved, non-inferior, regressed or inconclusive. Where prices changed, both sides are \
+priced with the candidate's, and the result says so. Exit codes: 0 passed, 100 regressed, 102 the run is invalid, \
+103 inconclusive with `--fail-on inconclusive`, 106 no such baseline, or one measured by something else."
 )]
 pub(super) struct Args {
-    /// Runs or baselines to compare, the baseline first
-    #[arg(value_name = "SIDE", num_args = 2.., required = true)]
+    /// Runs or baselines to compare, the baseline first; with `--gate`, the run that is the candidate
+    #[arg(value_name = "SIDE", required = true)]
     sides: Vec<String>,
     /// Compare every side with every other
-    #[arg(long)]
+    #[arg(long, conflicts_with = "gate")]
     all_pairs: bool,
     #[command(flatten)]
-    comparing: ComparisonArgs,
+    options: ComparisonOptions,
+    #[command(flatten, next_help_heading = "Gate")]
+    gate: GateOptions,
+    #[command(flatten, next_help_heading = "Output")]
+    output: Output,
+}
+
+/// The rules for a change, on the command line.
+#[derive(Debug, clap::Args)]
+struct GateOptions {
+    /// Say whether the run is no worse than the baseline, and fail if it is
+    #[arg(long, requires = "baseline")]
+    gate: bool,
+    /// The baseline: a name, a file, or another run
+    #[arg(long, value_name = "NAME", requires = "gate")]
+    baseline: Option<String>,
+    /// Read the scenario's `[gate]` from this file
+    #[arg(long, value_name = "SCENARIO", requires = "gate")]
+    rules: Option<PathBuf>,
+    #[command(flatten)]
+    margins: MarginOptions,
+    /// Verdict that fails in addition to `regressed`
+    #[arg(long, value_name = "inconclusive", value_parser = ["inconclusive"], requires = "gate")]
+    fail_on: Option<String>,
+    /// An older baseline, such as the last release, that must hold as well
+    #[arg(long, value_name = "NAME", requires = "gate")]
+    anchor: Option<String>,
+}
+
+/// How much worse metrics may be.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct MarginOptions {
+    /// How much worse a metric may be, as in `facts=0.03`; of a bill or tokens a share of the total; by default the
+    /// scenario's `[gate]` (repeatable)
+    #[arg(long, value_name = "METRIC=MARGIN")]
+    pub(super) margin: Vec<String>,
+}
+
+/// Where the comparison goes.
+#[derive(Debug, clap::Args)]
+struct Output {
+    /// Also write the comparison to this file: .md for a comment, .full.md, .json, .txt, .junit.xml,
+    /// or .svg for a forest plot; an older file is removed first (repeatable). `-` is standard output
+    #[arg(short, long, value_name = "FILE", allow_hyphen_values = true)]
+    output: Vec<PathBuf>,
+    #[command(flatten)]
+    tables: PrintedTables,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Output {
+    fn printed(&self) -> OutputFormat<'_> {
+        if self.json {
+            OutputFormat::Json
+        } else {
+            OutputFormat::Text(&self.tables)
+        }
+    }
+}
+
+impl MarginOptions {
+    /// The margins as they are typed; their names are checked where they are set.
+    pub(super) fn all(&self) -> anyhow::Result<Vec<(&str, f64)>> {
+        self.margin.iter().map(|typed| margin(typed)).collect()
+    }
+}
+
+fn margin(typed: &str) -> anyhow::Result<(&str, f64)> {
+    let parsed = typed.split_once('=').and_then(|(metric, margin)| {
+        let margin: f64 = margin.parse().ok()?;
+        (margin >= 0.0 && margin.is_finite()).then_some((metric, margin))
+    });
+    if let Some(parsed) = parsed {
+        return Ok(parsed);
+    }
+    let problem = format!("`--margin {typed}` names no margin");
+    let hint = "write `--margin METRIC=MARGIN`, as in `--margin facts=0.03`";
+    stop_with(Exit::Usage, problem, hint)
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    comparison::prepare_ungated(&args.comparing.output)?;
-    let sides: Vec<Side> = args
-        .sides
+    match (&args.gate.baseline, &args.sides[..]) {
+        (Some(baseline), [candidate]) => gate(args, candidate, baseline),
+        (Some(_), _) => {
+            let problem = "`--gate` judges one run";
+            let hint = "as in `proctor compare --gate RUN --baseline NAME`";
+            stop_with(Exit::Usage, problem, hint)
+        }
+        (None, [_]) => {
+            let problem = "one side alone is compared with nothing";
+            let hint = "name two, the baseline first, or gate a run: `proctor compare --gate RUN --baseline NAME`";
+            stop_with(Exit::Usage, problem, hint)
+        }
+        (None, sides) => compare(args, sides),
+    }
+}
+
+/// Compares each side with the first, or with every other.
+fn compare(args: &Args, sides: &[String]) -> anyhow::Result<Exit> {
+    let files = &args.output.output;
+    comparison::prepare_ungated(files)?;
+    let sides: Vec<Side> = sides
         .iter()
-        .map(|typed| Side::find(typed, &args.comparing.options.baselines))
+        .map(|typed| Side::find(typed, &args.options.baselines))
         .collect::<Result<_, _>>()?;
     let firsts = if args.all_pairs { sides.len() - 1 } else { 1 };
-    let (mut comparisons, mut mismatches) = (Vec::new(), Vec::new());
+    let rules = Rules {
+        margins: margins(Margins::default(), &args.gate.margins)?,
+        ..Rules::default()
+    };
+    let mut found = PairedComparisons::default();
     for (at, baseline) in sides.iter().enumerate().take(firsts) {
         for candidate in &sides[at + 1..] {
-            let found = comparison::compare(
+            let unpaired = Unpaired::Reported;
+            found.extend(comparison::compare(
                 baseline,
                 candidate,
-                &args.comparing.options,
-                &Rules::default(),
-                Unpaired::Reported,
-                args.comparing.seed,
-            )?;
-            comparisons.extend(found.comparisons);
-            mismatches.extend(found.mismatches);
+                &args.options,
+                &rules,
+                unpaired,
+                SEED,
+            )?);
         }
     }
-    if comparisons.is_empty() {
-        return Err(CliError::new(Exit::NothingSelected, "nothing to compare").into());
+    comparison::adjust(&mut found.comparisons);
+    let comparisons = Comparisons::new(found.comparisons, found.mismatches, None);
+    comparison::show(comparisons, files, args.output.printed())
+}
+
+/// Gates a run.
+fn gate(args: &Args, typed: &str, baseline: &str) -> anyhow::Result<Exit> {
+    comparison::prepare(&args.output.output)?;
+    let setting = match &args.gate.rules {
+        Some(path) => {
+            let text = read_text("scenario ", path)?;
+            let table = Table::parse(&path.display().to_string(), &text)?;
+            read_gate(&table)?
+        }
+        None => read_gate(&Table::new(Place::BuiltIn))?,
+    };
+    let mut rules = rules(&setting, &args.gate.margins)?;
+    rules.fail_on_inconclusive |= args.gate.fail_on.is_some();
+    let place = typed.split("::").next().unwrap_or(typed);
+    let run = read_run(Path::new(place))?;
+    let candidate = Side::find(typed, &args.options.baselines)?;
+    let valid = comparison::controls_hold(&run);
+    let anchor = args.gate.anchor.as_deref().or(setting.anchor.as_deref());
+    let exit = against(
+        &candidate,
+        &[Some(baseline), anchor],
+        &args.options,
+        &rules,
+        SEED,
+        &args.output.output,
+        args.output.printed(),
+    )?;
+    Ok(if valid { exit } else { Exit::ControlsFailed })
+}
+
+/// Gates a candidate against each baseline that is named.
+pub(super) fn against(
+    candidate: &Side,
+    baselines: &[Option<&str>],
+    options: &ComparisonOptions,
+    rules: &Rules,
+    seed: u64,
+    files: &[PathBuf],
+    printed: OutputFormat<'_>,
+) -> anyhow::Result<Exit> {
+    let mut found = PairedComparisons::default();
+    let sides: Vec<Side> = baselines
+        .iter()
+        .flatten()
+        .map(|name| Side::find(name, &options.baselines))
+        .collect::<Result<_, _>>()?;
+    for (at, baseline) in sides.iter().enumerate() {
+        // Strategies that are newer than the anchor are compared with the baseline.
+        let unpaired = if at == 0 {
+            Unpaired::Refused
+        } else {
+            Unpaired::Reported
+        };
+        let seen = comparison::compare(baseline, candidate, options, rules, unpaired, seed)?;
+        found.extend(seen);
     }
-    comparison::adjust(&mut comparisons);
-    let comparisons = Comparisons::new(comparisons, mismatches, None);
-    comparison::show(
-        comparisons,
-        &args.comparing.output,
-        OutputFormat::of(&args.comparing),
-    )
+    comparison::gate(&mut found.comparisons, &sides, candidate, rules);
+    let gated = found.comparisons.iter();
+    let ending = rules.ending(gated.filter_map(|one| one.gated.as_ref()));
+    let mut comparisons = Comparisons::new(found.comparisons, found.mismatches, Some(ending));
+    comparisons.fails_on_inconclusive = rules.fail_on_inconclusive;
+    let why = comparisons.why();
+    let exit = comparison::show(comparisons, files, printed)?;
+    let why = why.map_or(String::new(), |why| plain(&format!(": {why}")));
+    match exit {
+        Exit::GateFailed => say(&format!("the gate failed{why}")),
+        Exit::GateInconclusive => say(&format!(
+            "the gate is inconclusive, and that was to fail{why}"
+        )),
+        _ => say("the gate passed"),
+    }
+    Ok(exit)
+}
+
+/// The rules of a scenario with the command line over them.
+pub(super) fn rules(setting: &GateSetting, typed: &MarginOptions) -> anyhow::Result<Rules> {
+    let mut rules = Rules {
+        hard_break: setting.hard_break,
+        coverage: setting.coverage,
+        fail_on_inconclusive: setting.fail_on_inconclusive,
+        target: setting.target.as_deref().and_then(|name| target(name).ok()),
+        ..Rules::default()
+    };
+    if setting.replaces_margins {
+        rules.margins = Margins::none();
+    }
+    for (metric, margin, place) in &setting.margins {
+        rules.margins.set(metric, *margin).map_err(|problem| {
+            let known = Axis::ALL.into_iter().map(Axis::name);
+            let problem = format!("`gate.margins`: {problem}");
+            with_suggestion(SettingError::new(place, problem), metric, known)
+        })?;
+    }
+    rules.margins = margins(rules.margins, typed)?;
+    Ok(rules)
+}
+
+/// Margins with those of the command line over them.
+fn margins(mut margins: Margins, typed: &MarginOptions) -> anyhow::Result<Margins> {
+    for (typed, (metric, margin)) in typed.margin.iter().zip(typed.all()?) {
+        margins.set(metric, margin).map_err(|problem| {
+            let stop = CliError::new(Exit::Usage, format!("`--margin {typed}`: {problem}"));
+            match did_you_mean(metric, Axis::ALL.into_iter().map(Axis::name)) {
+                Some(meant) => stop.with_hint(format!("did you mean `{meant}`?")),
+                None => stop,
+            }
+        })?;
+    }
+    Ok(margins)
 }

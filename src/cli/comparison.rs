@@ -1,4 +1,4 @@
-//! The common part of `compare`, `gate` and `run --gate`: it finds the sides, pairs strategies and
+//! The common part of `compare` and `run --gate`: it finds the sides, pairs strategies and
 //! writes the results.
 
 use std::fmt::Write as _;
@@ -68,52 +68,16 @@ pub(super) fn target(typed: &str) -> Result<Target, String> {
     }
 }
 
-/// How a comparison is made and printed.
-#[derive(Debug, Clone, clap::Args)]
-pub(super) struct ComparisonArgs {
-    /// Seed of the resampling tests
-    #[arg(long, default_value_t = 1)]
-    pub(super) seed: u64,
-    #[command(flatten)]
-    pub(super) options: ComparisonOptions,
-    #[command(flatten)]
-    pub(super) tables: PrintedTables,
-    /// Print the comparison as JSON
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Also write the comparison to this file: .md for a comment, .full.md, .json, .txt, .junit.xml,
-    /// or .svg for a forest plot; an older file is removed first (repeatable). `-` is standard output
-    #[arg(short, long, value_name = "FILE", allow_hyphen_values = true)]
-    pub(super) output: Vec<PathBuf>,
-}
-
-/// Where a comparison goes.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub(super) struct Files {
-    /// Also write the comparison to this file; the ending sets the format: .md for a comment,
-    /// .full.md, .json, .txt, .junit.xml, or .svg for a forest plot; an older file is
-    /// removed before the run begins (repeatable)
-    #[arg(long, value_name = "FILE")]
-    pub(super) comparison_output: Vec<PathBuf>,
-}
+/// Seed of the resampling tests where no run names one.
+pub(super) const SEED: u64 = 1;
 
 /// The form of a comparison on standard output.
-#[derive(Debug, Clone)]
-pub(super) enum OutputFormat {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum OutputFormat<'a> {
     /// One screen, or tables.
-    Text(PrintedTables),
+    Text(&'a PrintedTables),
     Json,
     Nothing,
-}
-
-impl OutputFormat {
-    pub(super) fn of(args: &ComparisonArgs) -> Self {
-        if args.json {
-            Self::Json
-        } else {
-            Self::Text(args.tables.clone())
-        }
-    }
 }
 
 /// One side: a run, or a baseline.
@@ -226,9 +190,17 @@ pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Comp
 }
 
 /// The strategies of two sides, each with the one whose place it takes, compared.
+#[derive(Default)]
 pub(super) struct PairedComparisons {
     pub(super) comparisons: Vec<GatedComparison>,
     pub(super) mismatches: Vec<Mismatch>,
+}
+
+impl PairedComparisons {
+    pub(super) fn extend(&mut self, others: Self) {
+        self.comparisons.extend(others.comparisons);
+        self.mismatches.extend(others.mismatches);
+    }
 }
 
 /// Whether a strategy of the candidate without a counterpart is refused or only reported.
@@ -466,7 +438,7 @@ pub(super) fn adjust(comparisons: &mut [GatedComparison]) {
 pub(super) fn show(
     comparisons: Comparisons,
     files: &[PathBuf],
-    printed: OutputFormat,
+    printed: OutputFormat<'_>,
 ) -> anyhow::Result<Exit> {
     let exit = match comparisons.ending {
         None | Some(Ending::Passed) => Exit::Done,
@@ -552,7 +524,7 @@ pub(super) fn prepare_ungated(files: &[PathBuf]) -> anyhow::Result<()> {
             return stop_with(
                 Exit::Usage,
                 problem,
-                "`proctor gate RUN --baseline NAME -o gate.junit.xml` writes one",
+                "`proctor compare --gate RUN --baseline NAME -o gate.junit.xml` writes one",
             );
         }
     }

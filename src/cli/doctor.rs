@@ -1,16 +1,17 @@
-//! `proctor doctor`: the settings of a run, and where each comes from.
+//! `proctor doctor`: whether a scenario is valid, what it would run, and where each of its settings comes from.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
+use super::compare::{MarginOptions, rules};
 use super::inputs::{ENVIRONMENT, Inputs};
-use super::{Exit, environment, find_sessions, show_with, terminal};
+use super::{Exit, chain, environment, show_with, terminal};
 use crate::model::price::{PriceList, Prices};
 use crate::runner::prices;
-use crate::scenario::{self, ModelSetting, Scenario};
+use crate::scenario::{self, ModelSetting, Scenario, SessionSource};
 use crate::settings::{Place, Setting, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage::{self, StageKind};
@@ -20,16 +21,21 @@ use crate::tokens::COUNTERS;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Says which keys are set, and never shows them.")]
 pub(super) struct Args {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Input")]
     inputs: Inputs,
-    /// Print every setting of the scenario and of each strategy, instead of one screen
-    #[arg(long)]
+    /// Print every session, strategy and setting, instead of one screen
+    #[arg(long, help_heading = "Output")]
     all: bool,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     /// Folder under which run folders are made
-    #[arg(long, value_name = "DIR", default_value = "reports")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "reports",
+        help_heading = "Output"
+    )]
     reports: PathBuf,
 }
 
@@ -43,27 +49,22 @@ const KEYS: &[&str] = &[
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (table, folder) = args.inputs.laid_over()?;
-    let scenario = Scenario::read(&table, &folder);
-    let read = scenario.as_ref().ok();
+    let scenario = args.inputs.scenario_of(table.clone(), &folder);
+    let scenario = scenario.and_then(|scenario| {
+        rules(&scenario.gate, &MarginOptions::default())?;
+        let planned = planned(&scenario)?;
+        Ok((scenario, planned))
+    });
+    let read = scenario.as_ref().ok().map(|(scenario, _)| scenario);
     let terminal = terminal();
     let variables = ENVIRONMENT
         .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
     let prices = read.map(|scenario| prices::in_force(&scenario.cache));
-    let error = prices.as_ref().and_then(|prices| prices.as_ref().err());
-    let error = error.map(ToString::to_string);
+    let prices_error = prices.as_ref().and_then(|prices| prices.as_ref().err());
+    let prices_error = prices_error.map(ToString::to_string);
     let prices = prices.and_then(Result::ok);
     let lists = prices.as_ref().map_or(&[][..], Prices::lists);
-    let price_list = |list: &PriceList| {
-        json!({
-            "file": list.file.to_string(),
-            "provider": list.provider,
-            "date": list.date,
-            "models": list.models.len(),
-            "schemes": list.schemes.len(),
-        })
-    };
-    let strategies = read.map_or(&[][..], |scenario| &scenario.strategies);
-    let strategies = strategies.iter();
+    let strategies = read.map_or(&[][..], |scenario| &scenario.strategies).iter();
     let strategies = strategies.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
     let facts = json!({
         "proctor": env!("CARGO_PKG_VERSION"),
@@ -74,7 +75,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "keys": keys(read),
         "reports": { "folder": args.reports.display().to_string(), "state": writable(&args.reports) },
         "settings": settings(&table),
-        "error": scenario.as_ref().err().map(ToString::to_string),
+        "error": scenario.as_ref().err().map(chain),
+        "planned": scenario.as_ref().ok().map(|(_, planned)| planned),
         "prices": lists.iter().map(price_list).collect::<Vec<_>>(),
         "strategies": strategies.collect::<Vec<_>>(),
     });
@@ -84,19 +86,55 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "is_whole": args.all,
         "set": set.collect::<Vec<_>>(),
         "counters": COUNTERS,
-        "prices_error": error,
+        "prices_error": prices_error,
         "documents": lists.iter().map(|list| &list.document).collect::<Vec<_>>(),
         "model": read.and_then(|scenario| scenario.cache.model.as_deref()),
     });
     let template = include_str!("text/doctor.txt");
     show_with(args.json, "proctor-doctor", facts, more, template)?;
-    if let Some(scenario) = read.filter(|scenario| scenario.strict) {
-        find_sessions::all_open(&find_sessions::found_in_folders(scenario.sessions.clone())?)?;
-    }
-    Ok(match scenario {
-        Ok(_) => Exit::Done,
-        Err(_) => Exit::Invalid,
+    scenario.map(|_| Exit::Done)
+}
+
+fn price_list(list: &PriceList) -> Json {
+    json!({
+        "file": list.file.to_string(),
+        "provider": list.provider,
+        "date": list.date,
+        "models": list.models.len(),
+        "schemes": list.schemes.len(),
     })
+}
+
+/// What a scenario would run.
+fn planned(scenario: &Scenario) -> anyhow::Result<Json> {
+    let models = scenario.models.all();
+    let models = models.map(|model| {
+        let is_live = matches!(model, ModelSetting::Live(_));
+        json!({ "name": model.name(), "is_live": is_live })
+    });
+    let sessions = scenario.sessions.iter().map(|source| match source {
+        SessionSource::File(path, _) | SessionSource::Found(path) => {
+            json!({ "file": path.display().to_string() })
+        }
+        SessionSource::Synthetic(recipe) => {
+            let length = recipe.length.to_string();
+            json!({ "family": recipe.family, "seed": recipe.seed, "length": length })
+        }
+    });
+    let strategies = scenario.strategies.iter();
+    let strategies =
+        strategies.map(|spec| Ok(json!({ "name": spec.name(), "stages": spec.stages()? })));
+    let faults = &scenario.faults;
+    Ok(json!({
+        "scenario": scenario.name,
+        "counter": scenario.counter,
+        "window": scenario.window.to_string(),
+        "seed": scenario.seed,
+        "faults": (!faults.is_empty()).then(|| faults.to_string()),
+        "models": models.collect::<Vec<_>>(),
+        "sessions": sessions.collect::<Vec<_>>(),
+        "strategies": strategies.collect::<anyhow::Result<Vec<_>>>()?,
+    }))
 }
 
 /// A setting, by its dotted path.

@@ -1,9 +1,15 @@
-//! Examples in the help of each command: one table, and a test that each of them is a valid call.
+//! Commands in the order of their work, each with examples: one table, and a test that every example is a valid call.
 
 use clap::Command;
 
-/// Commands with their examples: the call, and what it does.
-const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
+/// How many of the commands are in the help; the others work, and are hidden.
+const SHOWN: usize = 15;
+
+/// A command, and its examples: a call, and what it does.
+type Examples = (&'static str, &'static [(&'static str, &'static str)]);
+
+/// The commands in the order of the help.
+const COMMANDS: &[Examples] = &[
     (
         "run",
         &[
@@ -17,8 +23,8 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "a program of your own as strategy",
             ),
             (
-                "proctor run suite.toml -o report.html --tables=lost",
-                "a scenario; a page, and one table",
+                "proctor run suite.toml --graded openai:gpt-5.4-mini --usd 5 --dry-run",
+                "what five dollars would buy, without spending them",
             ),
         ],
     ),
@@ -40,10 +46,20 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "sessions",
+        "compare",
         &[
-            ("proctor sessions", "what there is to replay"),
-            ("proctor sessions -n 100 --json", "as JSON"),
+            (
+                "proctor compare reports/before reports/after",
+                "two runs, strategy by strategy",
+            ),
+            (
+                "proctor compare reports/run::codex reports/run::claude-code",
+                "two strategies of one run",
+            ),
+            (
+                "proctor compare --gate reports/run --baseline main -o comment.md",
+                "exit code 100 if anything got worse, and the comment for a pull request",
+            ),
         ],
     ),
     (
@@ -64,62 +80,6 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "check",
-        &[
-            (
-                "proctor check -- python3 mine.py",
-                "a program, in windows of 6,000 to 1,000,000 tokens",
-            ),
-            (
-                "proctor check --allow idempotent_at_rest --junit check.xml -- ./mine",
-                "without one law, and for a build server",
-            ),
-        ],
-    ),
-    (
-        "compare",
-        &[
-            (
-                "proctor compare reports/before reports/after",
-                "two runs, strategy by strategy",
-            ),
-            (
-                "proctor compare reports/run::codex reports/run::claude-code",
-                "two strategies of one run",
-            ),
-        ],
-    ),
-    (
-        "gate",
-        &[
-            (
-                "proctor gate reports/run --baseline main",
-                "exit code 100 if anything got worse",
-            ),
-            (
-                "proctor gate reports/run --baseline main -o comment.md",
-                "and the comment for a pull request",
-            ),
-        ],
-    ),
-    (
-        "report",
-        &[
-            ("proctor report reports/run --tables", "every table"),
-            (
-                "proctor report reports/run -o report.html -o report.csv",
-                "a page, and the numbers of every cell",
-            ),
-        ],
-    ),
-    (
-        "view",
-        &[(
-            "proctor view reports/run",
-            "the page, while the run goes on",
-        )],
-    ),
-    (
         "live",
         &[
             (
@@ -134,30 +94,62 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "record",
-        &[(
-            "proctor record --upstream https://api.anthropic.com -o recordings",
-            "then run the agent, and `proctor run recordings`",
-        )],
-    ),
-    (
-        "import",
         &[
             (
-                "proctor import ~/.codex/sessions --list",
-                "what there is, without writing",
+                "proctor record --upstream https://api.anthropic.com -o recordings",
+                "then run the agent, and `proctor run recordings`",
             ),
             (
-                "proctor import session.jsonl -o sessions",
-                "one recording in the native format",
+                "proctor record --upstream http://127.0.0.1:8000 --listen 127.0.0.1:8787",
+                "in front of a server of your own, at a port of your choice",
             ),
         ],
     ),
     (
-        "probes",
-        &[(
-            "proctor probes derive recordings",
-            "facts to ask about, beside each recording",
-        )],
+        "sessions",
+        &[
+            ("proctor sessions", "what there is to replay"),
+            ("proctor sessions -n 100 --json", "as JSON"),
+        ],
+    ),
+    (
+        "sessions import",
+        &[
+            (
+                "proctor sessions import ~/.codex/sessions --list",
+                "what there is, without writing",
+            ),
+            (
+                "proctor sessions import session.jsonl -o sessions --redact",
+                "one recording in the native format, without keys and names",
+            ),
+        ],
+    ),
+    (
+        "sessions generate",
+        &[
+            (
+                "proctor sessions generate code-review --tokens 200000 -o sessions",
+                "a session and its facts",
+            ),
+            (
+                "proctor sessions generate --describe code-review recordings",
+                "whether it is like your own sessions",
+            ),
+        ],
+    ),
+    (
+        "sessions facts",
+        &[
+            (
+                "proctor sessions facts recordings",
+                "facts to ask about, beside each recording",
+            ),
+            (
+                "proctor sessions facts --check ID.truth.json",
+                "after an edit: each mistake with its line",
+            ),
+        ],
     ),
     (
         "strategies",
@@ -169,13 +161,25 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
-    ("init", &[("proctor init", "proctor.toml, to start from")]),
     (
-        "validate",
-        &[(
-            "proctor validate suite.toml",
-            "the first mistake, with its line",
-        )],
+        "check",
+        &[
+            (
+                "proctor check -- python3 mine.py",
+                "a program, in windows of 6,000 to 1,000,000 tokens",
+            ),
+            (
+                "proctor check --allow idempotent_at_rest --junit check.xml -- ./mine",
+                "without one law, and for a build server",
+            ),
+        ],
+    ),
+    (
+        "init",
+        &[
+            ("proctor init", "proctor.toml, to start from"),
+            ("proctor init suite.toml", "another name"),
+        ],
     ),
     (
         "inspect",
@@ -191,15 +195,66 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "plan",
+        "report",
         &[
+            ("proctor report reports/run --tables", "every table"),
             (
-                "proctor plan suite.toml --graded openai:gpt-5.4-mini --usd 5",
-                "what five dollars buy",
+                "proctor report reports/run -o report.html -o report.csv",
+                "a page, and the numbers of every cell",
             ),
             (
-                "proctor plan suite.toml --shards 16 --out plan",
-                "16 parts, for `proctor run --plan`",
+                "proctor report reports/run --serve",
+                "the page in a browser, while the run goes on",
+            ),
+        ],
+    ),
+    (
+        "baseline",
+        &[
+            (
+                "proctor baseline save reports/run main",
+                "baselines/main.json, for git",
+            ),
+            ("proctor baseline list", "what was saved"),
+        ],
+    ),
+    ("judge", &[]),
+    (
+        "judge score",
+        &[
+            (
+                "proctor judge score reports/run --judge openai:gpt-5-mini",
+                "grade what rules could not",
+            ),
+            (
+                "proctor judge score reports/run --judge openai:gpt-5-mini --judge anthropic:claude-haiku-4-5 --all",
+                "two judges vote on every answer",
+            ),
+        ],
+    ),
+    (
+        "judge test",
+        &[
+            (
+                "proctor judge test --from-run reports/run -o labels.csv",
+                "answers for people to label",
+            ),
+            (
+                "proctor judge test labels.csv --judge openai:gpt-5-mini -o judge.json",
+                "whether the judge agrees with the labels",
+            ),
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            (
+                "proctor doctor suite.toml",
+                "the first mistake with its line, or what the scenario would run",
+            ),
+            (
+                "proctor doctor --all",
+                "every setting, and where it comes from",
             ),
         ],
     ),
@@ -211,54 +266,78 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         )],
     ),
     (
-        "baseline",
-        &[(
-            "proctor baseline save reports/run main",
-            "baselines/main.json, for git",
-        )],
-    ),
-    (
-        "generate",
-        &[(
-            "proctor generate code-review --tokens 200000 -o sessions",
-            "a session and its facts",
-        )],
-    ),
-    (
         "budget",
         &[(
             "proctor budget --window 200000 --preset codex",
             "where compaction starts",
         )],
     ),
+    ("cache", &[]),
+    (
+        "cache list",
+        &[(
+            "proctor cache list reports/run/cassette.jsonl",
+            "its answers, by model and purpose",
+        )],
+    ),
+    (
+        "cache verify",
+        &[(
+            "proctor cache verify reports/run/cassette.jsonl",
+            "whether each answer is whole",
+        )],
+    ),
+    (
+        "schema",
+        &[("proctor schema scenario", "for an editor that checks TOML")],
+    ),
+    (
+        "explain",
+        &[("proctor explain", "the codes that it explains")],
+    ),
     (
         "completions",
         &[("proctor completions bash", "for the shell to read")],
     ),
+    ("man", &[("proctor man -o man", "all pages, in a folder")]),
 ];
 
 /// The first example of a command, by its whole name.
 pub(super) fn of(name: &str) -> Option<&'static str> {
-    let calls = EXAMPLES.iter().flat_map(|(_, examples)| *examples);
+    let calls = COMMANDS.iter().flat_map(|(_, examples)| *examples);
     let mut calls = calls.map(|(call, _)| *call);
     calls.find(|call| call.starts_with(name))
 }
 
-/// The same command with the examples in front of what its help ends with.
-pub(super) fn with_examples(mut command: Command) -> Command {
-    for (name, examples) in EXAMPLES {
-        command = command.mut_subcommand(name, |it| {
-            let lines = examples
-                .iter()
-                .map(|(call, does)| format!("  {call}\n      {does}\n"));
-            let mut help = format!("Examples:\n{}", lines.collect::<String>());
-            if let Some(more) = it.get_after_help() {
-                help = format!("{help}\n{more}");
-            }
-            it.after_help(help)
-        });
+/// The same command, its subcommands in the order of the table and with examples in front of what their help ends with.
+pub(super) fn with_examples(command: Command) -> Command {
+    let order = COMMANDS.iter().filter(|(name, _)| !name.contains(' '));
+    let order: Vec<&str> = order.map(|(name, _)| *name).collect();
+    command.mut_subcommands(|own| {
+        let place = order.iter().position(|name| *name == own.get_name());
+        let place = place.unwrap_or(order.len());
+        let own = own.display_order(place).hide(place >= SHOWN);
+        with_own_examples(own, "")
+    })
+}
+
+/// A command below `parent` with its examples, and those of its own subcommands.
+fn with_own_examples(command: Command, parent: &str) -> Command {
+    let path = format!("{parent}{}", command.get_name());
+    let below = format!("{path} ");
+    let command = command.mut_subcommands(|own| with_own_examples(own, &below));
+    let found = COMMANDS.iter().find(|(name, _)| *name == path);
+    let Some((_, examples @ [_, ..])) = found else {
+        return command;
+    };
+    let lines = examples
+        .iter()
+        .map(|(call, does)| format!("  {call}\n      {does}\n"));
+    let mut help = format!("Examples:\n{}", lines.collect::<String>());
+    if let Some(more) = command.get_after_help() {
+        help = format!("{help}\n{more}");
     }
-    command
+    command.after_help(help)
 }
 
 #[cfg(test)]
@@ -270,12 +349,21 @@ mod tests {
 
     #[test]
     fn each_example_is_a_valid_call_of_its_command() {
-        for (name, examples) in EXAMPLES {
+        for (name, examples) in COMMANDS {
             for (call, _) in *examples {
                 let parsed = Cli::command().try_get_matches_from(call.split(' '));
                 let parsed = parsed.unwrap_or_else(|error| panic!("{call}: {error}"));
-                assert_eq!(parsed.subcommand_name(), Some(*name), "{call}");
+                let own = parsed.subcommand_name().unwrap_or_default();
+                assert!(name.starts_with(own), "{call}");
             }
+        }
+    }
+
+    #[test]
+    fn each_command_has_a_place_in_the_help() {
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(COMMANDS.iter().any(|(known, _)| *known == name), "{name}");
         }
     }
 }

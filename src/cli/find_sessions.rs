@@ -118,7 +118,7 @@ const NAMED: usize = 10;
 pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> CliError {
     let shown = plain(&folder.display().to_string());
     let problem = format!("{place}there is no recording in the folder `{shown}`");
-    let hint = "`proctor import --list FOLDER` says what it sees in one";
+    let hint = "`proctor sessions import --list FOLDER` says what it sees in one";
     CliError::new(exit, problem).with_hint(hint)
 }
 
@@ -161,7 +161,7 @@ fn say_each(passed_over: &[String], place: &str) {
     if passed_over.len() > NAMED {
         let files = many(passed_over.len(), "file", "files");
         say(&format!(
-            "passed over{place}: {files} in all; `proctor import` names each"
+            "passed over{place}: {files} in all; `proctor sessions import` names each"
         ));
     }
 }
@@ -170,7 +170,10 @@ fn say_each(passed_over: &[String], place: &str) {
 /// left out.
 pub(super) fn say_passed_over(plan: &Plan) {
     for lost in plan.lost_lines().iter().take(NAMED) {
-        say(&format!("!! {}; copy the file again, or go on without it", plain(lost)));
+        say(&format!(
+            "!! {}; copy the file again, or go on without it",
+            plain(lost)
+        ));
     }
     say_each(plan.passed_over(), "");
     for (reason, count) in &plan.manifest().left_out {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::home::{self, Homes};
 use super::inputs::{Inputs, Without};
-use super::{Exit, models, plan, say, stop_with};
+use super::{Exit, forecast, models, say, stop_with};
 use crate::metric::forecast::Spend;
 use crate::model::ModelKind;
 use crate::model::cassette::ReplayMode;
@@ -97,7 +97,7 @@ impl Limit {
     fn in_words(self, amount: u64) -> String {
         match self {
             Self::Money { .. } => Usd(amount).to_string(),
-            Self::Minutes(_) => plan::minutes_in_words(amount),
+            Self::Minutes(_) => forecast::minutes_in_words(amount),
         }
     }
 }
@@ -208,7 +208,7 @@ impl GradedOptions {
         let Some(limit) = money.or(minutes) else {
             return Ok(plan);
         };
-        if !plan::asks_live_models(&plan) {
+        if !forecast::asks_live_models(&plan) {
             let flag = if money.is_some() {
                 "--usd"
             } else {
@@ -220,7 +220,7 @@ impl GradedOptions {
             return stop_with(Exit::Usage, problem, hint);
         }
         let cells = plan.forecast()?;
-        let spend = plan::spend_of(&plan, &cells);
+        let spend = forecast::spend_of(&plan, &cells);
         let Some(expected) = limit.of(&spend) else {
             return match limit {
                 Limit::Money { .. } => unpriced(&plan, &spend),
@@ -329,7 +329,7 @@ fn untimed(plan: &Plan) -> anyhow::Result<Plan> {
         "the run cannot be sized by time, because it is not known how fast {} is",
         untimed.join(" and ")
     );
-    let hint = "`--minutes` times servers on this machine; for others a file for `--prices` needs `latency`, or \
+    let hint = "`--minutes` times servers on this machine; for others the file of `cache.prices` needs `latency`, or \
                 `--usd` sizes by money";
     stop_with(Exit::Usage, problem, hint)
 }
@@ -360,7 +360,7 @@ fn unpriced(plan: &Plan, spend: &Spend) -> anyhow::Result<Plan> {
     }
     let problem = "the run cannot be sized, because no price file has the prices of its models";
     let hint = format!(
-        "a file for `--prices` needs `[[models]]` with {} (dollars per million tokens); \
+        "the file of `cache.prices` needs `[[models]]` with {} (dollars per million tokens); \
          `docs/writing-a-scenario.md` shows a whole one",
         missing.join("; and ")
     );

@@ -23,7 +23,7 @@ use crate::units::is_valid_id;
 pub(super) struct Inputs {
     /// Scenario file, or recordings and folders of recordings, as with `--session`; without any, the
     /// built-in quick start
-    #[arg(value_name = "SCENARIO|RECORDING")]
+    #[arg(value_name = "SCENARIO|RECORDING", help_heading = None::<&'static str>)]
     pub(super) named: Vec<PathBuf>,
     /// Replay this recording, or all in this folder, instead of the scenario's sessions (repeatable)
     #[arg(long, value_name = "PATH")]
@@ -53,30 +53,9 @@ pub(super) struct Inputs {
         allow_negative_numbers = true
     )]
     pub(super) window: Option<String>,
-    /// Leave out the conversations of sub-agents that a recording holds besides its own
-    #[arg(long)]
-    pub(super) no_side_chains: bool,
-    /// End with an error where a recording in a folder cannot be read, instead of passing it over
-    #[arg(long)]
-    pub(super) strict: bool,
     /// Replay only so many sessions, drawn by the seed so that every kind and length has its share
     #[arg(long, value_name = "N")]
     pub(super) sample: Option<usize>,
-    /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
-    #[arg(long)]
-    pub(super) counter: Option<String>,
-    /// Size prompts as billed, where a session carries usage (the default), or by the counter alone
-    #[arg(long, value_name = "billed|counted")]
-    pub(super) sizes: Option<String>,
-    /// Price file that takes precedence over the built-in ones
-    #[arg(long, value_name = "FILE")]
-    pub(super) prices: Option<PathBuf>,
-    /// Seed of the order in which strategies run
-    #[arg(long)]
-    pub(super) seed: Option<u64>,
-    /// Repeats of each cell
-    #[arg(long, value_name = "N")]
-    pub(super) repeats: Option<u32>,
 }
 
 /// The scenario of a command that names neither a scenario nor a recording.
@@ -121,8 +100,13 @@ impl Inputs {
     ) -> anyhow::Result<Scenario> {
         let (mut table, folder) = self.laid_over_base(without)?;
         lay_over(&mut table)?;
+        self.scenario_of(table, &folder)
+    }
+
+    /// The scenario of settings that were laid over one another.
+    pub(super) fn scenario_of(&self, mut table: Table, folder: &Path) -> anyhow::Result<Scenario> {
         let mut scenario = loop {
-            match Scenario::read(&table, &folder) {
+            match Scenario::read(&table, folder) {
                 Err(error) if self.has_default_strategies()? && leave_out(&mut table, &error) => {}
                 read => break read?,
             }
@@ -175,36 +159,20 @@ impl Inputs {
             let place = Place::Environment((*name).into());
             Some((*path, environment(name)?, place))
         });
-        let flag = |key, value: Option<String>| {
+        let flags = [
+            ("sample", self.sample.map(|count| count.to_string())),
+            ("window", self.window.clone()),
+        ];
+        let flags = flags.into_iter().filter_map(|(key, value)| {
             let value = value?;
             let place = Place::Flag(format!("--{key} {value}").into());
             Some((key, value, place))
-        };
-        let flags = [
-            flag("counter", self.counter.clone()),
-            flag("sizes", self.sizes.clone()),
-            flag("sample", self.sample.map(|count| count.to_string())),
-            flag("seed", self.seed.map(|seed| seed.to_string())),
-            flag("repeats", self.repeats.map(|repeats| repeats.to_string())),
-            flag("window", self.window.clone()),
-        ];
-        for (path, value, place) in environment.chain(flags.into_iter().flatten()) {
+        });
+        for (path, value, place) in environment.chain(flags) {
             match path {
                 "window" => set_window(&mut table, &value, &place)?,
                 path => table.overlay(path, parse_value(&value, &place))?,
             }
-        }
-        if self.no_side_chains {
-            let place = Place::Flag("--no-side-chains".into());
-            table.overlay("side_chains", Setting::new(Value::Flag(false), &place))?;
-        }
-        if self.strict {
-            let place = Place::Flag("--strict".into());
-            table.overlay("strict", Setting::new(Value::Flag(true), &place))?;
-        }
-        if let Some(path) = &self.prices {
-            let place = Place::Flag(format!("--prices {}", path.display()).into());
-            table.overlay("cache.prices", Setting::new(absolute(path), &place))?;
         }
         for assignment in &self.set {
             set(&mut table, assignment)?;
@@ -232,7 +200,7 @@ impl Inputs {
             [one, two, ..] => {
                 let [one, two] = [one, two].map(|path| plain(&path.display().to_string()));
                 let problem = format!("`{one}` and `{two}` are both taken for scenarios");
-                let hint = "name one scenario; a recording has to exist, and `proctor import --list` says its format";
+                let hint = "name one scenario; a recording has to exist, and `proctor sessions import --list` says its format";
                 stop_with(Exit::Usage, problem, hint)
             }
         }
@@ -254,27 +222,16 @@ impl Inputs {
         let shown = |path: &PathBuf| path.display().to_string();
         let named = self.named.iter().map(|path| shell(&shown(path)));
         let one = |value: Option<String>| value.into_iter().collect();
-        let flags: [(&str, Vec<String>); 9] = [
+        let flags: [(&str, Vec<String>); 4] = [
             ("--session", self.session.iter().map(shown).collect()),
             ("--window", one(self.window.clone())),
-            ("--counter", one(self.counter.clone())),
-            ("--sizes", one(self.sizes.clone())),
-            ("--prices", one(self.prices.as_ref().map(shown))),
-            ("--sample", one(self.sample.map(|it| it.to_string()))),
-            ("--seed", one(self.seed.map(|it| it.to_string()))),
-            ("--repeats", one(self.repeats.map(|it| it.to_string()))),
+            ("--sample", one(self.sample.map(|count| count.to_string()))),
             ("--set", self.set.clone()),
         ];
         let flags = flags
             .into_iter()
             .flat_map(|(name, values)| values.into_iter().map(move |value| flag(name, &value)));
-        let alone = [
-            ("--no-side-chains", self.no_side_chains),
-            ("--strict", self.strict),
-        ];
-        let alone = alone.into_iter().filter(|(_, is_set)| *is_set);
-        let alone = alone.map(|(name, _)| name.to_owned());
-        named.chain(alone).chain(flags).collect()
+        named.chain(flags).collect()
     }
 
     /// Whether the strategies are those of the built-in quick start.
@@ -511,7 +468,12 @@ fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
         return stop_with(Exit::Usage, problem, "write `--set PATH=VALUE`");
     };
     let place = Place::Flag(format!("--set {assignment}").into());
-    let setting = parse_value(value, &place);
+    // The path of a file starts at the working directory.
+    let setting = if path == "cache.prices" {
+        Setting::new(absolute(Path::new(value)), &place)
+    } else {
+        parse_value(value, &place)
+    };
     let strategies = table.get("strategies").cloned();
     let written = strategies.as_ref().map_or(&place, |setting| &setting.place);
     let strategies = strategies.as_ref().and_then(Setting::as_list);

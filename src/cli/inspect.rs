@@ -61,12 +61,9 @@ pub(super) struct Args {
     /// Context window: a number of tokens, `native`, or `fit:0.6`
     #[arg(long, value_name = "TOKENS|fit:F")]
     window: Option<String>,
-    /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
-    #[arg(long)]
-    counter: Option<String>,
-    /// Size prompts as billed, where the session carries usage (the default), or by the counter alone
-    #[arg(long, value_name = "billed|counted")]
-    sizes: Option<String>,
+    /// Set one value as `run` does: `counter=chars/4`, `sizes=counted`, or a knob of the strategy (repeatable)
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
     /// Characters of each block that are shown; 0 for all
     #[arg(long, value_name = "N", default_value_t = 160)]
     chars: usize,
@@ -226,8 +223,7 @@ impl Bench {
             session: args.session.clone().into_iter().collect(),
             strategy: read,
             window: args.window.clone(),
-            counter: args.counter.clone(),
-            sizes: args.sizes.clone(),
+            set: args.set.clone(),
             ..Inputs::default()
         }
         .read()?;

@@ -57,9 +57,7 @@ fn without_recordings(arg: clap::Arg) -> clap::Arg {
         "named" => arg
             .value_name("SCENARIO")
             .help("Scenario file with the strategies, the window and the models"),
-        "session" | "no_side_chains" | "repeats" | "seed" | "token_limit" | "time_limit" => {
-            arg.hide(true)
-        }
+        "session" => arg.hide(true),
         _ => arg,
     }
 }
@@ -118,8 +116,8 @@ mod with_http {
             let hint = "as in `--strategy observation-masking`; `proctor strategies` lists them";
             return stop_with(Exit::Usage, "no strategy is named", hint);
         }
-        if !typed.session.is_empty() || typed.repeats.is_some() || args.models.has_limits() {
-            let problem = "`--session`, `--repeats`, `--token-limit` and `--time-limit` say nothing here: agents run as often as they are started";
+        if !typed.session.is_empty() {
+            let problem = "`--session` says nothing here: agents run as often as they are started";
             return stop(Exit::Usage, problem);
         }
         args.output.check()?;

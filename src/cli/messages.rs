@@ -1,4 +1,4 @@
-//! Messages for programs: the output of a run with `--message-format json`, one object per line.
+//! Messages for programs: the output of `run --json`, one object per line.
 //!
 //! `launch` comes first and `done` last, whatever the result; `cell` and `session` follow as they
 //! are finished, in no set order.
@@ -15,15 +15,6 @@ use crate::runner::{Outcome, Progress};
 
 /// Version of the messages: additions keep it.
 const VERSION: u32 = 1;
-
-/// How a run speaks on standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum MessageFormat {
-    /// The report, for people
-    Human,
-    /// One JSON object per line, for programs
-    Json,
-}
 
 /// Writes one message. A reader that has gone away does not stop the run.
 pub(super) fn send(message: &Value) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::parts::PartOptions;
-use super::{CliError, Exit, environment, plan as forecast, say, stop_with};
+use super::{CliError, Exit, environment, forecast, say, stop_with};
 use crate::metric::forecast::{Span, Spend};
 use crate::model::cassette::{ReplayMode, Sharing};
 #[cfg(feature = "http")]
@@ -35,7 +35,7 @@ const MOST_THREADS: usize = 64;
 
 /// How recorded answers are used, in every command that asks models.
 #[derive(Debug, Clone, Copy, clap::Args)]
-struct ReplayOptions {
+pub(super) struct ModelOptions {
     /// Use of recorded answers: `auto` asks only for missing ones, `strict` never asks, `record`
     /// asks for all of them again, `off` neither reads nor writes any
     #[arg(long, value_name = "MODE", value_parser = mode)]
@@ -53,7 +53,7 @@ fn mode(typed: &str) -> Result<ReplayMode, String> {
     })
 }
 
-impl ReplayOptions {
+impl ModelOptions {
     /// Access to the models; `scenario` is the mode of a scenario that the flag takes the place of.
     fn access(self, cassette: PathBuf, scenario: ReplayMode) -> anyhow::Result<Access<'static>> {
         if self.offline && self.replay.unwrap_or(scenario) == ReplayMode::Record {
@@ -70,39 +70,10 @@ impl ReplayOptions {
             notice: Some(Notice(Arc::new(|words| say(&escape::plain(words))))),
         })
     }
-}
 
-/// Options of a run that asks models.
-#[derive(Debug, Clone, Copy, clap::Args)]
-pub(super) struct ModelOptions {
-    #[command(flatten)]
-    recorded: ReplayOptions,
-    /// Begin no session once this many tokens are spent
-    #[arg(long, value_name = "TOKENS")]
-    token_limit: Option<u64>,
-    /// End the run after this many minutes: no session is begun, and no answer is waited for that has
-    /// not begun
-    #[arg(long, value_name = "MINUTES")]
-    time_limit: Option<u64>,
-}
-
-impl ModelOptions {
     /// Whether no socket may be opened, by what is typed.
     pub(super) fn is_offline(&self) -> bool {
-        self.recorded.offline || self.recorded.replay == Some(ReplayMode::Strict)
-    }
-
-    /// Whether a limit is set.
-    #[cfg(feature = "http")]
-    pub(super) fn has_limits(&self) -> bool {
-        self.token_limit.is_some() || self.time_limit.is_some()
-    }
-
-    /// Lays the limits over those of the scenario.
-    pub(super) fn limit(&self, scenario: &mut Scenario) {
-        let budget = &mut scenario.models.budget;
-        budget.tokens = self.token_limit.map(Tokens).or(budget.tokens);
-        budget.minutes = self.time_limit.or(budget.minutes);
+        self.offline || self.replay == Some(ReplayMode::Strict)
     }
 
     /// Connects the models of a scenario that has no recorded sessions; answers are kept in this folder if it names
@@ -114,7 +85,7 @@ impl ModelOptions {
         folder: &Path,
     ) -> anyhow::Result<RunModels> {
         let kept = folder.join("cassette.jsonl");
-        let access = self.recorded.access(kept, scenario.models.replay)?;
+        let access = self.access(kept, scenario.models.replay)?;
         Ok(live_run::models(scenario, &access)?)
     }
 
@@ -127,9 +98,7 @@ impl ModelOptions {
         part: &PartOptions,
     ) -> anyhow::Result<()> {
         let replay = plan.scenario().models.replay;
-        let access = self
-            .recorded
-            .access(folder.join("cassette.jsonl"), replay)?;
+        let access = self.access(folder.join("cassette.jsonl"), replay)?;
         plan.connect(&access)?;
         let models = &plan.scenario().models;
         if models.has_live()
@@ -144,9 +113,6 @@ impl ModelOptions {
             if models.cassette.is_none() {
                 cassette.share(&beside.join(QUALIFYING), Sharing::Qualifying)?;
             }
-        }
-        if self.token_limit.is_some() && !forecast::asks_live_models(plan) {
-            say("note: `--token-limit` counts what live models are sent, and none is asked here");
         }
         Ok(())
     }
@@ -195,7 +161,7 @@ impl Consent {
     /// Asks on a terminal whether to spend more than the limit, and refuses where it cannot ask.
     fn to_spend(self, spend: &Spend) -> anyhow::Result<()> {
         const HINT: &str = "`--yes` agrees to it, `--cost-limit` says what may be spent unasked, and \
-                            `proctor plan` shows where it goes";
+                            `--dry-run` shows where it goes";
         let Some(question) = self.question(spend) else {
             return Ok(());
         };
@@ -240,7 +206,7 @@ pub(super) fn agree(question: &str, hint: &str, exit: Exit) -> anyhow::Result<()
 #[derive(Debug, clap::Args)]
 pub(super) struct JudgeOptions {
     #[command(flatten)]
-    recorded: ReplayOptions,
+    recorded: ModelOptions,
     #[command(flatten)]
     consent: Consent,
 }

@@ -25,7 +25,7 @@ pub(super) struct PartOptions {
 pub(super) struct RunPart {
     #[command(flatten)]
     own: PartOptions,
-    /// A folder that `proctor plan --out` wrote: the sessions of other parts are neither read nor counted
+    /// A folder that `run --dry-run --shards N --out DIR` wrote: the sessions of other parts are neither read nor counted
     #[arg(long, value_name = "DIR", requires = "partition")]
     plan: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-use super::plan::minutes_in_words;
+use super::forecast::minutes_in_words;
 use super::{environment, say};
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::escape::plain;

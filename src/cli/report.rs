@@ -18,13 +18,20 @@ pub(super) struct Args {
     /// Also show the measured processor time of the strategies' own code
     #[arg(long)]
     timings: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    output: Output,
+    #[command(flatten)]
+    printed: Printed,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
-    printed: Printed,
-    #[command(flatten)]
-    output: Output,
+    /// Show the page in a browser, while the run goes on: each load is made from the folder as it is then, and only
+    /// this machine can reach it; Ctrl-C ends it
+    #[arg(long, conflicts_with_all = ["json", "output", "tables", "timings"])]
+    serve: bool,
+    /// Port to listen at; 0 picks a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0, requires = "serve")]
+    port: u16,
 }
 
 /// The tables of a report that are printed.
@@ -89,6 +96,11 @@ impl Printed {
 }
 
 impl PrintedTables {
+    /// Whether tables are asked for.
+    pub(super) fn is_asked(&self) -> bool {
+        self.tables.is_some()
+    }
+
     /// The same for another report, which has tables of other names.
     pub(super) fn of_another(&self) -> Self {
         let tables = self.tables.clone().filter(|name| name == ALL_TABLES);
@@ -130,6 +142,9 @@ pub(super) struct Output {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
     check_folder(&args.run)?;
+    if args.serve {
+        return serve(args);
+    }
     let run = read_run(&args.run)?;
     let mut report = Report::of(&run.manifest, &run.cells);
     // A run does not say where its scenario and sessions are, nor which flags it had.
@@ -147,8 +162,53 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.write(&report)
 }
 
+/// This build has no HTTP.
+#[cfg(not(feature = "http"))]
+fn serve(args: &Args) -> anyhow::Result<Exit> {
+    let hint = format!(
+        "`proctor report {} -o report.html` writes the page to a file",
+        args.run.display()
+    );
+    stop_with(Exit::Usage, "this build of proctor speaks no HTTP", hint)
+}
+
+/// Serves the page of a run on this machine.
+#[cfg(feature = "http")]
+fn serve(args: &Args) -> anyhow::Result<Exit> {
+    use super::chain;
+
+    read_run(&args.run)?;
+    let server = crate::proxy::page::PageServer::bind(args.port)
+        .map_err(|error| CliError::new(Exit::Usage, chain(&error.into())))?;
+    let stop = super::interrupt::stop_on_interrupt("ending");
+    print(&format!("http://{}/\n", server.address()))?;
+    say("each load shows the run as it is then; Ctrl-C ends");
+    let folder = args.run.clone();
+    let render = move |session: Option<&str>| {
+        page(&folder, session).map_err(|error| format!("{}\n", chain(&error)))
+    };
+    server.serve(std::sync::Arc::new(render), &stop)?;
+    Ok(Exit::Done)
+}
+
+/// The page of the folder as it is now.
+#[cfg(feature = "http")]
+fn page(folder: &Path, session: Option<&str>) -> anyhow::Result<String> {
+    let run = read_run(folder)?;
+    let mut report = Report::of(&run.manifest, &run.cells);
+    if let Some(id) = session {
+        let is_known = run.manifest.sessions.iter().any(|session| session.id == id);
+        anyhow::ensure!(is_known, "the run has no session `{id}`");
+        report.first_session = Some(id.to_owned());
+    }
+    let format = format_of(Kind::Run, Path::new("report.html"))?;
+    let artifacts = format.render(&report)?.into_iter();
+    let bytes = artifacts.map(|artifact| artifact.bytes).next();
+    Ok(String::from_utf8(bytes.unwrap_or_default())?)
+}
+
 /// Refuses a folder that is not a run's.
-pub(super) fn check_folder(run: &Path) -> anyhow::Result<()> {
+fn check_folder(run: &Path) -> anyhow::Result<()> {
     if run.is_dir() && !run.join("run.json").exists() {
         let problem = format!(
             "`{}` is not the folder of a run: it has no `run.json`",

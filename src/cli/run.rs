@@ -7,28 +7,33 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 
-use super::comparison::{self, ComparisonOptions, Files, OutputFormat, Side};
+use super::apply::{ApplyOptions, not_written};
+use super::compare::{MarginOptions, against, rules};
+use super::comparison::{self, ComparisonOptions, OutputFormat, Side};
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
 use super::interrupt::{FINISHING, stop_on_interrupt};
-use super::messages::{self, MessageFormat, MessageProgress, Summary};
+use super::messages::{self, MessageProgress, Summary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
 use super::report::PrintedTables;
-use super::{CliError, Exit, batch, gate, report, say, stop, stop_with};
+use super::{CliError, Exit, batch, find_sessions, report, say, stop, stop_with};
+use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::{Report, escape};
 use crate::runner::{self, Outcome, Plan, Progress, Remembered, RunModels, Workers};
-use crate::scenario::GateSetting;
+use crate::scenario::{GateSetting, Scenario};
 use crate::settings::Place;
 use crate::units::many;
 
+mod dry_run;
 mod earlier;
 
+use dry_run::DryRunOptions;
 use earlier::EarlierRun;
 
 /// Arguments of `proctor run`.
@@ -36,22 +41,47 @@ use earlier::EarlierRun;
 pub(super) struct Args {
     #[command(flatten, next_help_heading = "Input")]
     inputs: Inputs,
-    #[command(flatten, next_help_heading = "A graded run")]
+    #[command(flatten, next_help_heading = "Models")]
     graded: GradedOptions,
-    /// Threads; by default as many as there are processors, and with a live model as many as
-    /// requests may be under way (at most 64)
-    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
-    jobs: Option<usize>,
-    #[command(flatten, next_help_heading = "Parts of a run")]
-    part: RunPart,
-    #[command(flatten, next_help_heading = "Models and budgets")]
+    /// Send the questions to readers and judges as batches of the provider: half the price, answers within a day
+    #[arg(long)]
+    batch: bool,
+    #[command(flatten)]
     models: models::ModelOptions,
+    #[command(flatten)]
+    consent: models::Consent,
+    #[command(flatten, next_help_heading = "Plans and parts")]
+    dry_run: DryRunOptions,
+    #[command(flatten)]
+    part: RunPart,
+    #[command(flatten, next_help_heading = "Cells")]
+    cells: CellOptions,
+    #[command(flatten, next_help_heading = "Output")]
+    output: report::Output,
+    #[command(flatten)]
+    printed: report::Printed,
+    /// Print one JSON object per line: messages while the run goes on, and its results in the last
+    #[arg(long)]
+    json: bool,
     /// Folder under which the run's folder is made
     #[arg(long, value_name = "DIR", default_value = "reports")]
     reports: PathBuf,
     /// The run's folder itself, instead of one named after the scenario
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    apply: ApplyOptions,
+    #[command(flatten, next_help_heading = "Against a baseline")]
+    gate: AgainstBaseline,
+}
+
+/// How cells are computed.
+#[derive(Debug, clap::Args)]
+struct CellOptions {
+    /// Threads; by default as many as there are processors, and with a live model as many as
+    /// requests may be under way (at most 64)
+    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
+    jobs: Option<usize>,
     /// Compute every cell again, even those that an earlier run finished; an interrupted run goes on without it
     #[arg(long)]
     fresh: bool,
@@ -59,95 +89,46 @@ pub(super) struct Args {
     /// error as exit code
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     max_error_rate: f64,
-    #[command(flatten)]
-    consent: models::Consent,
-    /// Send the questions to readers and judges as batches of the provider: half the price, answers within a day
-    #[arg(long)]
-    batch: bool,
-    /// Content of standard output: the report, or one JSON object per line
-    #[arg(long, value_name = "FORMAT", value_enum, default_value = "human")]
-    message_format: MessageFormat,
-    /// The same as `--message-format json`
-    #[arg(long, conflicts_with = "message_format")]
-    json: bool,
-    #[command(flatten)]
-    printed: report::Printed,
-    #[command(flatten)]
-    output: report::Output,
-    #[command(flatten, next_help_heading = "Against a baseline")]
-    gate: AgainstBaseline,
-}
-
-impl Args {
-    fn message_format(&self) -> MessageFormat {
-        if self.json {
-            MessageFormat::Json
-        } else {
-            self.message_format
-        }
-    }
 }
 
 /// Comparing with a baseline, and keeping one.
 #[derive(Debug, clap::Args)]
-#[command(mut_args(folded))]
 struct AgainstBaseline {
-    /// Fail if anything got worse than the baseline; `proctor gate --help` shows its other options, which
-    /// `run` takes as well
+    /// Fail if anything got worse than the baseline, by the rules of the scenario's `[gate]`
     #[arg(long)]
     gate: bool,
-    /// Compare with this baseline, a name or a file; it must exist
-    #[arg(long, value_name = "NAME", conflicts_with = "baseline_lenient")]
-    baseline: Option<String>,
-    /// Compare with this baseline if it exists
+    /// Compare with this baseline, a name or a file
     #[arg(long, value_name = "NAME")]
-    baseline_lenient: Option<String>,
+    baseline: Option<String>,
     /// Save the scores of the run under this name, after the comparison
     #[arg(long, value_name = "NAME", value_parser = comparison::baseline_name)]
     save_baseline: Option<String>,
     #[command(flatten)]
-    gate_options: gate::GateOptions,
-    #[command(flatten)]
-    options: ComparisonOptions,
-    #[command(flatten)]
-    files: Files,
-}
-
-/// Leaves the options of the gate out of the help of `run`.
-fn folded(arg: clap::Arg) -> clap::Arg {
-    let is_of_gate = matches!(
-        arg.get_id().as_str(),
-        "fail_on" | "anchor" | "target" | "allow_different"
-    );
-    if is_of_gate {
-        arg.hide_short_help(true).hide_long_help(true)
-    } else {
-        arg
-    }
+    margins: MarginOptions,
+    /// Folder of the named baselines
+    #[arg(long, value_name = "DIR", default_value = comparison::FOLDER)]
+    baselines: PathBuf,
+    /// Also write the comparison to this file; the ending sets the format: .md for a comment,
+    /// .full.md, .json, .txt, .junit.xml, or .svg for a forest plot; an older file is
+    /// removed before the run begins (repeatable)
+    #[arg(long, value_name = "FILE")]
+    comparison_output: Vec<PathBuf>,
 }
 
 impl AgainstBaseline {
     /// Whether a comparison, a gate or a new baseline is asked for.
     fn is_asked(&self) -> bool {
-        let names = [&self.baseline, &self.baseline_lenient, &self.save_baseline];
-        let anchor = &self.gate_options.anchor;
-        self.gate || names.iter().chain([&anchor]).any(|name| name.is_some())
+        self.is_compared() || self.save_baseline.is_some()
     }
 
-    fn is_there(&self, name: &str) -> bool {
-        comparison::baseline_path(name, &self.options.baselines).exists()
+    fn is_compared(&self) -> bool {
+        self.gate || self.baseline.is_some()
     }
 
     /// Refuses files of a comparison that is not asked for, and removes those of an earlier one.
     fn prepare_files(&self) -> anyhow::Result<()> {
-        let names = [
-            &self.baseline,
-            &self.baseline_lenient,
-            &self.gate_options.anchor,
-        ];
-        let is_compared = self.gate || names.iter().any(|name| name.is_some());
-        let files = &self.files.comparison_output;
-        if !is_compared && !files.is_empty() {
+        let files = &self.comparison_output;
+        if !self.is_compared() && !files.is_empty() {
             let problem = "`--comparison-output` has no comparison to write";
             let hint = "name what to compare with: `--baseline NAME`, or `--gate`";
             return stop_with(Exit::Usage, problem, hint);
@@ -157,38 +138,24 @@ impl AgainstBaseline {
 
     /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
     fn check(&self, setting: &GateSetting) -> anyhow::Result<()> {
-        gate::rules(setting, &self.gate_options)?;
-        if let Some(name) = &self.baseline_lenient
-            && !self.is_there(name)
-        {
-            say(&format!(
-                "note: there is no baseline `{name}` yet: nothing is compared"
-            ));
-        }
+        rules(setting, &self.margins)?;
         let mut names = self.names(setting)?.into_iter();
-        names.try_for_each(|name| Side::find(name, &self.options.baselines).map(drop))
+        names.try_for_each(|name| Side::find(name, &self.baselines).map(drop))
     }
 
-    /// The baselines that are asked for and there, the newest first.
+    /// The baselines that are asked for, the newest first.
     fn names<'a>(&'a self, setting: &'a GateSetting) -> anyhow::Result<Vec<&'a str>> {
-        let lenient = self.baseline_lenient.as_deref();
-        let named = match &self.baseline {
-            Some(name) => Some(name.as_str()),
-            None if lenient.is_some() => lenient.filter(|name| self.is_there(name)),
-            None => setting.baseline.as_deref().filter(|_| self.gate),
-        };
-        if self.gate && named.is_none() && lenient.is_none() {
-            let hint = "name one with `--baseline NAME`, or with `baseline` in `[gate]`";
-            return stop_with(
-                Exit::Usage,
-                "`--gate` has no baseline to compare with",
-                hint,
-            );
+        if !self.is_compared() {
+            return Ok(Vec::new());
         }
-        let own = self.gate_options.anchor.as_deref();
-        let anchor = own.or(setting.anchor.as_deref().filter(|_| self.gate));
-        let anchor = anchor.filter(|anchor| named != Some(anchor));
-        Ok(named.into_iter().chain(anchor).collect())
+        let Some(named) = self.baseline.as_deref().or(setting.baseline.as_deref()) else {
+            let problem = "`--gate` has no baseline to compare with";
+            let hint = "name one with `--baseline NAME`, or with `baseline` in `[gate]`";
+            return stop_with(Exit::Usage, problem, hint);
+        };
+        let anchor = setting.anchor.as_deref().filter(|_| self.gate);
+        let anchor = anchor.filter(|anchor| named != *anchor);
+        Ok(std::iter::once(named).chain(anchor).collect())
     }
 
     /// Compares, gates and keeps. `exit` is how the run itself ended, which goes before the gate.
@@ -208,13 +175,17 @@ impl AgainstBaseline {
         let candidate = Side::of_run(folder, run);
         let mut ending = exit;
         if !names.is_empty() {
-            let rules = gate::rules(setting, &self.gate_options)?;
+            let rules = rules(setting, &self.margins)?;
             let names: Vec<Option<&str>> = names.into_iter().map(Some).collect();
-            let printed = tables.map(PrintedTables::of_another);
+            let tables = tables.map(PrintedTables::of_another);
+            let printed = tables.as_ref();
             let printed = printed.map_or(OutputFormat::Nothing, OutputFormat::Text);
-            let (options, files) = (&self.options, &self.files.comparison_output);
-            let seed = run.manifest.seed;
-            let gated = gate::against(&candidate, &names, options, &rules, seed, files, printed)?;
+            let options = ComparisonOptions {
+                baselines: self.baselines.clone(),
+                ..ComparisonOptions::default()
+            };
+            let (files, seed) = (&self.comparison_output, run.manifest.seed);
+            let gated = against(&candidate, &names, &options, &rules, seed, files, printed)?;
             if exit == Exit::Done && self.gate {
                 ending = gated;
             }
@@ -230,7 +201,7 @@ impl AgainstBaseline {
             };
             match why {
                 None => {
-                    super::baseline::save(&candidate.source, name, &self.options.baselines)?;
+                    super::baseline::save(&candidate.source, name, &self.baselines)?;
                 }
                 Some(why) => say(&format!(
                     "warning: baseline `{name}` is not saved: {why}; \
@@ -248,22 +219,41 @@ fn share(typed: &str) -> Result<f64, String> {
     number.ok_or_else(|| "it must be a number from 0 to 1".to_owned())
 }
 
+/// Estimates a run, and runs nothing.
+fn dry_run(args: &Args, scenario: Scenario) -> anyhow::Result<Exit> {
+    args.dry_run
+        .check(args.out.is_some(), args.graded.usd().is_some())?;
+    let plan = Plan::new(scenario)?;
+    find_sessions::say_passed_over(&plan);
+    let plan = args.graded.to_look_at().sized(plan, args.batch)?;
+    let is_whole = args.printed.tables().is_asked();
+    args.dry_run
+        .show(&plan, args.out.as_deref(), is_whole, args.json)
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    args.gate.prepare_files()?;
     let beside = args.out.as_deref().and_then(Path::parent);
     let beside = beside.unwrap_or(&args.reports);
-    let may_ask = !args.models.is_offline();
-    let mut scenario = args.graded.scenario(&args.inputs, !may_ask, beside)?;
-    args.models.limit(&mut scenario);
+    let is_typed_offline = args.models.is_offline();
+    if !args.dry_run.dry_run {
+        args.gate.prepare_files()?;
+    }
+    let mut scenario = args
+        .graded
+        .scenario(&args.inputs, is_typed_offline, beside)?;
+    if args.dry_run.dry_run {
+        return dry_run(args, scenario);
+    }
     args.output.check()?;
+    args.apply.check("STRATEGY-recommended.toml")?;
     if args.part.part().is_some() && args.gate.is_asked() {
         let problem = "a part of a run is not compared with a baseline";
-        let hint = "`proctor merge` joins the parts, and `proctor gate` compares the run";
+        let hint = "`proctor merge` joins the parts, and `proctor compare --gate` compares the run";
         return stop_with(Exit::Usage, problem, hint);
     }
     args.gate.check(&scenario.gate)?;
     // The verdict of the run uses the same margins.
-    for (metric, margin) in args.gate.gate_options.margins()? {
+    for (metric, margin) in args.gate.margins.all()? {
         let place = Place::Flag("margin".into());
         scenario
             .gate
@@ -292,7 +282,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         Remembered::Unfinished
     };
-    let again = if args.fresh {
+    let again = if args.cells.fresh {
         journal.done().clone()
     } else {
         plan.stale(&journal, remembered)
@@ -311,9 +301,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         .then(|| EarlierRun::find(&folder, &plan.manifest().scenario, !again.is_empty()))
         .flatten();
     journal.forget(&again, plan.manifest())?;
-    say_again(&again, args.fresh);
+    say_again(&again, args.cells.fresh);
     let workers = Workers {
-        threads: models::threads(args.jobs, &plan),
+        threads: models::threads(args.cells.jobs, &plan),
         stop,
     };
     let already = cells.iter().filter(|key| journal.done().contains(*key));
@@ -322,7 +312,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         planned,
         ..Summary::default()
     };
-    if args.message_format() == MessageFormat::Human {
+    if !args.json {
         return replay(
             args,
             &mut plan,
@@ -390,7 +380,6 @@ fn replay(
 ) -> anyhow::Result<Exit> {
     let started = now();
     let folder = journal.folder().to_owned();
-    let human = args.message_format() == MessageFormat::Human;
     let outcome = run_cells(args, plan, journal, workers, already, summary.planned)?;
     // The report of a long session takes as much memory as the session.
     plan.forget_sessions();
@@ -403,7 +392,11 @@ fn replay(
             "interrupted: {} of {} cells are kept in `{shown}`; the same command{} goes on",
             summary.planned - outcome.outstanding,
             summary.planned,
-            if args.fresh { " without `--fresh`" } else { "" }
+            if args.cells.fresh {
+                " without `--fresh`"
+            } else {
+                ""
+            }
         ));
         return Ok(Exit::Interrupted);
     }
@@ -417,7 +410,7 @@ fn replay(
     }
     summary.failed = Some(failed);
     summary.answers = Some((silence.asked, silence.items()));
-    if human && args.part.part().is_none() && !args.output.takes_stdout() {
+    if !args.json && args.part.part().is_none() && !args.output.takes_stdout() {
         // Piped output is the same bytes each time, so it holds no time.
         let is_terminal = io::stdout().is_terminal();
         let took = is_terminal.then(|| started.elapsed());
@@ -459,10 +452,10 @@ fn replay(
         let problem = format!("proctor itself failed in\n  {}", lines.join("\n  "));
         return stop(Exit::Internal, problem);
     }
-    let problem = if failed as f64 > args.max_error_rate * run.cells.len() as f64 {
+    let problem = if failed as f64 > args.cells.max_error_rate * run.cells.len() as f64 {
         Some(format!("{failed} of {} cells failed", run.cells.len()))
     } else {
-        (silence.share() > args.max_error_rate).then(|| silence.to_string())
+        (silence.share() > args.cells.max_error_rate).then(|| silence.to_string())
     };
     if exit == Exit::Done
         && let Some(problem) = problem
@@ -470,14 +463,49 @@ fn replay(
         say(&format!("error: {problem}"));
         say(&format!(
             "hint: `--max-error-rate` sets the share that may fail (now {})",
-            args.max_error_rate
+            args.cells.max_error_rate
         ));
         exit = Exit::TooManyFailures;
     } else if exit == Exit::Done && outcome.outstanding > 0 {
         exit = models::exit_of(plan, &outcome, summary.planned);
     }
-    let tables = human.then_some(args.printed.tables());
-    args.gate.apply(plan, &run, &shown, exit, tables)
+    let tables = (!args.json).then_some(args.printed.tables());
+    let exit = args.gate.apply(plan, &run, &shown, exit, tables)?;
+    if exit == Exit::Done && args.apply.is_asked() {
+        let verdict = summary
+            .report
+            .as_ref()
+            .and_then(|made| made.verdict.as_ref());
+        write_recommended(&args.apply, plan, verdict)?;
+    }
+    Ok(exit)
+}
+
+/// Writes the preset of the strategy that the verdict recommends.
+fn write_recommended(
+    apply: &ApplyOptions,
+    plan: &Plan,
+    verdict: Option<&Verdict>,
+) -> anyhow::Result<()> {
+    let recommended = verdict.filter(|verdict| verdict.answer == Answer::Use);
+    let name = recommended.and_then(|verdict| verdict.strategy.as_deref());
+    let mut specs = plan.scenario().strategies.iter();
+    let spec = name.and_then(|name| specs.find(|spec| spec.name() == name));
+    let (Some(spec), Some(verdict)) = (spec, verdict) else {
+        let why = verdict.and_then(|verdict| verdict.sentences.first());
+        let why = why.map_or("a part of a run has no verdict", String::as_str);
+        return Err(not_written("a preset", why));
+    };
+    let unnamed = format!("{}-recommended.toml", spec.base_name());
+    let Some(path) = apply.path(&unnamed) else {
+        return Ok(());
+    };
+    let scenario = &plan.manifest().scenario;
+    let mut comments = vec![format!("Recommended by a run of scenario `{scenario}`.")];
+    comments.extend(verdict.sentences.iter().cloned());
+    apply.write(&path, &comments, &spec.to_toml())?;
+    say(&format!("wrote `{}`", path.display()));
+    Ok(())
 }
 
 /// Runs the cells that are missing; with `--batch` again after each batch of answers.
@@ -491,13 +519,12 @@ fn run_cells(
 ) -> anyhow::Result<Outcome> {
     let folder = journal.folder().to_owned();
     let pass = |journal: &mut Journal, already| {
-        let bar = (args.message_format() == MessageFormat::Human)
-            .then(|| ProgressDisplay::new(planned, already, plan.sessions()));
+        let bar = (!args.json).then(|| ProgressDisplay::new(planned, already, plan.sessions()));
         let progress = bar
             .as_ref()
             .map_or(&MessageProgress as &dyn Progress, |bar| bar);
         let outcome = runner::run(plan, journal, workers, progress)
-            .map_err(|error| unwritten(error, &folder, plan))?;
+            .map_err(|error| not_kept(error, &folder, plan))?;
         bar.iter().for_each(ProgressDisplay::finish);
         anyhow::Ok(outcome)
     };
@@ -514,7 +541,7 @@ fn run_cells(
 }
 
 /// Says what is kept where a file could not be written.
-fn unwritten(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
+fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
     let hint = match &error {
         JournalError::Io { .. } => format!(
             "finished cells are kept in `{}`: once it can be written to, the same command goes on",

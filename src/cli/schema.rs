@@ -35,7 +35,7 @@ enum SchemaKind {
     Comparison,
     /// A sweep as JSON
     Sweep,
-    /// The output of `proctor import --json`
+    /// The output of `proctor sessions import --json`
     Import,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         SchemaKind::Baseline => compare::baseline::schema(),
         SchemaKind::Comparison => report::comparison::schema(),
         SchemaKind::Sweep => compare::sweep::schema(),
-        SchemaKind::Import => super::import::schema(),
+        SchemaKind::Import => super::sessions::import::schema(),
     };
     print(&format!("{schema:#}\n"))?;
     Ok(Exit::Done)

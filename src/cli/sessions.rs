@@ -12,16 +12,21 @@ use super::{Exit, Facts, environment, print, print_json, say, stop_with, termina
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
 use crate::report::layout::cut_middle;
-use crate::session::import::{self, file_info::file_info};
+use crate::session::import::{file_info::file_info, load};
 use crate::session::{Session, Tag};
 use places::Start;
 
+mod facts;
+mod generate;
+pub(super) mod import;
 mod places;
 
 /// Arguments of `proctor sessions`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = places::help())]
+#[command(after_help = places::help(), args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
     /// Show so many, the newest first
     #[arg(short = 'n', long, value_name = "N", default_value_t = 16)]
     limit: usize,
@@ -31,6 +36,16 @@ pub(super) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
+    Import(import::Args),
+    /// Write synthetic sessions and the facts planted in them
+    Generate(generate::Args),
+    /// Derive facts to ask about from recordings, or check a file of facts
+    Facts(facts::Args),
 }
 
 /// One line of the list: a conversation and its key figures.
@@ -53,6 +68,15 @@ struct Found {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    match &args.action {
+        None => list(args),
+        Some(Action::Import(args)) => import::run(args),
+        Some(Action::Generate(args)) => generate::run(args),
+        Some(Action::Facts(args)) => facts::run(args),
+    }
+}
+
+fn list(args: &Args) -> anyhow::Result<Exit> {
     let Some(home) = args.home.clone().or_else(std::env::home_dir) else {
         let hint = "name it: `proctor sessions --home DIR`";
         return stop_with(Exit::Usage, "there is no home folder".to_owned(), hint);
@@ -167,7 +191,7 @@ pub(super) fn in_utc(time: SystemTime) -> Option<String> {
 
 /// The user's conversations in a file; none if it is no recording, or cannot be read.
 fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
-    let sessions = match import::load(path) {
+    let sessions = match load(path) {
         Ok(sessions) => sessions,
         Err(error) => {
             if !is_something_else(&error) {

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use super::apply::ApplyOptions;
+use super::compare::{MarginOptions, rules};
 use super::inputs::Inputs;
 use super::interrupt::{FINISHING, stop_on_interrupt};
 use super::metric_name::MetricName;
 use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::{
-    CliError, Exit, find_sessions, gate, models, print, prompts, report, say, stop, stop_with,
-    terminal,
+    CliError, Exit, find_sessions, models, print, prompts, report, say, stop, stop_with, terminal,
 };
 use crate::compare::judge;
 use crate::compare::sweep::{
@@ -51,14 +52,37 @@ shown to be cheaper, and no worse by more than the margin. A knob is \
 (`0.5..0.9:0.1`)."
 )]
 pub(super) struct Args {
+    #[command(flatten, next_help_heading = "Settings to try")]
+    tuning: TuneOptions,
     #[command(flatten, next_help_heading = "Input")]
     inputs: Inputs,
-    #[command(flatten, next_help_heading = "Parts of a sweep")]
-    part: PartOptions,
-    #[command(flatten, next_help_heading = "Models and budgets")]
+    #[command(flatten, next_help_heading = "Models")]
     models: models::ModelOptions,
     #[command(flatten)]
     consent: models::Consent,
+    #[command(flatten, next_help_heading = "Parts of a sweep")]
+    part: PartOptions,
+    /// Threads; by default as many as there are processors, and with a live model as many as requests
+    /// may be under way (at most 64)
+    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
+    jobs: Option<usize>,
+    #[command(flatten, next_help_heading = "Output")]
+    apply: ApplyOptions,
+    /// Also write the results to this file: .html, .json, .txt, or a picture, `sweep.svg`, as in
+    /// `any.sweep.svg` (repeatable)
+    #[arg(short, long, value_name = "FILE")]
+    output: Vec<PathBuf>,
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+    /// Folder for the runs; by default `reports/sweep`, and for a part `reports/sweep-K-of-N`
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// The settings that are tried, and what decides among them.
+#[derive(Debug, clap::Args)]
+struct TuneOptions {
     /// A knob and the values it takes (repeatable); by default the knobs that the strategy offers
     #[arg(short = 'P', long = "param", value_name = "KNOB=VALUES")]
     params: Vec<String>,
@@ -76,31 +100,8 @@ pub(super) struct Args {
     /// reader), facts, actions
     #[arg(long, value_name = "METRIC", value_parser = MetricName(Measured::is_read_from_text))]
     keeps: Option<Measured>,
-    /// How much worse the kept metric may be, as in `facts=0.03`; by default the scenario's
-    /// `[gate]`, else 0.05 (repeatable)
-    #[arg(long, value_name = "METRIC=MARGIN")]
-    margin: Vec<String>,
-    /// Threads; by default as many as there are processors, and with a live model as many as requests
-    /// may be under way (at most 64)
-    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
-    jobs: Option<usize>,
-    /// Folder for the runs; by default `reports/sweep`, and for a part `reports/sweep-K-of-N`
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Write the recommended setting as a preset, by default to `STRATEGY-tuned.toml`; nothing is written if none is
-    /// recommended. Where windows are swept, each has a file, with the window in its name
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = apply::UNNAMED)]
-    apply: Option<PathBuf>,
-    /// Overwrite an existing file
-    #[arg(short, long, requires = "apply")]
-    force: bool,
-    /// Print the results as JSON
-    #[arg(long)]
-    json: bool,
-    /// Also write the results to this file: .html, .json, .txt, or a picture, `sweep.svg`, as in
-    /// `any.sweep.svg` (repeatable)
-    #[arg(short, long, value_name = "FILE")]
-    output: Vec<PathBuf>,
+    #[command(flatten)]
+    margins: MarginOptions,
 }
 
 /// Knobs with the values they are set to.
@@ -145,31 +146,27 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     report::check(Kind::Sweep, &args.output)?;
     args.has_whole_rounds()?;
     let (mut table, folder) = args.inputs.laid_over()?;
-    if args.keeps.is_some_and(|axis| !axis.needs_reader()) {
+    if args.tuning.keeps.is_some_and(|axis| !axis.needs_reader()) {
         // Answers are not scored, so no reader is asked.
         let place = Place::Flag("sweep".into());
         table.overlay("models.reader", Setting::new("none", &place))?;
     }
-    let mut scenario = scenario(&table, &folder, args)?;
+    let mut scenario = scenario(&table, &folder)?;
     let strategy = one_strategy(&scenario)?;
-    args.can_apply(strategy)?;
-    let axes = grid::axes(&args.params, strategy)?;
+    args.apply.check(&apply::unnamed(strategy))?;
+    let axes = grid::axes(&args.tuning.params, strategy)?;
     scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
-    let limits = gate::GateOptions {
-        margin: args.margin.clone(),
-        ..gate::GateOptions::default()
-    };
-    let rules = gate::rules(&scenario.gate, &limits)?;
+    let rules = rules(&scenario.gate, &args.tuning.margins)?;
     let seed = scenario.seed;
-    let grid = grid::chosen(&axes, args.random, seed)?;
-    let (mut points, window_runs) = points(&table, &folder, scenario, &grid, args)?;
+    let grid = grid::chosen(&axes, args.tuning.random, seed)?;
+    let (mut points, window_runs) = points(&table, &folder, scenario, &grid)?;
     let mut whole = Plan::new(window_runs[0].scenario.clone())?;
     find_sessions::say_passed_over(&whole);
     let mut consent = args.consent;
     args.part.limit(&mut whole, &mut consent);
     args.models
         .connect(&mut whole, &args.folder(), &args.part)?;
-    if window_runs.len() > 1 || args.halving {
+    if window_runs.len() > 1 || args.tuning.halving {
         // The same sessions run again and again: what their cells share is made once.
         whole.keep_prepared();
     }
@@ -183,7 +180,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         consent,
         stop: None,
     };
-    if args.halving {
+    if args.tuning.halving {
         points = running.halve(points, &halves.tune)?;
     }
     if args.part.part().is_some() {
@@ -198,13 +195,19 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let unmeasured = unmeasured(args, &kept, &tried, &halves.tune);
     let [_, independent_confirm] = halves.independent;
-    let mut sweep = judge_settings(&tried, halves.tune, halves.confirm, args.saves, quality);
+    let mut sweep = judge_settings(
+        &tried,
+        halves.tune,
+        halves.confirm,
+        args.tuning.saves,
+        quality,
+    );
     sweep.independent_confirm = independent_confirm;
     sweep.quality_reason = kept.reason;
     sweep.repairs = repairs(&whole.manifest().sessions);
     let mut windows = running.window_runs.iter();
     sweep.simulated_cost = windows.find_map(|run| SimulatedCost::of(run.done.iter()));
-    let missing = if args.params.is_empty() {
+    let missing = if args.tuning.params.is_empty() {
         Vec::new()
     } else {
         next::missing_knobs(&points[0].spec, &axes)
@@ -286,17 +289,16 @@ fn confirm_choices(
             ))
         });
         let findings = judge::judge(default, setting, &rule);
-        let saves = running.args.saves;
+        let saves = running.args.tuning.saves;
         sweep.confirm(at, Confirmation::of(&findings, saves, quality, problem));
     }
     Ok(())
 }
 
 /// The scenario of these settings, before folders of sessions are read.
-fn scenario(table: &Table, folder: &Path, args: &Args) -> anyhow::Result<Scenario> {
+fn scenario(table: &Table, folder: &Path) -> anyhow::Result<Scenario> {
     let mut scenario = Scenario::read(table, folder)?;
     prompts::read(&mut scenario.strategies)?;
-    args.models.limit(&mut scenario);
     Ok(scenario)
 }
 
@@ -314,7 +316,6 @@ fn points(
     folder: &Path,
     own: Scenario,
     grid: &[Knobs],
-    args: &Args,
 ) -> anyhow::Result<(Vec<Point>, Vec<WindowRun>)> {
     let base = one_strategy(&own)?;
     let mut points = vec![Point::default_in(0, Vec::new(), base)];
@@ -332,7 +333,7 @@ fn points(
             for (path, setting) in &outer {
                 changed.overlay(path, setting.clone())?;
             }
-            let mut scenario = scenario(&changed, folder, args)?;
+            let mut scenario = scenario(&changed, folder)?;
             let sessions = &window_runs[0].scenario.sessions;
             scenario.sessions.clone_from(sessions);
             // Its settings are compared with the default in the same window.
@@ -408,7 +409,7 @@ impl Point {
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
     fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> anyhow::Result<Vec<Point>> {
-        let saves = self.args.saves;
+        let saves = self.args.tuning.saves;
         let rounds = points.len().ilog2();
         for round in 0..rounds {
             let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());

@@ -1,6 +1,7 @@
 //! Mistakes in a command line, in the form of all other errors: what is wrong, and what to write instead.
 
 use std::error::Error as _;
+use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
@@ -10,9 +11,13 @@ use super::Exit;
 use super::examples;
 use crate::settings::did_you_mean;
 
-/// The error of a command line that clap refuses; `typed` is that line without the program.
-pub(super) fn explained(error: &Error, program: &Command, typed: &[String]) -> CliError {
-    let call = Call::of(program, typed);
+/// The error of a command line that clap refuses.
+pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) -> CliError {
+    let typed = typed.iter().skip(1);
+    let typed: Vec<String> = typed
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let call = Call::of(program, &typed);
     let invalid = text(error, ContextKind::InvalidArg);
     let value = text(error, ContextKind::InvalidValue);
     let (problem, hint) = match error.kind() {

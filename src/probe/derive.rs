@@ -4,7 +4,7 @@
 //! user repeated or corrected, a value that was fetched again after it had left the recorded context, what was started
 //! and ran on through a compaction, the plan, the last request. It is asked before that use, never after it.
 //!
-//! A derived fact is a proposal. A person can edit the file, `proctor probes check` compares it with its session, and the
+//! A derived fact is a proposal. A person can edit the file, `proctor sessions facts --check` compares it with its session, and the
 //! caller keeps only the facts that the full history answers.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The calibration of a judge against people's labels: the verdict of `proctor calibrate`, as runs
+//! The calibration of a judge against people's labels: the verdict of `proctor judge test`, as runs
 //! keep it.
 
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::stats::calibration::Calibration;
 pub use crate::stats::calibration::CalibrationStatus;
 
-/// The value of `format` in what `proctor calibrate -o` writes.
+/// The value of `format` in what `proctor judge test -o` writes.
 pub const FORMAT: &str = "proctor-calibration";
 
 /// The calibration of one judge, or of a panel, against people's labels.
@@ -35,7 +35,7 @@ pub struct JudgeCalibration {
     pub specificity: Option<f64>,
 }
 
-/// A file of `proctor calibrate`, as far as a run keeps it.
+/// A file of `proctor judge test`, as far as a run keeps it.
 #[derive(Deserialize)]
 struct CalibrationFile {
     format: String,
@@ -46,7 +46,7 @@ struct CalibrationFile {
 }
 
 impl JudgeCalibration {
-    /// Reads what `proctor calibrate -o` wrote; otherwise says what is wrong with it.
+    /// Reads what `proctor judge test -o` wrote; otherwise says what is wrong with it.
     pub fn read(json: &str) -> Result<Self, String> {
         let written: CalibrationFile =
             serde_json::from_str(json).map_err(|error| error.to_string())?;

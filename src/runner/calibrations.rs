@@ -1,4 +1,4 @@
-//! The calibrations of a scenario's judges, as `proctor calibrate` wrote them.
+//! The calibrations of a scenario's judges, as `proctor judge test` wrote them.
 
 use crate::record::JudgeCalibration;
 use crate::runner::PlanError;

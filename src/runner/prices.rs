@@ -25,7 +25,7 @@ pub fn in_force(cache: &CacheSetting) -> Result<Prices, PlanError> {
     {
         let problem = format!("there are no prices of a model `{model}`");
         let error = SettingError::new(&cache.model_place, problem)
-            .with_hint("`cache.prices` or `--prices FILE` adds a price file of your own");
+            .with_hint("`--set cache.prices=FILE` adds a price file of your own");
         let models = prices.lists().iter().flat_map(|list| &list.models);
         let names = models.filter_map(|model| model.names.first());
         let names = names.map(String::as_str);

@@ -26,7 +26,7 @@ use crate::units::{ContentHash, Tokens};
 mod roots;
 
 /// Why recordings in folders are left out that other programs have damaged, or do not let be read.
-const UNREADABLE: &str = "their files cannot be read (`--strict` makes that an error)";
+const UNREADABLE: &str = "their files cannot be read (`--set strict=true` makes that an error)";
 
 /// Bytes of texts that are kept from the time they are read. A run over more reads the rest again, session by
 /// session.

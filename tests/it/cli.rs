@@ -377,7 +377,7 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
     );
     refuses(
         &[("c.csv", "question,answer\r\na,b\r\n,b\r\n")],
-        &["calibrate", "c.csv"],
+        &["judge", "test", "c.csv"],
         &["line 3 of `c.csv`: `question` is empty"],
     );
     refuses(
@@ -447,7 +447,7 @@ fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
     );
     refuses(
         &[("labels.csv", "question;answer\nq;a\n")],
-        &["calibrate", "labels.csv"],
+        &["judge", "test", "labels.csv"],
         &["there is no column `question`"],
     );
     refuses(
@@ -639,7 +639,15 @@ fn generated_sessions_are_read_back_and_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let made = run(
         folder.path(),
-        &["generate", "code-review", "--rounds", "8", "--seed", "5"],
+        &[
+            "sessions",
+            "generate",
+            "code-review",
+            "--rounds",
+            "8",
+            "--seed",
+            "5",
+        ],
     );
     assert!(made.status.success(), "{}", stderr(&made));
     let path = stdout(&made).split("  ").next().unwrap().to_owned();
@@ -905,6 +913,7 @@ fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
         fs::write(recordings.join(name), text).unwrap();
     }
     let arguments = [
+        "sessions",
         "import",
         "recordings",
         "absent.json",
@@ -940,7 +949,7 @@ fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
     assert_eq!(written.len(), 3);
     let again = run(
         folder.path(),
-        &["import", "recordings/chat.json", "-o", "out"],
+        &["sessions", "import", "recordings/chat.json", "-o", "out"],
     );
     assert_eq!(again.status.code(), Some(110));
     assert!(
@@ -948,7 +957,14 @@ fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
         "{}",
         stderr(&again)
     );
-    let forced = ["import", "recordings/chat.json", "-o", "out", "--force"];
+    let forced = [
+        "sessions",
+        "import",
+        "recordings/chat.json",
+        "-o",
+        "out",
+        "--force",
+    ];
     assert!(run(folder.path(), &forced).status.success());
     assert_eq!(tree(&folder.path().join("out")), written);
     let session = names(&folder.path().join("out")).remove(0);
@@ -969,7 +985,7 @@ fn an_import_can_be_told_the_format_and_write_another() {
     for (to, ending) in [("anthropic", ".anthropic.json"), ("openai", ".openai.json")] {
         let output = run(
             folder.path(),
-            &["import", "chat.json", "-o", to, "--to", to],
+            &["sessions", "import", "chat.json", "-o", to, "--to", to],
         );
         assert!(output.status.success(), "{}", stderr(&output));
         assert!(
@@ -983,20 +999,23 @@ fn an_import_can_be_told_the_format_and_write_another() {
         assert!(name.ends_with(ending), "{name}");
         let back = run(
             folder.path(),
-            &["import", &format!("{to}/{name}"), "-o", "back"],
+            &["sessions", "import", &format!("{to}/{name}"), "-o", "back"],
         );
         assert!(back.status.success(), "{}", stderr(&back));
         assert!(stdout(&back).contains("4 messages, 2 calls, 1 tool use, 1 result"));
     }
-    let forced = run(folder.path(), &["import", "chat.json", "--format", "codex"]);
+    let forced = run(
+        folder.path(),
+        &["sessions", "import", "chat.json", "--format", "codex"],
+    );
     assert_eq!(forced.status.code(), Some(3));
     let unknown = run(
         folder.path(),
-        &["import", "chat.json", "--format", "oracle"],
+        &["sessions", "import", "chat.json", "--format", "oracle"],
     );
     assert_eq!(unknown.status.code(), Some(2));
     // What the hints say is there.
-    let help = stdout(&run(folder.path(), &["import", "--help"]));
+    let help = stdout(&run(folder.path(), &["sessions", "import", "--help"]));
     for format in [
         "native",
         "claude-code",
@@ -1008,11 +1027,11 @@ fn an_import_can_be_told_the_format_and_write_another() {
         assert!(help.contains(format), "{help}");
     }
     fs::create_dir(folder.path().join("nothing")).unwrap();
-    let nothing = run(folder.path(), &["import", "nothing"]);
+    let nothing = run(folder.path(), &["sessions", "import", "nothing"]);
     assert_eq!(nothing.status.code(), Some(4));
     let counter = run(
         folder.path(),
-        &["import", "chat.json", "--counter", "fingers"],
+        &["sessions", "import", "chat.json", "--counter", "fingers"],
     );
     assert_eq!(counter.status.code(), Some(2));
 }
@@ -1050,7 +1069,10 @@ fn a_pipe_as_a_recording_is_refused_and_not_waited_for() {
     let pipe = folder.path().join("pipe.jsonl");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    for command in [&["import", "pipe.jsonl"][..], &["run", "pipe.jsonl"]] {
+    for command in [
+        &["sessions", "import", "pipe.jsonl"][..],
+        &["run", "pipe.jsonl"],
+    ] {
         let mut refused = proctor();
         let refused = refused.current_dir(folder.path()).args(command).output();
         let said = stderr(&refused.unwrap());

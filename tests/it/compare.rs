@@ -544,6 +544,7 @@ fn settings_and_questions_that_decide_results_are_compared_too() {
     // Another importance of one fact, under the same id: another question.
     bench.check(
         &[
+            "sessions",
             "generate",
             "code-review",
             "--seed",

@@ -123,7 +123,10 @@ fn check(file: &Value, early: (&str, &str), late: &str) {
     );
 
     // The native file with its questions beside it asks the same.
-    proctor(folder.path(), &["import", "talks.json", "-o", "native"]);
+    proctor(
+        folder.path(),
+        &["sessions", "import", "talks.json", "-o", "native"],
+    );
     let mut again = BTreeMap::new();
     for entry in std::fs::read_dir(folder.path().join("native")).unwrap() {
         let path = entry.unwrap().path();

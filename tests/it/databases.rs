@@ -11,13 +11,21 @@ fn seeds() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds"))
 }
 
-/// What `proctor import` says of a database of the seeds of fuzzing, and the bytes of what it wrote.
+/// What `proctor sessions import` says of a database of the seeds of fuzzing, and the bytes of what it wrote.
 fn imported(seed: &str) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(seeds().join(seed), folder.path().join("kept.db")).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
-        .args(["import", "kept.db", "-o", "out", "--counter", "chars/4"])
+        .args([
+            "sessions",
+            "import",
+            "kept.db",
+            "-o",
+            "out",
+            "--counter",
+            "chars/4",
+        ])
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");

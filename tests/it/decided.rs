@@ -90,7 +90,7 @@ fn a_decision_is_kept_that_stands_there_word_for_word_and_is_answered_only_from_
     let derive = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
             .current_dir(path)
-            .args(["probes", "derive", "talk.json", "--force", "-o", "t.json"])
+            .args(["sessions", "facts", "talk.json", "--force", "-o", "t.json"])
             .args(arguments)
             .output()
             .unwrap();
@@ -121,7 +121,14 @@ fn a_decision_is_kept_that_stands_there_word_for_word_and_is_answered_only_from_
     // Without a model none is proposed, and a file with one holds.
     let check = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(path)
-        .args(["probes", "check", "t.json", "--session", "talk.json"])
+        .args([
+            "sessions",
+            "facts",
+            "--check",
+            "t.json",
+            "--session",
+            "talk.json",
+        ])
         .output()
         .unwrap();
     assert!(
@@ -146,7 +153,7 @@ fn a_model_that_cannot_be_asked_ends_the_command_and_no_file_is_written() {
     let nobody = "openai:proposer@http://127.0.0.1:9/v1";
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
-        .args(["probes", "derive", "talk.json", "-o", "t.json", "--yes"])
+        .args(["sessions", "facts", "talk.json", "-o", "t.json", "--yes"])
         .args(["--model", nobody])
         .output()
         .unwrap();

@@ -10,7 +10,7 @@ use serde_json::Value;
 fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["generate", "--describe"])
+        .args(["sessions", "generate", "--describe"])
         .args(arguments)
         .output()
         .unwrap()

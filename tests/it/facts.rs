@@ -58,10 +58,10 @@ fn facts_are_derived_checked_edited_and_asked_for() {
     let session = session.to_str().unwrap();
     let made = proctor(
         folder.path(),
-        &["probes", "derive", session, "-o", "f.truth.json"],
+        &["sessions", "facts", session, "-o", "f.truth.json"],
     );
     assert!(made.status.success(), "{}", text(&made.stderr));
-    let again = proctor(folder.path(), &["probes", "derive", session]);
+    let again = proctor(folder.path(), &["sessions", "facts", session]);
     let path = folder.path().join("f.truth.json");
     let facts = std::fs::read_to_string(&path).unwrap();
     assert_eq!(
@@ -71,20 +71,23 @@ fn facts_are_derived_checked_edited_and_asked_for() {
     );
     let refused = proctor(
         folder.path(),
-        &["probes", "derive", session, "-o", "f.truth.json"],
+        &["sessions", "facts", session, "-o", "f.truth.json"],
     );
     assert_eq!(refused.status.code(), Some(110), "nothing is written over");
 
     let check = |file: &str| {
         proctor(
             folder.path(),
-            &["probes", "check", file, "--session", session],
+            &["sessions", "facts", "--check", file, "--session", session],
         )
     };
     let good = check("f.truth.json");
     assert!(good.status.success(), "{}", text(&good.stdout));
     assert!(text(&good.stdout).contains("facts hold, asked"));
-    let shown = proctor(folder.path(), &["probes", "show", "f.truth.json"]);
+    let shown = proctor(
+        folder.path(),
+        &["sessions", "facts", "--show", "f.truth.json"],
+    );
     assert!(
         text(&shown.stdout).contains("  asked: "),
         "{}",
@@ -93,8 +96,8 @@ fn facts_are_derived_checked_edited_and_asked_for() {
 
     // Beside a recording of any format its facts are found.
     for line in [
-        &["import", session, "--to", "atif", "-o", "raw"][..],
-        &["probes", "derive", "raw"],
+        &["sessions", "import", session, "--to", "atif", "-o", "raw"][..],
+        &["sessions", "facts", "raw"],
         &["run", "raw", "--strategy", "codex", "--out", "run"],
     ] {
         let done = proctor(folder.path(), line);
@@ -173,7 +176,8 @@ fn a_recording_of_several_sessions_is_not_derived_into_one_file() {
         let path = folder.path().join(format!("both/{name}.session.jsonl"));
         std::fs::write(path, session).unwrap();
     }
-    let derive = |output: &str| proctor(folder.path(), &["probes", "derive", "both", "-o", output]);
+    let derive =
+        |output: &str| proctor(folder.path(), &["sessions", "facts", "both", "-o", output]);
     let refused = derive("x.truth.json");
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);

@@ -40,6 +40,7 @@ fn bench() -> (TempDir, BTreeMap<String, Vec<String>>) {
     for seed in 1..8 {
         let seed = seed.to_string();
         let made = [
+            "sessions",
             "generate",
             FAMILY,
             "--for-window",
@@ -56,7 +57,16 @@ fn bench() -> (TempDir, BTreeMap<String, Vec<String>>) {
         if !file.to_string_lossy().ends_with(".truth.json") {
             continue;
         }
-        let shown = proctor(path, &["probes", "show", "--json", file.to_str().unwrap()]);
+        let shown = proctor(
+            path,
+            &[
+                "sessions",
+                "facts",
+                "--show",
+                "--json",
+                file.to_str().unwrap(),
+            ],
+        );
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
         for probe in shown["probes"].as_array().unwrap() {
             let texts = |key: &str| -> Vec<String> {

@@ -62,7 +62,7 @@ fn side_chains_belong_to_their_main_session_and_can_be_left_out() {
         "left out: 2 sessions: they are side chains",
     );
     // Written into files of their own, they are the same sessions.
-    let imported = proctor(folder, &["import", "s.jsonl", "-o", "own"]);
+    let imported = proctor(folder, &["sessions", "import", "s.jsonl", "-o", "own"]);
     assert!(imported.status.success());
     let [main_entry, first_entry, second_entry] = [&all[0], &all[1], &all[2]];
     let in_files = json!([first_entry, second_entry, main_entry]);
@@ -94,7 +94,7 @@ fn a_recording_beside_the_sessions_that_were_written_from_it_is_passed_over() {
     let log = fixture("openai-chat/conversations.jsonl");
     fs::copy(log, recorded.join("conversations.jsonl")).unwrap();
     assert!(
-        proctor(folder, &["import", "rec", "-o", "rec"])
+        proctor(folder, &["sessions", "import", "rec", "-o", "rec"])
             .status
             .success()
     );
@@ -134,7 +134,10 @@ fn a_share_of_a_short_recording_is_no_window() {
         "complete",
     );
     // A sample is drawn from those that are not left out; a generated session has the length that was asked for.
-    let made = proctor(folder, &["generate", "code-review", "--rounds", "8"]);
+    let made = proctor(
+        folder,
+        &["sessions", "generate", "code-review", "--rounds", "8"],
+    );
     assert!(made.status.success());
     let made = String::from_utf8(made.stdout).unwrap();
     let made = made.split("  ").next().unwrap();

@@ -165,7 +165,7 @@ fn another_judge_grades_the_kept_answers_and_nothing_is_replayed() {
     let cells = fs::read(out.join("cells.jsonl")).unwrap();
     let before = Run::read(&out).unwrap();
     let judge = careful(folder.path(), "careful", "");
-    let score = ["score", "out", "--judge", &judge, "--all"];
+    let score = ["judge", "score", "out", "--judge", &judge, "--all"];
     let said = shown(&run(folder.path(), &score, 0).stderr);
     assert!(said.contains("meets 20 of 20 answers"), "{said}");
     assert_eq!(
@@ -206,7 +206,9 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
     let folder = tempfile::tempdir().unwrap();
     let out = graded(folder.path());
     let judge = agreeable(folder.path());
-    let score = ["score", "out", "--judge", &judge, "--all", "-o", "r.json"];
+    let score = [
+        "judge", "score", "out", "--judge", &judge, "--all", "-o", "r.json",
+    ];
     let output = run(folder.path(), &score, 102);
     let said = shown(&output.stderr);
     assert!(said.contains("meets 10 of 20 answers"), "{said}");
@@ -259,7 +261,8 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
     let careful = careful(folder.path(), "careful", "");
     let unfit = agreeable(folder.path());
     let panel = [
-        "score", "out", "--judge", &strict, "--judge", &careful, "--judge", &unfit, "--all",
+        "judge", "score", "out", "--judge", &strict, "--judge", &careful, "--judge", &unfit,
+        "--all",
     ];
     let said = shown(
         &run(
@@ -407,7 +410,11 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     run(path, &["compare", "older.json", "out"], 0);
     // Verdicts that were given later bring their own rubric.
     let judge = careful(path, "careful", "");
-    run(path, &["score", "out", "--judge", &judge, "--all"], 0);
+    run(
+        path,
+        &["judge", "score", "out", "--judge", &judge, "--all"],
+        0,
+    );
     let verdicts = fs::read_to_string(out.join("verdicts.jsonl")).unwrap();
     let later = verdicts.lines().map(|line| {
         let line = resigned(line, rubric, "ba9876543210", checked::LINE);
@@ -488,7 +495,11 @@ fn every_line_of_verdicts_fits_the_schema() {
     let folder = tempfile::tempdir().unwrap();
     let out = graded(folder.path());
     let judge = careful(folder.path(), "careful", "");
-    run(folder.path(), &["score", "out", "--judge", &judge], 0);
+    run(
+        folder.path(),
+        &["judge", "score", "out", "--judge", &judge],
+        0,
+    );
     let schema = shown(&run(folder.path(), &["schema", "record"], 0).stdout);
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -511,6 +522,7 @@ fn live_judges_are_not_asked_before_somebody_agrees_to_what_they_cost() {
     let judge =
         "{ kind = \"anthropic\", model = \"claude-opus-5\", base_url = \"http://127.0.0.1:9/v1\" }";
     let score = [
+        "judge",
         "score",
         "out",
         "--judge",
@@ -526,14 +538,21 @@ fn live_judges_are_not_asked_before_somebody_agrees_to_what_they_cost() {
     );
     assert!(!folder.path().join("out/verdicts.jsonl").exists());
     let nobody = judge.replace("claude-opus-5", "of-no-price-file");
-    let said = shown(&run(folder.path(), &["score", "out", "--judge", &nobody], 2).stderr);
+    let said = shown(
+        &run(
+            folder.path(),
+            &["judge", "score", "out", "--judge", &nobody],
+            2,
+        )
+        .stderr,
+    );
     assert!(said.contains("no price file knows"), "{said}");
     fs::write(
         folder.path().join("l.jsonl"),
         r#"{"question":"q","reference":"7","answer":"7","label":true}"#,
     )
     .unwrap();
-    let calibrate = ["calibrate", "l.jsonl", "--judge", &nobody];
+    let calibrate = ["judge", "test", "l.jsonl", "--judge", &nobody];
     let said = shown(&run(folder.path(), &calibrate, 2).stderr);
     assert!(said.contains("asks live models 35 times"), "{said}");
 }
@@ -550,14 +569,18 @@ fn a_judge_that_cannot_be_asked_gives_no_verdict_and_displaces_none() {
     let path = folder.path();
     let out = graded(path);
     let careful = careful(path, "careful", "");
-    run(path, &["score", "out", "--judge", &careful, "--all"], 0);
+    run(
+        path,
+        &["judge", "score", "out", "--judge", &careful, "--all"],
+        0,
+    );
     let verdicts = || fs::read(out.join("verdicts.jsonl")).unwrap();
     let before = verdicts();
     let live =
         |url: &str| format!("{{ kind = \"openai\", model = \"judge-x\", base_url = \"{url}\" }}");
     let check = |judges: &[&str]| {
         let flags = judges.iter().flat_map(|judge| ["--judge", judge]);
-        let command: Vec<&str> = ["score", "out", "--all", "--yes"]
+        let command: Vec<&str> = ["judge", "score", "out", "--all", "--yes"]
             .into_iter()
             .chain(flags)
             .collect();
@@ -581,7 +604,7 @@ fn a_judge_that_cannot_be_asked_gives_no_verdict_and_displaces_none() {
     let judge = live(&server.base_url());
     check(&[&judge]);
     left.store(usize::MAX, Ordering::SeqCst);
-    let score = ["score", "out", "--all", "--yes", "--judge", &judge];
+    let score = ["judge", "score", "out", "--all", "--yes", "--judge", &judge];
     run(path, &score, 0);
     assert_eq!(
         Run::read(&out).unwrap().manifest.judge.unwrap().name,
@@ -601,13 +624,7 @@ fn a_judge_that_cannot_be_asked_gives_no_verdict_and_displaces_none() {
     let labels = r#"{"question":"q","reference":"7","answer":"7","label":true}"#;
     fs::write(path.join("l.jsonl"), labels).unwrap();
     let calibrate = [
-        "calibrate",
-        "l.jsonl",
-        "--yes",
-        "-o",
-        "c.json",
-        "--judge",
-        &nobody,
+        "judge", "test", "l.jsonl", "--yes", "-o", "c.json", "--judge", &nobody,
     ];
     let said = shown(&run(path, &calibrate, 5).stderr);
     assert!(said.contains("judge-x could not be asked"), "{said}");
@@ -622,8 +639,16 @@ fn a_run_without_answers_of_a_model_has_nothing_to_grade() {
     fs::write(folder.path().join("s.toml"), text).unwrap();
     run(folder.path(), &["run", "s.toml", "--out", "out"], 0);
     let judge = agreeable(folder.path());
-    run(folder.path(), &["score", "out", "--judge", &judge], 4);
-    run(folder.path(), &["score", "out", "--judge", "nobody"], 4);
+    run(
+        folder.path(),
+        &["judge", "score", "out", "--judge", &judge],
+        4,
+    );
+    run(
+        folder.path(),
+        &["judge", "score", "out", "--judge", "nobody"],
+        4,
+    );
 }
 
 /// Labelled answers: so many of each, people's label first.
@@ -646,7 +671,7 @@ fn calibration_says_what_a_judge_is_worth() {
     let path = folder.path();
     let figures = |rows: &[(bool, bool, usize)]| {
         fs::write(path.join("l.csv"), labels(rows)).unwrap();
-        run(path, &["calibrate", "l.csv", "-o", "c.json"], 0);
+        run(path, &["judge", "test", "l.csv", "-o", "c.json"], 0);
         let text = fs::read_to_string(path.join("c.json")).unwrap();
         serde_json::from_str::<Value>(&text).unwrap()
     };
@@ -673,7 +698,9 @@ fn a_report_shows_rules_against_the_judge_by_kind_with_examples() {
     graded(folder.path());
     // It calls wrong what rules confirm.
     let strict = careful(folder.path(), "strict", "What is the ");
-    let score = ["score", "out", "--judge", &strict, "--all", "-o", "r.json"];
+    let score = [
+        "judge", "score", "out", "--judge", &strict, "--all", "-o", "r.json",
+    ];
     run(folder.path(), &score, 0);
     let text = fs::read_to_string(folder.path().join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&text).unwrap();
@@ -703,14 +730,14 @@ fn a_run_gives_a_sheet_of_answers_to_label_that_tells_nothing_of_who_gave_them()
     let path = folder.path();
     graded(path);
     let sheet = |file: &str| {
-        let arguments = ["calibrate", "--from-run", "out", "-n", "20", "-o", file];
+        let arguments = ["judge", "test", "--from-run", "out", "-n", "20", "-o", file];
         run(path, &arguments, 0);
         fs::read_to_string(path.join(file)).unwrap()
     };
     let written = sheet("labels.csv");
     assert_eq!(written, sheet("again.csv"));
     assert!(!written.contains("masking"), "no strategy is named");
-    let refused = ["calibrate", "--from-run", "out", "-o", "labels.csv"];
+    let refused = ["judge", "test", "--from-run", "out", "-o", "labels.csv"];
     let said = shown(&run(path, &refused, 2).stderr);
     assert!(said.contains("labels in it would be lost"), "{said}");
     let mut reader = csv::Reader::from_reader(written.as_bytes());
@@ -732,7 +759,7 @@ fn a_run_gives_a_sheet_of_answers_to_label_that_tells_nothing_of_who_gave_them()
     }
     labelled.flush().unwrap();
     let judge = careful(path, "careful", "");
-    let said = shown(&run(path, &["calibrate", "labels.csv", "--judge", &judge], 0).stdout);
+    let said = shown(&run(path, &["judge", "test", "labels.csv", "--judge", &judge], 0).stdout);
     assert!(
         said.contains("20 answers, 20 labelled and judged"),
         "{said}"
@@ -764,10 +791,13 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
         );
     }
     fs::write(path.join("l.jsonl"), rows).unwrap();
-    let calibrate = ["calibrate", "l.jsonl", "--judge", &judge, "-o", "c.json"];
+    let calibrate = [
+        "judge", "test", "l.jsonl", "--judge", &judge, "-o", "c.json",
+    ];
     run(path, &calibrate, 0);
     let score = |calibration: &str, exit| {
         let arguments = [
+            "judge",
             "score",
             "out",
             "--judge",
@@ -902,7 +932,7 @@ fn a_judge_is_asked_several_times_and_about_unlabelled_answers_too() {
     ];
     fs::write(path.join("l.jsonl"), rows.join("\n")).unwrap();
     let judge = agreeable(path);
-    let output = run(path, &["calibrate", "l.jsonl", "--judge", &judge], 0);
+    let output = run(path, &["judge", "test", "l.jsonl", "--judge", &judge], 0);
     let said = shown(&output.stdout);
     for part in [
         "judge agreeable: unfit",
@@ -912,7 +942,7 @@ fn a_judge_is_asked_several_times_and_about_unlabelled_answers_too() {
     ] {
         assert!(said.contains(part), "{said}");
     }
-    run(path, &["calibrate", "l.jsonl"], 2);
+    run(path, &["judge", "test", "l.jsonl"], 2);
     fs::write(
         path.join("l.jsonl"),
         format!(
@@ -921,7 +951,7 @@ fn a_judge_is_asked_several_times_and_about_unlabelled_answers_too() {
         ),
     )
     .unwrap();
-    let output = run(path, &["calibrate", "l.jsonl", "--judge", &judge], 3);
+    let output = run(path, &["judge", "test", "l.jsonl", "--judge", &judge], 3);
     let said = shown(&output.stderr);
     assert!(
         said.contains("line 2 of `l.jsonl`") && said.contains("not `maybe`"),

@@ -526,7 +526,15 @@ fn the_commands_of_the_page_on_live_models_work_against_a_local_server() {
         "--out",
         "reports/my-run",
     ]);
-    with_server(&["generate", "debugging", "--rounds", "12", "-o", "talks"]);
+    with_server(&[
+        "sessions",
+        "generate",
+        "debugging",
+        "--rounds",
+        "12",
+        "-o",
+        "talks",
+    ]);
     let mut talks = fs::read_dir(at.join("talks")).unwrap();
     let talk = talks.find_map(|file| {
         let path = file.unwrap().path();

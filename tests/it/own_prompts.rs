@@ -256,6 +256,7 @@ fn facts_of_a_folder_are_written_session_by_session() {
     let path = folder.path();
     for seed in ["1", "2"] {
         let arguments = [
+            "sessions",
             "generate",
             "code-review",
             "--rounds",
@@ -270,7 +271,7 @@ fn facts_of_a_folder_are_written_session_by_session() {
     let derived = |more: &[&str]| {
         proctor(
             path,
-            &[&["probes", "derive", "all", "-o", "facts"], more].concat(),
+            &[&["sessions", "facts", "all", "-o", "facts"], more].concat(),
         )
     };
     let output = derived(&[]);

@@ -300,13 +300,13 @@ fn a_part_that_reads_its_own_files_alone_knows_what_they_have_to_do_with_others(
         path.join("s.jsonl"),
     )
     .unwrap();
-    done(path, &["import", "s.jsonl", "-o", "all/own"], 0);
+    done(path, &["sessions", "import", "s.jsonl", "-o", "all/own"], 0);
     fs::copy(
         fixture("openai-chat/conversations.jsonl"),
         all.join("rec/c.jsonl"),
     )
     .unwrap();
-    done(path, &["import", "all/rec", "-o", "all/rec"], 0);
+    done(path, &["sessions", "import", "all/rec", "-o", "all/rec"], 0);
     // Two forks of one recording, one of them of the other.
     let turns = [
         ("Mend the gate.", "It hangs."),

@@ -65,7 +65,7 @@ fn folder() -> TempDir {
             "observation-masking.clear_results.keep_last=1",
         ],
         &["baseline", "save", "one", "main"],
-        &["generate", "code-review", "--rounds", "6"],
+        &["sessions", "generate", "code-review", "--rounds", "6"],
     ] {
         let output = run(path, None, arguments);
         assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -101,11 +101,11 @@ fn facts_are_printed_for_programs_as_well() {
         ("gate two --baseline main --allow-different", "ending"),
         ("baseline list", "baselines"),
         ("baseline show main", "sessions"),
-        (&format!("probes show {TRUTH}"), "probes"),
-        (&format!("probes check {TRUTH}"), "mistakes"),
-        ("calibrate labels.jsonl", "all"),
-        ("import recorded -o in", "recordings"),
-        ("import recorded --list", "recordings"),
+        (&format!("sessions facts --show {TRUTH}"), "probes"),
+        (&format!("sessions facts --check {TRUTH}"), "mistakes"),
+        ("judge test labels.jsonl", "all"),
+        ("sessions import recorded -o in", "recordings"),
+        ("sessions import recorded --list", "recordings"),
         ("baseline save one again", "file"),
         (
             "sweep small.toml --strategy observation-masking -P clear_results.keep_last=1,3",
@@ -137,7 +137,11 @@ fn facts_are_printed_for_programs_as_well() {
 fn an_import_as_json_says_what_its_lines_say_and_fits_its_schema() {
     let folder = folder();
     let path = folder.path();
-    let lines = run(path, None, &["import", "recorded", "-o", "a", "--redact"]);
+    let lines = run(
+        path,
+        None,
+        &["sessions", "import", "recorded", "-o", "a", "--redact"],
+    );
     let line = String::from_utf8(lines.stdout).unwrap();
     let counted = "recorded/chat.json: openai-chat, 1 session, 4 messages, 2 calls, 1 tool use, \
                    1 result, 0 orphans, ";
@@ -152,6 +156,7 @@ fn an_import_as_json_says_what_its_lines_say_and_fits_its_schema() {
         "{said}"
     );
     let typed = [
+        "sessions",
         "import",
         "recorded",
         "absent.json",
@@ -233,11 +238,17 @@ fn what_does_nothing_is_said() {
             "note: `--token-limit` counts what live models are sent",
         ),
         (
-            &["probes", "derive", "made/session.jsonl", "-o", "facts.json"],
+            &[
+                "sessions",
+                "facts",
+                "made/session.jsonl",
+                "-o",
+                "facts.json",
+            ],
             "wrote `facts.json`",
         ),
     ] {
-        if arguments[0] == "probes" {
+        if arguments[0] == "sessions" {
             fs::create_dir_all(path.join("made")).unwrap();
             let made = path.join(TRUTH.replace("truth.json", "session.jsonl"));
             fs::copy(made, path.join("made/session.jsonl")).unwrap();
@@ -255,7 +266,6 @@ const WITHOUT_JSON: &[&str] = &[
     "completions",
     "init",
     "man",
-    "probes derive",
     "record",
     "schema",
     "view",
@@ -337,7 +347,7 @@ fn what_people_read_is_as_wide_as_their_terminal() {
         "inspect --synthetic code-review:1:8 --strategy observation-masking --all",
         "compare one two --allow-different",
         "gate two --baseline main --allow-different",
-        &format!("probes show {TRUTH}"),
+        &format!("sessions facts --show {TRUTH}"),
     ] {
         let typed: Vec<&str> = arguments.split(' ').collect();
         let narrow = run(folder.path(), Some("80"), &typed);

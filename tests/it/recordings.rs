@@ -67,7 +67,7 @@ const COMPACTED: &str = "
 Every Claude Code recording that holds a compaction with a readable summary and what came before it, counted with `chars/4`.
 `recorded` replays that compaction where it happened, with its own summary, in whatever window. The others run in a window of which
 the context filled nine tenths at that call, so that they fire near it; their summaries are the offline stand-in's, a digest of
-sentences and no model's, and so a floor. *Entities* is the mean share kept of the facts that `proctor probes derive` finds in the
+sentences and no model's, and so a floor. *Entities* is the mean share kept of the facts that `proctor sessions facts` finds in the
 recording: rules, requests, and what was fetched again. *Actions supported* is the share of the paths, names and numbers in
 the agent's tool calls that stood in the prompt.
 

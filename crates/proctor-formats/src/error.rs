@@ -143,7 +143,7 @@ impl ImportError {
             }
             Self::NoFile(_) => "write what it gives to a file, and name that",
             Self::Directory(_) => {
-                "name a session in it; `proctor import --list FOLDER` says which there are"
+                "name a session in it; `proctor sessions import --list FOLDER` says which there are"
             }
             Self::Empty(_) | Self::NoConversation(_) | Self::NoMessages(..) => {
                 "leave the file out; the product wrote nothing worth replaying"
@@ -152,7 +152,7 @@ impl ImportError {
                 "it may be of a newer version than this build: have the product export the session"
             }
             Self::NoAnswer(..) | Self::NotUnderstood(..) => {
-                "it may be of another product, or of a newer version: `proctor import --format NAME` \
+                "it may be of another product, or of a newer version: `proctor sessions import --format NAME` \
                  reads it as that all the same"
             }
             Self::UnknownFormat(..) => {

@@ -55,7 +55,7 @@ pub struct Spread {
 }
 
 /// The profiles of public recordings, by product: of those with hundreds of results.
-/// `proctor generate --describe FOLDER --json` measured each, in tokens of `o200k`; shares have three
+/// `proctor sessions generate --describe FOLDER --json` measured each, in tokens of `o200k`; shares have three
 /// digits.
 pub fn recorded() -> Result<BTreeMap<String, SessionProfile>, serde_json::Error> {
     serde_json::from_str(include_str!("session_profile/recorded.json"))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Limit;
-use crate::cli::plan::{self, Detectable};
+use crate::cli::forecast::{self, Detectable};
 use crate::cli::say;
 use crate::probe::Selection;
 use crate::record::{Arm, ForecastCell};
@@ -60,7 +60,7 @@ impl Sized {
             self.plan.manifest().sessions.len(),
             self.items.as_deref().unwrap_or("all items"),
             limit.in_words(self.expected),
-            plan::detectable_in_words(&self.plan)?
+            forecast::detectable_in_words(&self.plan)?
         ));
         Ok(())
     }
@@ -88,7 +88,7 @@ pub(super) fn fitting(
             Err(cheapest) => return Ok(Err(least.max(cheapest))),
         };
         let sized = size.cut(plan);
-        let exact = limit.of(&plan::spend_of(&sized, &sized.forecast()?));
+        let exact = limit.of(&forecast::spend_of(&sized, &sized.forecast()?));
         least = exact.into_iter().chain(least).min();
         if let Some(expected) = exact.filter(|exact| *exact <= limit.most()) {
             return Ok(Ok(Sized {
@@ -177,7 +177,7 @@ fn costs(plan: &Plan, cells: &[ForecastCell], limit: Limit) -> Vec<u64> {
         .map(|own| {
             (
                 &*own[0].record.session,
-                limit.of(&plan::spend_of(plan, own)),
+                limit.of(&forecast::spend_of(plan, own)),
             )
         })
         .collect();

@@ -2,18 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
 use super::{Args, Point, typed};
-use crate::cli::{CliError, Exit, refuse_existing, report, template, write_new};
+use crate::cli::apply::not_written;
 use crate::compare::sweep::{Choice, Sweep};
-use crate::report::escape::plain;
 use crate::report::sweep::verdict;
 use crate::settings::Value;
 use crate::strategy::StrategySpec;
-
-/// The file where none is named, with the name of the strategy in it.
-pub(super) const UNNAMED: &str = "STRATEGY-tuned.toml";
 
 /// A choice with its settings: the one that was chosen, and the default in the same window.
 #[derive(Debug, Clone, Copy)]
@@ -57,26 +51,9 @@ pub(super) fn chosen<'a>(sweep: &'a Sweep, points: &'a [Point]) -> Vec<Chosen<'a
     all
 }
 
-impl Args {
-    /// The file that `--apply` names, by default `S-tuned.toml`; `None` without the flag.
-    pub(super) fn applied(&self, strategy: &StrategySpec) -> Option<PathBuf> {
-        let path = self.apply.as_deref()?;
-        let name = strategy.base_name();
-        Some(if path == Path::new(UNNAMED) {
-            UNNAMED.replace("STRATEGY", &name).into()
-        } else {
-            path.to_owned()
-        })
-    }
-
-    /// Refuses a file that cannot be written, or is there already, before anything is run.
-    pub(super) fn can_apply(&self, strategy: &StrategySpec) -> anyhow::Result<()> {
-        let Some(path) = self.applied(strategy) else {
-            return Ok(());
-        };
-        refuse_existing(&path, self.force)?;
-        report::check_place(&path)
-    }
+/// The file where none is named.
+pub(super) fn unnamed(strategy: &StrategySpec) -> String {
+    format!("{}-tuned.toml", strategy.base_name())
 }
 
 /// Writes the recommended setting of each window to a file of its own, and returns the files. Where a window has
@@ -89,21 +66,20 @@ pub(super) fn apply(
 ) -> anyhow::Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for one in all {
-        let Some(path) = args.applied(&one.default.spec) else {
+        let Some(path) = args.apply.path(&unnamed(&one.default.spec)) else {
             continue;
         };
         let Some((choice, setting)) = one.recommended() else {
             let why = one
                 .choice
                 .and_then(|choice| verdict(sweep, choice).into_iter().next());
-            let why = why.unwrap_or_else(|| "one setting alone was tried".to_owned());
-            let problem = format!("`{}` is not written: {}", path.display(), plain(&why));
-            let problem = problem.trim_end_matches('.');
-            return Err(CliError::new(Exit::NothingSelected, problem).into());
+            let why = why.as_deref().unwrap_or("one setting alone was tried");
+            return Err(not_written(&format!("`{}`", path.display()), why));
         };
         let path = in_window(&path, all.len(), &choice.window);
-        let text = text(sweep, choice, setting, (scenario, seed))?;
-        write_new(&path, text.as_bytes(), args.force)?;
+        let comments = comments(sweep, choice, (scenario, seed));
+        args.apply
+            .write(&path, &comments, &preset(choice, setting))?;
         written.push(path);
     }
     Ok(written)
@@ -124,42 +100,32 @@ pub(super) fn in_window(path: &Path, of: usize, window: &[(String, String)]) -> 
     path.with_file_name(format!("{stem}-{suffix}.toml"))
 }
 
-/// The preset as a file that `run --strategy` takes, with the verdict and the sessions behind it.
-fn text(
-    sweep: &Sweep,
-    choice: &Choice,
-    setting: &Point,
-    (scenario, seed): (&str, u64),
-) -> anyhow::Result<String> {
+/// The verdict and the sessions behind a preset.
+fn comments(sweep: &Sweep, choice: &Choice, (scenario, seed): (&str, u64)) -> Vec<String> {
+    let mut lines = vec![format!(
+        "Recommended by a sweep of scenario `{scenario}`, seed {seed}, and confirmed on sessions that did not choose it."
+    )];
+    lines.extend(verdict(sweep, choice));
+    lines.push(format!("Chosen on: {}.", sweep.tune.join(", ")));
+    lines.push(format!("Confirmed on: {}.", sweep.confirm.join(", ")));
+    let window = choice.window.iter();
+    lines.extend(window.map(|(knob, value)| format!("It belongs to `--set {knob}={value}`.")));
+    lines
+}
+
+/// The preset as a file that `run --strategy` takes.
+fn preset(choice: &Choice, setting: &Point) -> String {
+    let preset = setting.spec.to_toml();
+    // The preset's own description may name its old values.
+    let mut lines = preset.lines();
+    let Some(own) = lines.find(|line| line.starts_with("description = ")) else {
+        return preset;
+    };
     let knobs = choice.changed.iter();
     let knobs: Vec<String> = knobs
         .map(|(knob, value)| format!("{knob}={value}"))
         .collect();
-    let window = choice.window.iter();
-    let window: Vec<String> = window
-        .map(|(knob, value)| format!("{knob}={value}"))
-        .collect();
-    let mut preset = setting.spec.to_toml();
-    // The preset's own description may name its old values.
-    let mut lines = preset.lines();
-    if let Some(own) = lines.find(|line| line.starts_with("description = ")) {
-        let says = format!(
-            "{} with {}, from a sweep",
-            setting.spec.base_name(),
-            knobs.join(", ")
-        );
-        let says = format!("description = {}", Value::Text(says));
-        preset = preset.replace(&own.to_owned(), &says);
-    }
-    let lines = verdict(sweep, choice);
-    let facts = json!({
-        "scenario": scenario,
-        "seed": seed,
-        "lines": lines.iter().map(|line| plain(line)).collect::<Vec<_>>(),
-        "tune": plain(&sweep.tune.join(", ")),
-        "confirm": plain(&sweep.confirm.join(", ")),
-        "window": window,
-        "preset": preset,
-    });
-    template::fill(include_str!("../text/preset.txt"), facts)
+    let name = setting.spec.base_name();
+    let says = format!("{name} with {}, from a sweep", knobs.join(", "));
+    preset.replace(own, &format!("description = {}", Value::Text(says)))
 }

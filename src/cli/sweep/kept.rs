@@ -22,7 +22,7 @@ fn keepable() -> Vec<Measured> {
 impl KeptMetric {
     /// The metric that was named, else the first that was measured.
     pub(super) fn of(args: &Args, tried: &[Trial], sessions: &[String]) -> Self {
-        if let Some(axis) = args.keeps {
+        if let Some(axis) = args.tuning.keeps {
             return Self { axis, reason: None };
         }
         let all = keepable();
@@ -50,7 +50,7 @@ pub(super) fn unmeasured(
     tried: &[Trial],
     sessions: &[String],
 ) -> Option<CliError> {
-    args.keeps?;
+    args.tuning.keeps?;
     if !measured(tried, sessions, &[kept.axis]).is_empty() {
         return None;
     }

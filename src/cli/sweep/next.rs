@@ -51,18 +51,25 @@ fn sweep_again(args: &Args, missing: &[String], more: Option<&str>) -> Vec<Strin
     let mut words = vec!["proctor sweep".to_owned()];
     let strategies = args.inputs.strategy.iter();
     words.extend(strategies.map(|name| flag("--strategy", name)));
-    let params = args.params.iter().chain(missing);
+    let params = args.tuning.params.iter().chain(missing);
     words.extend(params.map(|typed| flag("-P", typed)));
-    words.extend(args.margin.iter().map(|typed| flag("--margin", typed)));
-    words.extend(args.keeps.map(|axis| flag("--keeps", axis.name())));
-    if args.saves != Measured::Bill {
-        words.push(flag("--saves", args.saves.name()));
+    words.extend(
+        args.tuning
+            .margins
+            .margin
+            .iter()
+            .map(|typed| flag("--margin", typed)),
+    );
+    words.extend(args.tuning.keeps.map(|axis| flag("--keeps", axis.name())));
+    if args.tuning.saves != Measured::Bill {
+        words.push(flag("--saves", args.tuning.saves.name()));
     }
     words.extend(
-        args.random
+        args.tuning
+            .random
             .map(|count| flag("--random", &count.to_string())),
     );
-    words.extend(args.halving.then(|| "--halving".to_owned()));
+    words.extend(args.tuning.halving.then(|| "--halving".to_owned()));
     if let Some(folder) = args.out.as_deref() {
         words.push(flag("--out", &folder.display().to_string()));
     }

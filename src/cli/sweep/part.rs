@@ -85,7 +85,7 @@ impl Args {
 
     /// Refuses rounds of which each depends on all cells of the one before.
     pub(super) fn has_whole_rounds(&self) -> anyhow::Result<()> {
-        if self.halving && self.part.part().is_some() {
+        if self.tuning.halving && self.part.part().is_some() {
             let problem =
                 "`--halving` chooses after each round, and one part has not all cells of a round";
             return stop_with(

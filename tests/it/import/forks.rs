@@ -53,7 +53,8 @@ fn check(files: &[(&str, String)], expected: &[(&str, usize, usize)]) {
     for (name, text) in files {
         fs::write(folder.path().join("in").join(name), text).unwrap();
     }
-    let (told, errors, is_done) = proctor(folder.path(), &["import", "in", "-o", "out"]);
+    let (told, errors, is_done) =
+        proctor(folder.path(), &["sessions", "import", "in", "-o", "out"]);
     assert!(is_done, "{errors}");
     let repeated: Vec<String> = told
         .lines()

@@ -1,4 +1,4 @@
-//! `proctor import` of many files.
+//! `proctor sessions import` of many files.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -51,7 +51,7 @@ fn recordings_are_listed_without_being_read() {
     let history = "cline/task/api_conversation_history.json";
     fs::copy(fixture(history), task.join("api_conversation_history.json")).unwrap();
 
-    let output = run(folder.path(), &["import", "--list", "many"]);
+    let output = run(folder.path(), &["sessions", "import", "--list", "many"]);
     assert!(output.status.success(), "{output:?}");
     let size = |name: &str| fs::metadata(fixture(name)).unwrap().len();
     let expected = format!(
@@ -77,7 +77,7 @@ fn recordings_are_listed_without_being_read() {
 
     let missing = run(
         folder.path(),
-        &["import", "--list", "none.jsonl", "many/a.jsonl"],
+        &["sessions", "import", "--list", "none.jsonl", "many/a.jsonl"],
     );
     assert_eq!(missing.status.code(), Some(3));
     assert!(said(&missing.stdout).starts_with("many/a.jsonl: "));
@@ -109,7 +109,15 @@ fn a_file_is_imported_as_it_is_read() {
     let path = folder.path().join("long.jsonl");
     fs::write(&path, &lines).unwrap();
 
-    let arguments = ["import", "long.jsonl", "-o", "out", "--counter", "chars/4"];
+    let arguments = [
+        "sessions",
+        "import",
+        "long.jsonl",
+        "-o",
+        "out",
+        "--counter",
+        "chars/4",
+    ];
     let output = run(folder.path(), &arguments);
     assert!(output.status.success(), "{output:?}");
     let sessions = proctor::session::import::load(&path).unwrap();
@@ -125,7 +133,14 @@ fn a_file_is_imported_as_it_is_read() {
         format!("81 messages, 40 calls, 40 tool uses, 40 results, 0 orphans, {chars} tokens");
     assert!(line.contains(&shown), "{line}\n{shown}");
 
-    let redacted = ["import", "long.jsonl", "-o", "shared", "--redact"];
+    let redacted = [
+        "sessions",
+        "import",
+        "long.jsonl",
+        "-o",
+        "shared",
+        "--redact",
+    ];
     let output = run(folder.path(), &redacted);
     assert!(output.status.success(), "{output:?}");
     assert!(said(&output.stdout).ends_with("; redacted: home × 40\n"));

@@ -37,7 +37,11 @@ fn thousands_of_recordings_are_listed_in_little_memory() {
     let long = [user("u", "", "Look."), user("v", "u", &text)].join("\n");
     std::fs::write(folder.path().join("long.jsonl"), long).unwrap();
     // About half of the longest file, and the stack of the thread that waits for Ctrl-C.
-    let output = run(folder.path(), 11 << 10, &["import", "--list", "."]);
+    let output = run(
+        folder.path(),
+        11 << 10,
+        &["sessions", "import", "--list", "."],
+    );
     let listed = String::from_utf8(output.stdout).unwrap();
     assert_eq!(listed.lines().count(), 2_001);
 }

@@ -101,9 +101,18 @@ fn a_judge_that_is_unfit_for_six_words_is_asked_yes_or_no() {
     let labels =
         "question,reference,answer,label\nWhich port?,7,7,right\nWhich port?,7,8,invented\n";
     fs::write(path.join("l.csv"), labels).unwrap();
-    let calibrate = ["calibrate", "l.csv", "--judge", &weak_judge, "-o", "c.json"];
+    let calibrate = [
+        "judge",
+        "test",
+        "l.csv",
+        "--judge",
+        &weak_judge,
+        "-o",
+        "c.json",
+    ];
     run(path, &calibrate, 0);
     let score = [
+        "judge",
         "score",
         "out",
         "--judge",
@@ -129,7 +138,9 @@ fn a_judge_that_is_unfit_for_six_words_is_asked_yes_or_no() {
     let wide = careful(path, "weak", "");
     run(
         path,
-        &["score", "out", "--judge", &wide, "--replay", "record"],
+        &[
+            "judge", "score", "out", "--judge", &wide, "--replay", "record",
+        ],
         0,
     );
     let said = shown(&run(path, &["compare", "narrow", "out"], 106).stderr);

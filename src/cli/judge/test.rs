@@ -1,4 +1,4 @@
-//! `proctor calibrate`: a judge against people's labels.
+//! `proctor judge test`: a judge against people's labels.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::score::known_requests;
-use super::{CliError, Exit, Facts, models, read_text, show, stop, stop_with, write_output};
+use super::known_requests;
+use crate::cli::{CliError, Exit, Facts, models, read_text, show, stop, stop_with, write_output};
 use crate::model::Request;
 use crate::probe::Verdict;
 use crate::probe::judge::{self, Brief, JudgeTask, Word};
@@ -22,7 +22,7 @@ use crate::tokens::{CharsPer4, CountedTexts};
 
 mod sheet;
 
-/// Arguments of `proctor calibrate`.
+/// Arguments of `proctor judge test`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A row has `question`, `reference`, `answer`, and `label`, a person's verdict: \
@@ -121,7 +121,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return stop_with(Exit::Usage, problem, hint);
     };
     let figures = Agreement::of(name, prompt, &rows)?;
-    let template = include_str!("text/calibration.txt");
+    let template = include_str!("../text/calibration.txt");
     show(args.json, FORMAT, &figures, template)?;
     if let Some(path) = &args.output {
         let mut bytes = serde_json::to_vec_pretty(&Facts::new(FORMAT, &figures))?;
@@ -191,7 +191,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
         value.and_then(row).map_err(|problem| {
             let problem = format!("line {line} of `{shown}`: {problem}");
             CliError::new(Exit::Invalid, problem)
-                .with_hint("`proctor calibrate --help` says what a row has")
+                .with_hint("`proctor judge test --help` says what a row has")
         })
     };
     Ok(values.into_iter().map(row).collect::<Result<_, _>>()?)

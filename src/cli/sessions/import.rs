@@ -1,4 +1,4 @@
-//! `proctor import`: reads recordings of any known format, and writes them in one.
+//! `proctor sessions import`: reads recordings of any known format, and writes them in one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use schemars::generate::SchemaSettings;
 
-use super::find_sessions::{self, Input};
-use super::{
+use crate::cli::find_sessions::{self, Input};
+use crate::cli::{
     Exit, chain, make_folder, print_json, prose, refuse_existing, say, say_error, stop, stop_with,
     write_truth,
 };
@@ -27,7 +27,7 @@ use tally::{ImportReport, Tally};
 mod list;
 mod tally;
 
-/// Arguments of `proctor import`.
+/// Arguments of `proctor sessions import`.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
@@ -91,7 +91,7 @@ enum OutputFormat {
 }
 
 /// A JSON Schema (draft 2020-12) of what `--json` prints.
-pub(super) fn schema() -> serde_json::Value {
+pub(in crate::cli) fn schema() -> serde_json::Value {
     SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator()

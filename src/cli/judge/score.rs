@@ -1,6 +1,5 @@
-//! `proctor score`: another judge, or a panel, grades the answers of a run; nothing is replayed.
+//! `proctor judge score`: another judge, or a panel, grades the answers of a run; nothing is replayed.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,21 +8,21 @@ use anyhow::Context as _;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use super::{CliError, Exit, models, read_run, report, say, stop_with};
+use super::{Answer, answers, known_requests, texts};
 use crate::bill::Scale;
+use crate::cli::{CliError, Exit, models, read_run, report, say, stop_with};
 use crate::model::{CallFailure, Model, ModelKind, Request};
-use crate::probe::judge::known_answer::known_answers;
 use crate::probe::judge::{self, Brief, JudgeTask};
 use crate::probe::{Unscored, Verdict};
+use crate::record::JudgeCalibration;
 use crate::record::journal::{Journal, Run};
 use crate::record::verdicts::{self, GivenVerdict};
-use crate::record::{AnswerRecord, CellRecord, JudgeCalibration, ProbeRecord, ProbeText};
 use crate::replay::{Fitness, RequestBill};
 use crate::report::Report;
 use crate::tokens::{CharsPer4, CountedTexts, counter};
 use crate::units::{Usage, many};
 
-/// Arguments of `proctor score`.
+/// Arguments of `proctor judge score`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Verdicts are added to `verdicts.jsonl` in the run's folder; the judge that was \
@@ -43,7 +42,7 @@ pub(super) struct Args {
     /// Grade all answers, not only those that rules cannot grade
     #[arg(long)]
     all: bool,
-    /// The judge's figures from `proctor calibrate -o`, for the report (repeatable)
+    /// The judge's figures from `proctor judge test -o`, for the report (repeatable)
     #[arg(long, value_name = "FILE")]
     calibration: Vec<PathBuf>,
     /// Most requests under way at once
@@ -56,20 +55,6 @@ pub(super) struct Args {
     json: bool,
     #[command(flatten)]
     output: report::Output,
-}
-
-/// Questions with their right answers, by session, probe and percent.
-pub(super) type Texts<'a> = BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>;
-
-/// An answer of a run, with its question.
-#[expect(clippy::struct_field_names, reason = "the answer as it was recorded")]
-pub(super) struct Answer<'a> {
-    pub(super) cell: &'a CellRecord,
-    pub(super) item: &'a ProbeRecord,
-    /// Which of the answers to its question, from 0.
-    pub(super) turn: u32,
-    pub(super) answer: &'a AnswerRecord,
-    pub(super) text: &'a ProbeText,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -165,40 +150,6 @@ fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCali
     files.collect()
 }
 
-/// The questions of a run, as the reference was asked them.
-pub(super) fn texts(cells: &[CellRecord]) -> Texts<'_> {
-    let all = cells
-        .iter()
-        .flat_map(|cell| cell.probe_texts.iter().map(move |text| (cell, text)));
-    all.map(|(cell, text)| {
-        let key = (cell.session.as_str(), text.probe.as_str(), text.percent);
-        (key, text)
-    })
-    .collect()
-}
-
-/// The answers of a run whose question is known.
-pub(super) fn answers<'a>(
-    cells: &'a [CellRecord],
-    texts: &Texts<'a>,
-) -> impl Iterator<Item = Answer<'a>> {
-    let items = cells
-        .iter()
-        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
-    items.flat_map(move |(cell, item)| {
-        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
-        let answers = text.map(|text| (0..).zip(item.answers()).map(move |one| (one, *text)));
-        let answers = answers.into_iter().flatten();
-        answers.map(move |((turn, answer), text)| Answer {
-            cell,
-            item,
-            turn,
-            answer,
-            text,
-        })
-    })
-}
-
 /// One answer, as judges are asked about it.
 struct Grading {
     brief: Brief,
@@ -206,13 +157,6 @@ struct Grading {
     is_never_said: bool,
     /// The verdict without the judge's.
     about: GivenVerdict,
-}
-
-/// The answers of known verdict that a judge may be shown.
-pub(super) fn known_requests() -> Vec<Request> {
-    let both = [JudgeTask::Wide, JudgeTask::Narrow].into_iter();
-    let known = both.flat_map(known_answers);
-    known.map(|known| known.request()).collect()
 }
 
 impl Grading {

@@ -1,27 +1,19 @@
-//! `proctor plan`: the requests and the cost of a run, estimated by an offline replay.
+//! The requests and the cost of a run, estimated by an offline replay.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::json;
 
-use super::graded_run::GradedOptions;
-use super::inputs::Inputs;
-use super::{
-    Exit, find_sessions, print, prose, read_run, show_with, stop_with, template, terminal,
-};
+use super::template;
 use crate::metric::forecast::{Forecast, Inputs as ForecastInputs, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};
-use crate::report::{Report, Section};
 use crate::runner::Plan;
 use crate::scenario::ModelSetting;
 use crate::stats::power;
 use crate::units::{Tokens, index, many};
-
-mod split;
 
 /// How much a probe's answer differs between two strategies, as a standard deviation: that of one
 /// probe in five turning out otherwise, either way, √0.2. Assumed before a run; `compare` measures it.
@@ -29,98 +21,6 @@ const DEVIATION: f64 = 0.45;
 
 /// How alike such differences are within a session. Assumed before a run; `compare` measures it.
 const CORRELATION: f64 = 0.1;
-
-/// Arguments of `proctor plan`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(flatten)]
-    inputs: Inputs,
-    #[command(flatten)]
-    graded: GradedOptions,
-    /// Estimate a run that asks readers and judges in batches
-    #[arg(long, requires = "usd")]
-    batch: bool,
-    /// A run with repeats; the plan shows the sources of its noise and the gain of a further repeat
-    #[arg(long, value_name = "RUN")]
-    pilot: Option<PathBuf>,
-    #[command(flatten)]
-    split: split::SplitOptions,
-    /// Print every strategy, under every cache scheme, instead of one screen
-    #[arg(long)]
-    tables: bool,
-    /// Print the plan as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let noise = args.pilot.as_deref().map(noise).transpose()?;
-    let scenario = args
-        .graded
-        .scenario(&args.inputs, false, Path::new("reports"))?;
-    let plan = Plan::new(scenario)?;
-    find_sessions::say_passed_over(&plan);
-    let plan = args.graded.to_look_at().sized(plan, args.batch)?;
-    if args.split.is_asked() {
-        args.split.check(args.graded.usd().is_some())?;
-        return args.split.show(&plan, args.json);
-    }
-    let forecast = forecast(&plan, &BTreeSet::new())?;
-    let manifest = plan.manifest();
-    let facts = json!({
-        "scenario": manifest.scenario,
-        "fingerprint": manifest.fingerprint,
-        "counter": manifest.counter,
-        "sessions": manifest.sessions.len(),
-        "cells": plan.cells().len(),
-        "strategies": forecast.strategies,
-        "spend": forecast.spend,
-        "noise": noise,
-        "detectable": Detectable::of(&plan.planted_items()),
-    });
-    let terminal = terminal();
-    let more = json!({
-        "spend": spend_in_words(&plan, &forecast.spend)?,
-        "detectable": detectable_in_words(&plan)?,
-        "is_live": asks_live_models(&plan),
-        "is_whole": args.tables,
-        "columns": terminal.columns(),
-    });
-    show_with(
-        args.json,
-        "proctor-plan",
-        facts,
-        more,
-        include_str!("text/plan.txt"),
-    )?;
-    if args.json {
-        return Ok(Exit::Done);
-    }
-    if let Some(noise) = &noise {
-        print(&terminal.section(noise))?;
-    } else if asks_live_models(&plan) {
-        prose::say(HOW_TO_KNOW_NOISE)?;
-    }
-    Ok(Exit::Done)
-}
-
-const HOW_TO_KNOW_NOISE: &str = "Noise is not known before models were asked: run a few sessions with \
-`--set repeats=2 --set models.answers=2` (with a judge, `--set models.judgements=2`), and \
-`proctor plan --pilot RUN` says which further repeat buys most.\n";
-
-/// Where the noise of a run comes from.
-fn noise(folder: &Path) -> anyhow::Result<Section> {
-    let run = read_run(folder)?;
-    if let Some(noise) = Report::noise(&run.manifest, &run.cells) {
-        return Ok(noise);
-    }
-    let problem = format!(
-        "the run in `{}` repeated nothing, or scored no item every time",
-        folder.display()
-    );
-    let hint = "`--set repeats=2`, `--set models.answers=2` or `--set models.judgements=2` makes one that did";
-    stop_with(Exit::NothingSelected, problem, hint)
-}
 
 /// Forecasts the cells of a plan that are not done.
 pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<Forecast> {

@@ -1,11 +1,11 @@
-//! `proctor generate`: writes synthetic sessions, and in separate files the planted facts.
+//! `proctor sessions generate`: writes synthetic sessions, and in separate files the planted facts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{
+use crate::cli::{
     CliError, Exit, Format, make_folder, prose, show, stop_with, token_count, write_session,
     write_truth,
 };
@@ -18,7 +18,7 @@ use crate::units::Tokens;
 
 mod describe;
 
-/// Arguments of `proctor generate`.
+/// Arguments of `proctor sessions generate`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Writes ID.session.jsonl and, apart from it, ID.truth.json. With `--describe` \
@@ -143,7 +143,7 @@ fn make(recipe: &Recipe) -> Result<(Generated, CountedTexts), CliError> {
     let counts = CountedTexts::new(Arc::new(O200k));
     let made = synthetic::generate(recipe, &counts).map_err(|error| {
         CliError::new(Exit::Usage, error.to_string())
-            .with_hint("`proctor generate list` names them")
+            .with_hint("`proctor sessions generate list` names them")
     })?;
     Ok((made, counts))
 }
@@ -166,7 +166,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             args.json,
             "proctor-families",
             facts,
-            include_str!("text/families.txt"),
+            include_str!("../text/families.txt"),
         );
     }
     make_folder(&args.output)?;

@@ -1,4 +1,4 @@
-//! `proctor probes`: finds facts of a recording that can be asked for, and checks a file of them.
+//! `proctor sessions facts`: derives facts to ask about from recordings, and checks files of facts.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::{
+use crate::cli::{
     Exit, chain, find_sessions, make_folder, models, print, read_text, say, show_with, stop,
     stop_with, write_new,
 };
@@ -28,39 +28,36 @@ use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
 use crate::tokens::{CharsPer4, CountedTexts};
 
-/// Arguments of `proctor probes`.
+/// Arguments of `proctor sessions facts`.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A run finds `ID.truth.json` beside the recording of the session `ID`. Facts of a single session go to \
+                  standard output unless `--output` names a file. Those of several sessions go to a file \
+                  `ID.truth.json` each, in the folder of `--output` or beside the recording."
+)]
 pub(super) struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
-#[derive(Debug, clap::Subcommand)]
-enum Action {
-    /// Derive facts that a recording needed again, and write them to a file to edit
-    Derive(DeriveArgs),
-    /// Check a file of facts against its recording, and list each mistake with its line
-    Check(CheckArgs),
+    /// Recordings, and folders of recordings
+    #[arg(value_name = "PATH", required_unless_present_any = ["check", "show"])]
+    paths: Vec<PathBuf>,
+    /// Check files of facts against their recordings, and list each mistake with its line
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["paths", "show"])]
+    check: Vec<PathBuf>,
+    /// The recording that the checked file is about; without it, `ID.session.jsonl` beside `ID.truth.json`
+    #[arg(long, value_name = "FILE", requires = "check")]
+    session: Option<PathBuf>,
     /// Print the questions of a file and their known answers
-    Show(ShowArgs),
+    #[arg(long, value_name = "FILE", conflicts_with = "paths")]
+    show: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "A model that proposes decisions")]
+    proposer: Proposer,
+    #[command(flatten, next_help_heading = "Output")]
+    output: Output,
 }
 
 #[derive(Debug, clap::Args)]
-struct DeriveArgs {
-    /// The recording, in any format that `proctor import` reads, or a folder of them
-    session: PathBuf,
-    /// File to write; without it, standard output. A file `ID.truth.json` beside the recording of the session `ID`
-    /// is found without being named. For a folder, or a file of several
-    /// sessions: the folder in which each session gets a file `ID.truth.json`; without it, that of
-    /// the recording
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Overwrite an existing file
-    #[arg(short, long)]
-    force: bool,
-    /// A model that proposes decisions, as in `openai:gpt-5-mini`, or a table as in a scenario: a
-    /// proposal is kept if it is verbatim in the recording, and if the model answers it from there
-    /// and not without it
+struct Proposer {
+    /// The model, as in `openai:gpt-5-mini`, or a table as in a scenario. A proposal is kept if it is verbatim in
+    /// the recording, and if the model answers it from there and not without it
     #[arg(long, value_name = "KIND:MODEL")]
     model: Option<String>,
     /// File that keeps the model's replies
@@ -71,70 +68,91 @@ struct DeriveArgs {
 }
 
 #[derive(Debug, clap::Args)]
-struct CheckArgs {
-    /// The file of facts
-    file: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// The recording it is about; without it, `ID.session.jsonl` in the folder of `ID.truth.json`
-    #[arg(long, value_name = "FILE")]
-    session: Option<PathBuf>,
-}
-
-#[derive(Debug, clap::Args)]
-struct ShowArgs {
-    /// The file of facts
-    file: PathBuf,
-    /// Print JSON
+struct Output {
+    /// File to write, or a folder where there are several sessions
+    #[arg(short, long, value_name = "PATH")]
+    output: Option<PathBuf>,
+    /// Overwrite existing files
+    #[arg(short, long)]
+    force: bool,
+    /// Print what `--check` or `--show` finds as JSON; derived facts always are
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    match &args.action {
-        Action::Derive(args) => derive_facts(args),
-        Action::Check(args) => check_file(args),
-        Action::Show(args) => show_file(args),
+    if let Some(file) = &args.show {
+        return show_file(file, args.output.json);
     }
+    if args.check.is_empty() {
+        return derive_all(args);
+    }
+    if args.session.is_some() && args.check.len() > 1 {
+        let problem = "`--session` names one recording, and `--check` several files";
+        return stop_with(Exit::Usage, problem, "check each file by itself");
+    }
+    let mut mistakes = 0;
+    for file in &args.check {
+        mistakes += check_file(file, args)?;
+    }
+    if mistakes == 0 {
+        return Ok(Exit::Done);
+    }
+    let files: Vec<String> = args
+        .check
+        .iter()
+        .map(|file| format!("`{}`", file.display()))
+        .collect();
+    stop(
+        Exit::Invalid,
+        format!(
+            "{} in {}",
+            many(mistakes, "mistake", "mistakes"),
+            files.join(", ")
+        ),
+    )
 }
 
-fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
-    let files = if find_sessions::is_walked(&args.session) {
-        find_sessions::recordings(&args.session)?.recordings
-    } else {
-        let sessions = import::load(&args.session)?;
+/// Derives facts for each session of each recording.
+fn derive_all(args: &Args) -> anyhow::Result<Exit> {
+    let mut files = Vec::new();
+    for path in &args.paths {
+        if find_sessions::is_walked(path) {
+            files.extend(find_sessions::recordings(path)?.recordings);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    let Some(first) = files.first() else {
+        return Err(find_sessions::no_recording(Exit::NothingSelected, "", &args.paths[0]).into());
+    };
+    let output = args.output.output.as_deref();
+    if files == args.paths && files.len() == 1 {
+        let sessions = import::load(first)?;
         if let [session] = &sessions[..] {
-            derive_one(session, args.output.as_deref(), args)?;
+            derive_one(session, output, args)?;
             return Ok(Exit::Done);
         }
-        vec![args.session.clone()]
-    };
-    let is_file = |path: &&PathBuf| path.extension().is_some_and(|end| end == "json");
-    if let Some(file) = args.output.as_ref().filter(is_file) {
+    }
+    if let Some(file) = output.filter(|path| path.extension().is_some_and(|end| end == "json")) {
         let problem = format!(
-            "`{}` holds several sessions, and `{}` is one file",
-            args.session.display(),
+            "there are several sessions, and `{}` is one file",
             file.display()
         );
-        return stop_with(
-            Exit::Usage,
-            problem,
-            "name a folder: each session gets a file in it",
-        );
+        let hint = "name a folder: each session gets a file in it";
+        return stop_with(Exit::Usage, problem, hint);
     }
     let (mut known, mut written) = (BTreeSet::new(), 0);
     for file in &files {
-        let beside = || file.parent().map(Path::to_owned).unwrap_or_default();
-        let folder = args.output.clone().unwrap_or_else(beside);
-        make_folder(&folder)?;
+        let folder = output.or(file.parent()).unwrap_or(Path::new(""));
         let sessions = match import::load(file) {
-            Err(error) if *file != args.session => {
+            Err(error) if !args.paths.contains(file) => {
                 say(&format!("passed over: {}", plain(&chain(&error.into()))));
                 continue;
             }
             read => read?,
         };
+        make_folder(folder)?;
         for session in sessions {
             let id = session.id();
             if known.insert(id.to_owned()) {
@@ -146,10 +164,7 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
             }
         }
     }
-    if files.is_empty() {
-        return Err(find_sessions::no_recording(Exit::NothingSelected, "", &args.session).into());
-    }
-    let found = match args.output {
+    let found = match output {
         None => "a run of the recordings finds them beside those",
         Some(_) => "a scenario takes them as `[probes] files = [\"….truth.json\"]`",
     };
@@ -162,17 +177,19 @@ fn derive_facts(args: &DeriveArgs) -> anyhow::Result<Exit> {
 }
 
 /// Derives facts for one session and writes them: into a file, or to standard output.
-fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> anyhow::Result<()> {
+fn derive_one(session: &Session, output: Option<&Path>, args: &Args) -> anyhow::Result<()> {
     let mut derived = derive::derive(session);
-    if let Some(model) = &args.model {
-        derived.facts.extend(decided(session, model, args)?);
+    if let Some(model) = &args.proposer.model {
+        derived
+            .facts
+            .extend(decided(session, model, &args.proposer)?);
         derived.facts.sort_by(|a, b| a.id.cmp(&b.id));
     }
     let (truth, dropped) = sound(session, derived)?;
     let json = serde_json::to_string_pretty(&truth)? + "\n";
     match output {
         Some(path) => {
-            write_new(path, json.as_bytes(), args.force)?;
+            write_new(path, json.as_bytes(), args.output.force)?;
             say(&format!("wrote `{}`", path.display()));
         }
         None => print(&json)?,
@@ -196,7 +213,7 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &DeriveArgs) -> an
 
 /// The decisions that a model proposes, that the recording bears out, and that the model answers from
 /// the evidence and not without it.
-fn decided(session: &Session, model: &str, args: &DeriveArgs) -> anyhow::Result<Vec<PlantedFact>> {
+fn decided(session: &Session, model: &str, args: &Proposer) -> anyhow::Result<Vec<PlantedFact>> {
     let connected = args.judges.connect(&[model.to_owned()], &args.cassette)?;
     let requests = decisions::requests(session);
     args.judges
@@ -290,7 +307,7 @@ fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<Unso
 }
 
 fn read(path: &Path) -> anyhow::Result<TruthFile> {
-    let hint = "`proctor probes derive SESSION -o FILE` writes one";
+    let hint = "`proctor sessions facts SESSION -o FILE` writes one";
     let text = read_text("", path).map_err(|stop| stop.with_hint(hint))?;
     TruthFile::read(&text).or_else(|mistake| stop(Exit::Invalid, in_words(path, &mistake)))
 }
@@ -304,23 +321,24 @@ fn in_words(path: &Path, mistake: &Mistake) -> String {
     format!("{path}: line {line}: {fact}{}", mistake.problem)
 }
 
-fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
-    let shown = args.file.display();
-    let file = read(&args.file)?;
+/// Lists the mistakes of a file; returns how many there are.
+fn check_file(path: &Path, args: &Args) -> anyhow::Result<usize> {
+    let shown = path.display();
+    let file = read(path)?;
     let beside = || {
-        let name = args.file.file_name()?.to_str()?;
+        let name = path.file_name()?.to_str()?;
         let stem = name.strip_suffix(".truth.json")?;
-        Some(args.file.with_file_name(format!("{stem}.session.jsonl")))
+        Some(path.with_file_name(format!("{stem}.session.jsonl")))
     };
-    let Some(path) = args.session.clone().or_else(beside) else {
+    let Some(recording) = args.session.clone().or_else(beside) else {
         let problem = format!("no session is named for `{shown}`");
         return stop_with(Exit::Usage, problem, "add `--session FILE`");
     };
-    let sessions = import::load(&path).context("cannot read the session")?;
+    let sessions = import::load(&recording).context("cannot read the session")?;
     let mut of_id = sessions.iter();
     let of_id = of_id.find(|session| session.id() == file.truth.session);
     let Some(session) = of_id.or_else(|| sessions.first()) else {
-        let problem = format!("`{}` holds no session", path.display());
+        let problem = format!("`{}` holds no session", recording.display());
         return stop(Exit::Invalid, problem);
     };
     let mut mistakes = file.mistakes(session);
@@ -344,20 +362,22 @@ fn check_file(args: &CheckArgs) -> anyhow::Result<Exit> {
         "asked": items,
         "mistakes": listed.collect::<Vec<_>>(),
     });
-    let words = mistakes.iter().map(|mistake| in_words(&args.file, mistake));
+    let words = mistakes.iter().map(|mistake| in_words(path, mistake));
     let words: Vec<String> = words.collect();
     let more = json!({ "file": shown.to_string(), "mistakes": words });
-    let template = include_str!("text/checked.txt");
-    show_with(args.json, "proctor-probes-check", facts, more, template)?;
-    if mistakes.is_empty() {
-        return Ok(Exit::Done);
-    }
-    let problem = format!("{} mistakes in `{shown}`", mistakes.len());
-    stop(Exit::Invalid, problem)
+    let template = include_str!("../text/checked.txt");
+    show_with(
+        args.output.json,
+        "proctor-probes-check",
+        facts,
+        more,
+        template,
+    )?;
+    Ok(mistakes.len())
 }
 
-fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
-    let file = read(&args.file)?;
+fn show_file(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
+    let file = read(path)?;
     let probes = file.truth.facts.clone();
     let never_said = probes.iter().map(|probe| probe.kind().is_never_said());
     let never_said: Vec<bool> = never_said.collect();
@@ -381,6 +401,6 @@ fn show_file(args: &ShowArgs) -> anyhow::Result<Exit> {
         "probes": probes.collect::<Vec<_>>(),
     });
     let more = json!({ "never_said": never_said, "known": known });
-    let template = include_str!("text/probes.txt");
-    show_with(args.json, "proctor-probes", facts, more, template)
+    let template = include_str!("../text/probes.txt");
+    show_with(as_json, "proctor-probes", facts, more, template)
 }

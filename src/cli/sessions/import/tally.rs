@@ -182,6 +182,6 @@ impl Tally {
 
     /// One line for the file.
     pub(super) fn line(&self) -> anyhow::Result<String> {
-        template::fill(include_str!("../text/import.txt"), self)
+        template::fill(include_str!("../../text/import.txt"), self)
     }
 }

@@ -1,4 +1,4 @@
-//! `proctor import --list`: what recordings are there, without reading them.
+//! `proctor sessions import --list`: what recordings are there, without reading them.
 
 use rayon::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `proctor calibrate --from-run`: a sheet of a run's answers, for people to label.
+//! `proctor judge test --from-run`: a sheet of a run's answers, for people to label.
 //!
 //! The sheet holds the text that a judge would be shown, but not who answered or how rules or
 //! judges graded it.
@@ -10,7 +10,8 @@ use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::{Exit, read_run, say, score, stop_with};
+use crate::cli::judge::{answers, texts};
+use crate::cli::{Exit, read_run, say, stop_with};
 use crate::probe::{Outcome, ProbeKind, Verdict};
 use crate::record::journal::{Run, write_whole};
 use crate::units::ContentHash;
@@ -59,7 +60,7 @@ pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exi
     write_whole(path, &bytes)?;
     say(&format!(
         "wrote {} of {all} different answers to `{shown}`, from {count} groups of kind and outcome: fill in \
-         the column `label`, then `proctor calibrate {shown} --judge …`",
+         the column `label`, then `proctor judge test {shown} --judge …`",
         drawn.len()
     ));
     Ok(Exit::Done)
@@ -74,10 +75,10 @@ pub(super) fn is_of_kind(path: &Path, ending: &str) -> bool {
 /// Different answers, by kind and by what rules made of them; each group in an order that depends on
 /// nothing but the answers.
 fn strata(run: &Run) -> Strata<'_> {
-    let texts = score::texts(&run.cells);
+    let texts = texts(&run.cells);
     let mut seen = BTreeSet::new();
     let mut strata = Strata::new();
-    for asked in score::answers(&run.cells, &texts) {
+    for asked in answers(&run.cells, &texts) {
         let said = asked.answer.text.as_deref().unwrap_or_default();
         let brief = asked.text.brief();
         let parts = [&*brief.question, &*brief.reference, said.trim()];

@@ -1,4 +1,4 @@
-//! `proctor generate --describe`: what families and recordings are like, side by side.
+//! `proctor sessions generate --describe`: what families and recordings are like, side by side.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             of_recordings(path, &mut worst)
         } else {
             let problem = format!("`{name}` is not a family, a file or a folder");
-            let hint = "`proctor generate list` names them";
+            let hint = "`proctor sessions generate list` names them";
             return stop_with(Exit::Usage, problem, hint);
         };
         rows.push((name, profile));
@@ -61,7 +61,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else {
         let rows = rows.iter().map(|(name, profile)| (shown(name), profile));
         let facts = json!({ "described": rows.collect::<Vec<_>>(), "recorded": recorded });
-        print(&template::fill(include_str!("../text/habits.txt"), facts)?)?;
+        print(&template::fill(
+            include_str!("../../text/habits.txt"),
+            facts,
+        )?)?;
     }
     Ok(worst)
 }

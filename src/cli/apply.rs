@@ -1,0 +1,63 @@
+//! `--apply`: what is recommended as a preset's file. What is not recommended is not written.
+
+use std::path::{Path, PathBuf};
+
+use super::{CliError, Exit, refuse_existing, report, write_new};
+use crate::report::escape::plain;
+
+/// Where a recommended preset is written.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct ApplyOptions {
+    /// Write what is recommended as a preset for `--strategy`, by default to a file named after the strategy; if
+    /// nothing is recommended, nothing is written and the exit code is 4. Of several windows each has a file, with the
+    /// window in its name
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = UNNAMED)]
+    apply: Option<PathBuf>,
+    /// Overwrite the file of `--apply`
+    #[arg(short, long, requires = "apply")]
+    force: bool,
+}
+
+/// Stands for the file of `--apply` where none is typed.
+const UNNAMED: &str = "STRATEGY.toml";
+
+impl ApplyOptions {
+    /// Whether a preset is to be written.
+    pub(super) fn is_asked(&self) -> bool {
+        self.apply.is_some()
+    }
+
+    /// The file that is typed, else this one; `None` without the flag.
+    pub(super) fn path(&self, unnamed: &str) -> Option<PathBuf> {
+        let path = self.apply.clone()?;
+        let is_named = path != Path::new(UNNAMED);
+        Some(if is_named { path } else { unnamed.into() })
+    }
+
+    /// Refuses a file that cannot be written, or is there already, before anything is run.
+    pub(super) fn check(&self, unnamed: &str) -> anyhow::Result<()> {
+        let Some(path) = self.path(unnamed) else {
+            return Ok(());
+        };
+        refuse_existing(&path, self.force)?;
+        report::check_place(&path)
+    }
+
+    /// Writes a preset under these comments.
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        comments: &[String],
+        preset: &str,
+    ) -> anyhow::Result<()> {
+        let comments = comments.iter().map(|line| format!("# {}\n", plain(line)));
+        let text = format!("{}\n{preset}", comments.collect::<String>());
+        write_new(path, text.as_bytes(), self.force)
+    }
+}
+
+/// The end of a command that writes nothing, and why.
+pub(super) fn not_written(file: &str, why: &str) -> anyhow::Error {
+    let problem = format!("{file} is not written: {}", plain(why));
+    CliError::new(Exit::NothingSelected, problem.trim_end_matches('.')).into()
+}

@@ -1,0 +1,86 @@
+//! `proctor judge`: grades the answers of a run again, and tests a judge against people's labels.
+
+use std::collections::BTreeMap;
+
+use super::Exit;
+use crate::model::Request;
+use crate::probe::judge::JudgeTask;
+use crate::probe::judge::known_answer::known_answers;
+use crate::record::{AnswerRecord, CellRecord, ProbeRecord, ProbeText};
+
+mod score;
+mod test;
+
+/// Arguments of `proctor judge`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Grade the answers of a run with another judge, without replaying it
+    Score(score::Args),
+    /// Compare a judge with people's labels, and say whether to trust it
+    Test(test::Args),
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    match &args.action {
+        Action::Score(args) => score::run(args),
+        Action::Test(args) => test::run(args),
+    }
+}
+
+/// Questions with their right answers, by session, probe and percent.
+type Texts<'a> = BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>;
+
+/// An answer of a run, with its question.
+#[expect(clippy::struct_field_names, reason = "the answer as it was recorded")]
+struct Answer<'a> {
+    cell: &'a CellRecord,
+    item: &'a ProbeRecord,
+    /// Which of the answers to its question, from 0.
+    turn: u32,
+    answer: &'a AnswerRecord,
+    text: &'a ProbeText,
+}
+
+/// The questions of a run, as the reference was asked them.
+fn texts(cells: &[CellRecord]) -> Texts<'_> {
+    let all = cells
+        .iter()
+        .flat_map(|cell| cell.probe_texts.iter().map(move |text| (cell, text)));
+    all.map(|(cell, text)| {
+        let key = (cell.session.as_str(), text.probe.as_str(), text.percent);
+        (key, text)
+    })
+    .collect()
+}
+
+/// The answers of a run whose question is known.
+fn answers<'a>(cells: &'a [CellRecord], texts: &Texts<'a>) -> impl Iterator<Item = Answer<'a>> {
+    let items = cells
+        .iter()
+        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
+    items.flat_map(move |(cell, item)| {
+        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
+        let answers = text.map(|text| (0..).zip(item.answers()).map(move |one| (one, *text)));
+        let answers = answers.into_iter().flatten();
+        answers.map(move |((turn, answer), text)| Answer {
+            cell,
+            item,
+            turn,
+            answer,
+            text,
+        })
+    })
+}
+
+/// The answers of known verdict that a judge may be shown.
+fn known_requests() -> Vec<Request> {
+    let both = [JudgeTask::Wide, JudgeTask::Narrow].into_iter();
+    let known = both.flat_map(known_answers);
+    known.map(|known| known.request()).collect()
+}

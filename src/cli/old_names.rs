@@ -1,0 +1,204 @@
+//! Words of earlier command lines, and the command line of today with the user's own arguments.
+
+use std::ffi::OsString;
+
+use super::say;
+use crate::report::escape::{plain, shell};
+
+/// Commands that have another name or place: the old words, and those of today.
+const COMMANDS: &[(&str, &str)] = &[
+    ("eval", "run"),
+    ("gate", "compare --gate"),
+    ("plan", "run --dry-run"),
+    ("validate", "doctor"),
+    ("view", "report --serve"),
+    ("import", "sessions import"),
+    ("generate", "sessions generate"),
+    ("probes derive", "sessions facts"),
+    ("probes check", "sessions facts --check"),
+    ("probes show", "sessions facts --show"),
+    ("probes", "sessions facts"),
+    ("score", "judge score"),
+    ("calibrate", "judge test"),
+    ("tasks", "live"),
+];
+
+/// Commands that read a scenario.
+const OF_SCENARIOS: &[&str] = &["run", "sweep", "doctor", "live", "inspect"];
+
+/// Flags that are keys or other flags today, with the commands that had them. `*` stands for the value; one without it
+/// takes none.
+const FLAGS: &[(&[&str], &str, &str)] = &[
+    (OF_SCENARIOS, "--counter *", "--set counter=*"),
+    (OF_SCENARIOS, "--sizes *", "--set sizes=*"),
+    (OF_SCENARIOS, "--seed *", "--set seed=*"),
+    (OF_SCENARIOS, "--repeats *", "--set repeats=*"),
+    (OF_SCENARIOS, "--prices *", "--set cache.prices=*"),
+    (
+        OF_SCENARIOS,
+        "--token-limit *",
+        "--set models.budget.tokens=*",
+    ),
+    (
+        OF_SCENARIOS,
+        "--time-limit *",
+        "--set models.budget.minutes=*",
+    ),
+    (OF_SCENARIOS, "--no-side-chains", "--set side_chains=false"),
+    (OF_SCENARIOS, "--strict", "--set strict=true"),
+    (&["run"], "--message-format json", "--json"),
+    (&["run"], "--message-format human", ""),
+    (&["run"], "--baseline-lenient *", "--baseline *"),
+    (&["run"], "--fail-on *", "--set gate.fail_on=*"),
+    (&["run"], "--anchor *", "--set gate.anchor=*"),
+    (&["run"], "--target *", "--set gate.target=*"),
+    (&["run"], "--by hash --shards *", "--shards hash:*"),
+    (&["run"], "--by cost", ""),
+];
+
+/// Prints the command line of today for one with old names; false where it has none.
+pub(super) fn are_said(typed: &[OsString]) -> bool {
+    let words = typed.iter().skip(1);
+    let words: Vec<String> = words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let Some((old, today)) = of_today(&words) else {
+        return false;
+    };
+    let (verb, old) = (if old.len() == 1 { "is" } else { "are" }, old.join("`, `"));
+    say(&format!(
+        "error: `{}` {verb} written in another way now",
+        plain(&old)
+    ));
+    let line = today.iter().map(|word| shell(word)).collect::<Vec<_>>();
+    say(&format!(" hint: `proctor {}`", plain(&line.join(" "))));
+    true
+}
+
+/// The old names of a command line, and its words without them; `None` where it has none.
+fn of_today(words: &[String]) -> Option<(Vec<String>, Vec<String>)> {
+    let mut old = Vec::new();
+    let mut today: Vec<String> = Vec::new();
+    let moved = COMMANDS.iter().find(|(name, _)| begins(words, name));
+    let rest = match moved {
+        None => {
+            today.extend(words.first().cloned());
+            words.get(1..)?
+        }
+        Some((name, now)) => {
+            old.push(format!("proctor {name}"));
+            today.extend(now.split(' ').map(str::to_owned));
+            &words[name.split(' ').count()..]
+        }
+    };
+    let command = today.first()?.clone();
+    let own: Vec<(&str, &str)> = FLAGS
+        .iter()
+        .filter(|(commands, ..)| commands.contains(&&*command))
+        .map(|(_, flag, now)| (*flag, *now))
+        .collect();
+    let mut rest = spread(rest);
+    while let Some(word) = rest.first() {
+        if word == "--" {
+            break;
+        }
+        let found = own.iter().find(|(flag, _)| begins(&rest, flag));
+        let Some((flag, now)) = found else {
+            today.push(rest.remove(0));
+            continue;
+        };
+        let count = flag.split(' ').count();
+        let value = rest[count - 1].clone();
+        old.push(rest[0].clone());
+        rest.drain(..count);
+        let words = now.split(' ').filter(|word| !word.is_empty());
+        today.extend(words.map(|word| word.replace('*', &value)));
+    }
+    today.extend(rest);
+    (!old.is_empty()).then_some((old, today))
+}
+
+/// Whether a command line begins with these words; `*` is any word.
+fn begins(words: &[String], pattern: &str) -> bool {
+    let mut words = words.iter();
+    pattern.split(' ').all(|wanted| {
+        words
+            .next()
+            .is_some_and(|word| wanted == "*" || word == wanted)
+    })
+}
+
+/// The same words, with the old flags that were typed with `=` in two.
+fn spread(words: &[String]) -> Vec<String> {
+    let mut spread = Vec::new();
+    for word in words {
+        match word.split_once('=') {
+            Some((flag, value)) if FLAGS.iter().any(|(_, old, _)| begins_with_flag(old, flag)) => {
+                spread.extend([flag.to_owned(), value.to_owned()]);
+            }
+            _ => spread.push(word.clone()),
+        }
+    }
+    spread
+}
+
+fn begins_with_flag(old: &str, flag: &str) -> bool {
+    old.split(' ').next() == Some(flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(typed: &str, now: &str) {
+        let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+        let today = of_today(&words).map(|(_, today)| today.join(" "));
+        assert_eq!(today.unwrap_or_default(), now, "{typed}");
+    }
+
+    #[test]
+    fn an_old_command_line_is_said_in_the_words_of_today() {
+        for (typed, now) in [
+            (
+                "gate r --baseline main -o x.md",
+                "compare --gate r --baseline main -o x.md",
+            ),
+            ("plan s.toml --seed 4", "run --dry-run s.toml --set seed=4"),
+            (
+                "plan --by hash --shards 4 --out p",
+                "run --dry-run --shards hash:4 --out p",
+            ),
+            ("validate s.toml", "doctor s.toml"),
+            ("view r --port 80", "report --serve r --port 80"),
+            ("import a b -o c", "sessions import a b -o c"),
+            ("probes check f.json", "sessions facts --check f.json"),
+            ("score r --judge m", "judge score r --judge m"),
+            ("calibrate --answers a", "judge test --answers a"),
+            ("eval", "run"),
+            (
+                "run --counter=chars/4 --seed 2",
+                "run --set counter=chars/4 --set seed=2",
+            ),
+            (
+                "run s.toml --message-format json --repeats 3",
+                "run s.toml --json --set repeats=3",
+            ),
+            (
+                "run --prices p.toml --strict",
+                "run --set cache.prices=p.toml --set strict=true",
+            ),
+            (
+                "run --gate --fail-on inconclusive",
+                "run --gate --set gate.fail_on=inconclusive",
+            ),
+            // These are no old names.
+            ("run s.toml --bogus", ""),
+            ("check --seed 3", ""),
+            ("live --upstream u -- --seed 3", ""),
+            ("", ""),
+        ] {
+            check(typed, now);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `proctor run --dry-run`: the requests and the cost of a run, and its division among machines.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::cli::forecast::{
+    Detectable, asks_live_models, detectable_in_words, forecast, spend_in_words,
+};
+use crate::cli::{Exit, print, prose, read_run, say, show, show_with, stop_with, terminal};
+use crate::record::journal::Journal;
+use crate::record::shard::{Division, MOST_SHARDS, Partition, work};
+use crate::report::{Report, Section};
+use crate::runner::Plan;
+
+/// An estimate in place of a run.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct DryRunOptions {
+    /// Estimate the requests and the cost of the run, and run nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Divide the sessions among N machines, by their work or with `hash:N` by their ids, and print the share of each;
+    /// `--out` keeps the plan in a folder, for `--plan` and for `proctor merge --out`
+    #[arg(long, value_name = "N|hash:N", value_parser = shards, requires = "dry_run")]
+    shards: Option<Shards>,
+    /// A run with repeats; shows the sources of its noise and the gain of a further repeat
+    #[arg(long, value_name = "RUN", requires = "dry_run")]
+    pilot: Option<PathBuf>,
+}
+
+/// A number of shards, and how sessions are divided among them.
+#[derive(Debug, Clone, Copy)]
+struct Shards {
+    of: u32,
+    by: Division,
+}
+
+fn shards(typed: &str) -> Result<Shards, String> {
+    let (by, number) = match typed.split_once(':') {
+        Some((by, number)) => (
+            by.parse::<Division>().map_err(|error| error.to_string())?,
+            number,
+        ),
+        None => (Division::Cost, typed),
+    };
+    let of = number
+        .parse()
+        .ok()
+        .filter(|of| (1..=MOST_SHARDS).contains(of));
+    let of = of.ok_or_else(|| format!("it must be a number from 1 to {MOST_SHARDS}"))?;
+    Ok(Shards { of, by })
+}
+
+/// The share of one shard.
+#[derive(Debug, Default, Clone)]
+struct Share {
+    sessions: usize,
+    cells: usize,
+    work: u64,
+}
+
+impl DryRunOptions {
+    /// Refuses to keep a plan that `run --plan` could not take.
+    pub(super) fn check(&self, is_kept: bool, is_sized: bool) -> anyhow::Result<()> {
+        if self.shards.is_some() && is_kept && is_sized {
+            let problem = "a plan is kept of the sessions as the scenario has them, and `--usd` chooses among them";
+            let hint = "leave out `--out`: `proctor run --usd --partition` makes the same choice in each part";
+            return stop_with(Exit::Usage, problem, hint);
+        }
+        Ok(())
+    }
+
+    /// Prints the estimate of a plan, or its shards.
+    pub(super) fn show(
+        &self,
+        plan: &Plan,
+        out: Option<&Path>,
+        is_whole: bool,
+        is_json: bool,
+    ) -> anyhow::Result<Exit> {
+        if let Some(shards) = self.shards {
+            return shards.show(plan, out, is_json);
+        }
+        let noise = self.pilot.as_deref().map(noise).transpose()?;
+        let forecast = forecast(plan, &BTreeSet::new())?;
+        let manifest = plan.manifest();
+        let facts = json!({
+            "scenario": manifest.scenario,
+            "fingerprint": manifest.fingerprint,
+            "counter": manifest.counter,
+            "sessions": manifest.sessions.len(),
+            "cells": plan.cells().len(),
+            "strategies": forecast.strategies,
+            "spend": forecast.spend,
+            "noise": noise,
+            "detectable": Detectable::of(&plan.planted_items()),
+        });
+        let terminal = terminal();
+        let more = json!({
+            "spend": spend_in_words(plan, &forecast.spend)?,
+            "detectable": detectable_in_words(plan)?,
+            "is_live": asks_live_models(plan),
+            "is_whole": is_whole,
+            "columns": terminal.columns(),
+        });
+        let template = include_str!("../text/plan.txt");
+        show_with(is_json, "proctor-plan", facts, more, template)?;
+        match noise {
+            _ if is_json => {}
+            Some(noise) => print(&terminal.section(&noise))?,
+            None if asks_live_models(plan) => prose::say(HOW_TO_KNOW_NOISE)?,
+            None => {}
+        }
+        Ok(Exit::Done)
+    }
+}
+
+const HOW_TO_KNOW_NOISE: &str = "Noise is not known before models were asked: run a few sessions with \
+`--set repeats=2 --set models.answers=2` (with a judge, `--set models.judgements=2`), and \
+`proctor run --dry-run --pilot RUN` says which further repeat buys most.\n";
+
+/// Where the noise of a run comes from.
+fn noise(folder: &Path) -> anyhow::Result<Section> {
+    let run = read_run(folder)?;
+    if let Some(noise) = Report::noise(&run.manifest, &run.cells) {
+        return Ok(noise);
+    }
+    let problem = format!(
+        "the run in `{}` repeated nothing, or scored no item every time",
+        folder.display()
+    );
+    let hint = "`--set repeats=2`, `--set models.answers=2` or `--set models.judgements=2` makes one that did";
+    stop_with(Exit::NothingSelected, problem, hint)
+}
+
+impl Shards {
+    /// Prints the shards, and keeps the plan where a folder is named.
+    fn show(self, plan: &Plan, out: Option<&Path>, is_json: bool) -> anyhow::Result<Exit> {
+        let Self { of, by } = self;
+        let manifest = plan.manifest();
+        let mut shares = vec![Share::default(); of as usize];
+        for (at, shard) in by.shards(of, manifest).into_iter().enumerate() {
+            let share = &mut shares[shard as usize - 1];
+            share.sessions += 1;
+            share.cells += manifest.cells_of(at);
+            share.work += work(manifest, at);
+        }
+        let works = shares.iter().map(|share| share.work);
+        let (all, most) = (works.clone().sum::<u64>(), works.max().unwrap_or_default());
+        let mean = all as f64 / f64::from(of);
+        if let Some(out) = out {
+            Journal::open(out, manifest)?.keep_sources(plan.sources())?;
+        }
+        let shown = shares.iter().zip(1..).map(|(share, shard)| {
+            json!({
+                "part": Partition { by, shard, of }.to_string(),
+                "sessions": share.sessions,
+                "cells": share.cells,
+                "work": share.work,
+            })
+        });
+        let facts = json!({
+            "scenario": manifest.scenario,
+            "fingerprint": manifest.fingerprint,
+            "shards": shown.collect::<Vec<_>>(),
+            "all": all.max(1),
+            "most_over_mean": most as f64 / mean.max(1.0),
+            "folder": out.map(|out| out.display().to_string()),
+        });
+        let text = include_str!("../text/shards.txt");
+        show(is_json, "proctor-plan-shards", facts, text)?;
+        if let Some(out) = out {
+            let first = Partition { by, shard: 1, of };
+            say(&format!(
+                "the plan is kept in `{}`: `--plan` names it, beside `--partition {first}` and the words of this scenario",
+                out.display()
+            ));
+        }
+        Ok(Exit::Done)
+    }
+}
