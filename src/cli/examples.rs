@@ -302,11 +302,14 @@ const COMMANDS: &[Examples] = &[
     ("man", &[("proctor man -o man", "all pages, in a folder")]),
 ];
 
-/// The first example of a command, by its whole name.
-pub(super) fn of(name: &str) -> Option<&'static str> {
+/// An example of a command, by its whole name: the first that has this word, else the first.
+pub(super) fn of(name: &str, word: &str) -> Option<&'static str> {
     let calls = COMMANDS.iter().flat_map(|(_, examples)| *examples);
-    let mut calls = calls.map(|(call, _)| *call);
-    calls.find(|call| call.starts_with(name))
+    let mut calls = calls
+        .map(|(call, _)| *call)
+        .filter(|call| call.starts_with(name));
+    let first = calls.clone().next();
+    calls.find(|call| call.contains(word)).or(first)
 }
 
 /// The same command, its subcommands in the order of the table and with examples in front of what their help ends with.

@@ -184,7 +184,7 @@ impl Args {
             let counts = CountedTexts::new(counter.clone());
             return synthetic::generate(&recipe, &counts).map_or_else(
                 |error| {
-                    let hint = "`proctor generate list` names the families";
+                    let hint = "`proctor sessions generate list` names the families";
                     stop_with(Exit::Usage, error.to_string(), hint)
                 },
                 |made| Ok(made.session),

@@ -35,9 +35,10 @@ pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) ->
             let problem = format!("`{} {value}`: {}", flag_of(&invalid), wanted(&why, &value));
             (problem, call.help())
         }
-        ErrorKind::MissingRequiredArgument => {
-            (format!("`{}` needs {invalid}", call.name), call.example())
-        }
+        ErrorKind::MissingRequiredArgument => (
+            format!("`{}` needs {invalid}", call.name),
+            call.example(flag_of(&invalid)),
+        ),
         ErrorKind::ArgumentConflict if flag_of(&invalid) == flag_of(&prior(error)) => {
             let problem = format!("`{}` is given twice", flag_of(&invalid));
             (problem, "give it once".to_owned())
@@ -51,7 +52,7 @@ pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) ->
             let all = error.to_string();
             let first = all.lines().next().unwrap_or_default();
             let problem = first.trim_start_matches("error: ").replace('\'', "`");
-            (problem, call.example())
+            (problem, call.example(""))
         }
     };
     CliError::new(Exit::Usage, problem).with_hint(hint)
@@ -128,9 +129,9 @@ impl<'a> Call<'a> {
         format!("`{} --help` says what it takes", self.name)
     }
 
-    /// A call that works, or else where there are some.
-    fn example(&self) -> String {
-        let example = examples::of(&self.name);
+    /// A call that works, with this word where there is one, or else where calls are explained.
+    fn example(&self, word: &str) -> String {
+        let example = examples::of(&self.name, word);
         example.map_or_else(|| self.help(), |example| format!("as in `{example}`"))
     }
 
@@ -144,7 +145,7 @@ impl<'a> Call<'a> {
         if let Some(meant) = did_you_mean(typed, names.iter().copied()) {
             return (format!("{problem}, did you mean `{meant}`?"), self.help());
         }
-        let example = examples::of(&format!("{} ", self.name));
+        let example = examples::of(&format!("{} ", self.name), "");
         let example = example.map_or_else(String::new, |example| format!("; as in `{example}`"));
         (problem, format!("it has {}{example}", names.join(", ")))
     }
@@ -170,7 +171,7 @@ impl<'a> Call<'a> {
                     format!("write `{} -- {}`", self.name, self.words.join(" ")),
                 )
             } else {
-                (problem, self.example())
+                (problem, self.example(""))
             };
         }
         let problem = format!("`{}` has no flag `{typed}`", self.name);

@@ -380,6 +380,7 @@ fn an_environment_holds_what_was_let_in_and_no_more() {
         "PWD",
         "PYTHONDONTWRITEBYTECODE",
         "PYTHONHASHSEED",
+        "PYTHONPATH",
         "TMPDIR",
         "TZ",
         "OLDPWD",

@@ -18,6 +18,9 @@ const LINES: usize = 12;
 const SCENARIO: &str =
     "[[sessions]]\npath = 's.jsonl'\n[window]\ntokens = 9_000\n[[strategies]]\npreset = 'codex'\n";
 
+const NATIVE: &str = r#"{"format":"proctor-session","version":1,"id":"x"}"#;
+const MESSAGE: &str = r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#;
+
 fn proctor(folder: &Path, arguments: &[String]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
     for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "PROCTOR_WINDOW"] {
@@ -105,6 +108,27 @@ fn bench() -> TempDir {
         ("no-session.toml", "[[strategies]]\npreset = 'codex'\n"),
         ("proctor.toml", "mine\n"),
         ("labels.csv", "question;answer\nq;a\n"),
+        ("blank.csv", "question,answer\r\na,b\r\n,b\r\n"),
+        ("sede.toml", &format!("\nsede = 7\n{SCENARIO}")),
+        (
+            "knob.toml",
+            &format!("{SCENARIO}set = {{ summarize.max_chars = 0 }}\n"),
+        ),
+        (
+            "model.toml",
+            &format!("{SCENARIO}[cache]\nmodel = 'claude-sonnet-5_5'\n"),
+        ),
+        (
+            "both.toml",
+            "[[sessions]]\npath = 'x'\nsynthetic = { family = 'ci-agent', seed = 1, rounds = 5 }\n",
+        ),
+        ("bare.session.jsonl", &format!("{NATIVE}\n")),
+        (
+            "torn.session.jsonl",
+            &format!(
+                "{NATIVE}\n{MESSAGE}\n{{\"role\":\"assistant\",\"content\":[{{\"type\"\n{MESSAGE}\n"
+            ),
+        ),
     ] {
         fs::write(path.join(name), text).unwrap();
     }
@@ -166,6 +190,7 @@ fn flaws(code: i32, output: &Output, parts: &str) -> Vec<String> {
         check(begins("!!") || printed.contains("\n!!"), "no warning");
     } else {
         check(begins("error: "), "no error");
+        check(printed.is_empty(), "prints a result");
         check(said.lines().count() <= LINES, "too long");
         let ways_out = [" hint: ", "did you mean `", " must be ", " is called `"];
         check(ways_out.iter().any(|way| said.contains(way)), "no way out");

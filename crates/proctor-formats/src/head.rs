@@ -56,14 +56,15 @@ impl Head {
         let of = match self.first() {
             Some(Value::Array(items)) if items.is_empty() => return "an empty list".to_owned(),
             Some(Value::Array(_)) => "a list of values",
-            _ => "JSON",
+            Some(_) => "JSON",
+            None => return "JSON that is cut or damaged where it begins".to_owned(),
         };
         let keys = self.first_item().and_then(Value::as_object);
         let keys = keys.into_iter().flat_map(|object| object.keys());
         let keys = keys.take(KEYS).map(|key| format!("`{key}`"));
         let keys = keys.collect::<Vec<_>>().join(", ");
         match &*keys {
-            "" => format!("{of} without keys"),
+            "" => format!("{of} without a whole key"),
             keys => format!("{of} with the keys {keys}"),
         }
     }

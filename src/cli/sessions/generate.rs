@@ -11,8 +11,9 @@ use crate::cli::{
 };
 use crate::session::synthetic::{
     self, FAMILIES, Generated, HEAD_TOKENS, LEAST_WINDOW, Language, Length, MOST_DISTRACTORS,
-    MOST_FACTS, OBSERVATIONS, RESULTS, Recipe,
+    MOST_FACTS, OBSERVATIONS, RESULTS, Recipe, SyntheticError,
 };
+use crate::settings::did_you_mean;
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
 
@@ -142,8 +143,13 @@ impl Args {
 fn make(recipe: &Recipe) -> Result<(Generated, CountedTexts), CliError> {
     let counts = CountedTexts::new(Arc::new(O200k));
     let made = synthetic::generate(recipe, &counts).map_err(|error| {
-        CliError::new(Exit::Usage, error.to_string())
-            .with_hint("`proctor sessions generate list` names them")
+        let mut problem = error.to_string();
+        if let SyntheticError::UnknownFamily { family } = &error
+            && let Some(meant) = did_you_mean(family, FAMILIES.iter().map(|known| known.name))
+        {
+            problem = format!("{problem}, did you mean `{meant}`?");
+        }
+        CliError::new(Exit::Usage, problem).with_hint("`proctor sessions generate list` names them")
     })?;
     Ok((made, counts))
 }

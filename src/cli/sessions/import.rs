@@ -146,7 +146,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     if run.report.recordings.is_empty() {
         if worst == Exit::Done {
-            say("error: there is no recording in these folders");
+            say(
+                "error: there is no recording in these folders\n hint: `proctor sessions` lists those on this machine",
+            );
             worst = Exit::NothingSelected;
         }
         return Ok(worst);

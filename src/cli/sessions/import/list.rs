@@ -43,7 +43,9 @@ pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
         ));
     }
     if shown == 0 && worst == Exit::Done {
-        say("error: there is no recording in these folders");
+        say(
+            "error: there is no recording in these folders\n hint: `proctor sessions` lists those on this machine",
+        );
         worst = Exit::NothingSelected;
     }
     Ok(worst)
