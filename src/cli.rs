@@ -323,8 +323,9 @@ fn chain(error: &anyhow::Error) -> String {
     escape::plain(&text)
 }
 
-/// The words of the operating system without the number of its error.
+/// The words of the operating system, without the number of its error and the name of a temporary file.
 fn without_number(text: &str) -> String {
+    let text = text.split(" at path \"").next().unwrap_or(text);
     match text.split_once(" (os error ") {
         Some((words, rest)) => {
             let behind = rest.split_once(')').map_or("", |(_, behind)| behind);

@@ -36,6 +36,9 @@ pub(super) struct Inputs {
     /// The sessions are those of agents that run
     #[arg(skip)]
     pub(super) of_agents: bool,
+    /// Recordings of a command that takes no scenario
+    #[arg(skip)]
+    pub(super) recordings: Vec<PathBuf>,
     /// Compare this program instead of the scenario's strategies (repeatable): any language, see
     /// `docs/reference/external-strategies.md`; as in `'python3 mine.py'`
     #[arg(long, value_name = "COMMAND")]
@@ -187,7 +190,8 @@ impl Inputs {
             |flag: &str, path: &Path| Place::Flag(format!("{flag}{}", path.display()).into());
         let (recordings, scenarios): (Vec<&PathBuf>, Vec<&PathBuf>) =
             self.named.iter().partition(|path| is_recording(path));
-        let named = recordings.into_iter().map(|path| (path, flag("", path)));
+        let named = recordings.into_iter().chain(&self.recordings);
+        let named = named.map(|path| (path, flag("", path)));
         let flagged = self.session.iter();
         let flagged = flagged.map(|path| (path, flag("--session ", path)));
         let recordings = named

@@ -220,7 +220,7 @@ impl Bench {
         read.extend(followed(&names));
         // The settings are read as `run` reads them, so that both mean the same by the same words.
         let scenario = Inputs {
-            session: args.session.clone().into_iter().collect(),
+            recordings: args.session.clone().into_iter().collect(),
             strategy: read,
             window: args.window.clone(),
             set: args.set.clone(),

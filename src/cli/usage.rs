@@ -142,7 +142,7 @@ impl<'a> Call<'a> {
             .filter(|it| !it.is_hide_set());
         let names: Vec<&str> = shown.map(Command::get_name).collect();
         let problem = format!("`{}` has no command `{typed}`", self.name);
-        if let Some(meant) = did_you_mean(typed, names.iter().copied()) {
+        if let Some(meant) = near(typed, names.iter().copied()) {
             return (format!("{problem}, did you mean `{meant}`?"), self.help());
         }
         let example = examples::of(&format!("{} ", self.name), "");
@@ -176,7 +176,7 @@ impl<'a> Call<'a> {
         }
         let problem = format!("`{}` has no flag `{typed}`", self.name);
         let flags = self.command.get_arguments().filter_map(Arg::get_long);
-        if let Some(meant) = did_you_mean(typed.trim_start_matches('-'), flags) {
+        if let Some(meant) = near(typed.trim_start_matches('-'), flags) {
             return (format!("{problem}, did you mean `--{meant}`?"), self.help());
         }
         let mut others = self.program.get_subcommands();
@@ -208,6 +208,12 @@ impl<'a> Call<'a> {
             .replace("[=", "=")
             .replace(']', "")
     }
+}
+
+/// The name that was meant, where most of its letters were typed.
+fn near<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let meant = did_you_mean(typed, names)?;
+    (strsim::osa_distance(typed, meant) * 2 <= meant.len()).then_some(meant)
 }
 
 fn has_flag(command: &Command, typed: &str) -> bool {

@@ -112,7 +112,7 @@ fn bench() -> TempDir {
         ("sede.toml", &format!("\nsede = 7\n{SCENARIO}")),
         (
             "knob.toml",
-            &format!("{SCENARIO}set = {{ summarize.max_chars = 0 }}\n"),
+            &format!("{SCENARIO}set = {{ summarize.max_output_tokens = -1 }}\n"),
         ),
         (
             "model.toml",

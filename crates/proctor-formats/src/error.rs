@@ -129,7 +129,9 @@ impl ImportError {
     /// How to mend it, where that can be said in general; printed on a line of its own.
     pub fn hint(&self) -> Option<&'static str> {
         let hint = match self {
-            Self::Session(..) => return None,
+            Self::Session(..) => {
+                "its messages break a rule of docs/reference/session-format.md: make the file again, or mend it"
+            }
             Self::Io(_, cause) => match cause.kind() {
                 io::ErrorKind::PermissionDenied => {
                     "make it readable for the user that runs this, or move it elsewhere"

@@ -64,7 +64,7 @@ impl Head {
         let keys = keys.take(KEYS).map(|key| format!("`{key}`"));
         let keys = keys.collect::<Vec<_>>().join(", ");
         match &*keys {
-            "" => format!("{of} without a whole key"),
+            "" => format!("{of} that is cut, or without keys"),
             keys => format!("{of} with the keys {keys}"),
         }
     }
