@@ -115,7 +115,7 @@ fn list(words: &[String], args: &Args) -> anyhow::Result<Exit> {
             "no strategy has `{}` in its name, product, description, source or stages",
             words.join(" ")
         );
-        return stop(Exit::NothingSelected, problem);
+        return stop_with(Exit::NothingSelected, problem, "`proctor strategies` lists all");
     }
     let strategies: Vec<Value> = strategies.into_iter().map(|(.., entry)| entry).collect();
     let is_described = args.all || !words.is_empty() && strategies.len() <= DESCRIBED;

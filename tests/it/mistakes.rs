@@ -63,7 +63,7 @@ fn bench() -> TempDir {
     let path = folder.path();
     let whole = recording("first", 6);
     let (begin, rest) = whole.split_at(whole.find('\n').unwrap() + 1);
-    for folder in ["empty", "notes"] {
+    for folder in ["empty", "notes", "page.html"] {
         fs::create_dir(path.join(folder)).unwrap();
     }
     let strategies = "[[sessions]]\npath = 's.jsonl'\n[[strategies]]\nname = 'a'\npreset = 'codex'\n\
@@ -236,11 +236,9 @@ fn every_mistake_gets_a_full_answer() {
         (!flaws.is_empty()).then(|| format!("proctor {call}\n  {}", flaws.join("\n  ")))
     };
     let mut wrong: Vec<String> = others.par_iter().filter_map(check).collect();
-    assert_eq!(
-        names(bench.path()),
-        before,
-        "a refused call wrote something"
-    );
+    if names(bench.path()) != before {
+        wrong.push("a refused call wrote something".to_owned());
+    }
     wrong.extend(writing.par_iter().filter_map(check).collect::<Vec<_>>());
     assert!(
         wrong.is_empty(),

@@ -84,21 +84,15 @@ impl Process {
         });
         let mut command = Command::new(words.next().unwrap_or_default());
         let passed = host.environment.iter();
-        let passed = passed.filter(|(name, _)| is_let_in(name, &launch.env));
-        command
-            .args(words)
-            .env_clear()
-            .envs(passed.clone())
-            .current_dir(folder.path());
-        // Behind the program's own modules: without a client beside it or installed, this one is found.
+        // The program's own modules and a `PYTHONPATH` that is let in come first.
         let client = folder.path().join(CLIENT_FOLDER);
-        let own = passed.filter(|(name, _)| *name == "PYTHONPATH");
-        let own = own.flat_map(|(_, paths)| std::env::split_paths(paths));
-        if put_client(&client).is_ok()
-            && let Ok(paths) = std::env::join_paths(own.chain([client]))
-        {
-            command.env("PYTHONPATH", paths);
+        command.args(words).env_clear();
+        if put_client(&client).is_ok() {
+            command.env("PYTHONPATH", client);
         }
+        command
+            .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
+            .current_dir(folder.path());
         let mut group = host
             .groups
             .spawn(command, folder.path())
