@@ -29,7 +29,7 @@ use crate::replay::observe::Observer;
 use crate::replay::observe::survival::{SurvivalObserver, SurvivalPlan};
 use crate::replay::{CellName, Models, NoClock, Replayed, replay_watched};
 use crate::runner::PlannedSession;
-use crate::session::{CompactedTo, Session};
+use crate::session::{CompactedTo, Role, Session, Tag};
 use crate::strategy::StrategySpec;
 use crate::units::{Tokens, Usage};
 use crate::window::{AUTO_COMPACT_BUFFER, Window};
@@ -82,6 +82,10 @@ pub struct Autopsy {
     pub compactions: Vec<Compaction>,
     /// Whether the recording begins with a summary: what came before is not known.
     pub begins_compacted: bool,
+    /// Whether the recording begins with an answer or a result of a request that it does not hold.
+    pub begins_midway: bool,
+    /// What was mended as the recording was read, with counts; a last line that was cut, for one.
+    pub mended: BTreeMap<String, u64>,
     /// Compactions behind the last call: nothing shows what they lost.
     pub compactions_at_end: usize,
     /// The user's own instructions, and what became of them.
@@ -232,15 +236,17 @@ impl Autopsy {
         let (prepared, entry) = (&planned.prepared, planned.entry);
         let session = &**prepared.session();
         let calls = session.calls().len();
-        let events = || session.compactions().iter();
-        let mut compacted: Vec<usize> = events()
+        let events = session.compactions();
+        let mut compacted: Vec<usize> = events
+            .iter()
             .map(|event| call_after(session, event.at))
             .collect();
+        let begins_compacted = compacted.contains(&0);
         let behind = compacted.iter().filter(|call| **call >= calls).count();
         compacted.dedup();
         compacted.retain(|call| *call < calls);
         // Behind a compaction that cannot be read no context is known.
-        let is_opaque = events().any(|event| {
+        let is_opaque = events.iter().any(|event| {
             !matches!(event.after, CompactedTo::Replaced(_))
                 && call_after(session, event.at) < calls
         });
@@ -293,7 +299,9 @@ impl Autopsy {
         };
         let known = prepared.product_windows.first().map(|(_, window)| *window);
         let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
-        let is_automatic = events().any(|event| event.trigger.as_deref() == Some("auto"));
+        let is_automatic = events
+            .iter()
+            .any(|event| event.trigger.as_deref() == Some("auto"));
         // A product that went on beyond it does not have this line.
         let has_line = entry.format == "claude-code" && (is_automatic || bill.fullest().1 <= line);
         let (usd, unpriced_calls) = bill.usd();
@@ -313,13 +321,23 @@ impl Autopsy {
             window: window.tokens,
             line: has_line.then_some(line),
             fullest: bill.fullest(),
-            begins_compacted: events().any(|event| call_after(session, event.at) == 0),
+            begins_compacted,
+            begins_midway: begins_midway(session),
+            mended: session.source().warnings.clone(),
             compactions_at_end: behind,
             breaks: bill.breaks(),
             hides_system_prompt: session.system().is_none(),
             ..found
         })
     }
+}
+
+/// Whether a session begins with a result that answers nothing, or with an answer to a prompt that is not there.
+fn begins_midway(session: &Session) -> bool {
+    let first = session.message(0);
+    let is_answer = first.role() == Role::Assistant;
+    let was_asked = first.details.usage.is_some() || first.tool_uses().next().is_some();
+    first.has_tag(Tag::Orphan) || is_answer && was_asked
 }
 
 /// The first call after what happened before this message.
@@ -342,13 +360,12 @@ fn complete(of: &mut Compaction, session: &Session, record: &CellRecord, bill: &
     let first = bill.call(of.call);
     of.after = first.prompt();
     let mut asked = record.model_calls.iter().enumerate();
-    let is_own = |asked: &crate::record::ModelCall| {
-        asked.purpose == Purpose::Compaction && asked.call == of.call
-    };
-    let asked = asked.find(|(_, asked)| is_own(asked));
+    let asked =
+        asked.find(|(_, asked)| asked.purpose == Purpose::Compaction && asked.call == of.call);
     let cache = record.prompt_cache.first().cloned().unwrap_or_default();
-    let request = asked.map(|(number, asked)| cache.of_strategy(number, &asked.usage));
-    let request = request.unwrap_or_default();
+    let request = asked.map_or_else(Usage::default, |(number, asked)| {
+        cache.of_strategy(number, &asked.usage)
+    });
     let anew = first.prompt() - first.cache_read;
     of.tokens = request.total() + anew;
     of.usd = bill
@@ -369,24 +386,28 @@ fn fate_of(
     session: &Session,
     record: &CellRecord,
 ) -> RuleFate {
-    let own = || record.probes.iter().filter(|item| item.probe == id);
-    let is_gone = |fate: Fate| matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable);
-    let gone = own().find(|item| is_gone(item.survival.fate));
+    let own = record.probes.iter().filter(|item| item.probe == id);
+    let gone = own.clone().find(|item| is_gone(item.survival.fate));
     let gone_at = gone.map(|item| item.call);
     // Where a later prompt holds it again, the user had repeated it.
-    let back = own().find(|item| Some(item.call) > gone_at && !is_gone(item.survival.fate));
+    let mut later = own.clone().filter(|item| Some(item.call) > gone_at);
+    let back = later.find(|item| !is_gone(item.survival.fate));
     let until = back.map_or(session.calls().len(), |item| item.call);
     let broken_at = gone_at.and_then(|at| broken::first_call(&rule, session, at..until));
     RuleFate {
         rule,
         set_at,
-        fates: own().map(|item| (item.call, item.survival.fate)).collect(),
+        fates: own.map(|item| (item.call, item.survival.fate)).collect(),
         gone_at,
         changed_to: gone
             .and_then(|item| item.survival.changed_to())
             .map(str::to_owned),
         broken_at,
     }
+}
+
+fn is_gone(fate: Fate) -> bool {
+    matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable)
 }
 
 /// Counts a rule among what each compaction met, up to the one that changed or lost it.

@@ -414,15 +414,6 @@ impl<'a, T: Serialize> Facts<'a, T> {
     }
 }
 
-/// How a result is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// Tables for people
-    Text,
-    /// One JSON object
-    Json,
-}
-
 /// Prints the result of a command: its facts for programs, or for people a text that the template makes
 /// of them, in which nothing is left that a terminal obeys.
 fn show(

@@ -107,23 +107,12 @@ impl Proxy {
     /// Listens at `listen` (port 0 for any that is free) for requests to `upstream`, the base URL
     /// of the API.
     pub fn bind(listen: SocketAddr, upstream: &str) -> Result<Self, ProxyError> {
-        let invalid = |problem: String| ProxyError::Upstream { problem };
-        let beginning = || invalid("it must begin with `http://` or `https://`".to_owned());
-        let url = Url::parse(upstream).map_err(|_| match upstream.split_once("://") {
-            Some(("http" | "https", _)) => invalid("it is no URL".to_owned()),
-            _ => beginning(),
-        })?;
-        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(beginning());
-        }
-        if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
-            return Err(invalid("it must hold no key and no query".to_owned()));
-        }
+        let upstream = base(upstream).map_err(|problem| ProxyError::Upstream { problem })?;
         let (listener, address) = self::listen(listen)?;
         Ok(Self {
             listener,
             address,
-            upstream: url,
+            upstream,
             grace: GRACE,
         })
     }
@@ -189,6 +178,22 @@ impl Proxy {
             pass.finish().await
         })
     }
+}
+
+/// The base URL of an API.
+fn base(typed: &str) -> Result<Url, &'static str> {
+    const BEGINNING: &str = "it must begin with `http://` or `https://`";
+    let Ok(url) = Url::parse(typed) else {
+        let is_http = typed.starts_with("http://") || typed.starts_with("https://");
+        return Err(if is_http { "it is no URL" } else { BEGINNING });
+    };
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err(BEGINNING);
+    }
+    if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+        return Err("it must hold no key and no query");
+    }
+    Ok(url)
 }
 
 /// Whether a request that came to this address of loopback names it. A page of a foreign site could
@@ -294,7 +299,7 @@ pub enum ProxyError {
     #[error("requests cannot be passed on to that URL: {problem}")]
     Upstream {
         /// The problem.
-        problem: String,
+        problem: &'static str,
     },
     /// The address cannot be bound.
     #[error("cannot listen at {listen}")]

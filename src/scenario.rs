@@ -35,6 +35,7 @@ mod window;
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
 pub use models::{Home, LiveSetting, ModelSetting, ModelsSetting, Pace};
+pub use sessions::synthetic;
 pub use window::{Line, WindowMode, WindowSetting};
 
 /// The scenario that runs when none is named.

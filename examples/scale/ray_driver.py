@@ -26,7 +26,7 @@ def run_part(scenario, folder, part, parts):
 
 def main(scenario, folder, parts=16):
     scenario, folder, parts = Path(scenario).resolve(), Path(folder).resolve(), int(parts)
-    proctor("plan", scenario, "--shards", parts, "--out", folder / "plan")
+    proctor("run", scenario, "--dry-run", "--shards", parts, "--out", folder / "plan")
     ray.init()
     running = [run_part.remote(scenario, folder, part, parts) for part in range(1, parts + 1)]
     outs = []

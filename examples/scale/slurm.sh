@@ -1,7 +1,7 @@
 #!/bin/bash
 # A task of a Slurm array for each part of a run. Before it, the plan; after it, a job that joins the parts:
 #
-#   proctor plan ten_thousand.toml --shards 16 --out plan
+#   proctor run --dry-run ten_thousand.toml --shards 16 --out plan
 #   array=$(sbatch --parsable --array=1-16 slurm.sh ten_thousand.toml)
 #   sbatch --dependency="afterok:$array" --wrap 'proctor merge parts/* --out run'
 #

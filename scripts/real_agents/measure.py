@@ -78,7 +78,7 @@ class Proctor:
 
     def __init__(self, program, window):
         self.program = program
-        self.settings = ["--window", str(window), "--counter", "chars/4"]
+        self.settings = ["--window", str(window), "--set", "counter=chars/4"]
 
     def do(self, *words, fails=False):
         done = subprocess.run([self.program, *map(str, words)], capture_output=True, text=True, timeout=120)

@@ -39,15 +39,15 @@ pub(super) struct Anchors {
 impl Anchors {
     pub(super) fn of(session: &Session) -> Result<Self, PatternsError> {
         let (mut given, mut phrases) = (BTreeSet::new(), BTreeMap::new());
-        let mut give = |text: &str| each_name(text, |name| given.extend([name.to_owned()]));
         for message in session.messages() {
             if message.role() == Role::User {
-                message.model_text().iter().for_each(|text| give(text));
+                let texts = message.model_text().iter();
+                texts.for_each(|text| add_names(text, &mut given));
             }
             for (_, tool) in message.tool_uses() {
                 // A file that a tool has shown or changed is there.
                 for path in files_of(tool) {
-                    give(&path);
+                    add_names(&path, &mut given);
                 }
                 if tool.class == ToolClass::Shell {
                     phrases.insert(command_of(tool), Kind::Command);
@@ -111,10 +111,8 @@ impl Anchors {
 
     /// The only path that may be spelled like this: one of them ends as the other does.
     fn same_file(&self, name: &str) -> Option<u32> {
-        let known = self
-            .files
-            .get(last_part(name))
-            .filter(|known| known.len() <= MOST_FILES)?;
+        let known = self.files.get(last_part(name));
+        let known = known.filter(|known| known.len() <= MOST_FILES)?;
         let mut same = known.iter().filter(|number| {
             let path = &self.all[**number as usize].1;
             is_end(path, name) || is_end(name, path)
@@ -138,12 +136,8 @@ impl Anchors {
     pub(super) fn in_text(&self, text: &str) -> BTreeSet<u32> {
         let mut found = BTreeSet::new();
         each_name(text, |name| found.extend(self.number(name)));
-        found.extend(
-            self.phrases
-                .search(text)
-                .iter()
-                .map(|hit| self.first_phrase + hit.pattern),
-        );
+        let phrases = self.phrases.search(text);
+        found.extend(phrases.iter().map(|hit| self.first_phrase + hit.pattern));
         found
     }
 
@@ -169,12 +163,9 @@ impl Anchors {
     pub(super) fn is_above(&self, number: u32, is_present: impl Fn(u32) -> bool) -> bool {
         let (kind, path) = &self.all[number as usize];
         let folder = format!("{}/", path.trim_end_matches('/'));
-        let below = self
-            .paths
-            .range(folder.clone()..)
-            .filter(|_| *kind == Kind::Path);
-        let mut below = below.take_while(|(path, _)| path.starts_with(&folder));
-        below.any(|(_, number)| is_present(*number))
+        let paths = self.paths.range(folder.clone()..);
+        let mut below = paths.take_while(|(path, _)| path.starts_with(&folder));
+        *kind == Kind::Path && below.any(|(_, number)| is_present(*number))
     }
 }
 
@@ -235,11 +226,17 @@ fn each_name(text: &str, found: impl FnMut(&str)) {
     names(&text.replace("\\n", "\n").replace("\\t", "\t"), found);
 }
 
+fn add_names(text: &str, found: &mut BTreeSet<String>) {
+    each_name(text, |name| {
+        found.insert(name.to_owned());
+    });
+}
+
 fn kind_of(name: &str) -> Kind {
-    let is_digit = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | '-' | '_');
+    let others = name.trim_matches(|c: char| c.is_ascii_hexdigit() || ".-_".contains(c));
     if name.contains('/') {
         Kind::Path
-    } else if name.contains(|c: char| c.is_ascii_digit()) && name.chars().all(is_digit) {
+    } else if others.is_empty() && name.contains(|c: char| c.is_ascii_digit()) {
         Kind::Value
     } else {
         Kind::Name

@@ -94,20 +94,15 @@ impl<'a> Bill<'a> {
 
     /// The model of a call, where it is another than the session's.
     fn model(&self, call: usize) -> Option<&str> {
-        self.session
-            .message(self.session.calls()[call])
-            .details
-            .model
-            .as_deref()
+        let answer = self.session.message(self.session.calls()[call]);
+        answer.details.model.as_deref()
     }
 
     /// The first call with the largest prompt.
     pub(super) fn fullest(&self) -> (usize, Tokens) {
         let prompts = self.calls.iter().map(Usage::prompt).enumerate();
-        prompts
-            .rev()
-            .max_by_key(|(_, prompt)| *prompt)
-            .unwrap_or_default()
+        let fullest = prompts.rev().max_by_key(|(_, prompt)| *prompt);
+        fullest.unwrap_or_default()
     }
 
     /// Tokens as new input: written to the cache where calls of this session write to it.
@@ -166,11 +161,12 @@ impl<'a> Bill<'a> {
         let time = |message: usize| self.session.message(message).details.timestamp;
         // A prompt is sent when the newest message before its answer has come.
         let sent = (last + 1..now).rev().find_map(time).or(time(now));
-        let gap = sent
-            .zip(time(last))
-            .map(|(sent, answered)| sent.0.saturating_sub(answered.0));
-        let gap = gap.and_then(|gap| u64::try_from(gap).ok());
-        gap.zip(self.ttl)
-            .is_some_and(|(gap, ttl)| gap / 1_000 > ttl)
+        match (sent, time(last), self.ttl) {
+            (Some(sent), Some(answered), Some(ttl)) => {
+                let gap = sent.0.saturating_sub(answered.0) / 1_000;
+                u64::try_from(gap).is_ok_and(|gap| gap > ttl)
+            }
+            _ => false,
+        }
     }
 }

@@ -39,15 +39,11 @@ struct Shown {
 
 impl Shown {
     fn new(place: Place, text: Arc<str>, kind: Kind) -> Self {
-        let number = |c: char| c.is_whitespace() || c.is_ascii_digit() || "→|:".contains(c);
-        let lines = text
-            .lines()
-            .map(|line| line.trim_start_matches(number).trim_end());
+        let lines = text.lines().map(without_number);
         let lines = lines.filter(|line| kind == Kind::File && line.len() >= LEAST_LINE);
-        let lines = lines.map(str::to_owned).collect();
         Self {
             place,
-            lines,
+            lines: lines.map(str::to_owned).collect(),
             text,
             kind,
             gone: None,
@@ -59,9 +55,16 @@ impl Shown {
         if self.lines.is_empty() {
             return self.text.len() >= LEAST_RESULT && others.any(|other| other.text == self.text);
         }
-        let is_known = |line: &&String| others.clone().any(|other| other.lines.contains(*line));
-        2 * self.lines.iter().filter(is_known).count() >= self.lines.len()
+        let lines = self.lines.iter();
+        let known = lines.filter(|line| others.clone().any(|other| other.lines.contains(*line)));
+        2 * known.count() >= self.lines.len()
     }
+}
+
+/// A line of a file without the number that a tool puts before it.
+fn without_number(line: &str) -> &str {
+    line.trim_start_matches(|c: char| c.is_whitespace() || c.is_ascii_digit() || "→|:".contains(c))
+        .trim_end()
 }
 
 /// Follows the prompts of a session.
@@ -97,19 +100,16 @@ impl<'a> Needs<'a> {
         for (at, message) in session.messages().iter().enumerate() {
             uses.extend(message.tool_uses().map(|(_, tool)| (&*tool.id, tool)));
             for (block, result) in message.tool_results() {
-                answers.extend(
-                    uses.get(&*result.tool_use_id)
-                        .map(|tool| ((at, block), *tool)),
-                );
+                let tool = uses.get(&*result.tool_use_id);
+                answers.extend(tool.map(|tool| ((at, block), *tool)));
             }
         }
         let mut present = vec![0; anchors.all.len()];
         let tools = session.tools().iter().map(ToolSchema::text);
         for text in session.system().into_iter().chain(tools) {
-            anchors
-                .in_text(text)
-                .iter()
-                .for_each(|number| present[*number as usize] += 1);
+            for number in anchors.in_text(text) {
+                present[number as usize] += 1;
+            }
         }
         opaque.reverse();
         Self {
@@ -127,12 +127,8 @@ impl<'a> Needs<'a> {
     }
 
     fn follow(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
-        let texts = entry
-            .message
-            .content()
-            .iter()
-            .zip(entry.message.model_text());
-        for (content, text) in texts {
+        let message = &entry.message;
+        for (content, text) in message.content().iter().zip(message.model_text()) {
             for number in self.anchors.in_block(content, text).iter() {
                 change(&mut self.present[*number as usize]);
             }
@@ -169,43 +165,43 @@ impl<'a> Needs<'a> {
         let all = 0..u32::try_from(self.present.len()).unwrap_or(u32::MAX);
         let before: Vec<u32> = all.filter(|number| self.is_present(*number)).collect();
         if let Some(applied) = apply {
-            applied
-                .change
-                .removed
-                .iter()
-                .for_each(|entry| self.left(entry));
+            let removed = applied.change.removed.iter();
+            removed.for_each(|entry| self.left(entry));
             applied.written().for_each(|entry| self.entered(entry));
         } else {
             self.kept.clear();
         }
         for number in before {
-            let stays = !is_opaque
-                && (self.is_present(number)
-                    || self
-                        .anchors
-                        .is_above(number, |below| self.is_present(below)));
-            let row = self.row(by, self.anchors.all[number as usize].0);
-            row.before += 1;
-            row.stayed += usize::from(stays);
+            let stays = !is_opaque && self.still_stands(number);
+            self.count(by, self.anchors.all[number as usize].0, stays);
             if !stays {
                 self.gone.insert(number, (by, None));
             }
         }
-        for shown in self
-            .shown
+        let mut shown = std::mem::take(&mut self.shown);
+        for one in shown
             .values_mut()
             .flatten()
-            .filter(|shown| shown.gone.is_none())
+            .filter(|one| one.gone.is_none())
         {
-            let stays = self.kept.contains(&shown.place);
-            shown.gone = (!stays).then_some(by);
-            let row = self.found.compactions[by]
-                .thrown
-                .entry(shown.kind)
-                .or_default();
-            row.before += 1;
-            row.stayed += usize::from(stays);
+            let stays = self.kept.contains(&one.place);
+            one.gone = (!stays).then_some(by);
+            self.count(by, one.kind, stays);
         }
+        self.shown = shown;
+    }
+
+    /// Counts a thing that stood in the prompt before a compaction.
+    fn count(&mut self, by: usize, kind: Kind, stays: bool) {
+        let row = self.row(by, kind);
+        row.before += 1;
+        row.stayed += usize::from(stays);
+    }
+
+    /// Whether a thing, or a path below it, is in the prompt.
+    fn still_stands(&self, number: u32) -> bool {
+        let anchors = self.anchors;
+        self.is_present(number) || anchors.is_above(number, |below| self.is_present(below))
     }
 
     /// Notes a need of what this compaction threw away; a file that is shown in parts is needed once.
@@ -228,17 +224,15 @@ impl<'a> Needs<'a> {
                 How::Unknown => &mut row.unknown,
             } += 1;
         }
-        let usd = None;
-        let need = Need {
+        self.found.compactions[by].needed.push(Need {
             kind,
             what,
             call,
             how,
             back_at,
             tokens,
-            usd,
-        };
-        self.found.compactions[by].needed.push(need);
+            usd: None,
+        });
     }
 
     /// Notes a tool result, and whether it brings again what an earlier one had brought.
@@ -247,16 +241,10 @@ impl<'a> Needs<'a> {
             let shown = Shown::new(place, text_of(tool).into(), Kind::File);
             self.shown.entry(path).or_default().push(shown);
         }
-        let (kind, what, key) = match shown_by(tool) {
-            Some(path) => (Kind::File, path.clone(), path),
-            None if matches!(
-                tool.class,
-                ToolClass::Edit | ToolClass::Write | ToolClass::Todo
-            ) =>
-            {
-                return;
-            }
-            None => {
+        let (kind, what, key) = match (shown_by(tool), tool.class) {
+            (Some(path), _) => (Kind::File, path.clone(), path),
+            (None, ToolClass::Edit | ToolClass::Write | ToolClass::Todo) => return,
+            (None, _) => {
                 let key = format!("{} {}", tool.name, tool.input.as_str());
                 (Kind::Result, command_of(tool), key)
             }
@@ -265,20 +253,15 @@ impl<'a> Needs<'a> {
         let known = self.shown.entry(key).or_default();
         let is_repeated = new.is_shown_by(known.iter().filter(|shown| shown.gone.is_none()));
         let is_again = !is_repeated && new.is_shown_by(known.iter());
-        let by = known
-            .iter()
-            .filter_map(|shown| shown.gone)
-            .max()
-            .filter(|_| is_again);
+        let by = known.iter().filter_map(|shown| shown.gone).max();
+        let by = by.filter(|_| is_again);
         known.push(new);
         self.found.repeated_anyway += usize::from(is_repeated);
         if let Some(by) = by {
             let call = call_after(self.session, place.0).saturating_sub(1);
             let prepared = &self.planned.prepared;
-            let tokens = prepared
-                .bill()
-                .scale(call)
-                .text(prepared.counts().size(text));
+            let size = prepared.counts().size(text);
+            let tokens = prepared.bill().scale(call).text(size);
             self.need(by, (kind, what), call, (How::Fetched, Some(call)), tokens);
         }
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::inputs::Inputs;
 use super::{
     Exit, Facts, find_sessions, print, print_json, prose, say, sessions, stop_with, template,
-    write_output,
+    terminal, write_output,
 };
 use crate::autopsy::{Autopsy, Totals, with_sub_agents};
 use crate::report::escape;
@@ -30,10 +30,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
     /// Write a file: `.md`, `.html` or `.json` (repeatable)
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "`proctor autopsy --json` without `--id` names all";
         return stop_with(Exit::NothingSelected, "there is no such session", hint);
     }
-    let mut facts = json!({ "total": Totals::of(&all), "sessions": all });
+    let mut facts = json!({ "total": Totals::of(&all), "sessions": &all });
     for file in &args.output {
         let template = template_of(file).unwrap_or_default();
         let bytes = if template.is_empty() {
@@ -104,6 +104,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         include_str!("text/autopsy_words.txt"),
         include_str!("text/autopsy.txt")
     );
+    facts["columns"] = json!(terminal().columns());
+    facts["again"] = json!(again(args, &all[0]));
     let mut text = String::new();
     // Fewer rows where there is no room for more.
     for few in (0..=MOST_ROWS).rev() {
@@ -117,6 +119,23 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     print(&text)?;
     Ok(Exit::Done)
+}
+
+/// The arguments that show one of several sessions by itself: its file, or where its sub-agents have files of their own, all
+/// that was looked at.
+fn again(args: &Args, session: &Autopsy) -> String {
+    let is_one_file = (session.sub_agents.iter()).all(|agent| agent.file == session.file);
+    let places = match &args.named[..] {
+        _ if is_one_file => escape::shell(&session.file),
+        [] => format!("-n {}", args.limit),
+        named => {
+            let named = named
+                .iter()
+                .map(|path| escape::shell(&path.display().to_string()));
+            named.collect::<Vec<_>>().join(" ")
+        }
+    };
+    format!("{places} --id {}", session.session)
 }
 
 /// The template of a file with this ending; an empty one of JSON.

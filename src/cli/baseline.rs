@@ -17,108 +17,88 @@ use crate::report::display::many;
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
+    /// Folder of the named baselines
+    #[arg(long, value_name = "DIR", default_value = FOLDER, global = true)]
+    baselines: PathBuf,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Save the scores of a run under a name, in place of an older baseline of that name
-    Save(SaveArgs),
+    Save {
+        /// Folder of the run
+        run: String,
+        /// Name of the baseline, or its file
+        #[arg(value_parser = comparison::baseline_name)]
+        name: String,
+        /// Save it although the run is invalid, or cells of it are missing or failed
+        #[arg(short, long)]
+        force: bool,
+    },
     /// Measure a baseline again, after new defaults or evaluators
     ///
     /// RUN is a run, by this version of Proctor, of the commit that the baseline was saved from. It is
     /// refused if its strategies, sessions or probes are not those of the baseline: then more than the
     /// measurement has changed.
-    Refresh(RefreshArgs),
-    /// List the baselines of the folder
-    List {
-        /// Print JSON
+    Refresh {
+        /// Name of the baseline, or its file
+        name: String,
+        /// Folder of a run, by this version, of the commit that the baseline was saved from
         #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        folder: Folder,
+        run: PathBuf,
     },
-    /// Show the contents of a baseline
+    /// List the baselines of the folder
+    List,
+    /// Show the contents of a baseline; with `--json` its file as it is
     Show {
         /// Name of the baseline, or its file
         name: String,
-        /// Print the file as it is: JSON
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        folder: Folder,
     },
     /// Delete a baseline
     Rm {
         /// Name of the baseline, or its file
         name: String,
-        #[command(flatten)]
-        folder: Folder,
     },
 }
 
-#[derive(Debug, clap::Args)]
-struct SaveArgs {
-    /// Folder of the run
-    run: String,
-    /// Name of the baseline, or its file
-    #[arg(value_parser = comparison::baseline_name)]
-    name: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Save it although the run is invalid, or cells of it are missing or failed
-    #[arg(short, long)]
-    force: bool,
-    #[command(flatten)]
-    folder: Folder,
-}
-
-#[derive(Debug, clap::Args)]
-struct RefreshArgs {
-    /// Name of the baseline, or its file
-    name: String,
-    /// Folder of a run, by this version, of the commit that the baseline was saved from
-    #[arg(long)]
-    run: PathBuf,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    folder: Folder,
-}
-
-#[derive(Debug, clap::Args)]
-struct Folder {
-    /// Folder of the named baselines
-    #[arg(long, value_name = "DIR", default_value = FOLDER)]
-    baselines: PathBuf,
-}
-
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    let (baselines, json) = (&*args.baselines, args.json);
     match &args.action {
-        Action::Save(args) => save_run(args),
-        Action::Refresh(args) => refresh(args),
-        Action::List { json, folder } => list(&folder.baselines, *json),
-        Action::Show { name, json, folder } => show_one(name, &folder.baselines, *json),
-        Action::Rm { name, folder } => {
-            let path = baseline_path(name, &folder.baselines);
+        Action::Save { run, name, force } => save_run(run, name, *force, args),
+        Action::Refresh { name, run } => refresh(name, run, args),
+        Action::List => list(baselines, json),
+        Action::Show { name } => show_one(name, baselines, json),
+        Action::Rm { name } => {
+            let path = baseline_path(name, baselines);
             // Only a baseline is deleted: a name may be a path to any file.
-            read_baseline(name, &folder.baselines)?;
+            read_baseline(name, baselines)?;
             if let Err(error) = std::fs::remove_file(&path) {
                 let problem = format!("cannot delete `{}`: {error}", path.display());
                 return stop(Exit::NotWritten, problem);
             }
             say(&format!("deleted `{}`", path.display()));
-            Ok(Exit::Done)
+            let facts = json!({ "file": path.display().to_string() });
+            show(json, "proctor-baseline-deleted", facts, "")
         }
     }
 }
 
-fn save_run(args: &SaveArgs) -> anyhow::Result<Exit> {
-    let (name, baselines) = (&args.name, &args.folder.baselines);
-    let side = Side::find(&args.run, baselines)?;
-    if !args.force {
-        check_fit(&args.run)?;
+fn save_run(typed: &str, name: &str, force: bool, args: &Args) -> anyhow::Result<Exit> {
+    let baselines = &args.baselines;
+    let side = Side::find(typed, baselines)?;
+    // Another baseline was fit when it was saved.
+    let place = Path::new(typed.split("::").next().unwrap_or(typed));
+    let unfit = if place.is_dir() && !force {
+        comparison::unfit(&read_run(place)?)
+    } else {
+        None
+    };
+    if let Some((exit, why)) = unfit {
+        let problem = format!("`{typed}` is not saved: {why}");
+        return stop_with(exit, problem, "`--force` saves it all the same");
     }
     save(&side.source, name, baselines)?;
     if !args.json {
@@ -130,11 +110,11 @@ fn save_run(args: &SaveArgs) -> anyhow::Result<Exit> {
 }
 
 /// Writes a baseline again from a run of the same, as this version measures it.
-fn refresh(args: &RefreshArgs) -> anyhow::Result<Exit> {
-    let (name, baselines) = (&args.name, &args.folder.baselines);
+fn refresh(name: &str, run: &Path, args: &Args) -> anyhow::Result<Exit> {
+    let baselines = &args.baselines;
     let old = read_baseline(name, baselines)?;
-    let shown = args.run.display().to_string();
-    let run = read_run(&args.run)?;
+    let shown = run.display().to_string();
+    let run = read_run(run)?;
     if let Some((exit, why)) = comparison::unfit(&run) {
         return stop(
             exit,
@@ -164,17 +144,15 @@ fn refresh(args: &RefreshArgs) -> anyhow::Result<Exit> {
     }
     write(&source, name, baselines)?;
     let rule = Rule::of_population(1);
-    let pairs = old.samples().filter_map(|sample| {
-        let again = source.strategy(&sample.strategy)?;
-        Some(judge(sample, again, &rule))
-    });
     let mut moved = Vec::new();
-    for pair in pairs {
-        let counts = |metric: &AxisFinding| metric.paired.counts;
-        let metrics = pair.axes.iter();
-        for metric in metrics.filter(|it| counts(it).wins + counts(it).losses > 0) {
+    for sample in old.samples() {
+        let Some(now) = source.strategy(&sample.strategy) else {
+            continue;
+        };
+        let found = judge(sample, now, &rule);
+        for metric in found.axes.iter().filter(|metric| has_moved(metric)) {
             moved.push(json!({
-                "strategy": pair.candidate,
+                "strategy": found.candidate,
                 "metric": metric.axis,
                 "baseline": metric.baseline,
                 "candidate": metric.candidate,
@@ -197,24 +175,9 @@ fn refresh(args: &RefreshArgs) -> anyhow::Result<Exit> {
     )
 }
 
-/// The folder of a side, where it is a run.
-fn folder(typed: &str) -> Option<&Path> {
-    let place = Path::new(typed.split("::").next().unwrap_or(typed));
-    place.is_dir().then_some(place)
-}
-
-/// Refuses a run that cannot be a baseline: invalid, or incomplete.
-fn check_fit(typed: &str) -> anyhow::Result<()> {
-    let Some(folder) = folder(typed) else {
-        return Ok(());
-    };
-    match comparison::unfit(&read_run(folder)?) {
-        None => Ok(()),
-        Some((exit, why)) => {
-            let problem = format!("`{typed}` is not saved: {why}");
-            stop_with(exit, problem, "`--force` saves it all the same")
-        }
-    }
+fn has_moved(metric: &AxisFinding) -> bool {
+    let counts = metric.paired.counts;
+    counts.wins + counts.losses > 0
 }
 
 /// Writes a baseline.
@@ -237,26 +200,23 @@ fn write(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow::Result<(
 
 fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
     let shown = baselines.display();
-    let paths: Vec<PathBuf> = match std::fs::read_dir(baselines) {
-        Ok(entries) => entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .collect(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            say(&format!(
-                "there is no folder `{shown}`: no baseline was saved"
-            ));
-            Vec::new()
+    let mut names = Vec::new();
+    match std::fs::read_dir(baselines) {
+        Ok(entries) => {
+            let paths = entries.flatten().map(|entry| entry.path());
+            let named = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
+            names.extend(
+                named.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())),
+            );
         }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => say(&format!(
+            "there is no folder `{shown}`: no baseline was saved"
+        )),
         Err(error) => {
             let problem = format!("cannot read folder `{shown}`: {error}");
             return stop(Exit::Invalid, problem);
         }
-    };
-    let named = paths
-        .iter()
-        .filter(|path| path.extension().is_some_and(|it| it == "json"));
-    let named = named.filter_map(|path| path.file_stem());
-    let mut names: Vec<String> = named.map(|it| it.to_string_lossy().into_owned()).collect();
+    }
     names.sort();
     let rows = names
         .iter()
@@ -291,13 +251,16 @@ fn show_one(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<Exit>
         return Ok(Exit::Done);
     }
     let strategies = baseline.samples().map(|stored| {
-        let name = &stored.strategy;
         let sessions = stored.sessions.values();
-        let probes = || sessions.clone().flat_map(|session| session.probes.values());
-        let lost = probes().filter(|probe| probe.survival.iter().all(|score| *score < 0.5));
+        let probes: Vec<_> = sessions
+            .flat_map(|session| session.probes.values())
+            .collect();
+        let lost = probes
+            .iter()
+            .filter(|probe| probe.survival.iter().all(|score| *score < 0.5));
         json!({
-            "name": name,
-            "items": probes().count(),
+            "name": stored.strategy,
+            "items": probes.len(),
             "lost": lost.count(),
         })
     });

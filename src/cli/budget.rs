@@ -1,15 +1,14 @@
 //! `proctor budget`: what fits into a window, and which lines a prompt crosses on its way.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Exit, Format, show_with, stop_with, token_count};
+use super::{Exit, show_with, stop_with, token_count};
 use crate::settings::Place;
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Measure, Scope, Trigger};
 use crate::units::Tokens;
 use crate::window::{
-    AUTO_COMPACT_BUFFER, BLOCKING_BUFFER, DRAWN_PERCENT, Flags, Lines, WARNING_BUFFER, WarningFrom,
+    AUTO_COMPACT_BUFFER, BLOCKING_BUFFER, DRAWN_PERCENT, Lines, WARNING_BUFFER, WarningFrom,
     Window, Zone,
 };
 
@@ -35,21 +34,14 @@ pub(super) struct Args {
     /// Size of system prompt and tool definitions
     #[arg(long, value_name = "TOKENS", default_value = "0", value_parser = tokens)]
     system_tokens: Tokens,
-    /// Size of a typical file read
-    #[arg(long, value_name = "TOKENS", default_value_t = TYPICAL_READ,
-          value_parser = clap::value_parser!(u64).range(1..))]
-    read_tokens: u64,
     /// Also say in which zone a prompt of this size is
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     prompt: Option<Tokens>,
     /// Also say at which size the stages of this strategy fire
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// Format of standard output
-    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
-    format: Format,
-    /// The same as `--format json`
-    #[arg(long, conflicts_with = "format")]
+    /// Print JSON
+    #[arg(long)]
     json: bool,
 }
 
@@ -68,9 +60,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "`--window` must be larger than what `--max-output` reserves";
         return stop_with(Exit::Usage, problem, hint);
     }
-    let as_json = args.json || args.format == Format::Json;
     let (facts, template) = (facts(args, window)?, include_str!("text/budget.txt"));
-    show_with(as_json, "proctor-budget", facts, buffers(), template)
+    show_with(args.json, "proctor-budget", facts, buffers(), template)
 }
 
 /// How the tokens of a window are spent.
@@ -78,11 +69,9 @@ fn facts(args: &Args, window: Window) -> anyhow::Result<Value> {
     let system = args.system_tokens;
     let preset = args.preset.as_deref();
     let stages = preset.map(|name| stages(name, window, system));
-    let readings = WarningFrom::ALL.map(|from| WarningLines::new(window.lines(from), args.prompt));
+    let readings = WarningFrom::ALL.map(|from| reading(window.lines(from), args.prompt));
     let lines = window.lines(WarningFrom::AutoCompact);
     let [warning, auto_compact, blocking] = window.drawn();
-    // How many typical reads fit between the system prompt and a line.
-    let reads = |line: Tokens| (line - system).0 / args.read_tokens;
     Ok(json!({
         "window": window.tokens,
         "max_output": window.max_output,
@@ -93,9 +82,9 @@ fn facts(args: &Args, window: Window) -> anyhow::Result<Value> {
         "readings": readings,
         "left_for_messages": lines.effective - system,
         "typical_read": {
-            "tokens": args.read_tokens,
-            "up_to_auto_compact": reads(lines.auto_compact),
-            "up_to_effective": reads(lines.effective),
+            "tokens": TYPICAL_READ,
+            "up_to_auto_compact": (lines.auto_compact - system).0 / TYPICAL_READ,
+            "up_to_effective": (lines.effective - system).0 / TYPICAL_READ,
         },
         "drawn": {
             "percent": DRAWN_PERCENT,
@@ -117,96 +106,70 @@ fn buffers() -> Value {
     })
 }
 
-/// The lines of a window, by where warnings are measured from.
-#[derive(Serialize)]
-struct WarningLines {
-    warning_from: &'static str,
-    warning: Tokens,
-    error: Tokens,
-    /// The zones that some prompt is in, each with the smallest such prompt.
-    zones: Vec<PromptPlace>,
-    prompt: Option<PromptPlace>,
+/// The lines of a window, by where warnings are measured from; and the zones that some prompt is in, each with the
+/// smallest such prompt.
+fn reading(lines: Lines, prompt: Option<Tokens>) -> Value {
+    let Lines { warning, error, .. } = lines;
+    let first = [
+        Tokens::ZERO,
+        warning,
+        error,
+        lines.auto_compact,
+        lines.blocking,
+    ];
+    let zones = Zone::ALL.into_iter().zip(first);
+    let zones = zones.filter(|(zone, from)| lines.zone(*from) == *zone);
+    json!({
+        "warning_from": lines.warning_from.name(),
+        "warning": warning,
+        "error": error,
+        "zones": zones.map(|(_, from)| place(&lines, from)).collect::<Vec<_>>(),
+        "prompt": prompt.map(|tokens| place(&lines, tokens)),
+    })
 }
 
 /// The place of a prompt among the lines.
-#[derive(Serialize)]
-struct PromptPlace {
-    zone: Zone,
-    tokens: Tokens,
-    flags: Flags,
-    percent_left: u8,
+fn place(lines: &Lines, tokens: Tokens) -> Value {
+    json!({
+        "zone": lines.zone(tokens),
+        "tokens": tokens,
+        "flags": lines.flags(tokens),
+        "percent_left": lines.percent_left(tokens),
+    })
 }
 
-/// When a stage of a strategy fires.
-#[derive(Serialize)]
-struct StageLine {
-    /// Its name and trigger, in words.
-    stage: String,
-    /// The smallest prompt at which it fires, where its trigger asks for a size.
-    fires_at: Option<Tokens>,
-    /// Whether the trigger counts by the counter of the scenario.
-    is_exact: bool,
-}
-
-impl WarningLines {
-    fn new(lines: Lines, prompt: Option<Tokens>) -> Self {
-        let standing = |tokens| PromptPlace {
-            zone: lines.zone(tokens),
-            tokens,
-            flags: lines.flags(tokens),
-            percent_left: lines.percent_left(tokens),
-        };
-        let first = [
-            Tokens::ZERO,
-            lines.warning,
-            lines.error,
-            lines.auto_compact,
-            lines.blocking,
-        ];
-        let zones = Zone::ALL.into_iter().zip(first);
-        let zones = zones.filter(|(zone, from)| lines.zone(*from) == *zone);
-        Self {
-            warning_from: lines.warning_from.name(),
-            warning: lines.warning,
-            error: lines.error,
-            zones: zones.map(|(_, from)| standing(from)).collect(),
-            prompt: prompt.map(standing),
-        }
-    }
-}
-
-/// The stages of a strategy, each with the smallest prompt at which it fires.
-fn stages(name: &str, window: Window, system: Tokens) -> anyhow::Result<Vec<StageLine>> {
+/// The stages of a strategy with their triggers, each with the smallest prompt at which it fires, where its trigger asks
+/// for a size; it is exact where the trigger counts by the counter of the scenario.
+fn stages(name: &str, window: Window, system: Tokens) -> anyhow::Result<Vec<Value>> {
     let common = Trigger::of(Condition::window_fraction(0.8));
     let place = Place::Flag(format!("--preset {name}").into());
     let spec = StrategySpec::parse(name, &common, &place)?;
-    let lines = spec.triggers()?.into_iter().map(|(name, trigger)| {
+    let stages = spec.triggers()?.into_iter().map(|(name, trigger)| {
         let line = first_size(&trigger.condition, window);
         let before = match trigger.scope {
             Scope::Prompt => Tokens::ZERO,
             Scope::Messages => system,
         };
-        StageLine {
-            stage: format!("{name} ({trigger})"),
-            fires_at: line.map(|line| line + before),
-            is_exact: line.is_none() || trigger.counter == Measure::Scenario,
-        }
+        json!({
+            "stage": format!("{name} ({trigger})"),
+            "fires_at": line.map(|line| line + before),
+            "is_exact": line.is_none() || trigger.counter == Measure::Scenario,
+        })
     });
-    Ok(lines.collect())
+    Ok(stages.collect())
 }
 
 /// The smallest size at which a condition holds, if it asks for one. Of several that must all hold
 /// it is the largest; of several of which one will do, the smallest.
 fn first_size(condition: &Condition, window: Window) -> Option<Tokens> {
-    let each = |all: &[Condition]| -> Vec<Tokens> {
-        let sizes = all.iter().filter_map(|inner| first_size(inner, window));
-        sizes.collect()
+    let (Condition::All(all) | Condition::Any(all)) = condition else {
+        return condition.line(window, window.effective());
     };
+    let sizes = all.iter().filter_map(|inner| first_size(inner, window));
     match condition {
-        Condition::All(all) if all.iter().any(|one| excludes(one, window)) => None,
-        Condition::All(all) => each(all).into_iter().max(),
-        Condition::Any(any) => each(any).into_iter().min(),
-        one => one.line(window, window.effective()),
+        Condition::Any(_) => sizes.min(),
+        _ if all.iter().any(|one| excludes(one, window)) => None,
+        _ => sizes.max(),
     }
 }
 
@@ -232,10 +195,8 @@ mod tests {
             window: window.tokens,
             max_output: window.max_output,
             system_tokens: Tokens(system),
-            read_tokens: TYPICAL_READ,
             prompt: Some(Tokens(175_000)),
             preset: Some("learn-claude-code-s06".to_owned()),
-            format: Format::Text,
             json: false,
         };
         facts(&args, window).unwrap()
@@ -315,10 +276,13 @@ Stages of learn-claude-code-s06
             };
             let stages = stages(preset, window, Tokens::ZERO).unwrap();
             let ours = stages.iter().filter(|stage| {
-                let kinds = ["summarize", "digest"];
-                kinds.iter().any(|kind| stage.stage.starts_with(kind))
+                let (kinds, stage) = (["summarize", "digest"], stage["stage"].as_str().unwrap());
+                kinds.iter().any(|kind| stage.starts_with(kind))
             });
-            let ours = ours.filter_map(|stage| stage.fires_at).min();
+            let ours = ours
+                .filter_map(|stage| stage["fires_at"].as_u64())
+                .min()
+                .map(Tokens);
             let later = u64::from(holds == ">");
             let exact = tokens(line);
             assert!(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Exit, read_run, show, show_with, stop, stop_with};
 use crate::metric::cached_calls;
@@ -117,15 +117,13 @@ fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
     let mut listed = Vec::new();
     for path in cassettes {
         let entries = read(path)?.entries;
-        let mut sums: BTreeMap<(&str, String, String), AnswerTotal> = BTreeMap::new();
+        let mut sums: BTreeMap<_, AnswerTotal> = BTreeMap::new();
         for entry in &entries {
-            let purpose = serde_json::to_value(entry.purpose)?;
-            let kind = serde_json::to_value(entry.kind)?;
-            let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let key = (&*entry.model, word(&purpose), word(&kind));
-            sums.entry(key).or_default().add(entry);
+            let words = [json!(entry.purpose), json!(entry.kind)].map(|word| word.to_string());
+            sums.entry((&*entry.model, words)).or_default().add(entry);
         }
-        let models = sums.into_iter().map(|((model, purpose, kind), AnswerTotal { count, tokens })| {
+        let models = sums.into_iter().map(|((model, words), AnswerTotal { count, tokens })| {
+            let [purpose, kind] = words.map(|word| word.trim_matches('"').to_owned());
             json!({
                 "model": model, "purpose": purpose, "kind": kind, "answers": count, "tokens": tokens,
             })
@@ -137,23 +135,16 @@ fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
         }));
     }
     let facts = json!({ "cassettes": listed });
-    show(
-        as_json,
-        "proctor-cassettes",
-        facts,
-        include_str!("text/cassettes.txt"),
-    )
+    let template = include_str!("text/cassettes.txt");
+    show(as_json, "proctor-cassettes", facts, template)
 }
 
 fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::Result<Exit> {
     let own = run.map(|run| run.join("cassette.jsonl"));
-    let cassettes = match own.as_ref() {
-        Some(own) if cassettes.is_empty() => std::slice::from_ref(own),
-        _ => cassettes,
-    };
+    let own = own.iter().filter(|_| cassettes.is_empty());
     let (mut verified, mut entries) = (Vec::new(), Vec::new());
     let mut is_sound = true;
-    for path in cassettes {
+    for path in own.chain(cassettes) {
         let contents = read(path)?;
         let problems = problems(path, &contents)?;
         is_sound &= problems.is_empty();
@@ -178,11 +169,9 @@ fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::R
 fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<String>> {
     let entries = &contents.entries;
     let bytes = std::fs::read(path)?;
+    // The first line is the head, and the last one ends with a line feed.
     let lines = bytes.split(|byte| *byte == b'\n').count();
-    let lines = lines.saturating_sub(2);
-    let twice = lines.saturating_sub(entries.len());
-    let is_digit = |byte: u8| byte.is_ascii_hexdigit();
-    let is_key = |key: &str| key.len() == 64 && key.bytes().all(is_digit);
+    let twice = lines.saturating_sub(2 + entries.len());
     let mut problems = Vec::new();
     if contents.is_torn {
         problems.push("its last line was cut off by a crash".to_owned());
@@ -199,6 +188,10 @@ fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<St
         problems.push("it is not in its canonical form".to_owned());
     }
     Ok(problems)
+}
+
+fn is_key(key: &str) -> bool {
+    key.len() == 64 && key.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Compares the answers of a run with those in cassettes: in words, and whether both have the same
@@ -218,21 +211,21 @@ fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
     }
     let (mut lines, mut agrees) = (Vec::new(), true);
     for (purpose, kept) in cached_calls::by_purpose(cells) {
-        if kept.distinct == 0 {
-            continue;
-        }
         let AnswerTotal { count, tokens } = held.get(&purpose).copied().unwrap_or_default();
         let purpose = format!("{purpose:?}").to_lowercase();
-        if (count, tokens) == (kept.distinct, kept.paid) {
+        let (answers, paid) = (kept.distinct, kept.paid);
+        if answers == 0 {
+            continue;
+        }
+        if (count, tokens) == (answers, paid) {
             lines.push(format!(
                 "{purpose}: {count} answers, {tokens} tokens in both"
             ));
         } else {
             agrees = false;
             lines.push(format!(
-                "{purpose}: the report has {} answers, {} tokens; the cassettes hold {count} of them, \
-                 {tokens} tokens",
-                kept.distinct, kept.paid
+                "{purpose}: the report has {answers} answers, {paid} tokens; the cassettes hold {count} of them, \
+                 {tokens} tokens"
             ));
         }
     }
@@ -245,24 +238,27 @@ fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
 }
 
 fn clear(path: &Path, model: Option<&str>, force: bool, as_json: bool) -> anyhow::Result<Exit> {
-    let is_gone = |entry: &Entry| model.is_none_or(|model| entry.model == model);
-    let (gone, kept): (Vec<Entry>, Vec<Entry>) = read(path)?.entries.into_iter().partition(is_gone);
-    let (count, left) = (gone.len(), kept.len());
-    let tokens: Tokens = gone.iter().map(|entry| entry.answer.usage.total()).sum();
-    let what = format!("{count} answers that cost {tokens} tokens");
-    let shown = path.display().to_string();
-    if gone.is_empty() {
-        return stop(
-            Exit::NothingSelected,
-            format!("`{shown}` holds no such answer"),
-        );
+    let (shown, mut kept) = (path.display().to_string(), read(path)?.entries);
+    let mut gone = AnswerTotal::default();
+    kept.retain(|entry| {
+        let stays = model.is_some_and(|model| entry.model != model);
+        if !stays {
+            gone.add(entry);
+        }
+        stays
+    });
+    let AnswerTotal { count, tokens } = gone;
+    if count == 0 {
+        let problem = format!("`{shown}` holds no such answer");
+        return stop(Exit::NothingSelected, problem);
     }
     if !force {
-        let problem = format!("this would take {what} out of `{shown}`");
+        let problem =
+            format!("this would take {count} answers that cost {tokens} tokens out of `{shown}`");
         return stop_with(Exit::Usage, problem, "`--force` does it");
     }
     cassette::write_sorted(path, &kept)?;
-    let facts = json!({ "file": shown, "cleared": count, "tokens": tokens, "left": left });
+    let facts = json!({ "file": shown, "cleared": count, "tokens": tokens, "left": kept.len() });
     let template = "{{ file }}: {{ cleared }} answers that cost {{ tokens }} tokens are gone, {{ left }} are left\n";
     show(as_json, "proctor-cassette-cleared", facts, template)
 }

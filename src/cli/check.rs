@@ -59,10 +59,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     start_timeout: u64,
     /// Write an XML file for build servers as well
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
 }
 
@@ -94,18 +94,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "findings": broken[1],
         "laws": laws.collect::<Vec<_>>(),
     });
-    show(
+    let done = show(
         args.json,
         "proctor-check",
         all,
         include_str!("text/check.txt"),
     )?;
     let is_failed = broken[0] > 0 || args.strict && broken[1] > 0;
-    Ok(if is_failed {
-        Exit::GateFailed
-    } else {
-        Exit::Done
-    })
+    Ok(if is_failed { Exit::GateFailed } else { done })
 }
 
 impl Args {
@@ -117,11 +113,9 @@ impl Args {
         }
         let place = Place::Flag("check".into());
         let mut table = Table::new(place.clone());
-        let words = self
-            .command
-            .iter()
-            .map(|word| Setting::new(word.as_str(), &place));
-        table.put("command", words.collect::<Vec<_>>(), &place);
+        let words = self.command.iter();
+        let words: Vec<Setting> = words.map(|word| Setting::new(&**word, &place)).collect();
+        table.put("command", words, &place);
         for (key, seconds) in [
             ("timeout_seconds", self.timeout),
             ("start_seconds", self.start_timeout),
@@ -149,15 +143,15 @@ impl Args {
 
     /// The laws that are broken on purpose: by a preset, and as the flags say.
     fn settings(&self, spec: &StrategySpec) -> anyhow::Result<Settings> {
-        let declared = spec.breaks()?.into_iter().flat_map(laws_of).copied();
-        let declared = declared.map(|law| (law, "the preset declares it"));
-        let flags = self.allow.iter().map(|law| (law.as_str(), "`--allow`"));
-        let allowed = declared
-            .chain(flags)
-            .map(|(law, why)| (law.to_owned(), why.to_owned()));
+        let declared = spec.breaks()?.into_iter().flat_map(laws_of);
+        let mut allowed: BTreeMap<String, String> = declared
+            .map(|law| ((*law).to_owned(), "the preset declares it".to_owned()))
+            .collect();
+        let flags = self.allow.iter().cloned();
+        allowed.extend(flags.map(|law| (law, "`--allow`".to_owned())));
         Ok(Settings {
             seed: self.seed,
-            allowed: allowed.collect::<BTreeMap<String, String>>(),
+            allowed,
             only: self.only.iter().cloned().collect(),
         })
     }
@@ -176,23 +170,37 @@ fn laws_of(law: Law) -> &'static [&'static str] {
 }
 
 fn facts(checked: &Checked, args: &Args) -> Value {
-    let (state, more) = match &checked.state {
-        State::Held(sessions) => ("held", json!({ "sessions": sessions })),
-        State::Broken(finding) => ("broken", found(checked, finding, args)),
-        State::NoChance => ("no_chance", json!({})),
-        State::NotAsked => ("not_asked", json!({})),
-        State::Declared(reason) => ("declared", json!({ "reason": reason })),
-        State::NotTried => ("not_tried", json!({})),
-    };
+    let (state, _) = state(checked);
+    let (mut sessions, mut reason) = (None, None);
+    match &checked.state {
+        State::Held(count) => sessions = Some(count),
+        State::Declared(why) => reason = Some(why),
+        State::Broken(_) | State::NoChance | State::NotAsked | State::NotTried => {}
+    }
     json!({
         "law": checked.law,
         "level": checked.level.name(),
         "expected": checked.expected,
         "state": state,
-        "sessions": more["sessions"],
-        "reason": more["reason"],
-        "finding": (state == "broken").then_some(more),
+        "sessions": sessions,
+        "reason": reason,
+        "finding": checked.finding().map(|finding| found(checked.law, finding, args)),
     })
+}
+
+/// The name of a law's state, and what a build server shows of it.
+fn state(checked: &Checked) -> (&'static str, Option<String>) {
+    match &checked.state {
+        State::Held(_) => ("held", None),
+        State::Broken(finding) => ("broken", Some(got(finding))),
+        State::NoChance => (
+            "no_chance",
+            Some("it had no chance to be broken".to_owned()),
+        ),
+        State::NotAsked => ("not_asked", Some("not asked of this kind".to_owned())),
+        State::Declared(reason) => ("declared", Some(format!("broken on purpose: {reason}"))),
+        State::NotTried => ("not_tried", Some("not tried".to_owned())),
+    }
 }
 
 /// The seen behaviour on one line: a program may have written it.
@@ -200,23 +208,20 @@ fn got(finding: &Finding) -> String {
     escape::short(&finding.got.trim().replace('\n', " ↵ "), GOT)
 }
 
-fn found(checked: &Checked, finding: &Finding, args: &Args) -> Value {
+fn found(law: &str, finding: &Finding, args: &Args) -> Value {
+    let words = args
+        .command
+        .iter()
+        .map(|word| " ".to_owned() + &escape::shell(word));
     let of = match &args.strategy {
         Some(name) => escape::flag("--strategy", name),
-        None => format!(
-            "-- {}",
-            args.command
-                .iter()
-                .map(|word| escape::shell(word))
-                .collect::<Vec<_>>()
-                .join(" ")
-        ),
+        None => "--".to_owned() + &words.collect::<String>(),
     };
     json!({
         "got": got(finding),
         "scene": finding.scene,
         "window": finding.window,
-        "repeat": format!("proctor check --only {}{} {of}", checked.law, args.flags()),
+        "repeat": format!("proctor check --only {law}{} {of}", args.flags()),
         "messages": finding.session.messages().len(),
         "lines": lines(finding),
     })
@@ -254,27 +259,14 @@ fn in_words(block: &ContentBlock, text: &str) -> String {
 }
 
 fn suite(name: &str, outcome: &Outcome, is_strict: bool) -> Suite {
-    let case = |checked: &Checked| {
-        let (outcome, says) = match &checked.state {
-            State::Held(_) => (junit::Outcome::Passed, None),
-            State::Broken(finding) if is_strict || checked.level == Level::Must => (
-                junit::Outcome::Failed(checked.level.name()),
-                Some(got(finding)),
-            ),
-            State::Broken(finding) => (junit::Outcome::Passed, Some(got(finding))),
-            State::NoChance => (
-                junit::Outcome::Skipped,
-                Some("it had no chance to be broken".to_owned()),
-            ),
-            State::NotAsked => (
-                junit::Outcome::Skipped,
-                Some("not asked of this kind".to_owned()),
-            ),
-            State::Declared(reason) => (
-                junit::Outcome::Skipped,
-                Some(format!("broken on purpose: {reason}")),
-            ),
-            State::NotTried => (junit::Outcome::Skipped, Some("not tried".to_owned())),
+    let cases = outcome.laws.iter().map(|checked| {
+        let (state, says) = state(checked);
+        let outcome = match state {
+            "broken" if is_strict || checked.level == Level::Must => {
+                junit::Outcome::Failed(checked.level.name())
+            }
+            "held" | "broken" => junit::Outcome::Passed,
+            _ => junit::Outcome::Skipped,
         };
         let lines = checked.finding().map(lines).unwrap_or_default();
         Case {
@@ -282,9 +274,9 @@ fn suite(name: &str, outcome: &Outcome, is_strict: bool) -> Suite {
             outcome,
             messages: says.into_iter().chain(lines).collect(),
         }
-    };
+    });
     Suite {
         name: name.to_owned(),
-        cases: outcome.laws.iter().map(case).collect(),
+        cases: cases.collect(),
     }
 }

@@ -6,7 +6,7 @@ use super::comparison::{
     self, ComparisonOptions, OutputFormat, PairedComparisons, SEED, Side, Unpaired, target,
 };
 use super::report::PrintedTables;
-use super::{CliError, Exit, read_run, read_text, say, stop_with};
+use super::{CliError, Exit, models, read_run, read_text, say, stop_with};
 use crate::compare::gate::Rules;
 use crate::compare::{Axis, Margins};
 use crate::report::comparison::Comparisons;
@@ -28,9 +28,6 @@ pub(super) struct Args {
     /// Runs or baselines to compare, the baseline first; with `--gate`, the run that is the candidate
     #[arg(value_name = "SIDE", required = true)]
     sides: Vec<String>,
-    /// Compare every side with every other
-    #[arg(long, conflicts_with = "gate")]
-    all_pairs: bool,
     #[command(flatten)]
     options: ComparisonOptions,
     #[command(flatten, next_help_heading = "Gate")]
@@ -102,10 +99,9 @@ impl MarginOptions {
 }
 
 fn margin(typed: &str) -> anyhow::Result<(&str, f64)> {
-    let parsed = typed.split_once('=').and_then(|(metric, margin)| {
-        let margin: f64 = margin.parse().ok()?;
-        (margin >= 0.0 && margin.is_finite()).then_some((metric, margin))
-    });
+    let parsed = typed
+        .split_once('=')
+        .and_then(|(metric, margin)| Some((metric, models::number(margin, "").ok()?)));
     if let Some(parsed) = parsed {
         return Ok(parsed);
     }
@@ -139,24 +135,16 @@ fn compare(args: &Args, sides: &[String]) -> anyhow::Result<Exit> {
         .iter()
         .map(|typed| Side::find(typed, &args.options.baselines))
         .collect::<Result<_, _>>()?;
-    let firsts = if args.all_pairs { sides.len() - 1 } else { 1 };
     let rules = Rules {
         margins: margins(Margins::default(), &args.gate.margins)?,
         ..Rules::default()
     };
     let mut found = PairedComparisons::default();
-    for (at, baseline) in sides.iter().enumerate().take(firsts) {
-        for candidate in &sides[at + 1..] {
-            let unpaired = Unpaired::Reported;
-            found.extend(comparison::compare(
-                baseline,
-                candidate,
-                &args.options,
-                &rules,
-                unpaired,
-                SEED,
-            )?);
-        }
+    for candidate in &sides[1..] {
+        let unpaired = Unpaired::Reported;
+        let pairs =
+            comparison::compare(&sides[0], candidate, &args.options, &rules, unpaired, SEED)?;
+        found.extend(pairs);
     }
     comparison::adjust(&mut found.comparisons);
     let comparisons = Comparisons::new(found.comparisons, found.mismatches, None);

@@ -2,7 +2,7 @@
 //! writes the results.
 
 use std::fmt::Write as _;
-use std::fs::{Metadata, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::{CliError, Exit, environment, read_run, report, say, stop, stop_with}
 use crate::compare::baseline::BaselineError;
 use crate::compare::gate::{Ending, Rules, gate as gate_one};
 use crate::compare::judge::judge;
-use crate::compare::{self, Chance, ComparedRun, Findings, Mismatch, Rule, Sample, Target};
+use crate::compare::{self, Chance, ComparedRun, Findings, Mismatch, Rule, Target};
 use crate::record::journal::Run;
 use crate::record::{Arm, End};
 use crate::report::comparison::{Comparisons, GatedComparison};
@@ -323,12 +323,7 @@ pub(super) fn compare(
     } else {
         unpriced.len()
     };
-    let repriced = Some(repriced).filter(|it| it.sessions > 0);
-    let compared = |sample: &Sample, other: &Sample| Findings {
-        repriced: repriced.clone(),
-        unpriced_sessions,
-        ..judge(sample, other, &rule).with_texts(&[&new, &old])
-    };
+    let repriced = Some(repriced).filter(|repriced| repriced.sessions > 0);
     let repairs = [&old, &new]
         .into_iter()
         .filter_map(|side| side.repairs.clone());
@@ -343,7 +338,11 @@ pub(super) fn compare(
             baseline_source: baseline.name.clone(),
             candidate_source: candidate.name.clone(),
             gated: None,
-            comparison: compared(sample, other),
+            comparison: Findings {
+                repriced: repriced.clone(),
+                unpriced_sessions,
+                ..judge(sample, other, &rule).with_texts(&[&new, &old])
+            },
             repairs: repairs.clone(),
             simulated_cost: simulated.clone().collect(),
         })
@@ -384,10 +383,10 @@ pub(super) fn gate(
         let side = baselines
             .iter()
             .find(|side| side.name == one.baseline_source);
-        let of =
-            |side: Option<&Side>, name: &str| side.and_then(|it| it.source.strategy(name).cloned());
-        let old = of(side, &one.comparison.baseline).unwrap_or_default();
-        let new = of(Some(candidate), &one.comparison.candidate).unwrap_or_default();
+        let old = side.and_then(|side| side.source.strategy(&one.comparison.baseline));
+        let old = old.cloned().unwrap_or_default();
+        let new = candidate.source.strategy(&one.comparison.candidate);
+        let new = new.cloned().unwrap_or_default();
         one.gated = Some(gate_one(&one.comparison, [&old, &new], rules, family));
     }
 }
@@ -434,7 +433,7 @@ pub(super) fn adjust(comparisons: &mut [GatedComparison]) {
     names.dedup();
     for name in names {
         let all = comparisons.iter_mut().map(|one| &mut one.comparison);
-        let mut group: Vec<&mut Findings> = all.filter(|it| it.baseline == name).collect();
+        let mut group: Vec<&mut Findings> = all.filter(|own| own.baseline == name).collect();
         compare::adjust(&mut group);
     }
 }
@@ -501,8 +500,8 @@ fn refuse_baseline(path: &Path) -> anyhow::Result<()> {
 
 /// Removes a file or a link, and never what a link leads to.
 fn remove_earlier(path: &Path) -> anyhow::Result<()> {
-    let is_earlier = |it: Metadata| it.is_file() || it.is_symlink();
-    if report::is_stdout(path) || !path.symlink_metadata().is_ok_and(is_earlier) {
+    let is_earlier = path.is_symlink() || path.is_file();
+    if report::is_stdout(path) || !is_earlier {
         return Ok(());
     }
     match std::fs::remove_file(path) {

@@ -23,23 +23,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// The same with what a shell can complete: the names of strategies, and files and folders.
-fn with_values(mut command: Command) -> Command {
-    let names: Vec<String> = (command.get_subcommands())
-        .map(|it| it.get_name().to_owned())
-        .collect();
+fn with_values(command: Command) -> Command {
+    let mut command = command.mut_args(|arg| match arg.get_id().as_str() {
+        "strategy" => {
+            let presets = PRESETS.iter().map(|(name, _)| *name);
+            arg.value_parser(PossibleValuesParser::new(presets))
+        }
+        "session" | "sessions" | "scenario" | "run" | "output" | "paths" | "files" | "named" => {
+            arg.value_hint(ValueHint::AnyPath)
+        }
+        _ => arg,
+    });
+    let inner = command.get_subcommands();
+    let names: Vec<String> = inner.map(|inner| inner.get_name().to_owned()).collect();
     for name in names {
-        command = command.mut_subcommand(name, |it| {
-            it.mut_args(|arg| match arg.get_id().as_str() {
-                "strategy" => {
-                    let presets = PRESETS.iter().map(|(name, _)| *name);
-                    arg.value_parser(PossibleValuesParser::new(presets))
-                }
-                "session" | "sessions" | "scenario" | "run" | "output" => {
-                    arg.value_hint(ValueHint::AnyPath)
-                }
-                _ => arg,
-            })
-        });
+        command = command.mut_subcommand(name, with_values);
     }
     command
 }

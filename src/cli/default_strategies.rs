@@ -34,12 +34,12 @@ pub(super) fn of_recordings<'p>(
         }
     }
     let place = Place::BuiltIn;
-    let entry = |name: String| {
+    let entries = names.into_iter().map(|name| {
         let mut entry = Table::new(place.clone());
         entry.put("preset", name, &place);
         Setting::new(entry, &place)
-    };
-    Ok(names.into_iter().map(entry).collect())
+    });
+    Ok(entries.collect())
 }
 
 /// The presets of the products that recorded, the most frequent first.

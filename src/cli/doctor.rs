@@ -1,7 +1,7 @@
 //! `proctor doctor`: whether a scenario is valid, what it would run, and where each of its settings comes from.
 
 use std::fs::OpenOptions;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
@@ -29,15 +29,10 @@ pub(super) struct Args {
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Folder under which run folders are made
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = "reports",
-        help_heading = "Output"
-    )]
-    reports: PathBuf,
 }
+
+/// The folder under which run folders are made, where no flag names another.
+const REPORTS: &str = "reports";
 
 /// Variables that hold a key of a model provider.
 const KEYS: &[&str] = &[
@@ -73,7 +68,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         "environment": variables,
         "keys": keys(read),
-        "reports": { "folder": args.reports.display().to_string(), "state": writable(&args.reports) },
+        "reports": { "folder": REPORTS, "state": writable(Path::new(REPORTS)) },
         "settings": settings(&table),
         "error": scenario.as_ref().err().map(chain),
         "planned": scenario.as_ref().ok().map(|(_, planned)| planned),
@@ -182,8 +177,8 @@ fn settings(table: &Table) -> Vec<Row> {
     for (path, default) in scenario::defaults() {
         // A table takes the place of a default as a whole.
         let within = format!("{path}.");
-        let is_set = |row: &Row| row.path == path || row.path.starts_with(&within);
-        if !settings.iter().any(is_set) {
+        let mut set = settings.iter().map(|row| &row.path);
+        if !set.any(|set| *set == path || set.starts_with(&within)) {
             settings.push(Row::default(path, default));
         }
     }

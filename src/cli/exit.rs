@@ -40,22 +40,7 @@ pub enum Exit {
 
 impl Exit {
     /// All codes with their meaning, for `--help`.
-    pub const HELP: &str = "Exit codes:
-    0  done
-    1  internal error
-    2  wrong use of the command line
-    3  scenario, session or settings invalid
-    4  nothing selected
-    5  cells are outstanding; what ran is fine
-  100  the gate failed, or a law that must hold is broken (`check`)
-  102  controls failed: the run is invalid, or a judge misses known verdicts
-  103  the gate is inconclusive, with --fail-on inconclusive
-  104  failed cells, or answers without a score, above --max-error-rate
-  105  a recorded answer was wanted (--replay strict, --offline), and there is none
-  106  baseline missing or incompatible
-  107  the budget was reached before the least coverage
-  110  a file could not be written
-  130  interrupted; the same command goes on";
+    pub const HELP: &str = include_str!("text/exit_codes.txt");
 
     /// The number.
     pub fn code(self) -> u8 {

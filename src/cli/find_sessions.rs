@@ -9,6 +9,7 @@ use crate::runner::Plan;
 use crate::scenario::SessionSource;
 use crate::session::import::file_info::format_of;
 use crate::session::import::{self, ImportError};
+use crate::settings::Place;
 
 /// A session to read, a file or a folder, and whether it was named or found in a folder.
 pub(super) struct Input {
@@ -135,7 +136,13 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
         };
         let shown = plain(&path.display().to_string());
         if !path.exists() {
-            let problem = format!("{place}: there is no session `{shown}`");
+            let problem = match place {
+                Place::Flag(typed) => {
+                    let typed = typed.strip_prefix("--session ").unwrap_or(typed);
+                    format!("there is no session `{}`", plain(typed))
+                }
+                place => format!("{place}: there is no session `{shown}`"),
+            };
             let hint = "check the path; patterns are expanded by the shell alone, and a folder means all recordings in it";
             return stop_with(Exit::Invalid, problem, hint);
         } else if !is_walked(path) {

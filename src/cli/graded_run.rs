@@ -14,7 +14,7 @@ use super::{Exit, forecast, models, say, stop_with};
 use crate::metric::forecast::Spend;
 use crate::model::ModelKind;
 use crate::model::cassette::ReplayMode;
-use crate::record::{ForecastCell, ModelEntry};
+use crate::record::ForecastCell;
 use crate::report::escape::plain;
 use crate::runner::{FirstAnswers, Plan};
 use crate::scenario::Scenario;
@@ -25,7 +25,7 @@ use crate::units::{Usd, many, whole};
 
 mod size;
 
-use size::{fitting, own_strategies, with_strategies};
+use size::largest;
 
 /// The models that `--graded` names, as the scenario calls them.
 const ROLES: [&str; 3] = ["reader", "judge", "summariser"];
@@ -54,9 +54,11 @@ pub(super) struct GradedOptions {
 }
 
 fn minutes(typed: &str) -> Result<f64, String> {
-    let number = typed.parse().ok();
-    let number = number.filter(|minutes: &f64| minutes.is_finite() && *minutes > 0.0);
-    number.ok_or_else(|| "it must be a number of minutes, such as 10".to_owned())
+    let what = "a number of minutes, such as 10";
+    let minutes = models::number(typed, what)?;
+    (minutes > 0.0)
+        .then_some(minutes)
+        .ok_or_else(|| format!("it must be {what}"))
 }
 
 /// A limit on the cost or on the time of a run.
@@ -119,8 +121,8 @@ impl GradedOptions {
     /// Asks the reader a few items before all others. A run of a reader that knows too little ends here.
     pub(super) fn check_reader(&self, plan: &Plan, stop: &StopToken) -> anyhow::Result<()> {
         let reader = plan.manifest().reader.as_ref();
-        let is_asked = |reader: &&ModelEntry| reader.kind == ModelKind::Live && !self.anyway;
-        let Some(reader) = reader.filter(is_asked) else {
+        let reader = reader.filter(|reader| reader.kind == ModelKind::Live);
+        let Some(reader) = reader.filter(|_| !self.anyway) else {
             return Ok(());
         };
         let answers = plan.ask_reader_first(stop);
@@ -154,8 +156,7 @@ impl GradedOptions {
         } else {
             Without::QuickStart
         };
-        let lay_over = |table: &mut Table| self.lay_over(table, graded.as_deref());
-        let scenario = inputs.read_with(base, lay_over)?;
+        let scenario = inputs.read_with(base, |table| self.lay_over(table, graded.as_deref()))?;
         let mut scenario = scenario.with_controls();
         let is_timed = self.usd.is_none() && (self.minutes.is_some() || self.graded.is_some());
         let is_offline = is_offline || scenario.models.replay == ReplayMode::Strict;
@@ -240,21 +241,10 @@ impl GradedOptions {
         // Fewer sessions than that decide nothing, however many strategies and items they have.
         let can_decide = all >= FEWEST_SESSIONS;
         let enough = if can_decide { FEWEST_SESSIONS } else { 1 };
-        let strategies = own_strategies(&plan);
-        let mut least = None;
-        for count in (1..=strategies.len()).rev() {
-            let fewer = with_strategies(&plan, &strategies[..count]);
-            match fitting(&fewer, &cells, limit, enough)? {
-                Ok(size) => {
-                    size.say(all, &strategies[count..], limit)?;
-                    return Ok(size.plan);
-                }
-                Err(cheapest) => least = cheapest.into_iter().chain(least).min(),
-            }
-        }
-        match limit {
-            Limit::Money { .. } => too_little(limit, enough, least),
-            Limit::Minutes(_) => self.look(&plan, &cells, limit, least),
+        match (largest(&plan, &cells, limit, enough)?, limit) {
+            (Ok(size), _) => size.say(all, limit),
+            (Err(least), Limit::Money { .. }) => too_little(limit, enough, least),
+            (Err(least), Limit::Minutes(_)) => self.look(&plan, &cells, limit, least),
         }
     }
 
@@ -266,26 +256,20 @@ impl GradedOptions {
         limit: Limit,
         verdict: Option<u64>,
     ) -> anyhow::Result<Plan> {
-        let strategies = own_strategies(plan);
-        let mut found = Err(None);
-        for count in (1..=strategies.len()).rev() {
-            let fewer = with_strategies(plan, &strategies[..count]);
-            found = fitting(&fewer, cells, limit, 1)?.map(|size| (size, count));
-            if found.is_ok() {
-                break;
-            }
-        }
-        let Ok((size, count)) = found else {
-            return too_little(limit, 1, found.err().flatten());
+        let size = match largest(plan, cells, limit, 1)? {
+            Ok(size) => size,
+            Err(least) => return too_little(limit, 1, least),
         };
         let sessions = size.plan.manifest().sessions.len();
-        let needed = verdict.map_or("more than can be told".to_owned(), |it| limit.in_words(it));
+        let needed = verdict.map_or("more than can be told".to_owned(), |least| {
+            limit.in_words(least)
+        });
         let problem = format!(
             "a verdict needs {needed}; {} read {}, as a look",
             limit.in_words(limit.most()),
             many(sessions, "session", "sessions")
         );
-        let minutes = verdict.map(|it| format!("`--minutes {}`", it.div_ceil(60_000)));
+        let minutes = verdict.map(|least| format!("`--minutes {}`", least.div_ceil(60_000)));
         let minutes = minutes.unwrap_or_else(|| "a larger `--minutes`".to_owned());
         let hint = format!("{minutes}, or `--anyway` for the look");
         if self.anyway {
@@ -293,8 +277,7 @@ impl GradedOptions {
         } else {
             models::agree(&problem, &hint, Exit::BudgetReached)?;
         }
-        size.say(plan.manifest().sessions.len(), &strategies[count..], limit)?;
-        Ok(size.plan)
+        size.say(plan.manifest().sessions.len(), limit)
     }
 }
 
@@ -319,12 +302,11 @@ fn too_little(limit: Limit, sessions: usize, cheapest: Option<u64>) -> anyhow::R
 
 /// Says what is needed before a run can be sized by time.
 fn untimed(plan: &Plan) -> anyhow::Result<Plan> {
-    let models = plan.scenario().models.live_names();
-    let is_untimed = |model: &&&str| {
+    let mut untimed = plan.scenario().models.live_names();
+    untimed.retain(|model| {
         let price = plan.asked_prices().of(model);
         price.is_none_or(|(_, price)| price.latency.is_none())
-    };
-    let untimed: Vec<&str> = models.iter().filter(is_untimed).copied().collect();
+    });
     let problem = format!(
         "the run cannot be sized by time, because it is not known how fast {} is",
         untimed.join(" and ")

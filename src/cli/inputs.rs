@@ -186,17 +186,15 @@ impl Inputs {
     /// The scenario that is named, if any, and the recordings that take the place of its sessions,
     /// each with the flag that names it.
     fn scenario_and_recordings(&self) -> anyhow::Result<(Option<&Path>, Vec<Named<'_>>)> {
-        let flag =
-            |flag: &str, path: &Path| Place::Flag(format!("{flag}{}", path.display()).into());
         let (recordings, scenarios): (Vec<&PathBuf>, Vec<&PathBuf>) =
             self.named.iter().partition(|path| is_recording(path));
         let named = recordings.into_iter().chain(&self.recordings);
-        let named = named.map(|path| (path, flag("", path)));
-        let flagged = self.session.iter();
-        let flagged = flagged.map(|path| (path, flag("--session ", path)));
-        let recordings = named
-            .chain(flagged)
-            .map(|(path, place)| (path.as_path(), place));
+        let named = named.map(|path| (path, ""));
+        let flagged = self.session.iter().map(|path| (path, "--session "));
+        let recordings = named.chain(flagged).map(|(path, flag)| {
+            let place = Place::Flag(format!("{flag}{}", path.display()).into());
+            (path.as_path(), place)
+        });
         let recordings = recordings.collect();
         match scenarios.as_slice() {
             [] => Ok((None, recordings)),
@@ -213,7 +211,7 @@ impl Inputs {
     /// Completes a command with the words of the same scenario, recordings and settings, behind its first
     /// word; a flag with its value is one word. A preset that was typed as a file is named by it.
     pub(super) fn complete(&self, command: &mut Vec<String>) {
-        for file in self.strategy.iter().filter(|it| is_toml(Path::new(it))) {
+        for file in self.strategy.iter().filter(|name| is_toml(Path::new(name))) {
             let named = flag("--strategy", &preset_name(Path::new(file)));
             let own = command.iter_mut().filter(|word| **word == named);
             own.for_each(|word| *word = flag("--strategy", file));
@@ -223,18 +221,19 @@ impl Inputs {
     }
 
     fn words(&self) -> Vec<String> {
-        let shown = |path: &PathBuf| path.display().to_string();
-        let named = self.named.iter().map(|path| shell(&shown(path)));
-        let one = |value: Option<String>| value.into_iter().collect();
-        let flags: [(&str, Vec<String>); 4] = [
-            ("--session", self.session.iter().map(shown).collect()),
-            ("--window", one(self.window.clone())),
-            ("--sample", one(self.sample.map(|count| count.to_string()))),
-            ("--set", self.set.clone()),
-        ];
-        let flags = flags
-            .into_iter()
-            .flat_map(|(name, values)| values.into_iter().map(move |value| flag(name, &value)));
+        let named = self
+            .named
+            .iter()
+            .map(|path| shell(&path.display().to_string()));
+        let sessions = self.session.iter();
+        let sessions = sessions.map(|path| flag("--session", &path.display().to_string()));
+        let window = self.window.iter().map(|window| flag("--window", window));
+        let sample = self
+            .sample
+            .iter()
+            .map(|count| flag("--sample", &count.to_string()));
+        let set = self.set.iter().map(|typed| flag("--set", typed));
+        let flags = sessions.chain(window).chain(sample).chain(set);
         named.chain(flags).collect()
     }
 
@@ -252,23 +251,12 @@ impl Inputs {
         let written = table.get("strategies").and_then(Setting::as_list);
         let mut written = written.map(<[Setting]>::to_vec).unwrap_or_default();
         // A variant of a file's preset names it as one of the scenario's own: `mine[keep_last=5]`.
-        for file in self.strategy.iter().filter(|it| is_toml(Path::new(it))) {
+        for file in self.strategy.iter().filter(|name| is_toml(Path::new(name))) {
             let place = Place::Flag(format!("--strategy {file}").into());
             written.push(Setting::new(preset_of(Path::new(file), &place)?, &place));
         }
-        let item = |name: &String| -> anyhow::Result<Setting> {
-            let place = Place::Flag(format!("--strategy {name}").into());
-            if is_toml(Path::new(name)) {
-                return Ok(Setting::new(preset_of(Path::new(name), &place)?, &place));
-            }
-            if let Some(own) = own_strategy(&written, name, &place)? {
-                return Ok(own);
-            }
-            let mut entry = Table::new(place.clone());
-            entry.put("preset", name.as_str(), &place);
-            Ok(Setting::new(entry, &place))
-        };
-        let mut items: Vec<Setting> = self.strategy.iter().map(item).collect::<Result<_, _>>()?;
+        let items = self.strategy.iter().map(|name| strategy(name, &written));
+        let mut items: Vec<Setting> = items.collect::<Result<_, _>>()?;
         let mut taken = BTreeMap::new();
         for command in &self.strategy_cmd {
             items.push(programs::of_flag(command, &mut taken)?);
@@ -276,6 +264,20 @@ impl Inputs {
         table.put("strategies", items, &Place::Flag("--strategy".into()));
         Ok(())
     }
+}
+
+/// A strategy as it is typed: a file, one of the scenario's own, or a preset.
+fn strategy(name: &str, written: &[Setting]) -> anyhow::Result<Setting> {
+    let place = Place::Flag(format!("--strategy {name}").into());
+    if is_toml(Path::new(name)) {
+        return Ok(Setting::new(preset_of(Path::new(name), &place)?, &place));
+    }
+    if let Some(own) = own_strategy(written, name, &place)? {
+        return Ok(own);
+    }
+    let mut entry = Table::new(place.clone());
+    entry.put("preset", name, &place);
+    Ok(Setting::new(entry, &place))
 }
 
 /// Leaves out the preset that is refused, as one is in a window no larger than its reserve, and says so; true if
@@ -328,10 +330,9 @@ fn own_strategy(
 /// Whether a path on the command line is a recording, or a folder, rather than a scenario: a scenario
 /// ends in `.toml`, or begins as no recording does.
 fn is_recording(path: &Path) -> bool {
-    let begins_as_one = || matches!(format_of(path), Ok(_) | Err(ImportError::Empty(_)));
     // A pipe or a device is refused later, as a recording: to read it here would wait for its writer.
     let is_no_file = path.exists() && !path.is_file();
-    is_no_file || !is_toml(path) && begins_as_one()
+    is_no_file || !is_toml(path) && matches!(format_of(path), Ok(_) | Err(ImportError::Empty(_)))
 }
 
 fn is_toml(path: &Path) -> bool {
@@ -434,10 +435,9 @@ fn name_after(path: &Path, table: &mut Table) {
 
 /// `--window`: a number, `native`, `fit:F`, or `matched`.
 fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<()> {
-    let text = |value: &str| Setting::new(value, place);
     if window == "matched" {
         // The size stays as the scenario names it.
-        return Ok(table.overlay("window.mode", text("matched"))?);
+        return Ok(table.overlay("window.mode", Setting::new("matched", place))?);
     }
     if let Some(mut own) = table.get("window").and_then(Setting::as_table).cloned() {
         for key in ["mode", "fraction", "tokens"] {
@@ -447,10 +447,10 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
         table.put("window", own, &place);
     }
     if let Some(fraction) = window.strip_prefix("fit:") {
-        table.overlay("window.mode", text("fit"))?;
+        table.overlay("window.mode", Setting::new("fit", place))?;
         table.overlay("window.fraction", parse_value(fraction, place))?;
     } else if window == "native" {
-        table.overlay("window.mode", text("native"))?;
+        table.overlay("window.mode", Setting::new("native", place))?;
     } else {
         let tokens = token_count(window).and_then(|tokens| i64::try_from(tokens).ok());
         let Some(tokens) = tokens else {

@@ -193,9 +193,14 @@ impl Args {
         let path = self.session.clone().unwrap_or_default();
         let shown = path.display();
         let sessions = import::load(&path)?;
-        let ids: Vec<String> = sessions.iter().map(|it| format!("`{}`", it.id())).collect();
-        let is_wanted = |session: &Session| self.id.as_ref().is_none_or(|id| session.id() == id);
-        match (sessions.into_iter().find(is_wanted), &self.id) {
+        let ids = sessions.iter().map(|session| format!("`{}`", session.id()));
+        let ids: Vec<String> = ids.collect();
+        let id = self.id.as_deref();
+        let mut wanted = sessions.into_iter();
+        match (
+            wanted.find(|session| id.is_none_or(|id| session.id() == id)),
+            id,
+        ) {
             (Some(session), _) => Ok(session),
             (None, Some(id)) if !ids.is_empty() => {
                 let problem = format!("`{shown}` holds no session `{id}`");
@@ -283,7 +288,7 @@ impl Bench {
         let Some(followed) = spec.follows() else {
             return Ok(spec.clone());
         };
-        let leader = self.strategies.iter().find(|it| it.name() == followed);
+        let leader = self.strategies.iter().find(|spec| spec.name() == followed);
         let record = self.replay(leader, Vec::new())?.record;
         let Some(sizes) = sizes_of(&record) else {
             let problem = format!(
@@ -308,14 +313,14 @@ impl Bench {
             let hint = format!("its calls are 0 to {last}");
             return stop_with(Exit::NothingSelected, problem, hint);
         }
-        let typed = |name| self.names.iter().position(|it| it == name);
-        let spec = strategy.and_then(|name| self.strategies.get(typed(name)?));
+        let at = strategy.and_then(|name| self.names.iter().position(|typed| typed == name));
+        let spec = at.and_then(|at| self.strategies.get(at));
         let name = spec.map_or(FULL, StrategySpec::name);
         let mut snapshot = None;
         let observer = Box::new(SnapshotObserver::new(call, &mut snapshot));
         let replay = self.replay(spec, vec![observer])?;
-        let early = || early(name, call, &replay.record.end, self.window);
-        let snapshot = snapshot.ok_or_else(early)?;
+        let end = &replay.record.end;
+        let snapshot = snapshot.ok_or_else(|| early(name, call, end, self.window))?;
         Ok(Page {
             session: &self.session,
             strategy: name,
@@ -330,16 +335,18 @@ impl Bench {
 
 /// The strategies that these follow and that are not named themselves: a control cuts to the sizes of another.
 fn followed(names: &[String]) -> Vec<String> {
-    let read = |name: &str| StrategySpec::parse(name, &Trigger::always(), &Place::BuiltIn).ok();
-    let named: Vec<StrategySpec> = names.iter().filter_map(|name| read(name)).collect();
-    let is_missing = |name: &&str| {
-        // A name that is no preset may be that of the file named beside it.
-        named.iter().all(|spec| spec.name() != *name) && read(name).is_some()
-    };
+    let named: Vec<StrategySpec> = names.iter().filter_map(|name| preset(name)).collect();
     let leaders = named.iter().filter_map(StrategySpec::follows);
-    let mut leaders: Vec<String> = leaders.filter(is_missing).map(str::to_owned).collect();
-    leaders.dedup();
-    leaders
+    let missing = leaders.filter(|name| named.iter().all(|spec| spec.name() != *name));
+    // A name that is no preset may be that of the file named beside it.
+    let missing = missing.filter(|name| preset(name).is_some());
+    let mut missing: Vec<String> = missing.map(str::to_owned).collect();
+    missing.dedup();
+    missing
+}
+
+fn preset(name: &str) -> Option<StrategySpec> {
+    StrategySpec::parse(name, &Trigger::always(), &Place::BuiltIn).ok()
 }
 
 /// The mistake that the session ends before the call.

@@ -19,10 +19,6 @@ use super::report;
 )]
 #[command(mut_args(without_recordings))]
 pub(super) struct Args {
-    #[command(flatten, next_help_heading = "Strategies")]
-    inputs: Inputs,
-    #[command(flatten, next_help_heading = "Models of the strategies")]
-    models: models::ModelOptions,
     /// Base URL of the API, such as `https://api.anthropic.com`, or a server of your own
     #[arg(long, value_name = "URL", required_unless_present = "check")]
     upstream: Option<String>,
@@ -42,12 +38,16 @@ pub(super) struct Args {
     /// Do not listen: replay the log, and report calls that would now be sent differently
     #[arg(long)]
     check: bool,
+    #[command(flatten, next_help_heading = "Strategies")]
+    inputs: Inputs,
+    #[command(flatten, next_help_heading = "Models of the strategies")]
+    models: models::ModelOptions,
     /// Print the report as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     printed: report::Printed,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     output: report::Output,
 }
 
@@ -57,7 +57,7 @@ fn without_recordings(arg: clap::Arg) -> clap::Arg {
         "named" => arg
             .value_name("SCENARIO")
             .help("Scenario file with the strategies, the window and the models"),
-        "session" => arg.hide(true),
+        "session" | "sample" => arg.hide(true),
         _ => arg,
     }
 }
@@ -90,9 +90,8 @@ mod with_http {
     use crate::cli::record::{ENDING, Tally, keep_private, listen, now};
     use crate::cli::report::{Output, Printed, print_as};
     use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
-    use crate::live::{Event, Finished, Live, Log as EventLog, Ticket, read_log};
+    use crate::live::{Event, Live, Log as EventLog, Ticket, read_log};
     use crate::proxy::Front;
-    use crate::record::CellKey;
     use crate::record::journal::Run;
     use crate::report::Report;
     use crate::report::escape::plain;
@@ -116,8 +115,8 @@ mod with_http {
             let hint = "as in `--strategy observation-masking`; `proctor strategies` lists them";
             return stop_with(Exit::Usage, "no strategy is named", hint);
         }
-        if !typed.session.is_empty() {
-            let problem = "`--session` says nothing here: agents run as often as they are started";
+        if !typed.session.is_empty() || typed.sample.is_some() {
+            let problem = "`--session` and `--sample` say nothing here: agents run as often as they are started";
             return stop(Exit::Usage, problem);
         }
         args.output.check()?;
@@ -145,7 +144,10 @@ mod with_http {
             let again = held.restore(&events)?;
             say(&format!("continuing from {} logged events", events.len()));
             if !again.is_empty() {
-                say(&different(again.len()));
+                say(&format!(
+                    "warning: {} calls would now be sent differently, because the strategies or their models' answers changed",
+                    again.len()
+                ));
             }
         }
         held.keep(events.is_empty())?;
@@ -176,29 +178,20 @@ mod with_http {
             return stop(Exit::NothingSelected, problem);
         }
         let again = held.restore(events)?;
-        let calls = events.iter().filter(|it| matches!(it, Event::Sent { .. }));
+        let calls = events.iter();
+        let calls = calls.filter(|event| matches!(event, Event::Sent { .. }));
+        let (same, differ) = (calls.count() - again.len(), again.len());
         print(&format!(
-            "{} calls are the same again, {} are not\n",
-            calls.count() - again.len(),
-            again.len()
+            "{same} calls are the same again, {differ} are not\n"
         ))?;
-        for ticket in again.iter().take(10) {
-            print(&format!(
-                "conversation {}, call {}\n",
-                ticket.conversation, ticket.call
-            ))?;
+        for Ticket { conversation, call } in again.iter().take(10) {
+            print(&format!("conversation {conversation}, call {call}\n"))?;
         }
-        if again.is_empty() {
-            Ok(Exit::Done)
+        Ok(if differ == 0 {
+            Exit::Done
         } else {
-            Ok(Exit::GateFailed)
-        }
-    }
-
-    fn different(calls: usize) -> String {
-        format!(
-            "warning: {calls} calls would now be sent differently, because the strategies or their models' answers changed"
-        )
+            Exit::GateFailed
+        })
     }
 
     /// Strategies in front of an API, with the log that is kept of them.
@@ -243,31 +236,23 @@ mod with_http {
             let mut bytes = Vec::new();
             log.read_to_end(&mut bytes).map_err(unwritable)?;
             // A line that was cut off when the program ended.
-            bytes.truncate(
-                bytes
-                    .iter()
-                    .rposition(|byte| *byte == b'\n')
-                    .map_or(0, |at| at + 1),
-            );
+            let end = bytes.iter().rposition(|byte| *byte == b'\n');
+            bytes.truncate(end.map_or(0, |at| at + 1));
             let events = read_log(&String::from_utf8_lossy(&bytes)).map_err(|(line, error)| {
                 let problem = format!("{}:{line}: {error}", path.display());
                 CliError::new(Exit::Usage, problem).with_hint("name another folder with `--out`")
             })?;
             let whole = bytes.len() as u64;
             let live = Live::new(settings, timeout, READER);
-            let front = Arc::new(Front { live, strategies });
-            let folder = folder.to_owned();
-            Ok((
-                Self {
-                    scenario,
-                    front,
-                    folder,
-                    path,
-                    log,
-                    whole,
-                },
-                events,
-            ))
+            let held = Self {
+                scenario,
+                front: Arc::new(Front { live, strategies }),
+                folder: folder.to_owned(),
+                path,
+                log,
+                whole,
+            };
+            Ok((held, events))
         }
 
         /// Replays the log; the calls that would now be sent differently.
@@ -283,50 +268,47 @@ mod with_http {
         /// Writes what happens from now on.
         fn keep(&self, is_empty: bool) -> anyhow::Result<()> {
             self.log.set_len(self.whole)?;
-            self.front
-                .live
-                .keep(EventLog::new(self.log.try_clone()?), is_empty);
+            let log = EventLog::new(self.log.try_clone()?);
+            self.front.live.keep(log, is_empty);
             Ok(())
         }
 
         /// Writes the run, and returns its folder; nothing where no call was answered.
         fn write(&self, outcomes: &[TaskOutcome]) -> anyhow::Result<Option<PathBuf>> {
-            if let Some(error) = self.front.live.broken() {
-                say(&format!(
-                    "warning: `{}` is not whole: {error}",
-                    self.path.display()
-                ));
+            let live = &self.front.live;
+            if let Some(error) = live.broken() {
+                let path = self.path.display();
+                say(&format!("warning: `{path}` is not whole: {error}"));
             }
-            for (why, count) in self.front.live.untouched() {
+            for (why, count) in live.untouched() {
                 say(&format!(
                     "{count} requests were passed on as they came: {why}"
                 ));
             }
-            let finished = self.front.live.finished();
+            let finished = live.finished();
             if finished.is_empty() {
                 return Ok(None);
             }
             let lost = live_run::unanswered(outcomes, &finished, &self.scenario);
             for outcome in outcomes {
-                let is_of = |it: &&Finished| live_run::is_of(outcome, it, &self.scenario);
-                if finished.iter().find(is_of).is_none() {
-                    let strategy = outcome.strategy.as_deref().unwrap_or("any strategy");
-                    let is_trial = |key: &CellKey| {
-                        (&key.session, &*key.strategy, key.repeat)
-                            == (&outcome.task, strategy, outcome.repeat)
-                    };
-                    let counts = if lost.keys().any(is_trial) {
-                        "it counts as a trial without a bill"
-                    } else {
-                        "its score is in no figure"
-                    };
-                    say(&format!(
-                        "warning: no answered call belongs to task `{}` under `{}`, repeat {}: {counts}",
-                        plain(&outcome.task),
-                        plain(strategy),
-                        outcome.repeat
-                    ));
+                let mut all = finished.iter();
+                if all.any(|it| live_run::is_of(outcome, it, &self.scenario)) {
+                    continue;
                 }
+                let (task, repeat) = (&outcome.task, outcome.repeat);
+                let strategy = outcome.strategy.as_deref().unwrap_or("any strategy");
+                let mut trials = lost.keys();
+                let counts = if trials.any(|key| {
+                    (&key.session, &*key.strategy, key.repeat) == (task, strategy, repeat)
+                }) {
+                    "it counts as a trial without a bill"
+                } else {
+                    "its score is in no figure"
+                };
+                let (task, strategy) = (plain(task), plain(strategy));
+                say(&format!(
+                    "warning: no answered call belongs to task `{task}` under `{strategy}`, repeat {repeat}: {counts}"
+                ));
             }
             let folder = live_run::write(&self.scenario, finished, outcomes, &self.folder)?;
             Ok(Some(folder))
@@ -350,11 +332,8 @@ mod with_http {
                 printed.print(&report, None)?;
             }
             let exit = output.write(&report)?;
-            say(&format!(
-                "run `{}`: {} cells",
-                folder.display(),
-                run.cells.len()
-            ));
+            let (folder, cells) = (folder.display(), run.cells.len());
+            say(&format!("run `{folder}`: {cells} cells"));
             Ok(exit)
         }
     }
@@ -362,22 +341,17 @@ mod with_http {
     /// Reads how tasks ended.
     fn outcomes(path: &Path) -> anyhow::Result<Vec<TaskOutcome>> {
         let text = crate::cli::read_text("outcomes ", path)?;
-        let lines = (1..)
-            .zip(text.lines())
-            .filter(|(_, line)| !line.trim().is_empty());
+        let lines = (1..).zip(text.lines());
+        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
         let read = lines.map(|(number, line)| {
-            let outcome: Result<TaskOutcome, _> = serde_json::from_str(line);
-            let outcome = outcome.map_err(|error| error.to_string());
-            let outcome = outcome.and_then(|it| match it.score {
-                score if (0.0..=1.0).contains(&score) => Ok(it),
-                score => Err(format!("`score` is from 0 to 1, not {score}")),
-            });
-            outcome.map_err(|problem| {
-                let problem = format!("{}:{number}: {problem}", path.display());
-                CliError::new(Exit::Usage, problem)
-                    .with_hint(r#"a line is `{"task": "NAME", "strategy": "NAME", "score": 1}`"#)
-                    .into()
-            })
+            let problem = match serde_json::from_str::<TaskOutcome>(line) {
+                Ok(outcome) if (0.0..=1.0).contains(&outcome.score) => return Ok(outcome),
+                Ok(outcome) => format!("`score` is from 0 to 1, not {}", outcome.score),
+                Err(error) => error.to_string(),
+            };
+            let problem = format!("{}:{number}: {problem}", path.display());
+            let hint = r#"a line is `{"task": "NAME", "strategy": "NAME", "score": 1}`"#;
+            stop_with(Exit::Usage, problem, hint)
         });
         read.collect()
     }

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::parts::command;
-use super::{CliError, Exit, say, show, stop_with};
-use crate::record::journal::merge::{MergeError, Merged, MissingPart, join_answers, merge};
+use super::{CliError, Exit, say, show, stop_with, template};
+use crate::record::journal::merge::{MergeError, MissingPart, join_answers, merge};
 use crate::record::journal::{MANIFEST, SHARD};
-use crate::report::display::many;
 use crate::report::escape::plain;
 
 /// Arguments of `proctor merge`.
@@ -44,35 +43,32 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         is_whole &= merged.missing.is_empty();
         let shown = out.display().to_string();
         // A sweep is made again as a whole.
-        let typed = |part: &MissingPart| {
-            let own = part.folder.as_ref();
-            let named = own.and_then(|own| args.folders.iter().find(|it| own.starts_with(it)));
-            command(&part.command, part.part, named.map(PathBuf::as_path))
-        };
-        for line in words(&merged, folders.len(), &shown, &typed) {
-            say(&line);
-        }
         let missing = merged.missing.iter().map(|(part, cells)| {
             let part = part.as_ref();
             json!({
-                "part": part.map(|it| it.part.to_string()),
+                "part": part.map(|part| part.part.to_string()),
                 "cells": cells,
-                "stopped": part.and_then(|it| it.stopped.clone()),
-                "command": part.map(&typed),
+                "stopped": part.and_then(|part| part.stopped.clone()),
+                "command": part.map(|part| typed(part, &args.folders)),
+                "is_there": part.is_some_and(|part| part.folder.is_some()),
             })
         });
-        facts.push(json!({
+        let run = json!({
             "run": shown,
             "cells": merged.cells,
             "planned": merged.planned,
             "other_answers": merged.other_answers,
+            "folders": folders.len(),
             "missing": missing.collect::<Vec<_>>(),
-        }));
+        });
+        let text = template::fill(include_str!("text/merge.txt"), &run)?;
+        text.lines().for_each(|line| say(&plain(line)));
+        facts.push(run);
     }
     if is_sweep {
         // The runs of a sweep have one cassette, in the sweep's folder.
         let folders = args.folders.iter().chain([&args.out]);
-        let folders: Vec<_> = folders.map(|it| (it.as_path(), None)).collect();
+        let folders: Vec<_> = folders.map(|folder| (folder.as_path(), None)).collect();
         join_answers(&folders, &args.out).map_err(explained)?;
     }
     if args.json {
@@ -96,14 +92,13 @@ fn inside(folder: &Path, run: &Path) -> PathBuf {
 
 /// The run folders of a folder that is named: itself, or those that a sweep made in it.
 fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let is_run = |folder: &Path| folder.join(MANIFEST).exists();
-    if is_run(folder) || folder.join(SHARD).exists() {
+    if folder.join(MANIFEST).exists() || folder.join(SHARD).exists() {
         return Ok(vec![PathBuf::new()]);
     }
     let mut found = Vec::new();
     for step in folder.read_dir().into_iter().flatten().flatten() {
         for run in step.path().read_dir().into_iter().flatten().flatten() {
-            if is_run(&run.path()) {
+            if run.path().join(MANIFEST).exists() {
                 found.push(Path::new(&step.file_name()).join(run.file_name()));
             }
         }
@@ -117,61 +112,11 @@ fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The cells that were joined, and those that are missing, in words.
-fn words(
-    merged: &Merged,
-    folders: usize,
-    out: &str,
-    typed: &dyn Fn(&MissingPart) -> String,
-) -> Vec<String> {
-    let Merged {
-        cells,
-        planned,
-        other_answers,
-        ..
-    } = merged;
-    let mut lines = Vec::new();
-    if *other_answers > 0 {
-        lines.push(format!(
-            "note: {} had another answer in another part: it is kept in `cassette-K-of-N.jsonl` beside the run's answers",
-            many(*other_answers, "request", "requests")
-        ));
-    }
-    for (part, cells) in &merged.missing {
-        lines.push(match part {
-            None => format!(
-                "{} missing, of no known part: the command of the run with `--out {out}` makes them",
-                many(*cells, "cell", "cells")
-            ),
-            Some(part) => {
-                let MissingPart {
-                    part: one,
-                    folder,
-                    stopped,
-                    ..
-                } = part;
-                let state = match (stopped, folder) {
-                    (Some(why), _) => format!("stopped at its budget ({why})"),
-                    (None, Some(_)) => "is not complete".to_owned(),
-                    (None, None) => "is not there".to_owned(),
-                };
-                let command = typed(part);
-                let cells = many(*cells, "cell", "cells");
-                format!("part {one} {state}: {cells} missing; `{command}` makes them")
-            }
-        });
-    }
-    let state = if merged.missing.is_empty() {
-        let folders = many(folders, "folder", "folders");
-        format!(
-            "run `{out}` is complete: {} from {folders}",
-            many(*cells, "cell", "cells")
-        )
-    } else {
-        format!("run `{out}` is not complete: {cells} of {planned} cells")
-    };
-    lines.push(state);
-    lines.iter().map(|line| plain(line)).collect()
+/// The command that makes a part again, in the folder that was named.
+fn typed(part: &MissingPart, folders: &[PathBuf]) -> String {
+    let own = part.folder.as_ref();
+    let named = own.and_then(|own| folders.iter().find(|folder| own.starts_with(folder)));
+    command(&part.command, part.part, named.map(PathBuf::as_path))
 }
 
 /// The error with the command that mends it.
@@ -202,7 +147,7 @@ fn explained(error: MergeError) -> anyhow::Error {
         MergeError::Torn(folder, shard) => {
             let command = shard
                 .as_ref()
-                .map(|it| command(&it.command, it.part, Some(folder)));
+                .map(|shard| command(&shard.command, shard.part, Some(folder)));
             let command = command.unwrap_or_else(|| "the command that made it".to_owned());
             format!("`{command}` removes it and goes on")
         }

@@ -131,9 +131,17 @@ pub(super) struct Consent {
 
 /// Reads an amount of dollars, of at least 0.
 pub(super) fn dollars(typed: &str) -> Result<f64, String> {
-    let number = typed.trim_start_matches('$').parse().ok();
-    let number = number.filter(|dollars: &f64| dollars.is_finite() && *dollars >= 0.0);
-    number.ok_or_else(|| "it must be an amount of dollars, such as 2.50".to_owned())
+    number(
+        typed.trim_start_matches('$'),
+        "an amount of dollars, such as 2.50",
+    )
+}
+
+/// Reads a finite number of at least 0; `what` says what it must be.
+pub(super) fn number(typed: &str, what: &str) -> Result<f64, String> {
+    let number = typed.parse().ok();
+    let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| format!("it must be {what}"))
 }
 
 impl Consent {
@@ -145,7 +153,7 @@ impl Consent {
         in_batches: bool,
     ) -> anyhow::Result<Spend> {
         let cassette = plan.models().and_then(|models| models.cassette.as_ref());
-        let is_recorded = cassette.is_some_and(|it| it.mode() == ReplayMode::Strict);
+        let is_recorded = cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
         if !forecast::asks_live_models(plan) || is_recorded || self.yes {
             return Ok(Spend::default());
         }
@@ -258,8 +266,10 @@ fn spend(
         dollars: Some(Span::default()),
         ..Spend::default()
     };
-    let is_live = |judge: &&Arc<dyn Model>| judge.kind() == ModelKind::Live;
-    for judge in judges.iter().filter(is_live) {
+    for judge in judges
+        .iter()
+        .filter(|judge| judge.kind() == ModelKind::Live)
+    {
         let price = prices.of(judge.name()).map(|(_, price)| price.per_token);
         let each = requests.iter();
         for (request, repeats) in each.flat_map(|(all, often)| all.iter().map(|one| (one, *often)))

@@ -26,8 +26,7 @@ const COMMANDS: &[(&str, &str)] = &[
 /// Commands that read a scenario.
 const OF_SCENARIOS: &[&str] = &["run", "sweep", "doctor", "live", "inspect"];
 
-/// Flags that are keys or other flags today, with the commands that had them. `*` stands for the value; one without it
-/// takes none.
+/// Flags that are keys or other flags today, with the commands that had them; `*` stands for the value.
 const FLAGS: &[(&[&str], &str, &str)] = &[
     (OF_SCENARIOS, "--counter *", "--set counter=*"),
     (OF_SCENARIOS, "--sizes *", "--set sizes=*"),
@@ -46,14 +45,11 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
     ),
     (OF_SCENARIOS, "--no-side-chains", "--set side_chains=false"),
     (OF_SCENARIOS, "--strict", "--set strict=true"),
-    (&["run"], "--message-format json", "--json"),
-    (&["run"], "--message-format human", ""),
+    (&["run"], "--message-format *", "--json"),
     (&["run"], "--baseline-lenient *", "--baseline *"),
     (&["run"], "--fail-on *", "--set gate.fail_on=*"),
     (&["run"], "--anchor *", "--set gate.anchor=*"),
     (&["run"], "--target *", "--set gate.target=*"),
-    (&["run"], "--by hash --shards *", "--shards hash:*"),
-    (&["run"], "--by cost", ""),
 ];
 
 /// Prints the command line of today for one with old names; false where it has none.
@@ -77,73 +73,40 @@ pub(super) fn are_said(typed: &[OsString]) -> bool {
 
 /// The old names of a command line, and its words without them; `None` where it has none.
 fn of_today(words: &[String]) -> Option<(Vec<String>, Vec<String>)> {
-    let mut old = Vec::new();
-    let mut today: Vec<String> = Vec::new();
-    let moved = COMMANDS.iter().find(|(name, _)| begins(words, name));
-    let rest = match moved {
-        None => {
-            today.extend(words.first().cloned());
-            words.get(1..)?
-        }
-        Some((name, now)) => {
-            old.push(format!("proctor {name}"));
-            today.extend(now.split(' ').map(str::to_owned));
-            &words[name.split(' ').count()..]
-        }
-    };
-    let command = today.first()?.clone();
-    let own: Vec<(&str, &str)> = FLAGS
-        .iter()
-        .filter(|(commands, ..)| commands.contains(&&*command))
-        .map(|(_, flag, now)| (*flag, *now))
-        .collect();
-    let mut rest = spread(rest);
-    while let Some(word) = rest.first() {
-        if word == "--" {
-            break;
-        }
-        let found = own.iter().find(|(flag, _)| begins(&rest, flag));
-        let Some((flag, now)) = found else {
-            today.push(rest.remove(0));
+    let line = words.join(" ") + " ";
+    let mut commands = COMMANDS.iter();
+    let moved = commands.find(|(name, _)| line.starts_with(&format!("{name} ")));
+    let (name, now) = moved
+        .copied()
+        .or_else(|| Some((words.first()?, words.first()?)))?;
+    let mut old = Vec::from_iter(moved.map(|(name, _)| format!("proctor {name}")));
+    let mut today: Vec<String> = now.split(' ').map(str::to_owned).collect();
+    let command = today[0].clone();
+    let mut rest = words[name.split(' ').count()..].iter();
+    while let Some(word) = rest.next() {
+        let (typed, value) = word.split_once('=').unwrap_or((word, ""));
+        let found = FLAGS.iter().find(|(commands, flag, _)| {
+            commands.contains(&&*command) && flag.split(' ').next() == Some(typed)
+        });
+        let Some((_, flag, now)) = found else {
+            today.push(word.clone());
+            if word == "--" {
+                break;
+            }
             continue;
         };
-        let count = flag.split(' ').count();
-        let value = rest[count - 1].clone();
-        old.push(rest[0].clone());
-        rest.drain(..count);
-        let words = now.split(' ').filter(|word| !word.is_empty());
-        today.extend(words.map(|word| word.replace('*', &value)));
-    }
-    today.extend(rest);
-    (!old.is_empty()).then_some((old, today))
-}
-
-/// Whether a command line begins with these words; `*` is any word.
-fn begins(words: &[String], pattern: &str) -> bool {
-    let mut words = words.iter();
-    pattern.split(' ').all(|wanted| {
-        words
-            .next()
-            .is_some_and(|word| wanted == "*" || word == wanted)
-    })
-}
-
-/// The same words, with the old flags that were typed with `=` in two.
-fn spread(words: &[String]) -> Vec<String> {
-    let mut spread = Vec::new();
-    for word in words {
-        match word.split_once('=') {
-            Some((flag, value)) if FLAGS.iter().any(|(_, old, _)| begins_with_flag(old, flag)) => {
-                spread.extend([flag.to_owned(), value.to_owned()]);
+        let value = match rest.as_slice() {
+            [next, ..] if flag.ends_with('*') && typed == word => {
+                rest.next();
+                next
             }
-            _ => spread.push(word.clone()),
-        }
+            _ => value,
+        };
+        old.push(typed.to_owned());
+        today.extend(now.split(' ').map(|word| word.replace('*', value)));
     }
-    spread
-}
-
-fn begins_with_flag(old: &str, flag: &str) -> bool {
-    old.split(' ').next() == Some(flag)
+    today.extend(rest.cloned());
+    (!old.is_empty()).then_some((old, today))
 }
 
 #[cfg(test)]
@@ -165,10 +128,6 @@ mod tests {
                 "compare --gate r --baseline main -o x.md",
             ),
             ("plan s.toml --seed 4", "run --dry-run s.toml --set seed=4"),
-            (
-                "plan --by hash --shards 4 --out p",
-                "run --dry-run --shards hash:4 --out p",
-            ),
             ("validate s.toml", "doctor s.toml"),
             ("view r --port 80", "report --serve r --port 80"),
             ("import a b -o c", "sessions import a b -o c"),

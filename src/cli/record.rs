@@ -19,7 +19,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Folder for the log and the sessions
-    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    #[arg(
+        short,
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        help_heading = "Output"
+    )]
     output: PathBuf,
 }
 
@@ -106,26 +112,26 @@ mod with_http {
     impl Tally {
         /// How many requests failed or lost their clients, and on a line of its own how long the others were delayed.
         pub(crate) fn rest(&mut self) -> String {
-            let left = match self.left {
+            let mut rest = format!("{} failed", self.failed);
+            rest += &match self.left {
                 0 => String::new(),
                 1 => "; 1 client went away before its answer".to_owned(),
                 left => format!("; {left} clients went away before their answers"),
             };
             self.added.sort_unstable();
-            let delay = match (self.percentile(50), self.percentile(95)) {
-                (Some(median), Some(most)) => format!(
+            if !self.added.is_empty() {
+                let [median, most] = [50, 95].map(|percent| self.percentile(percent));
+                rest += &format!(
                     "\nproctor delayed half of the answers by at most {median:.1} ms, and 95 % by at most {most:.1} ms"
-                ),
-                _ => String::new(),
-            };
-            format!("{} failed{left}{delay}", self.failed)
+                );
+            }
+            rest
         }
 
         /// The added time that so many of 100 requests had at most, in milliseconds; the times are sorted.
-        fn percentile(&self, percent: usize) -> Option<f64> {
-            let at = (self.added.len() * percent).div_ceil(100).checked_sub(1)?;
-            let added = self.added.get(at)?;
-            Some(1_000.0 * added.as_secs_f64())
+        fn percentile(&self, percent: usize) -> f64 {
+            let at = (self.added.len() * percent).div_ceil(100).saturating_sub(1);
+            1_000.0 * self.added[at].as_secs_f64()
         }
     }
 
@@ -193,17 +199,15 @@ mod with_http {
         fn file_of(&mut self, api: Api) -> io::Result<&mut File> {
             let mut files = self.files.iter();
             let known = files.position(|(its, ..)| its.is_none_or(|its| its == api));
-            let at = if let Some(at) = known {
-                at
-            } else {
+            let at = known.unwrap_or(self.files.len());
+            if known.is_none() {
                 let (suffix, _) = names(api);
                 let path = self.files[0].1.with_extension(format!("{suffix}.jsonl"));
                 let file = File::create_new(&path)?;
                 let shown = path.display();
                 say(&format!("another API: its requests are kept in `{shown}`"));
                 self.files.push((Some(api), path, file));
-                self.files.len() - 1
-            };
+            }
             let (its, _, file) = &mut self.files[at];
             *its = Some(api);
             Ok(file)
@@ -237,12 +241,10 @@ mod with_http {
                     Err(error) => unread.push(error),
                 }
             }
-            if sessions.is_empty()
-                && let Some(error) = unread.pop()
-            {
-                return Err(error.into());
-            }
             for error in unread {
+                if sessions.is_empty() {
+                    return Err(error.into());
+                }
                 let why = crate::cli::chain(&error.into());
                 say(&format!(
                     "warning: a log could not be read, and its requests are in no session: {why}"
@@ -265,7 +267,10 @@ mod with_http {
 
     /// Says what of a log was mended or left out.
     fn warn(path: &Path, sessions: &[Session]) {
-        for (what, count) in sessions.iter().flat_map(|it| &it.source().warnings) {
+        for (what, count) in sessions
+            .iter()
+            .flat_map(|session| &session.source().warnings)
+        {
             let shown = path.display();
             say(&format!("warning: `{shown}`: {}: {count}", plain(what)));
         }

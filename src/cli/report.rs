@@ -63,12 +63,11 @@ pub(super) struct Printed {
 const ALL_TABLES: &str = "all";
 
 fn table_name(typed: &str) -> Result<String, String> {
-    let known = || crate::report::section_ids().into_iter();
-    if typed == ALL_TABLES || known().any(|id| id == typed) {
+    let names: Vec<&str> = crate::report::section_ids();
+    if typed == ALL_TABLES || names.contains(&typed) {
         return Ok(typed.to_owned());
     }
-    let names: Vec<&str> = known().collect();
-    Err(match did_you_mean(typed, known()) {
+    Err(match did_you_mean(typed, names.iter().copied()) {
         Some(meant) => format!("there is no such table, did you mean `{meant}`?"),
         None => format!("the tables are {}", names.join(", ")),
     })
@@ -78,8 +77,8 @@ fn sort_by(typed: &str) -> Result<SortBy, String> {
     let mut all = SortBy::ALL.into_iter();
     all.find(|by| by.name() == typed).ok_or_else(|| {
         let names = SortBy::ALL.map(SortBy::name);
-        let other = || format!("it must be one of {}", names.join(", "));
-        called(typed, &names).unwrap_or_else(other)
+        let problem = called(typed, &names);
+        problem.unwrap_or_else(|| format!("it must be one of {}", names.join(", ")))
     })
 }
 
@@ -116,7 +115,7 @@ impl PrintedTables {
             return print(&terminal().render(report));
         }
         let Some(section) = report.section(name) else {
-            let ids: Vec<&str> = report.sections.iter().map(|it| it.id).collect();
+            let ids: Vec<&str> = report.sections.iter().map(|section| section.id).collect();
             let hint = match did_you_mean(name, ids.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`? It has {}", ids.join(", ")),
                 None => format!("it has {}", ids.join(", ")),
@@ -157,7 +156,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     } else if !args.output.takes_stdout() {
         args.printed.print(&report, None)?;
         let timings = report.section("timings").filter(|_| args.timings);
-        timings.map_or(Ok(()), |it| print(&terminal().section(it)))?;
+        if let Some(timings) = timings {
+            print(&terminal().section(timings))?;
+        }
     }
     args.output.write(&report)
 }
@@ -184,10 +185,10 @@ fn serve(args: &Args) -> anyhow::Result<Exit> {
     print(&format!("http://{}/\n", server.address()))?;
     say("each load shows the run as it is then; Ctrl-C ends");
     let folder = args.run.clone();
-    let render = move |session: Option<&str>| {
+    let page = std::sync::Arc::new(move |session: Option<&str>| {
         page(&folder, session).map_err(|error| format!("{}\n", chain(&error)))
-    };
-    server.serve(std::sync::Arc::new(render), &stop)?;
+    });
+    server.serve(page, &stop)?;
     Ok(Exit::Done)
 }
 

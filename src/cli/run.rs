@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context as _;
+use serde_json::json;
 
 use super::apply::{ApplyOptions, not_written};
-use super::compare::{MarginOptions, against, rules};
-use super::comparison::{self, ComparisonOptions, OutputFormat, Side};
+use super::comparison;
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
 use super::interrupt::{FINISHING, stop_on_interrupt};
@@ -17,22 +17,24 @@ use super::messages::{self, MessageProgress, Summary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
-use super::report::PrintedTables;
-use super::{CliError, Exit, batch, find_sessions, report, say, stop, stop_with};
+use super::{CliError, Exit, batch, find_sessions, report, say, stop, stop_with, template};
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
 use crate::record::journal::{Journal, JournalError, Run};
+use crate::record::shard::Partition;
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::{Report, escape};
 use crate::runner::{self, Outcome, Plan, Progress, Remembered, RunModels, Workers};
-use crate::scenario::{GateSetting, Scenario};
+use crate::scenario::Scenario;
 use crate::settings::Place;
 use crate::units::many;
 
+mod against;
 mod dry_run;
 mod earlier;
 
+use against::AgainstBaseline;
 use dry_run::DryRunOptions;
 use earlier::EarlierRun;
 
@@ -91,132 +93,12 @@ struct CellOptions {
     max_error_rate: f64,
 }
 
-/// Comparing with a baseline, and keeping one.
-#[derive(Debug, clap::Args)]
-struct AgainstBaseline {
-    /// Fail if anything got worse than the baseline, by the rules of the scenario's `[gate]`
-    #[arg(long)]
-    gate: bool,
-    /// Compare with this baseline, a name or a file
-    #[arg(long, value_name = "NAME")]
-    baseline: Option<String>,
-    /// Save the scores of the run under this name, after the comparison
-    #[arg(long, value_name = "NAME", value_parser = comparison::baseline_name)]
-    save_baseline: Option<String>,
-    #[command(flatten)]
-    margins: MarginOptions,
-    /// Folder of the named baselines
-    #[arg(long, value_name = "DIR", default_value = comparison::FOLDER)]
-    baselines: PathBuf,
-    /// Also write the comparison to this file; the ending sets the format: .md for a comment,
-    /// .full.md, .json, .txt, .junit.xml, or .svg for a forest plot; an older file is
-    /// removed before the run begins (repeatable)
-    #[arg(long, value_name = "FILE")]
-    comparison_output: Vec<PathBuf>,
-}
-
-impl AgainstBaseline {
-    /// Whether a comparison, a gate or a new baseline is asked for.
-    fn is_asked(&self) -> bool {
-        self.is_compared() || self.save_baseline.is_some()
-    }
-
-    fn is_compared(&self) -> bool {
-        self.gate || self.baseline.is_some()
-    }
-
-    /// Refuses files of a comparison that is not asked for, and removes those of an earlier one.
-    fn prepare_files(&self) -> anyhow::Result<()> {
-        let files = &self.comparison_output;
-        if !self.is_compared() && !files.is_empty() {
-            let problem = "`--comparison-output` has no comparison to write";
-            let hint = "name what to compare with: `--baseline NAME`, or `--gate`";
-            return stop_with(Exit::Usage, problem, hint);
-        }
-        comparison::prepare(files)
-    }
-
-    /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
-    fn check(&self, setting: &GateSetting) -> anyhow::Result<()> {
-        rules(setting, &self.margins)?;
-        let mut names = self.names(setting)?.into_iter();
-        names.try_for_each(|name| Side::find(name, &self.baselines).map(drop))
-    }
-
-    /// The baselines that are asked for, the newest first.
-    fn names<'a>(&'a self, setting: &'a GateSetting) -> anyhow::Result<Vec<&'a str>> {
-        if !self.is_compared() {
-            return Ok(Vec::new());
-        }
-        let Some(named) = self.baseline.as_deref().or(setting.baseline.as_deref()) else {
-            let problem = "`--gate` has no baseline to compare with";
-            let hint = "name one with `--baseline NAME`, or with `baseline` in `[gate]`";
-            return stop_with(Exit::Usage, problem, hint);
-        };
-        let anchor = setting.anchor.as_deref().filter(|_| self.gate);
-        let anchor = anchor.filter(|anchor| named != *anchor);
-        Ok(std::iter::once(named).chain(anchor).collect())
-    }
-
-    /// Compares, gates and keeps. `exit` is how the run itself ended, which goes before the gate.
-    fn apply(
-        &self,
-        plan: &Plan,
-        run: &Run,
-        folder: &str,
-        exit: Exit,
-        tables: Option<&PrintedTables>,
-    ) -> anyhow::Result<Exit> {
-        let setting = &plan.scenario().gate;
-        let names = self.names(setting)?;
-        if names.is_empty() && self.save_baseline.is_none() {
-            return Ok(exit);
-        }
-        let candidate = Side::of_run(folder, run);
-        let mut ending = exit;
-        if !names.is_empty() {
-            let rules = rules(setting, &self.margins)?;
-            let names: Vec<Option<&str>> = names.into_iter().map(Some).collect();
-            let tables = tables.map(PrintedTables::of_another);
-            let printed = tables.as_ref();
-            let printed = printed.map_or(OutputFormat::Nothing, OutputFormat::Text);
-            let options = ComparisonOptions {
-                baselines: self.baselines.clone(),
-                ..ComparisonOptions::default()
-            };
-            let (files, seed) = (&self.comparison_output, run.manifest.seed);
-            let gated = against(&candidate, &names, &options, &rules, seed, files, printed)?;
-            if exit == Exit::Done && self.gate {
-                ending = gated;
-            }
-        }
-        if let Some(name) = &self.save_baseline {
-            // Later changes may be as bad as the baseline.
-            let why = match ending {
-                Exit::Done => comparison::unfit(run).map(|(_, why)| why),
-                Exit::GateFailed | Exit::GateInconclusive => {
-                    Some("it did not pass the gate".to_owned())
-                }
-                _ => Some("the run is not valid, or not whole".to_owned()),
-            };
-            match why {
-                None => {
-                    super::baseline::save(&candidate.source, name, &self.baselines)?;
-                }
-                Some(why) => say(&format!(
-                    "warning: baseline `{name}` is not saved: {why}; \
-                     `proctor baseline save {folder} {name} --force` saves it all the same"
-                )),
-            }
-        }
-        Ok(ending)
-    }
-}
-
 fn share(typed: &str) -> Result<f64, String> {
-    let number = typed.parse().ok();
-    let number = number.filter(|share| (0.0..=1.0).contains(share));
-    number.ok_or_else(|| "it must be a number from 0 to 1".to_owned())
+    let what = "a number from 0 to 1";
+    let share = models::number(typed, what)?;
+    (share <= 1.0)
+        .then_some(share)
+        .ok_or_else(|| format!("it must be {what}"))
 }
 
 /// Estimates a run, and runs nothing.
@@ -246,9 +128,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     args.output.check()?;
     args.apply.check("STRATEGY-recommended.toml")?;
-    if args.part.part().is_some() && args.gate.is_asked() {
-        let problem = "a part of a run is not compared with a baseline";
-        let hint = "`proctor merge` joins the parts, and `proctor compare --gate` compares the run";
+    if args.part.part().is_some() && (args.gate.is_asked() || args.apply.is_asked()) {
+        let problem = "a part of a run has no verdict, and is not compared with a baseline";
+        let hint = "`proctor merge` joins the parts; then the same command without `--partition`, and with `--out RUN`";
         return stop_with(Exit::Usage, problem, hint);
     }
     args.gate.check(&scenario.gate)?;
@@ -312,35 +194,19 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         planned,
         ..Summary::default()
     };
-    if !args.json {
-        return replay(
-            args,
-            &mut plan,
-            &mut journal,
-            &workers,
-            (already, earlier.as_ref()),
-            &mut summary,
-        );
+    if args.json {
+        let manifest = plan.manifest();
+        messages::send(&messages::launch(manifest, &folder, planned, already));
     }
-    messages::send(&messages::launch(
-        plan.manifest(),
-        &folder,
-        planned,
-        already,
-    ));
-    let result = replay(
-        args,
-        &mut plan,
-        &mut journal,
-        &workers,
-        (already, earlier.as_ref()),
-        &mut summary,
-    );
-    let (exit, error) = match &result {
-        Ok(exit) => (*exit, None),
-        Err(error) => (super::explain(error).0, Some(super::chain(error))),
-    };
-    messages::send(&messages::done(&summary, exit, error.as_deref()));
+    let work = (&mut plan, &mut journal, &workers);
+    let result = replay(args, work, (already, earlier.as_ref()), &mut summary);
+    if args.json {
+        let (exit, error) = match &result {
+            Ok(exit) => (*exit, None),
+            Err(error) => (super::explain(error).0, Some(super::chain(error))),
+        };
+        messages::send(&messages::done(&summary, exit, error.as_deref()));
+    }
     result
 }
 
@@ -372,9 +238,7 @@ fn now() -> Instant {
 /// Runs the missing cells, and reports; `summary` is filled in step by step.
 fn replay(
     args: &Args,
-    plan: &mut Plan,
-    journal: &mut Journal,
-    workers: &Workers,
+    (plan, journal, workers): (&mut Plan, &mut Journal, &Workers),
     (already, earlier): (usize, Option<&EarlierRun>),
     summary: &mut Summary,
 ) -> anyhow::Result<Exit> {
@@ -388,21 +252,19 @@ fn replay(
     models::close(plan.models(), outcome.missed)?;
     let shown = folder.display().to_string();
     if workers.stop.is_requested() && outcome.outstanding > 0 {
+        let without = if args.cells.fresh {
+            " without `--fresh`"
+        } else {
+            ""
+        };
+        let (all, kept) = (summary.planned, summary.planned - outcome.outstanding);
         say(&format!(
-            "interrupted: {} of {} cells are kept in `{shown}`; the same command{} goes on",
-            summary.planned - outcome.outstanding,
-            summary.planned,
-            if args.cells.fresh {
-                " without `--fresh`"
-            } else {
-                ""
-            }
+            "interrupted: {kept} of {all} cells are kept in `{shown}`; the same command{without} goes on"
         ));
         return Ok(Exit::Interrupted);
     }
     let run = Run::read(&folder).context("cannot read the run back")?;
-    let is_failed = |cell: &&CellRecord| matches!(cell.end, End::Failed { .. });
-    let failed = run.cells.iter().filter(is_failed).count();
+    let failed = run.cells.iter().filter(|cell| is_failed(cell)).count();
     let silence = UnscoredItems::of(&run.cells);
     let mut made = Report::of(&run.manifest, &run.cells);
     if !made.next.is_empty() {
@@ -430,22 +292,7 @@ fn replay(
         comparison::summarise(&made)?;
     }
     summary.report = Some(made);
-    let called = args
-        .part
-        .part()
-        .map_or("run".to_owned(), |part| format!("part {part} in"));
-    say_outcome(
-        plan,
-        &outcome,
-        summary.planned,
-        &format!("{called} `{shown}`"),
-    );
-    if let (Some(part), 0) = (args.part.part(), outcome.outstanding) {
-        say(&format!(
-            "`proctor merge FOLDER… --out RUN` joins the folders of all {} parts",
-            part.of
-        ));
-    }
+    say_outcome(plan, &outcome, summary.planned, (args.part.part(), &shown))?;
     if !outcome.broken.is_empty() {
         let broken = outcome.broken.iter();
         let lines: Vec<String> = broken.map(|(key, why)| format!("{key}: {why}")).collect();
@@ -470,7 +317,9 @@ fn replay(
         exit = models::exit_of(plan, &outcome, summary.planned);
     }
     let tables = (!args.json).then_some(args.printed.tables());
-    let exit = args.gate.apply(plan, &run, &shown, exit, tables)?;
+    let exit = args
+        .gate
+        .apply(&plan.scenario().gate, &run, &shown, exit, tables)?;
     if exit == Exit::Done && args.apply.is_asked() {
         let verdict = summary
             .report
@@ -479,6 +328,10 @@ fn replay(
         write_recommended(&args.apply, plan, verdict)?;
     }
     Ok(exit)
+}
+
+fn is_failed(cell: &CellRecord) -> bool {
+    matches!(cell.end, End::Failed { .. })
 }
 
 /// Writes the preset of the strategy that the verdict recommends.
@@ -493,7 +346,7 @@ fn write_recommended(
     let spec = name.and_then(|name| specs.find(|spec| spec.name() == name));
     let (Some(spec), Some(verdict)) = (spec, verdict) else {
         let why = verdict.and_then(|verdict| verdict.sentences.first());
-        let why = why.map_or("a part of a run has no verdict", String::as_str);
+        let why = why.map_or("the run has no verdict", String::as_str);
         return Err(not_written("a preset", why));
     };
     let unnamed = format!("{}-recommended.toml", spec.base_name());
@@ -517,26 +370,35 @@ fn run_cells(
     already: usize,
     planned: usize,
 ) -> anyhow::Result<Outcome> {
-    let folder = journal.folder().to_owned();
-    let pass = |journal: &mut Journal, already| {
-        let bar = (!args.json).then(|| ProgressDisplay::new(planned, already, plan.sessions()));
-        let progress = bar
-            .as_ref()
-            .map_or(&MessageProgress as &dyn Progress, |bar| bar);
-        let outcome = runner::run(plan, journal, workers, progress)
-            .map_err(|error| not_kept(error, &folder, plan))?;
-        bar.iter().for_each(ProgressDisplay::finish);
-        anyhow::Ok(outcome)
-    };
-    let mut outcome = pass(journal, already)?;
+    let mut outcome = pass(args, plan, journal, workers, (already, planned))?;
     // Each pass defers requests without an answer: first questions, then verdicts on the answers.
-    while batch::is_answered(plan, &outcome, &folder, &workers.stop)? {
+    while batch::is_answered(plan, &outcome, journal.folder(), &workers.stop)? {
         let before = outcome;
-        outcome = pass(journal, before.already_done + before.done_now)?;
+        let already = before.already_done + before.done_now;
+        outcome = pass(args, plan, journal, workers, (already, planned))?;
         let done = outcome.already_done + outcome.done_now;
         outcome.already_done = before.already_done.min(done);
         outcome.done_now = done - outcome.already_done;
     }
+    Ok(outcome)
+}
+
+/// Runs the cells that are missing once.
+fn pass(
+    args: &Args,
+    plan: &Plan,
+    journal: &mut Journal,
+    workers: &Workers,
+    (already, planned): (usize, usize),
+) -> anyhow::Result<Outcome> {
+    let folder = journal.folder().to_owned();
+    let bar = (!args.json).then(|| ProgressDisplay::new(planned, already, plan.sessions()));
+    let progress = bar
+        .as_ref()
+        .map_or(&MessageProgress as &dyn Progress, |bar| bar);
+    let outcome = runner::run(plan, journal, workers, progress)
+        .map_err(|error| not_kept(error, &folder, plan))?;
+    bar.iter().for_each(ProgressDisplay::finish);
     Ok(outcome)
 }
 
@@ -549,7 +411,9 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
         ),
         JournalError::Gone(_) => {
             let cassette = plan.models().and_then(|models| models.cassette.as_ref());
-            let cassette = cassette.map(|it| it.path()).filter(|path| path.exists());
+            let cassette = cassette
+                .map(|cassette| cassette.path())
+                .filter(|path| path.exists());
             let kept = cassette.map(|path| format!("; answers are kept in `{}`", path.display()));
             format!(
                 "the same command runs its cells again{}",
@@ -564,49 +428,30 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
         .into()
 }
 
-/// Prints how far the run came, and its cost.
-fn say_outcome(plan: &Plan, outcome: &Outcome, planned: usize, called: &str) {
-    let kept = planned - outcome.outstanding;
-    let progress = (outcome.outstanding, outcome.already_done, outcome.done_now);
-    let state = match (progress, &outcome.budget) {
-        ((0, _, 0), _) => format!("is complete: all {planned} cells were done before"),
-        ((0, 0, _), _) => format!("is complete: {planned} cells"),
-        ((0, before, now), _) => {
-            format!("is complete: {before} cells were done before, {now} now")
-        }
-        (_, Some(reached)) => format!(
-            "stopped at its budget: {reached}; {kept} of {planned} cells are kept, and the same \
-             command goes on"
-        ),
-        (_, None) => format!("is not complete: {kept} of {planned} cells are kept"),
-    };
-    say(&format!("{called} {state}"));
-    if let Some(why) = &outcome.unordered {
-        say(&format!(
-            "its cells are in the order in which they were finished, because they could not be sorted: \
-             {why}; the same command tries again"
-        ));
-    }
-    if let Some(spent) = models::spent(plan) {
-        say(&spent);
-    }
-    if let Some(waited) = plan.models().and_then(RunModels::waited) {
-        say(&waited);
-    }
-    if let Some((_, why)) = outcome.unreached.first() {
-        if let (Some(_), taken @ 1..) = (outcome.cut_at, outcome.withdrawn) {
-            say(&format!(
-                "{taken} finished cells were taken back: a prompt of theirs may have been cut"
-            ));
-        }
-        let paid = match outcome.cut_at {
-            None => "pays nothing twice",
-            Some(_) => "asks again what may have been cut",
-        };
-        say(&format!(
-            "{} of {planned} cells are outstanding, because {}; the same command continues, and {paid}",
-            outcome.outstanding,
-            escape::plain(why)
-        ));
-    }
+/// Says how far the run came, and its cost.
+fn say_outcome(
+    plan: &Plan,
+    outcome: &Outcome,
+    planned: usize,
+    (part, folder): (Option<Partition>, &str),
+) -> anyhow::Result<()> {
+    let called = part.map_or("run".to_owned(), |part| format!("part {part} in"));
+    let facts = json!({
+        "called": format!("{called} `{folder}`"),
+        "parts": part.map(|part| part.of),
+        "planned": planned,
+        "outstanding": outcome.outstanding,
+        "before": outcome.already_done,
+        "now": outcome.done_now,
+        "budget": outcome.budget,
+        "unordered": outcome.unordered,
+        "spent": models::spent(plan),
+        "waited": plan.models().and_then(RunModels::waited),
+        "withdrawn": outcome.withdrawn,
+        "is_cut": outcome.cut_at.is_some(),
+        "unreached": outcome.unreached.first().map(|(_, why)| why),
+    });
+    let text = template::fill(include_str!("text/outcome.txt"), facts)?;
+    text.lines().for_each(|line| say(&escape::plain(line)));
+    Ok(())
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::find_sessions::{self, Input, is_something_else};
-use super::{Exit, Facts, environment, print, print_json, say, stop_with, terminal_width};
+use super::{Exit, Facts, print, print_json, say, stop_with, terminal_width};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
 use crate::report::layout::cut_middle;
@@ -81,34 +81,27 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
         let hint = "name it: `proctor sessions --home DIR`";
         return stop_with(Exit::Usage, "there is no home folder".to_owned(), hint);
     };
-    let start = Start {
-        home: &home,
-        here: args.home.is_none().then_some(Path::new(".")),
-        variable: &|name| environment(name).filter(|_| args.home.is_none()),
-    };
-    let mut files = files(&start);
-    files.sort();
+    let files = files(&Start::of_home(&home, args.home.is_none()));
     let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, &files[..]);
     while !rest.is_empty() && !is_enough(&mut found, args.limit, rest) {
         let wanted = args.limit.saturating_sub(found.len()).max(1);
         let (batch, others) = rest.split_at(rest.len().min(wanted));
         rest = others;
         let looked: Vec<Vec<Found>> = batch.par_iter().map(look).collect();
-        passed_over += looked.iter().filter(|it| it.is_empty()).count();
+        passed_over += looked.iter().filter(|found| found.is_empty()).count();
         found.extend(looked.into_iter().flatten());
     }
     found.sort_by(|one, two| two.written.cmp(&one.written));
     let older = found.len().saturating_sub(args.limit);
     found.truncate(args.limit);
     if args.json {
-        print_json(&Facts::new(
-            "proctor-sessions",
-            serde_json::json!({ "recordings": found }),
-        ))?;
+        let facts = serde_json::json!({ "recordings": found });
+        print_json(&Facts::new("proctor-sessions", facts))?;
     } else {
-        let width = found.iter().map(|one| one.format.len()).max();
+        let widths = found.iter().map(|one| one.format.len());
+        let width = widths.max().unwrap_or(0);
         for one in &found {
-            let (figures, place) = (figures(one, width.unwrap_or(0)), place(one));
+            let (figures, place) = (figures(one, width), place(one));
             print(&match terminal_width() {
                 // The name of a file may be as long as a line.
                 Some(columns) => format!("{figures}\n  {}\n", cut_middle(&place, columns - 2)),
@@ -116,13 +109,23 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
             })?;
         }
     }
-    if older > 0 {
-        let sessions = many(older, "older session", "older sessions");
-        say(&format!("{sessions} not shown: `-n` shows more"));
-    }
-    if !rest.is_empty() {
-        let files = many(rest.len(), "older file", "older files");
-        say(&format!("{files} not looked at: `-n` shows more"));
+    for (count, one, more, says) in [
+        (
+            older,
+            "older session",
+            "older sessions",
+            "not shown: `-n` shows more",
+        ),
+        (
+            rest.len(),
+            "older file",
+            "older files",
+            "not looked at: `-n` shows more",
+        ),
+    ] {
+        if count > 0 {
+            say(&format!("{} {says}", many(count, one, more)));
+        }
     }
     if passed_over > 0 {
         let files = many(passed_over, "file", "files");
@@ -143,24 +146,13 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
 
 /// The newest files of this machine's agents.
 pub(super) fn newest(limit: usize) -> Vec<PathBuf> {
-    let Some(home) = std::env::home_dir() else {
-        return Vec::new();
-    };
-    let start = Start {
-        home: &home,
-        here: Some(Path::new(".")),
-        variable: &environment,
-    };
-    let mut files = files(&start);
-    files.sort();
-    files
-        .into_iter()
-        .take(limit)
-        .map(|(_, path)| path)
-        .collect()
+    let home = std::env::home_dir();
+    let files = home.map_or_else(Vec::new, |home| files(&Start::of_home(&home, true)));
+    let newest = files.into_iter().take(limit);
+    newest.map(|(_, path)| path).collect()
 }
 
-/// The files at all places, with the time at which each was written. Says which folders cannot be read.
+/// The files at all places with the time at which each was written, the newest first. Says which folders cannot be read.
 fn files(start: &Start<'_>) -> Vec<(Reverse<SystemTime>, PathBuf)> {
     let mut files = Vec::new();
     for Input { path, .. } in find_sessions::inputs(&start.places()) {
@@ -169,19 +161,19 @@ fn files(start: &Start<'_>) -> Vec<(Reverse<SystemTime>, PathBuf)> {
             None => drop(look(&(Reverse(SystemTime::UNIX_EPOCH), path))),
         }
     }
+    files.sort();
     files
 }
 
 /// Whether so many are found that no file of the rest holds a newer one: a database holds old conversations too.
 fn is_enough(found: &mut [Found], limit: usize, rest: &[(Reverse<SystemTime>, PathBuf)]) -> bool {
     found.sort_by(|one, two| two.written.cmp(&one.written));
+    let Some(last) = limit.checked_sub(1) else {
+        return true;
+    };
     let newest = rest.first().and_then(|(at, _)| in_utc(at.0));
-    let last = limit.checked_sub(1).map(|at| found.get(at));
-    match (last, newest) {
-        (None, _) => true,
-        (Some(None), _) => false,
-        (Some(Some(last)), newest) => newest.is_none_or(|newest| last.written >= newest),
-    }
+    let last = found.get(last);
+    last.is_some_and(|last| newest.is_none_or(|newest| last.written >= newest))
 }
 
 pub(super) fn in_utc(time: SystemTime) -> Option<String> {
@@ -200,25 +192,23 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
             return Vec::new();
         }
     };
-    let is_own = |session: &&Session| !session.message(0).has_tag(Tag::Sidechain);
-    let mut own: Vec<&Session> = sessions.iter().filter(is_own).collect();
+    let mut own: Vec<&Session> = sessions.iter().collect();
+    own.retain(|session| !session.message(0).has_tag(Tag::Sidechain));
     if own.is_empty() {
         own.extend(sessions.first());
     }
     let is_one_of = own.len() > 1;
-    let file = in_utc(written.0);
+    let file = in_utc(written.0).unwrap_or_default();
     let found = own.into_iter().map(|session| {
         let mut times = session.messages().iter().rev();
-        let last = times.find_map(|message| message.details.timestamp);
-        let last = last.filter(|_| is_one_of);
+        let last = times.find_map(|message| message.details.timestamp.filter(|_| is_one_of));
         let last = last.and_then(|last| jiff::Timestamp::from_millisecond(last.0).ok());
-        let last = last.map(|at| format!("{at:.0}"));
         Found {
             file: path.display().to_string(),
             format: session.source().format.clone(),
             session: is_one_of.then(|| session.id().to_owned()),
-            written: last.or_else(|| file.clone()).unwrap_or_default(),
-            bytes: file_info(path).map_or(0, |it| it.bytes),
+            written: last.map_or_else(|| file.clone(), |at| format!("{at:.0}")),
+            bytes: file_info(path).map_or(0, |info| info.bytes),
             sessions: sessions.len(),
             calls: session.calls().len(),
             largest_prompt: largest_prompt(session),
@@ -239,10 +229,8 @@ pub(super) fn written(path: &Path) -> Option<SystemTime> {
 }
 
 fn largest_prompt(session: &Session) -> Option<u64> {
-    let billed = session
-        .messages()
-        .iter()
-        .filter_map(|message| message.details.usage);
+    let messages = session.messages().iter();
+    let billed = messages.filter_map(|message| message.details.usage);
     billed.map(|usage| usage.prompt().0).max()
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Exit, print, prose, show, show_with, stop, stop_with, template};
+use super::{Exit, print, prose, show, show_with, stop_with, template};
 use crate::settings::{Place, Reader, Table};
 use crate::strategy::control::CONTROLS;
 use crate::strategy::law::Law;
@@ -56,12 +56,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         Some(Command::Show { name }) => show_one(name, args.json),
         Some(Command::Stages) => {
             let facts = json!({ "stages": STAGES.iter().map(facts_of).collect::<Vec<_>>() });
-            show(
-                args.json,
-                "proctor-stages",
-                facts,
-                include_str!("text/stages.txt"),
-            )
+            let template = include_str!("text/stages.txt");
+            show(args.json, "proctor-stages", facts, template)
         }
     }
 }
@@ -101,10 +97,8 @@ fn list(words: &[String], args: &Args) -> anyhow::Result<Exit> {
     if !words.is_empty() {
         strategies.extend(nearest()?);
     }
-    let products: Vec<String> = strategies
-        .iter()
-        .map(|(product, ..)| product.clone())
-        .collect();
+    let products = strategies.iter().map(|(product, ..)| product.clone());
+    let products: Vec<String> = products.collect();
     strategies.sort_by_key(|(product, ..)| products.iter().position(|other| other == product));
     strategies.retain(|(_, about, _)| {
         let about = about.to_lowercase();
@@ -115,7 +109,11 @@ fn list(words: &[String], args: &Args) -> anyhow::Result<Exit> {
             "no strategy has `{}` in its name, product, description, source or stages",
             words.join(" ")
         );
-        return stop_with(Exit::NothingSelected, problem, "`proctor strategies` lists all");
+        return stop_with(
+            Exit::NothingSelected,
+            problem,
+            "`proctor strategies` lists all",
+        );
     }
     let strategies: Vec<Value> = strategies.into_iter().map(|(.., entry)| entry).collect();
     let is_described = args.all || !words.is_empty() && strategies.len() <= DESCRIBED;
@@ -128,8 +126,8 @@ fn list(words: &[String], args: &Args) -> anyhow::Result<Exit> {
 /// Names that have no preset, each with the nearest one and the reason: found by name alone.
 fn nearest() -> anyhow::Result<Vec<(String, String, Value)>> {
     let table = Table::parse("presets/nearest.toml", NEAREST)?;
-    let entries = Reader::new(&table, "").tables("nearest")?.into_iter();
-    let entries = entries.map(|entry| {
+    let entries = Reader::new(&table, "").tables("nearest")?;
+    let entries = entries.into_iter().map(|entry| {
         let [name, preset, why] = ["name", "preset", "why"].map(|key| entry.text(key).unwrap_or_default());
         let product = "No preset of its own";
         let description = format!("nearest is `{preset}`: {why}");
@@ -143,10 +141,12 @@ fn nearest() -> anyhow::Result<Vec<(String, String, Value)>> {
 fn show_one(name: &str, as_json: bool) -> anyhow::Result<Exit> {
     let spec = named(name)?;
     let stages = spec.stages()?;
-    let uses = |kind: &StageKind, line: &str| line.split([' ', '(']).next() == Some(kind.name);
+    let names: Vec<&str> = stages
+        .iter()
+        .filter_map(|line| line.split([' ', '(']).next())
+        .collect();
     // In the order of the documentation.
-    let kinds = STAGES.iter();
-    let kinds = kinds.filter(|kind| stages.iter().any(|line| uses(kind, line)));
+    let kinds = STAGES.iter().filter(|kind| names.contains(&kind.name));
     let breaks: Vec<&str> = spec.breaks()?.into_iter().map(Law::name).collect();
     let tunes = spec.tunes()?.into_iter().map(|tune| {
         let values = tune.values.iter().map(|value| value.value.to_string());

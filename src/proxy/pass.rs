@@ -194,7 +194,10 @@ impl<L: Log + 'static> Pass<L> {
     /// Where a request is passed on to, and the cell that it belongs to.
     pub(super) fn place(&self, parts: &Parts) -> Result<(Url, LiveCell), Refusal> {
         let (cell, path) = match &self.front {
-            Some(front) => front.cell_of(&parts.uri, &parts.headers)?,
+            Some(front) => {
+                let found = front.cell_of(&parts.uri, &parts.headers);
+                found.map_err(|why| (StatusCode::BAD_REQUEST, why))?
+            }
             None => (LiveCell::default(), parts.uri.path().to_owned()),
         };
         below(&self.upstream, &path, parts.uri.query()).map(|url| (url, cell))
@@ -221,19 +224,20 @@ pub(super) fn check(address: SocketAddr, parts: &Parts) -> Result<(), Refusal> {
     if address.ip().is_loopback() && !is_named(address, &parts.headers) {
         return Err((StatusCode::MISDIRECTED_REQUEST, ANOTHER_HOST));
     }
-    let is_of_this_machine = |origin: &HeaderValue| {
-        let origin = origin.to_str().ok().and_then(|it| Url::parse(it).ok());
-        origin.is_some_and(|origin| match origin.host_str() {
-            Some("localhost" | "[::1]") => true,
-            Some(host) => host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback()),
-            None => false,
-        })
-    };
     if parts.headers.get_all(ORIGIN).iter().all(is_of_this_machine) {
         Ok(())
     } else {
         Err((StatusCode::FORBIDDEN, WEB_PAGE))
     }
+}
+
+fn is_of_this_machine(origin: &HeaderValue) -> bool {
+    let origin = origin.to_str().ok().and_then(|text| Url::parse(text).ok());
+    origin.is_some_and(|origin| match origin.host_str() {
+        Some("localhost" | "[::1]") => true,
+        Some(host) => host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback()),
+        None => false,
+    })
 }
 
 /// The address that a request is passed on to: below the base URL, so that no path leaves it.
@@ -268,18 +272,14 @@ pub(super) async fn body_of(body: Incoming) -> Result<Bytes, Refusal> {
 /// The headers without those that belong to the connection, named by it included.
 pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
     let named = headers.get_all("connection").iter();
-    let named = named
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
+    let named = named.filter_map(|value| value.to_str().ok());
+    let named = named.flat_map(|value| value.split(','));
     let named: Vec<String> = named.map(|name| name.trim().to_ascii_lowercase()).collect();
-    let is_passed_on = |name: &str| {
-        !NOT_PASSED_ON.contains(&name)
-            && !HEADERS.contains(&name)
-            && !named.iter().any(|it| it == name)
-    };
     let mut kept = headers.clone();
     for name in headers.keys() {
-        if !is_passed_on(name.as_str()) {
+        let own = name.as_str();
+        let is_ours = NOT_PASSED_ON.contains(&own) || HEADERS.contains(&own);
+        if is_ours || named.iter().any(|named| named == own) {
             kept.remove(name);
         }
     }

@@ -6,7 +6,6 @@ use hyper::body::Bytes;
 use hyper::header::HeaderMap;
 use hyper::{StatusCode, Uri};
 
-use super::pass::Refusal;
 use crate::live::{Live, LiveCell, Ticket};
 use crate::session::wire::stream::Api;
 use crate::units::{Timestamp, is_valid_id};
@@ -36,29 +35,16 @@ impl Front {
         &self,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<(LiveCell, String), Refusal> {
-        const NO_TASK: Refusal = (
-            StatusCode::BAD_REQUEST,
-            "the name of a task is `[a-z0-9][a-z0-9._@-]*`",
-        );
-        const NO_STRATEGY: Refusal = (
-            StatusCode::BAD_REQUEST,
-            "there is no strategy of that name or number",
-        );
-        const NO_REPEAT: Refusal = (
-            StatusCode::BAD_REQUEST,
-            "a repeat is a number from 0 to 9999",
-        );
-        const NOT_READ: Refusal = (
-            StatusCode::BAD_REQUEST,
-            "`live` does not read Gemini's API: record the agent with `proctor record`, and replay it with `proctor run`",
-        );
+    ) -> Result<(LiveCell, String), &'static str> {
+        const NO_TASK: &str = "the name of a task is `[a-z0-9][a-z0-9._@-]*`";
+        const NO_STRATEGY: &str = "there is no strategy of that name or number";
+        const NO_REPEAT: &str = "a repeat is a number from 0 to 9999";
+        const NOT_READ: &str = "`live` does not read Gemini's API: record the agent with `proctor record`, and replay it with `proctor run`";
         let mut rest = uri.path();
         if Api::of_path(rest) == Some(Api::GenerateContent) {
             return Err(NOT_READ);
         }
-        let mut parts: [Option<&str>; 3] =
-            HEADERS.map(|name| headers.get(name).and_then(|value| value.to_str().ok()));
+        let mut parts = HEADERS.map(|name| headers.get(name)?.to_str().ok());
         loop {
             let mut segments = rest.splitn(4, '/').skip(1);
             let at = match segments.next() {
@@ -83,14 +69,12 @@ impl Front {
                 named.or_else(numbered).ok_or(NO_STRATEGY)?
             }
         };
-        let repeat = repeat.map_or(Ok(0), str::parse).map_err(|_| NO_REPEAT)?;
-        if repeat > MOST_REPEATS {
-            return Err(NO_REPEAT);
-        }
+        let repeat = repeat.map_or(Ok(0), str::parse).ok();
+        let repeat = repeat.filter(|repeat| *repeat <= MOST_REPEATS);
         let cell = LiveCell {
             task: task.map(str::to_owned),
             strategy,
-            repeat,
+            repeat: repeat.ok_or(NO_REPEAT)?,
         };
         let rest = if rest.is_empty() { "/" } else { rest };
         Ok((cell, rest.to_owned()))

@@ -46,6 +46,18 @@ pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, S
     }
 }
 
+/// Reads what a command line says of a synthetic session, as `synthetic` says it in a scenario.
+pub fn synthetic(keys: Table) -> Result<Recipe, SettingError> {
+    let mut entry = Table::new(keys.place().clone());
+    let place = entry.place().clone();
+    entry.put("synthetic", keys, &place);
+    recipe(&CheckedTable::new(
+        &entry,
+        "sessions",
+        (&super::KEYS, "session"),
+    )?)
+}
+
 fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe, SettingError> {
     let keys = keys.table("synthetic")?;
     let Some(family) = keys.text("family") else {

@@ -234,7 +234,7 @@ fn ctrl_c_has_an_answer_before_anything_is_run() {
     assert!(made.unwrap().success());
     let child = proctor()
         .current_dir(folder.path())
-        .args(["run", "--prices", "slow.toml"])
+        .args(["run", "--set", "cache.prices=slow.toml"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -317,20 +317,56 @@ fn help_exits_0_and_a_call_without_a_command_2() {
 }
 
 #[test]
+fn an_old_name_is_an_error_that_says_the_line_of_today() {
+    let folder = tempfile::tempdir().unwrap();
+    for (typed, old, today) in [
+        (
+            "gate 'my run' --baseline main",
+            "`proctor gate` is",
+            "`proctor compare --gate 'my run' --baseline main`",
+        ),
+        (
+            "run s.toml --seed 3 --counter=chars/4",
+            "`--seed`, `--counter` are",
+            "`proctor run s.toml --set seed=3 --set counter=chars/4`",
+        ),
+        (
+            "view reports/run",
+            "`proctor view` is",
+            "`proctor report --serve reports/run`",
+        ),
+    ] {
+        let words = typed.replace("my run", "my\t").replace('\'', "");
+        let words: Vec<String> = words
+            .split(' ')
+            .map(|word| word.replace('\t', " run"))
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let output = run(folder.path(), &words);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{typed}: {said}");
+        assert!(
+            said.contains(old) && said.contains(today),
+            "{typed}: {said}"
+        );
+    }
+}
+
+#[test]
 fn a_setting_can_come_from_a_flag_the_environment_or_the_file() {
     let folder = small();
     let counter = |command: &mut Command| {
         let output = command.current_dir(folder.path()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines()
-            .find(|line| line.contains("counter"))
+            .find_map(|line| line.split_once(" is valid: "))
             .unwrap()
-            .trim()
+            .1
             .to_owned()
     };
     let validate = || {
         let mut command = proctor();
-        command.args(["validate", "small.toml"]);
+        command.args(["doctor", "small.toml"]);
         command
     };
     assert!(counter(&mut validate()).starts_with("counter o200k, window 12000 tokens"));
@@ -339,7 +375,7 @@ fn a_setting_can_come_from_a_flag_the_environment_or_the_file() {
         counter(
             validate()
                 .env("PROCTOR_COUNTER", "chars/4")
-                .args(["--counter", "o200k"])
+                .args(["--set", "counter=o200k"])
         )
         .starts_with("counter o200k")
     );
@@ -354,7 +390,7 @@ fn a_starter_scenario_is_written_once_and_runs() {
     assert_eq!(again.status.code(), Some(110));
     assert!(stderr(&again).contains("is there already"));
     assert!(
-        run(folder.path(), &["validate", "proctor.toml"])
+        run(folder.path(), &["doctor", "proctor.toml"])
             .status
             .success()
     );
@@ -408,7 +444,7 @@ fn the_next_command_names_a_presets_file_and_keeps_every_setting() {
     let preset = "[[stage]]\nkind = 'clear_results'\nkeep_last = 2\n";
     fs::write(folder.path().join("small.toml"), scenario).unwrap();
     fs::write(folder.path().join("mine.toml"), preset).unwrap();
-    let typed = "run small.toml --window 24k --strategy mine.toml --seed 3 --repeats 2 --no-side-chains --sizes counted";
+    let typed = "run small.toml --window 24k --strategy mine.toml --set seed=3 --set repeats=2 --set sizes=counted";
     let typed: Vec<&str> = typed.split(' ').collect();
     let ran = run(folder.path(), &typed);
     assert!(ran.status.success(), "{}", stderr(&ran));
@@ -419,7 +455,7 @@ fn the_next_command_names_a_presets_file_and_keeps_every_setting() {
         let next = next.replace("\\\n", " ");
         next.split_whitespace().map(str::to_owned).collect()
     };
-    let settings = "small.toml --no-side-chains --window 24k --sizes counted --seed 3 --repeats 2 --strategy mine.toml";
+    let settings = "small.toml --window 24k --set seed=3 --set repeats=2 --set sizes=counted --strategy mine.toml";
     let mut words = next(&screen);
     let wanted = format!("proctor sweep {settings}");
     assert_eq!(words.join(" "), wanted);
@@ -439,7 +475,10 @@ fn an_address_without_a_scheme_is_no_name_of_a_model() {
     let folder = tempfile::tempdir().unwrap();
     for address in ["localhost:8000/v1", "localhost", "host/v1"] {
         let model = format!("openai:m@{address}");
-        let output = run(folder.path(), &["plan", "--graded", &model, "--usd", "1"]);
+        let output = run(
+            folder.path(),
+            &["run", "--dry-run", "--graded", &model, "--usd", "1"],
+        );
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         let hint = format!("write `openai:MODEL@http://{address}`");
         assert!(stderr(&output).contains(&hint), "{}", stderr(&output));

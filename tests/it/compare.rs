@@ -55,9 +55,8 @@ impl Bench {
         for (name, value) in environment {
             command.env(name, value);
         }
-        let compares =
-            matches!(arguments, ["compare" | "gate", ..]) || arguments.contains(&"--gate");
-        if compares && !arguments.contains(&"--json") && !arguments.contains(&"--message-format") {
+        let compares = arguments[0] == "compare" || arguments.contains(&"--gate");
+        if compares && !arguments.contains(&"--json") {
             // A screen leaves out what these tests look at; it has a test of its own.
             command
                 .arg(arguments[0])
@@ -224,8 +223,16 @@ fn a_comparison_that_is_not_made_leaves_no_earlier_one_in_its_place() {
             "--comparison-output",
             106,
         ),
-        (&["gate", "old", "--baseline", "none"], "-o", 106),
-        (&["gate", "none", "--baseline", "main"], "-o", 3),
+        (
+            &["compare", "--gate", "old", "--baseline", "none"],
+            "-o",
+            106,
+        ),
+        (
+            &["compare", "--gate", "none", "--baseline", "main"],
+            "-o",
+            3,
+        ),
         (&["compare", "old", "none"], "-o", 106),
     ];
     for (command, flag, code) in fails {
@@ -251,7 +258,8 @@ fn a_comparison_that_is_not_made_leaves_no_earlier_one_in_its_place() {
     let baseline = bench.read("baselines/main.json");
     for other in ["c.pdf", "no-folder/c.md", "baselines/main.json"] {
         let command = [
-            "gate",
+            "compare",
+            "--gate",
             "old",
             "--baseline",
             "main",
@@ -307,7 +315,15 @@ fn one_probe_of_high_importance_in_four_hundred_fails_the_gate_though_the_mean_w
         &(scenario(8, 1, 10) + "[gate]\nhard_break = false\n"),
     );
     bench.check(
-        &["gate", "new", "--baseline", "main", "--rules", "ci.toml"],
+        &[
+            "compare",
+            "--gate",
+            "new",
+            "--baseline",
+            "main",
+            "--rules",
+            "ci.toml",
+        ],
         0,
         &["the gate passed"],
     );
@@ -342,7 +358,15 @@ fn an_underpowered_change_is_inconclusive_and_says_how_many_sessions_it_needs() 
     assert!(said.contains(" are needed"), "{said}");
     // Without `--fail-on`, what is unclear passes.
     bench.check(
-        &["gate", "new", "--baseline", "main", "--rules", "ci.toml"],
+        &[
+            "compare",
+            "--gate",
+            "new",
+            "--baseline",
+            "main",
+            "--rules",
+            "ci.toml",
+        ],
         0,
         &["inconclusive"],
     );
@@ -443,14 +467,21 @@ fn another_word_for_a_metric_is_an_error_that_says_its_name() {
     let gate = scenario(1, 1, 2) + "[gate]\nmargins = { action_support = 0.1 }\n";
     bench.write("bad.toml", &gate);
     let says = "line 13: `gate.margins`: `action_support` is called `actions`";
-    bench.check(&["validate", "bad.toml"], 3, &[says]);
+    bench.check(&["doctor", "bad.toml"], 3, &[says]);
 }
 
 #[test]
 fn what_was_measured_by_something_else_is_refused_with_what_differs() {
     let bench = baselined(10);
     bench.check(
-        &["run", "ci.toml", "--counter", "bytes/4", "--out", "other"],
+        &[
+            "run",
+            "ci.toml",
+            "--set",
+            "counter=bytes/4",
+            "--out",
+            "other",
+        ],
         0,
         &[],
     );
@@ -471,7 +502,7 @@ fn what_was_measured_by_something_else_is_refused_with_what_differs() {
         ],
     );
     bench.check(
-        &["gate", "old", "--baseline", "nobody"],
+        &["compare", "--gate", "old", "--baseline", "nobody"],
         106,
         &["no run in a folder `nobody`, and no baseline `baselines/nobody.json`"],
     );
@@ -482,19 +513,14 @@ fn what_was_measured_by_something_else_is_refused_with_what_differs() {
     );
     bench.check(
         &[
-            "run",
-            "ci.toml",
+            "compare",
             "--gate",
-            "--baseline-lenient",
-            "nobody",
-            "--out",
             "old",
+            "--baseline",
+            "main",
+            "--margin",
+            "fcats=0.1",
         ],
-        0,
-        &["there is no baseline `nobody` yet"],
-    );
-    bench.check(
-        &["gate", "old", "--baseline", "main", "--margin", "fcats=0.1"],
         2,
         &["no metric `fcats`"],
     );
@@ -508,7 +534,7 @@ fn what_was_measured_by_something_else_is_refused_with_what_differs() {
         &(scenario(1, 1, 2) + "[gate]\nmargins = { fcats = 0.1 }\n"),
     );
     bench.check(
-        &["validate", "bad.toml"],
+        &["doctor", "bad.toml"],
         3,
         &["line 13", "did you mean `facts`"],
     );
@@ -522,7 +548,7 @@ fn settings_and_questions_that_decide_results_are_compared_too() {
         bench.write("other.toml", text);
         bench.check(&["run", "other.toml", "--out", name], 0, &[]);
         bench.check(
-            &["gate", name, "--baseline", "main"],
+            &["compare", "--gate", name, "--baseline", "main"],
             106,
             &[says, "--allow-different"],
         );
@@ -573,8 +599,8 @@ fn settings_and_questions_that_decide_results_are_compared_too() {
                 &session,
                 "--strategy",
                 "tail@20000",
-                "--counter",
-                "chars/4",
+                "--set",
+                "counter=chars/4",
                 "--out",
                 out,
             ],
@@ -732,12 +758,12 @@ fn a_comparison_and_a_gate_are_one_screen_at_every_width() {
     bench.check(&["run", "ci.toml", "--out", "new"], 0, &[]);
     for (arguments, exit, says) in [
         (&["compare", "old", "new"][..], 0, "is a trade: "),
+        (&["compare", "old", "old", "new"], 0, "No difference: "),
         (
-            &["compare", "old", "old", "new", "--all-pairs"],
-            0,
-            "No difference: ",
+            &["compare", "--gate", "new", "--baseline", "main"],
+            100,
+            "Regressed: ",
         ),
-        (&["gate", "new", "--baseline", "main"], 100, "Regressed: "),
     ] {
         for width in [60, 80, 120, 200] {
             let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
@@ -787,17 +813,9 @@ fn several_candidates_and_single_strategies_are_compared() {
         ],
     );
     bench.check(
-        &[
-            "compare",
-            "old",
-            "two",
-            "main",
-            "--all-pairs",
-            "-o",
-            "all.txt",
-        ],
+        &["compare", "old", "two", "main", "-o", "all.txt"],
         0,
-        &["old → two", "two → main"],
+        &["old → two", "old → main"],
     );
     assert!(bench.read("all.txt").contains("old → two"));
     bench.check(
@@ -875,12 +893,20 @@ fn an_anchor_holds_where_small_steps_would_drift_away() {
         &[],
     );
     bench.check(
-        &["gate", "step", "--baseline", "main"],
+        &["compare", "--gate", "step", "--baseline", "main"],
         0,
         &["the gate passed"],
     );
     bench.check(
-        &["gate", "step", "--baseline", "main", "--anchor", "v1"],
+        &[
+            "compare",
+            "--gate",
+            "step",
+            "--baseline",
+            "main",
+            "--anchor",
+            "v1",
+        ],
         100,
         &["main → step", "v1 → step", "regressed"],
     );
@@ -893,7 +919,7 @@ fn a_workflow_is_told_in_its_own_words() {
     bench.check(&["run", "ci.toml", "--out", "worse"], 0, &[]);
     let (summary, outputs) = (bench.path().join("summary"), bench.path().join("outputs"));
     let output = bench.with(
-        &["gate", "worse", "--baseline", "main"],
+        &["compare", "--gate", "worse", "--baseline", "main"],
         &[
             ("GITHUB_ACTIONS", "true"),
             ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
@@ -1446,7 +1472,8 @@ fn repriced() -> Bench {
     bench.write("worse.toml", &(scenario(3, 1, 4) + own));
     let run = |suite, prices, out, more: &[&str]| {
         let model = ["--set", "cache.model=our-model"];
-        let fixed = ["run", suite, "--prices", prices, "--out", out];
+        let prices = format!("cache.prices={prices}");
+        let fixed = ["run", suite, "--set", &prices, "--out", out];
         bench.check(&[&fixed[..], &model, more].concat(), 0, &[]);
     };
     run("ci.toml", "old.toml", "old", &["--save-baseline", "main"]);
@@ -1465,7 +1492,12 @@ fn the_model_that_small_calls_are_billed_as_is_named_wherever_trust_is_printed()
              set = {{ summarize.mode = 'fresh', summarize.model = '{model}' }}\n"
         );
         bench.write("ci.toml", &(scenario(1, 1, 1) + &own));
-        let priced = ["--prices", "prices.toml", "--set", "cache.model=our-model"];
+        let priced = [
+            "--set",
+            "cache.prices=prices.toml",
+            "--set",
+            "cache.model=our-model",
+        ];
         let files = ["--out", model, "-o", "page.html", "-o", "report.md"];
         let said = bench.check(&[&["run", "ci.toml"][..], &priced, &files].concat(), 0, &[]);
         let json = bench.check(&["report", model, "--json"], 0, &[]);
@@ -1495,7 +1527,7 @@ fn the_model_that_small_calls_are_billed_as_is_named_wherever_trust_is_printed()
     let problem =
         "prices.toml`: line 6: the model of `fast`, `our-small`, was retired on 2026-01-01";
     bench.check(
-        &["run", "ci.toml", "--prices", "prices.toml"],
+        &["run", "ci.toml", "--set", "cache.prices=prices.toml"],
         3,
         &[problem],
     );
@@ -1509,7 +1541,8 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
     let margins = ["--margin", "bill=0"];
     let gate = |run: &'static str, more: &[&'static str]| -> Vec<&'static str> {
         let fixed = [
-            "gate",
+            "compare",
+            "--gate",
             run,
             "--baseline",
             "main",
@@ -1575,7 +1608,7 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
 fn the_screen_says_whose_prices_both_sides_have() {
     let bench = repriced();
     for arguments in [
-        &["gate", "new", "--baseline", "main"][..],
+        &["compare", "--gate", "new", "--baseline", "main"][..],
         &["compare", "main", "new"],
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
@@ -1605,7 +1638,7 @@ fn costs_of_unknown_prices_are_not_compared_at_other_prices_and_never_pass_in_si
         file["conditions"]["prices"] = serde_json::json!({ session: "yesterday's" });
         file.as_object_mut().unwrap().remove("rates").unwrap();
     });
-    let gate = ["gate", "old", "--baseline", "main"];
+    let gate = ["compare", "--gate", "old", "--baseline", "main"];
     let note = "the prices of 1 session are not the same";
     bench.check(&gate, 0, &[note, "baseline refresh", "the gate passed"]);
     let costs = [

@@ -24,7 +24,7 @@ fn text(output: &Output) -> String {
 
 fn rows(arguments: &[&str]) -> Vec<Value> {
     let mut all = arguments.to_vec();
-    all.extend(["--format", "json"]);
+    all.push("--json");
     let object: Value = serde_json::from_str(&text(&run(&all))).unwrap();
     assert_eq!(object["format"], "proctor-habits");
     object["rows"].as_array().unwrap().clone()
@@ -114,7 +114,13 @@ fn shared_recordings_are_what_families_are_held_against() {
 #[test]
 fn what_a_control_asks_for_is_described() {
     for (asked, share) in [("40", 0.40), ("80", 0.80)] {
-        let found = rows(&["ci-agent", "--rounds", "90", "--observations", asked]);
+        let found = rows(&[
+            "ci-agent",
+            "--rounds",
+            "90",
+            "--set",
+            &format!("observation_percent={asked}"),
+        ]);
         let seen = found[0]["observation_share"].as_f64().unwrap();
         assert!((seen - share).abs() < 0.04, "{asked}: {seen}");
     }

@@ -115,7 +115,7 @@ fn the_reference_of_strategies_is_what_presets_and_code_say() {
 /// The head of the page of prices.
 const PRICES: &str = "# Prices\n\n\
     Made by the tests from `src/model/price/*.toml`. Dollars per million tokens; an empty cell is unknown, never 0. Each \
-    file names its documents and when they were read. A file of your own (`--prices FILE`, `cache.prices`) goes before \
+    file names its documents and when they were read. A file of your own (`--set cache.prices=FILE`) goes before \
     these: [`[cache]` in a scenario](../writing-a-scenario.md#cache-and-prices).\n\n\
     *read* is the price of a token that is found in the prompt cache, and *of input* its share of the price of input: the \
     figure on which a bill depends most. Where the lowest or the highest share of the provider's models that are still \

@@ -182,7 +182,7 @@ fn a_recording_of_several_sessions_is_not_derived_into_one_file() {
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
     assert!(
-        said.contains("`both` holds several sessions, and `x.truth.json` is one file"),
+        said.contains("there are several sessions, and `x.truth.json` is one file"),
         "{said}"
     );
     assert!(!folder.path().join("x.truth.json").exists());

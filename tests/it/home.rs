@@ -63,8 +63,8 @@ fn bench() -> (TempDir, BTreeMap<String, Vec<String>>) {
                 "sessions",
                 "facts",
                 "--show",
-                "--json",
                 file.to_str().unwrap(),
+                "--json",
             ],
         );
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
@@ -280,7 +280,15 @@ fn too_few_minutes_are_a_look_that_somebody_agrees_to() {
         "{said}"
     );
     assert!(shown.contains(" decide"), "{shown}");
-    let plan = ["plan", "home.toml", "--graded", &graded, "--minutes", "9"];
+    let plan = [
+        "run",
+        "--dry-run",
+        "home.toml",
+        "--graded",
+        &graded,
+        "--minutes",
+        "9",
+    ];
     assert!(proctor(folder.path(), &plan).status.success());
 }
 

@@ -57,7 +57,7 @@ fn side_chains_belong_to_their_main_session_and_can_be_left_out() {
     check(folder, &["s.jsonl"], &all, "complete");
     check(
         folder,
-        &["s.jsonl", "--no-side-chains"],
+        &["s.jsonl", "--set", "side_chains=false"],
         &json!([[main, null]]),
         "left out: 2 sessions: they are side chains",
     );
@@ -226,7 +226,7 @@ fn what_cannot_be_read_in_a_folder_is_named_and_counted_and_the_rest_runs() {
         "all/empty.jsonl` is empty",
         "all/notes.txt` is not JSON",
         "all/torn.json`: line 2: the file ends within this line; the file was cut",
-        "left out: 2 sessions: their files cannot be read (`--strict` makes that an error)",
+        "left out: 2 sessions: their files cannot be read (`--set strict=true` makes that an error)",
     ] {
         check(folder, &["all"], &all, says);
     }
@@ -234,15 +234,15 @@ fn what_cannot_be_read_in_a_folder_is_named_and_counted_and_the_rest_runs() {
     let knob = ["-P", "clear_results.keep_last=1,2"];
     for (command, more) in [
         ("run", &[][..]),
-        ("plan", &[]),
+        ("run", &["--dry-run"]),
         ("doctor", &[]),
-        ("validate", &[]),
         ("sweep", &knob),
     ] {
         let arguments = [
             command,
             "all",
-            "--strict",
+            "--set",
+            "strict=true",
             "--strategy",
             "observation-masking",
         ];
@@ -254,7 +254,7 @@ fn what_cannot_be_read_in_a_folder_is_named_and_counted_and_the_rest_runs() {
     fs::remove_file(folder.join("all/self.jsonl")).unwrap();
     refused(
         folder,
-        &["all", "--strict"],
+        &["all", "--set", "strict=true"],
         "all/torn.json`: line 2: the file ends",
     );
     refused(
@@ -263,7 +263,7 @@ fn what_cannot_be_read_in_a_folder_is_named_and_counted_and_the_rest_runs() {
         "all/torn.json`: line 2: the file ends",
     );
     fs::remove_file(folder.join("all/torn.json")).unwrap();
-    check(folder, &["all", "--strict"], &all, "complete");
+    check(folder, &["all", "--set", "strict=true"], &all, "complete");
 
     let closed = ["all/closed", "all/good.jsonl"].map(|name| folder.join(name));
     fs::copy(

@@ -108,7 +108,7 @@ fn graded(folder: &Path) -> PathBuf {
 fn a_judge_decides_what_string_matching_cannot_tell() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let made = "generate policy-support --seed 3 --tokens 30000 -o made";
+    let made = "sessions generate policy-support --seed 3 --tokens 30000 -o made";
     run(folder.path(), &made.split(' ').collect::<Vec<_>>(), 0);
     let made = fs::read_dir(at("made")).unwrap();
     let made: Vec<PathBuf> = made.map(|entry| entry.unwrap().path()).collect();
@@ -442,14 +442,7 @@ fn answers_without_a_score_are_errors_that_the_exit_code_tells() {
         [[sessions]]\nsynthetic = { family = \"code-review\", seed = 5, rounds = 16 }\n\
         [[strategies]]\npreset = \"observation-masking\"\n";
     fs::write(path.join("silent.toml"), scenario).unwrap();
-    let command = [
-        "run",
-        "silent.toml",
-        "--out",
-        "out",
-        "--message-format",
-        "json",
-    ];
+    let command = ["run", "silent.toml", "--out", "out", "--json"];
     let output = run(path, &command, 104);
     let said = shown(&output.stderr);
     assert!(said.contains(" answers have no score: "), "{said}");

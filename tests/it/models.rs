@@ -578,7 +578,7 @@ fn a_limit_of_tokens_holds_where_no_server_tells_them() {
             "--yes",
             "--anyway",
         ])
-        .args(["--token-limit", "1"])
+        .args(["--set", "models.budget.tokens=1"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -120,7 +120,7 @@ fn every_answer_and_every_verdict_is_recorded_and_a_plan_says_which_repeat_buys_
         1.0 - (answer / 4.0 + judgement / 8.0) / now,
         1.0 - (answer / 3.0 + judgement / 9.0) / now,
     ];
-    let said = run(&folder, &["plan", &file, "--pilot", "r"], 0);
+    let said = run(&folder, &["run", "--dry-run", &file, "--pilot", "r"], 0);
     // An answer costs itself and two verdicts, a verdict three: one for each answer.
     let best = if removes[0] / 3.0 > removes[1] / 3.0 {
         format!("`models.answers = 4` takes {:.1} %", removes[0] * 100.0)
@@ -136,7 +136,7 @@ fn every_answer_and_every_verdict_is_recorded_and_a_plan_says_which_repeat_buys_
     // What never was repeated says nothing, and is told how it would.
     let once = written(&folder, "once", "", "");
     run(&folder, &["run", &once, "--out", "o"], 0);
-    let said = run(&folder, &["plan", &once, "--pilot", "o"], 4);
+    let said = run(&folder, &["run", "--dry-run", &once, "--pilot", "o"], 4);
     assert!(said.contains("--set models.answers=2"), "{said}");
 }
 
@@ -154,7 +154,7 @@ fn a_loss_of_an_answer_is_confirmed_by_three_fresh_ones_on_each_side() {
         let forgets = "[[answer]]\npurpose = 'probe'\ntext = 'not in context'\n";
         written(&folder, "s", forgets, times);
         run(&folder, &["run", &file, "--out", "new"], 0);
-        let gate = ["gate", "new", "--baseline", "main", "--tables"];
+        let gate = ["compare", "--gate", "new", "--baseline", "main", "--tables"];
         let output = proctor(&folder, &gate);
         let said = String::from_utf8_lossy(&output.stdout);
         assert_eq!(

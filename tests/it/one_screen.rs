@@ -39,7 +39,7 @@ const INSPECTED: &str = "inspect --synthetic code-review:1:60 --window 60k";
 #[test]
 fn built_in_inputs_keep_to_one_screen() {
     let folder = tempfile::tempdir().unwrap();
-    for typed in ["strategies", "strategies find e", "doctor", "plan"] {
+    for typed in ["strategies", "strategies find e", "doctor", "run --dry-run"] {
         check(folder.path(), typed);
     }
     let words = PRESETS
@@ -83,14 +83,14 @@ fn twelve_strategies_keep_to_one_screen() {
         writeln!(scenario, "', clear_results.keep_last = {keep} }}").unwrap();
     }
     fs::write(folder.path().join("many.toml"), scenario).unwrap();
-    let plan = check(folder.path(), "plan many.toml");
+    let plan = check(folder.path(), "run many.toml --dry-run");
     assert!(plan.contains("more, and each bill"), "{plan}");
-    let doctor = check(folder.path(), "doctor many.toml --seed 9");
+    let doctor = check(folder.path(), "doctor many.toml --set seed=9");
     assert!(
         doctor.starts_with("!! key NO_SUCH_KEY, for gpt-5-mini: not set\n"),
         "{doctor}"
     );
-    assert!(doctor.contains("9  (flag --seed 9)"), "{doctor}");
+    assert!(doctor.contains("9  (flag --set seed=9)"), "{doctor}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn shared_recordings_keep_to_one_screen() {
     );
     check(
         home.path(),
-        &format!("plan --session {folder} --strategy codex --strategy none"),
+        &format!("run --dry-run --session {folder} --strategy codex --strategy none"),
     );
     for file in &files {
         check(

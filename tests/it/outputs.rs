@@ -106,8 +106,7 @@ fn a_run_for_programs_launches_first_and_is_done_last() {
     let arguments = [
         "run",
         "small.toml",
-        "--message-format",
-        "json",
+        "--json",
         "-o",
         "r.csv",
         "-o",
@@ -244,14 +243,7 @@ fn a_run_that_cannot_be_reported_is_done_all_the_same() {
     fs::create_dir(folder.path().join("taken.probes.csv")).unwrap();
     let output = proctor(
         folder.path(),
-        &[
-            "run",
-            "small.toml",
-            "--message-format",
-            "json",
-            "-o",
-            "taken.csv",
-        ],
+        &["run", "small.toml", "--json", "-o", "taken.csv"],
     );
     assert_eq!(output.status.code(), Some(110));
     let text = stdout(&output);
@@ -271,8 +263,8 @@ fn doctor_says_where_each_setting_comes_from_and_shows_no_key() {
             "doctor",
             "small.toml",
             "--all",
-            "--seed",
-            "9",
+            "--set",
+            "seed=9",
             "--set",
             "window.max_output=500",
         ],
@@ -286,7 +278,7 @@ fn doctor_says_where_each_setting_comes_from_and_shows_no_key() {
             .to_owned()
     };
     assert!(line("window.tokens").ends_with("12000  (small.toml:4)"));
-    assert!(line("seed ").ends_with("9  (flag --seed 9)"));
+    assert!(line("seed ").ends_with("9  (flag --set seed=9)"));
     assert!(line("window.max_output").ends_with("500  (flag --set window.max_output=500)"));
     assert!(line("counter  ").ends_with("\"chars/4\"  (environment PROCTOR_COUNTER)"));
     assert!(line("repeats").ends_with("1  (default)"));
@@ -305,7 +297,7 @@ fn scripts_and_manual_pages_name_every_command() {
     let folder = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout(&proctor(folder.path(), &["completions", shell]));
-        assert!(script.contains("message-format"), "{shell}");
+        assert!(script.contains("max-error-rate"), "{shell}");
     }
     assert!(stdout(&proctor(folder.path(), &["man"])).contains("proctor"));
     let output = proctor(folder.path(), &["man", "-o", "man"]);
@@ -314,8 +306,8 @@ fn scripts_and_manual_pages_name_every_command() {
         "proctor.1",
         "proctor-run.1",
         "proctor-inspect.1",
-        "proctor-score.1",
-        "proctor-calibrate.1",
+        "proctor-judge-score.1",
+        "proctor-judge-test.1",
         "proctor-cache-verify.1",
     ] {
         assert!(folder.path().join("man").join(name).is_file(), "{name}");
@@ -434,7 +426,12 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
         let value = |id: &str| cells[at(id)]["value"].clone();
         (value("uncached"), value("dollars"), value("waiting"))
     };
-    let own = ["--prices", "prices.toml", "--set", "cache.model=our-model"];
+    let own = [
+        "--set",
+        "cache.prices=prices.toml",
+        "--set",
+        "cache.model=our-model",
+    ];
     let (uncached, dollars, seconds) = cells(&own);
     let (same, unknown, untimed) = cells(&[]);
     for nothing in [unknown, untimed] {
@@ -454,7 +451,13 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
 
     let output = proctor(
         folder.path(),
-        &["doctor", "small.toml", "--all", "--prices", "prices.toml"],
+        &[
+            "doctor",
+            "small.toml",
+            "--all",
+            "--set",
+            "cache.prices=prices.toml",
+        ],
     );
     let text = stdout(&output);
     let first = text
@@ -471,11 +474,11 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
     );
     let output = proctor(
         folder.path(),
-        &["run", "small.toml", "--prices", "nowhere.toml"],
+        &["run", "small.toml", "--set", "cache.prices=nowhere.toml"],
     );
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.contains("nowhere.toml") && said.contains("--prices"),
+        said.contains("nowhere.toml") && said.contains("--set cache.prices"),
         "{said}"
     );
 }
@@ -509,7 +512,12 @@ fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
     );
     // With a price file it stands beside, in a column of its own.
     fs::write(folder.path().join("prices.toml"), PRICES).unwrap();
-    let own = ["--prices", "prices.toml", "--set", "cache.model=our-model"];
+    let own = [
+        "--set",
+        "cache.prices=prices.toml",
+        "--set",
+        "cache.model=our-model",
+    ];
     let run = ["run", "small.toml", "--window", "40000", "--out", "priced"];
     let run = proctor(folder.path(), &[&run[..], &own].concat());
     assert!(run.status.success(), "{run:?}");

@@ -199,7 +199,7 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
     );
     done(
         path,
-        &["run", "small.toml", "--seed", "9", "--out", "other"],
+        &["run", "small.toml", "--set", "seed=9", "--out", "other"],
         0,
     );
     check(
@@ -323,7 +323,7 @@ fn a_part_that_reads_its_own_files_alone_knows_what_they_have_to_do_with_others(
     let proctor =
         |command: &[&str], more: &[&str]| done(path, &[command, &words, more].concat(), 0);
     proctor(&["run"], &["--out", "whole"]);
-    proctor(&["plan"], &["--shards", "5", "--out", "run"]);
+    proctor(&["run", "--dry-run"], &["--shards", "5", "--out", "run"]);
     let sources = fs::read_to_string(path.join("run/sources.jsonl")).unwrap();
     assert_eq!(sources.matches("\"after\"").count(), 2, "{sources}");
     let parts: Vec<String> = (1..=5).map(|shard| format!("cost:{shard}/5")).collect();
@@ -346,7 +346,7 @@ fn a_part_that_reads_its_own_files_alone_knows_what_they_have_to_do_with_others(
     ];
     let said = done(path, &line, 3);
     assert!(
-        said.contains("`proctor plan --shards N --out DIR`"),
+        said.contains("`proctor run --dry-run --shards N --out DIR`"),
         "{said}"
     );
 }
@@ -356,7 +356,15 @@ fn a_part_that_is_not_there_or_is_another_one_is_refused_before_it_is_run() {
     let folder = made(&["cost:1/2"]);
     done(
         folder.path(),
-        &["plan", "small.toml", "--shards", "2", "--out", "plan"],
+        &[
+            "run",
+            "--dry-run",
+            "small.toml",
+            "--shards",
+            "2",
+            "--out",
+            "plan",
+        ],
         0,
     );
     for (arguments, exit, words) in [
@@ -383,7 +391,14 @@ fn a_part_that_is_not_there_or_is_another_one_is_refused_before_it_is_run() {
             "`proctor merge` joins",
         ),
         (
-            &["--partition", "cost:1/2", "--plan", "plan", "--seed", "5"],
+            &[
+                "--partition",
+                "cost:1/2",
+                "--plan",
+                "plan",
+                "--set",
+                "seed=5",
+            ],
             3,
             "the plan is of run",
         ),

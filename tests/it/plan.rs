@@ -121,7 +121,7 @@ const SMALL: &str = "name = 'small'\ncontrols = false\n[window]\ntokens = 12_000
 fn the_figures_of_a_plan_are_those_of_the_report() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("small.toml"), SMALL).unwrap();
-    let json = proctor(folder.path(), &["plan", "small.toml", "--json"]);
+    let json = proctor(folder.path(), &["run", "--dry-run", "small.toml", "--json"]);
     assert!(json.status.success(), "{json:?}");
     let plan: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(
@@ -217,7 +217,10 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
 fn a_plan_is_readable_and_says_that_nothing_is_spent() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("small.toml"), SMALL).unwrap();
-    let shown = proctor(folder.path(), &["plan", "small.toml", "--tables"]);
+    let shown = proctor(
+        folder.path(),
+        &["run", "--dry-run", "small.toml", "--tables"],
+    );
     assert!(shown.status.success(), "{shown:?}");
     let text = String::from_utf8(shown.stdout).unwrap();
     for part in [
@@ -244,7 +247,7 @@ fn a_plan_counts_what_models_think_before_they_answer() {
             "{SMALL}[models]\nreader = {{ kind = 'openai', model = 'gpt-5-mini'{thinking} }}\n"
         );
         fs::write(folder.path().join("live.toml"), text).unwrap();
-        let json = proctor(folder.path(), &["plan", "live.toml", "--json"]);
+        let json = proctor(folder.path(), &["run", "--dry-run", "live.toml", "--json"]);
         assert!(json.status.success(), "{json:?}");
         let plan: Value = serde_json::from_slice(&json.stdout).unwrap();
         plan["spend"].clone()

@@ -288,7 +288,7 @@ fn refusals_use_up_no_budget_and_a_run_that_its_budget_stopped_goes_on_to_the_sa
     let said = run(
         &server,
         stopped.path(),
-        &["-j", "1", "--token-limit", "1"],
+        &["-j", "1", "--set", "models.budget.tokens=1"],
         5,
     );
     assert!(said.contains("stopped at its budget"), "{said}");
@@ -301,13 +301,8 @@ fn refusals_use_up_no_budget_and_a_run_that_its_budget_stopped_goes_on_to_the_sa
     check_same(stopped.path());
 
     // One token more than the first session costs: were a refusal billed, the second would not begin.
-    let limit = (spent + 1).to_string();
+    let limit = format!("models.budget.tokens={}", spent + 1);
     let whole = folder(SCENARIO);
-    run(
-        &storm(),
-        whole.path(),
-        &["-j", "1", "--token-limit", &limit],
-        0,
-    );
+    run(&storm(), whole.path(), &["-j", "1", "--set", &limit], 0);
     check_same(whole.path());
 }

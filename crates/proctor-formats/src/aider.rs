@@ -13,7 +13,6 @@
 //! Source: Aider-AI/aider, `aider/utils.py` (`split_chat_history_markdown`) at 01592afac3.
 
 use super::prelude::*;
-use super::product::sessions_of;
 
 const BEGINS: &str = "# aider chat started at ";
 
@@ -35,15 +34,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             chat.line(line);
         }
     }
-    let chats = chats.into_iter().map(|mut chat| {
-        chat.ends();
-        if !chat.assembler.is_empty() {
-            let what = "the files and the system prompt of a chat are not recorded";
-            chat.assembler.warn(what);
-        }
-        chat.assembler
-    });
-    sessions_of(chats, source, file)
+    sessions_of(chats.into_iter().map(Chat::end), source, file)
 }
 
 #[derive(Default)]
@@ -59,24 +50,21 @@ struct Chat {
 
 impl Chat {
     fn line(&mut self, line: &str) {
-        let is_empty = line == "####";
-        if let Some(said) = line.strip_prefix("#### ").or(is_empty.then_some("")) {
+        let asked = line.strip_prefix("####");
+        if let Some(said) = asked.filter(|said| said.is_empty() || said.starts_with(' ')) {
             self.ends_answer();
             self.is_begun = true;
             self.asking.push_str(said.trim());
             self.asking.push('\n');
             return;
         }
-        if !self.asking.is_empty() {
-            self.asked.push(std::mem::take(&mut self.asking));
-        }
+        self.ends_question();
         if line.starts_with('>') {
             self.ends_answer();
-            for mark in MODEL {
-                let named = line.strip_prefix(mark).and_then(|it| it.split(' ').next());
-                let model = named.map(Arc::from);
-                self.assembler.header.model = model.or(self.assembler.header.model.take());
-            }
+            let mut models = MODEL.iter();
+            let named = models.find_map(|mark| line.strip_prefix(mark)?.split(' ').next());
+            let model = &mut self.assembler.header.model;
+            *model = named.map(Arc::from).or(model.take());
             self.assembler.skip("line of the product's");
         } else if self.is_begun {
             self.answer.push_str(line);
@@ -92,11 +80,9 @@ impl Chat {
         if answer.is_empty() {
             return;
         }
-        let last = self.asked.len().saturating_sub(1);
-        self.asks(last);
+        self.asks(self.asked.len().saturating_sub(1));
         let blocks = vec![ContentBlock::Text(answer.into())];
-        let part = AssistantRecord::of(blocks, None);
-        self.assembler.assistant(None, part);
+        self.assembler.assistant(None, Answer::of(blocks, None));
     }
 
     /// Adds what the user said. Of the commands, those from `answered` on were sent to the model.
@@ -111,11 +97,20 @@ impl Chat {
         }
     }
 
-    fn ends(&mut self) {
+    fn ends_question(&mut self) {
+        let asking = std::mem::take(&mut self.asking);
+        self.asked
+            .extend(Some(asking).filter(|asking| !asking.is_empty()));
+    }
+
+    fn end(mut self) -> Assembler {
         self.ends_answer();
-        if !self.asking.is_empty() {
-            self.asked.push(std::mem::take(&mut self.asking));
-        }
+        self.ends_question();
         self.asks(usize::MAX);
+        if !self.assembler.is_empty() {
+            self.assembler
+                .warn("the files and the system prompt of a chat are not recorded");
+        }
+        self.assembler
     }
 }

@@ -16,7 +16,6 @@
 //! bundle makes of a thread; November 2026.
 
 use super::prelude::*;
-use super::product::with_side_chains;
 
 pub(super) const IMPORTER: Importer = Importer::new("amp", detect, import);
 
@@ -47,7 +46,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             let parent = said.take_text("parentToolUseId");
             let agent = parent.map_or(0, |parent| {
                 *names.entry(parent).or_insert_with(|| {
-                    agents.push(Assembler::new([Tag::Sidechain]));
+                    agents.push(Assembler::default());
                     agents.len() - 1
                 })
             });
@@ -76,37 +75,31 @@ fn message(
             let billed = said.take("usage");
             let listed = said.get("messageId").and_then(number);
             let listed = listed.and_then(|message| ledger.remove(&message));
-            let about = billed.and_then(Object::read).or(listed);
-            let mut about = about.unwrap_or_default();
+            let mut about = billed.and_then(Object::read).or(listed).unwrap_or_default();
             let billed = billed.or_else(|| about.take("tokens"));
             let window = about.take_as("maxInputTokens").map(Tokens);
             assembler.header.context_window = window.or(assembler.header.context_window);
             let time = about.take_time("timestamp", assembler);
-            let source = &mut assembler.source;
-            let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
-            let part = AssistantRecord::of(blocks, time);
-            let part = part.by(None, about.take_text("model"), usage.and_then(unless_zero));
+            let counted_usage = assembler.usage(billed, CachedTokens::Apart);
+            let usage = counted_usage.and_then(unless_zero);
+            let part = Answer::of(blocks, time).by(None, about.take_text("model"), usage);
             assembler.assistant(None, part);
         }
         Some(role @ ("user" | "info")) => {
             let content = said.take("content");
             let parts = content.and_then(items).unwrap_or_default();
-            let is_summary = |raw: &&RawValue| {
-                let kind = Object::read(raw).and_then(|it| it.text("type"));
-                kind.as_deref() == Some("summary")
-            };
-            for raw in parts.into_iter().filter(is_summary) {
-                let mut summary = Object::read(raw).unwrap_or_default().inner("summary");
-                assembler.summarizes(None, None, summary.take_text("summary"), None);
+            for mut part in parts.into_iter().filter_map(Object::read) {
+                if part.text("type").as_deref() == Some("summary") {
+                    let summary = part.inner("summary").take_text("summary");
+                    assembler.summarizes(None, None, summary, None);
+                }
             }
             let source = &mut assembler.source;
             let mut blocks = content::blocks_by(content, Speaker::User, source, part);
             blocks.retain(|it| !matches!(it, ContentBlock::Opaque(it) if &*it.kind == "summary"));
             let time = said.inner("meta").take_time("sentAt", assembler);
-            let tag = match role {
-                "info" => Some(Tag::Meta),
-                _ => speaker_of(&blocks),
-            };
+            let product = (role == "info").then_some(Tag::Meta);
+            let tag = product.or_else(|| speaker_of(&blocks));
             assembler.hear(None, blocks, time, tag);
         }
         role => {
@@ -125,9 +118,7 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     let mut part = Object::read(raw).unwrap_or_default();
     let kind = part.take_text("type");
     let result = match kind.as_deref() {
-        Some(kind @ ("summary" | "manual_bash_invocation")) => {
-            return content::kept(kind, raw);
-        }
+        Some(kind @ ("summary" | "manual_bash_invocation")) => return content::kept(kind, raw),
         Some("tool_result") => part.take_text("toolUseID").zip(part.take_object("run")),
         _ => None,
     };
@@ -138,12 +129,11 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     let told = match run.take("result") {
         Some(result) => Some(result),
         None => run.take("error").map(|error| {
-            let message = Object::read(error).and_then(|mut it| it.take("message"));
+            let message = Object::read(error).and_then(|mut object| object.take("message"));
             message.unwrap_or(error)
         }),
     };
     let told = told.or_else(|| run.take("reason"));
     let blocks = told.map(|raw| content::of_result(raw, source));
-    let blocks = blocks.unwrap_or_default();
-    ContentBlock::tool_result(id, blocks, !is_done)
+    ContentBlock::tool_result(id, blocks.unwrap_or_default(), !is_done)
 }

@@ -9,11 +9,8 @@
 //! says how many of the oldest tool results the model did not see (beta
 //! `context-management-2025-06-27`).
 
-use super::api_detection::api_of;
-use super::conversations::{self, Conversation, Shape};
-use super::kept_context::{self, Edits};
+use super::kept_context::Edits;
 use super::prelude::*;
-use proctor_sessions::wire::stream::Api;
 
 const SHAPE: Shape = Shape::of_messages("messages").of_api(Api::Messages);
 
@@ -24,7 +21,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, read)
+    conversations::sessions(SHAPE, file, source, &read)
 }
 
 pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
@@ -32,7 +29,7 @@ pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     around.header(assembler);
     let system = around.take_blocks("system", Speaker::User, assembler);
     assembler.header.system = system_text(&system, assembler);
-    let asked = ContextEdits::of(&mut around);
+    let asked = excluded(&mut around);
     let time = around.take_time("timestamp", assembler);
     let response = around.take_object("response");
     // Counters beside messages without a response are those of the last message.
@@ -51,12 +48,7 @@ pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     around.count_left("key", assembler);
 }
 
-fn message(
-    raw: &RawValue,
-    asked: &ContextEdits,
-    usage: &mut Option<&RawValue>,
-    assembler: &mut Assembler,
-) {
+fn message(raw: &RawValue, asked: &Kept, usage: &mut Option<&RawValue>, assembler: &mut Assembler) {
     let Some(mut object) = Object::read(raw) else {
         return keep_unread("malformed", raw, assembler);
     };
@@ -65,18 +57,16 @@ fn message(
         Some("assistant") => assistant(object, None, asked, usage.take(), assembler),
         Some(role @ ("user" | "system")) => {
             let blocks = object.take_blocks("content", Speaker::User, assembler);
-            let tags = if role == "system" {
+            let mut tag = speaker_of(&blocks);
+            if role == "system" {
                 assembler.warn(LATE_SYSTEM);
-                Some(Tag::Meta)
-            } else {
-                speaker_of(&blocks)
-            };
+                tag = Some(Tag::Meta);
+            }
             let timestamp = object.take_time("timestamp", assembler);
             object.count_left("message key", assembler);
-            assembler.hear(None, blocks, timestamp, tags);
+            assembler.hear(None, blocks, timestamp, tag);
         }
-        Some(role) => keep_unread(role, raw, assembler),
-        None => keep_unread("without role", raw, assembler),
+        role => keep_unread(role.unwrap_or("without role"), raw, assembler),
     }
 }
 
@@ -84,24 +74,23 @@ fn message(
 fn assistant(
     mut object: Object<'_>,
     time: When,
-    asked: &ContextEdits,
+    asked: &Kept,
     billed: Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
     let mut blocks = object.take_blocks("content", Speaker::Assistant, assembler);
     let own = object.take("usage").or(billed);
     let is_compacted = summed_up(&mut blocks, own, assembler);
-    let usage = own.and_then(|raw| usage(raw, CachedTokens::Apart, &mut assembler.source));
+    let usage = assembler.usage(own, CachedTokens::Apart);
     applied(&mut object, asked, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
     let (id, model) = (object.take_text("id"), object.take_text("model"));
-    let record = AssistantRecord {
+    let record = Answer {
         other_iterations: own.map_or_else(BTreeMap::new, |raw| other_iterations(&value(raw))),
-        ..AssistantRecord::of(blocks, timestamp).by(id, model, usage)
+        ..Answer::of(blocks, timestamp).by(id, model, usage)
     };
-    for known in ["role", "type"] {
-        object.take(known);
-    }
+    object.first(&["role"]);
+    object.first(&["type"]);
     object.count_left("message key", assembler);
     // A response that paused there says nothing else.
     if !(is_compacted && record.blocks.is_empty()) {
@@ -113,32 +102,20 @@ fn assistant(
 /// the text of its vendor's own product.
 const CLEARED: &str = "[Old tool result content cleared]";
 
-/// The edits that a request asks the API to make in its context.
-#[derive(Debug, Default)]
-struct ContextEdits {
-    /// Tools whose results are never cleared.
-    excluded: BTreeSet<Arc<str>>,
-}
+/// The tools whose results a request asks the API never to clear.
+type Kept = BTreeSet<Arc<str>>;
 
-impl ContextEdits {
-    /// Reads the key `context_management` of a request.
-    fn of(around: &mut Object<'_>) -> Self {
-        let edits = around.inner("context_management").items("edits");
-        let excluded = edits.into_iter().filter_map(Object::read);
-        let excluded = excluded.flat_map(|mut edit| edit.items("exclude_tools"));
-        Self {
-            excluded: excluded.filter_map(content::text).collect(),
-        }
-    }
+/// Reads the key `context_management` of a request.
+fn excluded(around: &mut Object<'_>) -> Kept {
+    let items = around.inner("context_management").items("edits");
+    let objects = items.into_iter().filter_map(Object::read);
+    let tools = objects.flat_map(|mut edit| edit.items("exclude_tools"));
+    tools.filter_map(content::text).collect()
 }
 
 /// Takes the compaction blocks out of a message that the model is about to add, and keeps the
 /// last one as an event. Returns whether one was there.
-pub(super) fn summed_up(
-    blocks: &mut Blocks,
-    usage: Option<&RawValue>,
-    assembler: &mut Assembler,
-) -> bool {
+pub(super) fn summed_up(blocks: &mut Blocks, usage: Option<&RawValue>, to: &mut Assembler) -> bool {
     let mut found = None;
     blocks.retain(|block| match block {
         ContentBlock::Opaque(opaque) if &*opaque.kind == "compaction" => {
@@ -147,15 +124,13 @@ pub(super) fn summed_up(
         }
         _ => true,
     });
-    let Some(block) = found else {
-        return false;
-    };
+    let Some(block) = found else { return false };
     let Some(after) = left(&block) else {
-        assembler.skip("compaction that failed");
+        to.skip("compaction that failed");
         return true;
     };
     let before = usage.and_then(|raw| summed_tokens(&value(raw)));
-    assembler.compacts(Some("compaction".into()), before, after);
+    to.compacts(Some("compaction".into()), before, after);
     true
 }
 
@@ -167,31 +142,25 @@ fn left(block: &Value) -> Option<CompactedTo> {
         _ => Vec::new(),
     };
     let text = texts.join("\n");
-    if text.is_empty() {
-        let is_encrypted = block["encrypted_content"].is_string();
-        return is_encrypted.then_some(CompactedTo::Encrypted);
+    if !text.is_empty() {
+        return Some(CompactedTo::Replaced(vec![Recorded::summary(text)]));
     }
-    Some(CompactedTo::Replaced(vec![Recorded::summary(text)]))
+    let is_sealed = block["encrypted_content"].is_string();
+    is_sealed.then_some(CompactedTo::Encrypted)
 }
 
 /// The prompt of the call that wrote the summary: the counters of a response leave it out, and its
 /// `iterations` show it.
 fn summed_tokens(usage: &Value) -> Option<Tokens> {
     let mut iterations = usage["iterations"].as_array()?.iter();
-    let own = iterations.rfind(|it| it["type"] == "compaction")?;
+    let own = iterations.rfind(|iteration| iteration["type"] == "compaction")?;
     let one = usage_in(own, CachedTokens::Apart, &mut Source::default());
     Some(Tokens(one.prompt().0))
 }
 
 /// Reads the edits that the provider applied to the response's own request.
-fn applied(
-    response: &mut Object<'_>,
-    asked: &ContextEdits,
-    usage: Option<&Usage>,
-    assembler: &mut Assembler,
-) {
-    let mut applied = response.inner("context_management");
-    for edit in applied.items("applied_edits") {
+fn applied(said: &mut Object<'_>, asked: &Kept, usage: Option<&Usage>, assembler: &mut Assembler) {
+    for edit in said.inner("context_management").items("applied_edits") {
         let edit = value(edit);
         let kind = edit["type"].as_str().unwrap_or("untyped");
         match edit["cleared_tool_uses"].as_u64() {
@@ -207,27 +176,20 @@ fn applied(
 }
 
 /// The oldest results of this number were cleared before the call that comes next.
-fn clear(
-    kind: &str,
-    results: u64,
-    before: Option<Tokens>,
-    asked: &ContextEdits,
-    assembler: &mut Assembler,
-) {
+fn clear(kind: &str, count: u64, before: Option<Tokens>, asked: &Kept, assembler: &mut Assembler) {
     let at = assembler.flush();
-    let results = usize::try_from(results).unwrap_or(usize::MAX);
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
     let mut edits = Edits::new();
     let answered = assembler.answered();
-    let oldest = answered.filter(|(name, _)| !asked.excluded.contains(*name));
+    let oldest = answered.filter(|(name, _)| !asked.contains(*name));
     let mut cleared = 0;
-    for (_, (message, block)) in oldest.take(results) {
-        let edits = edits.entry(message).or_default();
-        edits.insert(block, CLEARED.into());
+    for (_, (message, block)) in oldest.take(count) {
+        let editeds = edits.entry(message);
+        editeds.or_default().insert(block, CLEARED.into());
         cleared += 1;
     }
-    let context = kept_context::context(assembler.compactions(), at);
-    let after = match context {
-        Some(context) if cleared == results => {
+    let after = match kept_context::context(assembler.compactions(), at) {
+        Some(context) if cleared == count => {
             let edited = kept_context::joined(kept_context::edited(&context, &edits));
             // The history is sent whole each time, and cleared again each time.
             if edited == kept_context::joined(context) {

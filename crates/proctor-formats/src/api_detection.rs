@@ -4,7 +4,6 @@
 
 use super::bodies;
 use super::prelude::*;
-use proctor_sessions::wire::stream::Api;
 
 /// How many records are looked at.
 const SEEN: usize = 50;
@@ -44,15 +43,11 @@ pub(super) fn api_of(head: &Head) -> Option<Api> {
         found += messages.len();
         vote(record, &mut votes);
     }
-    let [anthropic, openai] = votes;
-    if found + anthropic + openai == 0 {
-        return None;
+    match votes {
+        [0, 0] if found == 0 => None,
+        [anthropic, openai] if anthropic > openai => Some(Api::Messages),
+        _ => Some(Api::ChatCompletions),
     }
-    Some(if anthropic > openai {
-        Api::Messages
-    } else {
-        Api::ChatCompletions
-    })
 }
 
 /// The messages in a message, a conversation, or a list of either; none if it is something else.
@@ -79,9 +74,7 @@ fn is_message(message: &Value) -> bool {
         return false;
     };
     let has_role = match object.get("role") {
-        Some(Value::String(role)) => {
-            matches!(&**role, "user" | "assistant") || is_one_of(TYPES[1], role)
-        }
+        Some(Value::String(role)) => is_one_of("user assistant", role) || is_one_of(TYPES[1], role),
         Some(_) => false,
         // The head was cut before it.
         None => object.keys().all(|key| key == "content"),
@@ -92,10 +85,9 @@ fn is_message(message: &Value) -> bool {
     let calls = object.get("tool_calls").and_then(Value::as_array);
     let mut calls = calls.into_iter().flatten();
     // Other products have the calls flat.
-    let is_flat = |call: &Value| call.get("name").is_some() || call.get("args").is_some();
     has_role
         && says
-        && !calls.any(is_flat)
+        && !calls.any(|call: &Value| call.get("name").is_some() || call.get("args").is_some())
         && match object.get("content") {
             None | Some(Value::Null | Value::String(_)) => true,
             // Items of the responses API, and of the AI SDK.
@@ -150,9 +142,8 @@ fn is_of_responses(record: &Value) -> bool {
         }
         _ => has("/model") && (has("/instructions") || has("/tools/0/parameters")),
     };
-    let is_response = ["/object", "/response/object"]
-        .iter()
-        .any(|at| text(at) == Some("response"));
+    let mut places = ["/object", "/response/object"].iter();
+    let is_response = places.any(|at| text(at) == Some("response"));
     !has("/messages") && (is_item || is_request || is_response)
 }
 

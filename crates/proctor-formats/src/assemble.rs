@@ -8,21 +8,20 @@
 //! - keeps tool results that answer nothing, and tags their message;
 //! - drops what was recorded twice, and counts it.
 
+use super::missing_prompt;
 use super::prelude::*;
-use super::{checked, missing_prompt};
-use proctor_sessions::units::ApiCallId;
-use proctor_sessions::{Details, MessageDetails, SessionParts, ToolSchema};
+use proctor_sessions::{Details, MessageDetails};
 
 /// How orphans are counted.
 pub(super) const ORPHANS: &str = "a tool result answers no earlier tool use";
 
 /// One record of the model's.
 #[derive(Debug, Clone, Default)]
-pub(super) struct AssistantRecord {
+pub(super) struct Answer {
     /// The call it came from; records that share it become one message.
     pub(super) call: Option<ApiCallId>,
     /// The model, unless the product wrote the record itself.
-    pub(super) model: Option<Arc<str>>,
+    pub(super) model: Text,
     /// Its blocks of the message.
     pub(super) blocks: Blocks,
     /// The usage that the provider reports with this record; the largest of each counter is kept.
@@ -38,22 +37,11 @@ pub(super) struct AssistantRecord {
     pub(super) tags: Vec<Tag>,
 }
 
-/// One record of the user's or of a tool's.
-#[derive(Debug, Default)]
-pub(super) struct UserRecord {
-    /// Its blocks of the message.
-    pub(super) blocks: Blocks,
-    /// When it was sent.
-    pub(super) timestamp: When,
-    /// Added to the message's.
-    pub(super) tags: Vec<Tag>,
-}
-
 /// A message that may still grow; it always has content.
 #[derive(Debug, Default)]
 struct Draft {
     call: Option<ApiCallId>,
-    model: Option<Arc<str>>,
+    model: Text,
     assistant: bool,
     blocks: Blocks,
     usage: Option<Usage>,
@@ -80,7 +68,10 @@ pub(super) struct Assembler {
     /// Where each tool use was first answered: message and block.
     answers: BTreeMap<Arc<str>, (usize, usize)>,
     compactions: Vec<RecordedCompaction>,
-    always: Vec<Tag>,
+    /// Whether a sub-agent says all of it.
+    pub(super) is_side: bool,
+    /// The calls without ids.
+    pub(super) unnamed: Unnamed,
     /// The recording's facts beside its messages.
     pub(super) header: Header,
     /// The parts that could not be used.
@@ -91,33 +82,24 @@ pub(super) struct Assembler {
 #[derive(Debug, Default)]
 pub(super) struct Header {
     /// The system prompt.
-    pub(super) system: Option<Arc<str>>,
+    pub(super) system: Text,
     /// The tools the agent was given.
     pub(super) tools: Vec<ToolSchema>,
     /// The model; without it, that of most calls.
-    pub(super) model: Option<Arc<str>>,
+    pub(super) model: Text,
     /// The model's context window.
     pub(super) context_window: Option<Tokens>,
 }
 
 impl Assembler {
-    /// A conversation whose messages all carry `tags`.
-    pub(super) fn new(tags: impl Into<Vec<Tag>>) -> Self {
-        Self {
-            always: tags.into(),
-            ..Self::default()
-        }
-    }
-
     /// Whether nothing was said yet.
     pub(super) fn is_empty(&self) -> bool {
         self.drafts.is_empty() && self.pending.blocks.is_empty() && self.results.is_empty()
     }
 
     /// Adds a record of the model's. `record` names it, for [`Assembler::message_of`].
-    pub(super) fn assistant(&mut self, record: Option<&Arc<str>>, part: AssistantRecord) {
-        let known = part.call.as_ref().and_then(|call| self.calls.get(call));
-        let at = match known {
+    pub(super) fn assistant(&mut self, record: Option<&Arc<str>>, part: Answer) {
+        let at = match part.call.as_ref().and_then(|call| self.calls.get(call)) {
             Some(at) => *at,
             None if part.blocks.is_empty() => {
                 self.skip("assistant record without content");
@@ -173,25 +155,31 @@ impl Assembler {
     }
 
     /// Adds a record of the user's or a tool's. `record` names it.
-    pub(super) fn user(&mut self, record: Option<&Arc<str>>, part: UserRecord) {
-        if part.blocks.is_empty() {
-            self.skip("user record without content");
-            return;
+    pub(super) fn hear(
+        &mut self,
+        record: Option<&Arc<str>>,
+        blocks: Blocks,
+        timestamp: When,
+        tags: impl IntoIterator<Item = Tag>,
+    ) {
+        if blocks.is_empty() {
+            return self.skip("user record without content");
         }
-        let is_typed = part.tags.contains(&Tag::TypedUser);
-        for block in part.blocks {
+        let tags = Vec::from_iter(tags);
+        let is_typed = tags.contains(&Tag::TypedUser);
+        for block in blocks {
             if matches!(block, ContentBlock::ToolResult(_)) {
                 self.results.push(block);
                 continue;
             }
-            if !is_typed && !part.tags.is_empty() {
+            if !is_typed && !tags.is_empty() {
                 self.pending.injected.insert(self.pending.blocks.len());
             }
             self.pending.blocks.push(block);
         }
         // A message is sent when its last part is there.
-        self.pending.timestamp = part.timestamp.or(self.pending.timestamp);
-        self.pending.tags.extend(part.tags);
+        self.pending.timestamp = timestamp.or(self.pending.timestamp);
+        self.pending.tags.extend(tags);
         self.pending_records.extend(record.cloned());
     }
 
@@ -241,7 +229,7 @@ impl Assembler {
     pub(super) fn answered(&self) -> impl Iterator<Item = (&str, (usize, usize))> {
         let blocks = self.drafts.iter().flat_map(|draft| &draft.blocks);
         let uses = blocks.filter_map(ContentBlock::as_use);
-        uses.filter_map(|it| Some((&*it.name, self.answer(&it.id)?)))
+        uses.filter_map(|tool_use| Some((&*tool_use.name, self.answer(&tool_use.id)?)))
     }
 
     /// Whether records of that call were added.
@@ -253,7 +241,7 @@ impl Assembler {
     pub(super) fn compaction(
         &mut self,
         at: usize,
-        trigger: Option<Arc<str>>,
+        trigger: Text,
         pre_tokens: Option<Tokens>,
         after: CompactedTo,
     ) -> usize {
@@ -299,6 +287,11 @@ impl Assembler {
         count(&mut self.source.skipped, what);
     }
 
+    /// Counts something as skipped as often as it was found.
+    pub(super) fn skip_all(&mut self, found: impl IntoIterator, what: &str) {
+        found.into_iter().for_each(|_| self.skip(what));
+    }
+
     /// The session, or none if nothing was said.
     pub(super) fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>> {
         if self.flush() == 0 {
@@ -313,12 +306,12 @@ impl Assembler {
         let mut models = self.models.into_iter();
         let model = models.find(|(_, calls)| Some(*calls) == most);
         let model = self.header.model.or(model.map(|(model, _)| model));
-        let always = self.always;
+        let always = self.is_side.then_some(Tag::Sidechain);
         let messages = self.drafts.into_iter().map(|draft| {
             let role = draft.role();
             let is_typed = draft.tags.contains(&Tag::TypedUser);
-            let mut message = Message::new(role, draft.blocks)
-                .with_tags(draft.tags.into_iter().chain(always.iter().copied()));
+            let mut message =
+                Message::new(role, draft.blocks).with_tags(draft.tags.into_iter().chain(always));
             let injected = draft.injected.into_iter().filter(|_| is_typed);
             let own_model = draft.model.filter(|own| Some(own) != model.as_ref());
             message.details = MessageDetails::from(Details {
@@ -410,11 +403,7 @@ impl Assembler {
 
 impl Draft {
     fn role(&self) -> Role {
-        if self.assistant {
-            Role::Assistant
-        } else {
-            Role::User
-        }
+        role_of(self.assistant)
     }
 
     /// Drops the blocks at these places.

@@ -25,8 +25,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         while let Some(mut run) = open.pop() {
             let inner = run.items("subagent_trajectories").into_iter().rev();
             open.extend(inner.filter_map(Object::read));
-            let assembler = trajectory(run);
-            sessions.extend(assembler.finish(file.id.clone(), &file.path)?);
+            sessions.extend(trajectory(run).finish(file.id.clone(), &file.path)?);
         }
     }
     Ok(sessions)
@@ -81,8 +80,7 @@ fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembl
 /// A step of the agent's, and what came of it.
 fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler) {
     let thought = step.take_words("reasoning_content");
-    let thought = thought.map(|it| ContentBlock::thinking(it, None));
-    let mut blocks = Vec::from_iter(thought);
+    let mut blocks = Vec::from_iter(thought.map(|thought| ContentBlock::thinking(thought, None)));
     blocks.extend(step.take_blocks("message", Speaker::Assistant, assembler));
     let mut calls: BTreeSet<Arc<str>> = BTreeSet::new();
     for raw in step.items("tool_calls") {
@@ -98,20 +96,16 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
     }
     let billed = step.take_usage("metrics", CachedTokens::Within, assembler);
     let name = Some(format!("step {at}").into());
-    let part = AssistantRecord::of(blocks, time).by(
-        name,
-        step.take_text("model_name"),
-        billed.and_then(unless_zero),
-    );
+    let model = step.take_text("model_name");
+    let part = Answer::of(blocks, time).by(name, model, billed.and_then(unless_zero));
     assembler.assistant(None, part);
     for raw in step.inner("observation").items("results") {
         let mut result = Object::read(raw).unwrap_or_default();
         let told = result.take_blocks("content", Speaker::Tool, assembler);
-        let is_only = calls.len() == 1 && !result.has("source_call_id");
-        let only = calls.first().filter(|_| is_only).cloned();
-        let own = result.take_text("source_call_id");
-        let id = own.filter(|id| calls.contains(id)).or(only);
-        match id {
+        let first = calls.first();
+        let only = first.filter(|_| calls.len() == 1 && !result.has("source_call_id"));
+        let text = result.take_text("source_call_id");
+        match text.filter(|id| calls.contains(id)).or(only.cloned()) {
             Some(id) => assembler.hear_result(id, told, false, None),
             None => assembler.hear(None, told, None, [Tag::Meta]),
         }

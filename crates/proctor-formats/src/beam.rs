@@ -7,7 +7,6 @@
 //! Instructions and preferences that an answer should follow are no questions with an answer, and are
 //! left out, as is a question whose evidence has an id that several turns have.
 
-use super::Recording;
 use super::benchmark::{Chat, Question, plain, recordings};
 use super::prelude::*;
 
@@ -36,12 +35,11 @@ fn joined(path: &Path) -> Result<Option<String>> {
         return Ok(None);
     }
     let mut found = QUESTIONS.iter().map(|name| path.with_file_name(name));
-    let found = found.find(|path| path.is_file());
-    let questions = found.map(|path| files.read(&path)).transpose()?;
+    let questions = found.find(|path| path.is_file());
+    let questions = questions.map(|path| files.read(&path)).transpose()?;
     let mut ignored = Source::default();
-    let questions = questions
-        .as_ref()
-        .map_or("null", |it| it.plain(&mut ignored));
+    let known = questions.as_ref();
+    let questions = known.map_or("null", |file| file.plain(&mut ignored));
     let chat = chat.plain(&mut ignored);
     Ok(Some(format!(
         r#"{{"chat":{chat},"probing_questions":{questions}}}"#
@@ -73,17 +71,16 @@ fn import(file: SourceFile) -> Result<Vec<Recording>> {
 struct Turns {
     seen: BTreeSet<String>,
     ambiguous: BTreeSet<String>,
-    date: Option<Arc<str>>,
+    date: Text,
 }
 
 fn conversation(mut row: Object<'_>) -> Option<Chat> {
     let said = row.take("chat")?;
     let (mut chat, mut turns) = (Chat::default(), Turns::default());
     read(said, &mut chat, &mut turns);
-    let questions = row.take("probing_questions").map(value).unwrap_or_default();
-    let questions = match &questions {
-        Value::String(text) => from_python(text),
-        _ => questions,
+    let questions = match row.value("probing_questions") {
+        Value::String(text) => from_python(&text),
+        questions => questions,
     };
     for (ability, questions) in questions.as_object().into_iter().flatten() {
         for one in questions.as_array().into_iter().flatten() {
@@ -149,8 +146,8 @@ fn question(ability: &str, one: &Value, turns: &Turns, chat: &mut Chat) {
 /// The ids in lists, and in lists by what they are evidence of.
 fn flatten(value: &Value, ids: &mut Vec<Arc<str>>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|it| flatten(it, ids)),
-        Value::Object(entries) => entries.values().for_each(|it| flatten(it, ids)),
+        Value::Array(items) => items.iter().for_each(|item| flatten(item, ids)),
+        Value::Object(entries) => entries.values().for_each(|entry| flatten(entry, ids)),
         other => {
             if let Some(id) = plain(other).map(Arc::from).filter(|id| !ids.contains(id)) {
                 ids.push(id);
@@ -204,18 +201,15 @@ fn python_text(text: &str, quote: char) -> (String, &str) {
         let Some((_, escaped)) = chars.next() else {
             break;
         };
-        let digits = match escaped {
-            'x' => 2,
-            'u' => 4,
-            'U' => 8,
-            _ => 0,
-        };
+        let mut digits = 0;
         match escaped {
             'n' => said.push('\n'),
             't' => said.push('\t'),
             'r' => said.push('\r'),
             'a' | 'b' | 'f' | 'v' | '0' => said.push(' '),
-            'x' | 'u' | 'U' => {}
+            'x' => digits = 2,
+            'u' => digits = 4,
+            'U' => digits = 8,
             other => said.push(other),
         }
         let code: String = chars.by_ref().take(digits).map(|(_, c)| c).collect();

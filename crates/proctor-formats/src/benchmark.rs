@@ -7,7 +7,6 @@
 //! grade. A question that the conversation does not answer is right to refuse. A question without
 //! an answer, or without the messages that answer it, is counted and left out.
 
-use super::Recording;
 use super::conversations::NO_CONVERSATION;
 use super::prelude::*;
 use proctor_sessions::ground_truth::{Fact, GroundTruth, Importance, PlantedFact};
@@ -36,13 +35,12 @@ pub(super) struct Chat {
     time: When,
 }
 
+/// Reads the chats of one value.
+type ReadChats = fn(Object<'_>) -> Vec<Chat>;
+
 /// The conversations of a file as `chats` reads each value, with their ground truth; `what` describes
 /// one.
-pub(super) fn recordings(
-    file: SourceFile,
-    what: &str,
-    chats: impl Fn(Object<'_>) -> Vec<Chat>,
-) -> Result<Vec<Recording>> {
+pub(super) fn recordings(file: SourceFile, what: &str, chats: ReadChats) -> Result<Vec<Recording>> {
     let (file, mut source) = (&file.text(), Source::default());
     let values = file.values(&mut source)?;
     let mut recordings: Vec<Recording> = Vec::new();
@@ -50,7 +48,7 @@ pub(super) fn recordings(
     for value in &values {
         let raw: &RawValue = value.parse()?;
         for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            let found = Object::read(raw).map(&chats).unwrap_or_default();
+            let found = Object::read(raw).map(chats).unwrap_or_default();
             if found.is_empty() {
                 problem.get_or_insert_with(|| value.error(what));
                 source.not_understood(NO_CONVERSATION);
@@ -90,9 +88,8 @@ impl Chat {
         if self.time.is_none() {
             self.assembler.warn("a timestamp cannot be read");
         }
-        let date = ContentBlock::Text(format!("Date: {date}").into());
-        self.assembler
-            .hear(None, vec![date], self.time, [Tag::Meta]);
+        let date = vec![ContentBlock::Text(format!("Date: {date}").into())];
+        self.assembler.hear(None, date, self.time, [Tag::Meta]);
     }
 
     /// Adds what one of the two says.
@@ -101,10 +98,7 @@ impl Chat {
         let (name, time) = (Some(name), self.time);
         match role {
             Role::User => self.assembler.hear(name, blocks, time, [Tag::TypedUser]),
-            Role::Assistant => {
-                let record = AssistantRecord::of(blocks, time);
-                self.assembler.assistant(name, record);
-            }
+            Role::Assistant => self.assembler.assistant(name, Answer::of(blocks, time)),
         }
     }
 
@@ -137,8 +131,8 @@ impl Chat {
         let count = self.questions.len();
         let mut asked = Vec::new();
         for question in self.questions {
-            let records = question.evidence.iter();
-            let messages = records.filter_map(|name| self.assembler.message_of(name));
+            let messages = question.evidence.iter();
+            let messages = messages.filter_map(|name| self.assembler.message_of(name));
             let mut messages: Vec<usize> = messages.collect();
             let is_found = messages.len() == question.evidence.len() && !messages.is_empty();
             // Texts of several people in a row make one message.
@@ -150,17 +144,16 @@ impl Chat {
                 asked.push((question, messages));
             }
         }
-        let Some(session) = self.assembler.finish(file.id.clone(), &file.path)? else {
-            return Ok(None);
-        };
-        let facts = asked.into_iter();
-        let facts: Vec<PlantedFact> = facts
-            .filter_map(|(question, evidence)| planted(&session, question, evidence))
-            .collect();
-        Ok(Some(Recording {
-            left_out: self.left_out + count - facts.len(),
-            truth: Some(GroundTruth::new(session.id(), facts)),
-            session,
+        let session = self.assembler.finish(file.id.clone(), &file.path)?;
+        Ok(session.map(|session| {
+            let pairs = asked.into_iter();
+            let facts = pairs.filter_map(|(question, found)| planted(&session, question, found));
+            let facts: Vec<PlantedFact> = facts.collect();
+            Recording {
+                left_out: self.left_out + count - facts.len(),
+                truth: Some(GroundTruth::new(session.id(), facts)),
+                session,
+            }
         }))
     }
 }
@@ -176,9 +169,8 @@ fn planted(session: &Session, question: Question, evidence: Vec<usize>) -> Optio
                 [message] => recall(session, &question.words, answer, *message),
                 _ => None,
             };
-            recalled.unwrap_or_else(|| Fact::Open {
-                answer: answer.to_owned(),
-            })
+            let answer = answer.to_owned();
+            recalled.unwrap_or(Fact::Open { answer })
         }
     };
     Some(PlantedFact {

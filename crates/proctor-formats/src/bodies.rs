@@ -8,21 +8,19 @@
 
 use super::head;
 use super::prelude::*;
-use proctor_sessions::wire::stream::{Api, Assembly};
+use proctor_sessions::wire::stream::Assembly;
 
 type Entries = BTreeMap<String, Box<RawValue>>;
+
+/// Counts what had to be mended.
+type Warn<'w> = &'w mut dyn FnMut(&str);
 
 /// One of these is in every log.
 const MARKS: [&str; 3] = ["\"request", "\"response", "\"custom_id\""];
 
 /// The value unwrapped, if it is a log, or a list of logs. The messages are under `key`: where the
 /// log has that itself, the request beside it stays. `warn` is called for broken responses.
-pub(super) fn unwrapped(
-    text: &str,
-    key: &str,
-    api: Api,
-    warn: &mut dyn FnMut(&str),
-) -> Option<String> {
+pub(super) fn unwrapped(text: &str, key: &str, api: Api, warn: Warn<'_>) -> Option<String> {
     if !MARKS.iter().any(|mark| text.contains(mark)) {
         return None;
     }
@@ -36,10 +34,9 @@ pub(super) fn unwrapped(
         return log.unwrapped(text);
     }
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-    let items = items.into_iter();
-    let items = items.map(|it| {
-        log.unwrapped(it.get())
-            .unwrap_or_else(|| it.get().to_owned())
+    let items = items.into_iter().map(|item| {
+        log.unwrapped(item.get())
+            .unwrap_or_else(|| item.get().to_owned())
     });
     Some(format!("[{}]", items.collect::<Vec<_>>().join(",")))
 }
@@ -70,7 +67,7 @@ struct Log<'l> {
     api: Api,
     /// Whether strings may be cut.
     is_head: bool,
-    warn: &'l mut dyn FnMut(&str),
+    warn: Warn<'l>,
 }
 
 impl Log<'_> {

@@ -12,16 +12,13 @@
 //! - What the user wrote about himself or herself, and hidden messages, are the product's.
 //! - Files, images and sounds are in other files: of images the size is known, and counts.
 
-use serde_json::json;
-
-use super::conversations;
 use super::prelude::*;
 
 pub(super) const IMPORTER: Importer = Importer::new("chatgpt", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let mapping = head.first_item().and_then(|it| it["mapping"].as_object());
-    let mut nodes = mapping.into_iter().flat_map(|it| it.values());
+    let mapping = head.first_item().and_then(|one| one["mapping"].as_object());
+    let mut nodes = mapping.into_iter().flat_map(|value| value.values());
     let mut keys = ["parent", "children", "message"].iter();
     let first = nodes.next();
     first.is_some_and(|node| keys.any(|key| node.get(key).is_some()))
@@ -42,16 +39,12 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 
 #[derive(Default)]
 struct Node<'a> {
-    parent: Option<Arc<str>>,
+    parent: Text,
     message: Option<&'a RawValue>,
 }
 
 /// The messages of the branch that ends in `current`, or else in the newest message.
-fn branch<'a>(
-    mapping: Object<'a>,
-    current: Option<&str>,
-    assembler: &mut Assembler,
-) -> Vec<&'a RawValue> {
+fn branch<'a>(mapping: Object<'a>, current: Option<&str>, to: &mut Assembler) -> Vec<&'a RawValue> {
     let mut nodes: BTreeMap<Arc<str>, Node<'a>> = BTreeMap::new();
     let mut children: Vec<(Arc<str>, Arc<str>)> = Vec::new();
     for (key, raw) in mapping.into_entries() {
@@ -67,10 +60,8 @@ fn branch<'a>(
             child.parent.get_or_insert(parent);
         }
     }
-    let time = |node: &Node<'_>| {
-        let mut message = Object::read(node.message?)?;
-        super::counted::time(message.take("create_time")?)
-    };
+    let time =
+        |node: &Node<'_>| super::counted::time(Object::read(node.message?)?.take("create_time")?);
     let newest = nodes.iter().filter(|(_, node)| node.message.is_some());
     let newest = newest.max_by_key(|(_, node)| time(node));
     let known = current.and_then(|key| nodes.get_key_value(key)).or(newest);
@@ -84,10 +75,8 @@ fn branch<'a>(
         at = node.parent.as_deref();
     }
     path.reverse();
-    let all = nodes.values().filter(|it| it.message.is_some()).count();
-    for _ in path.len()..all {
-        assembler.skip("message of another branch");
-    }
+    let all = nodes.values().filter(|node| node.message.is_some()).count();
+    to.skip_all(path.len()..all, "message of another branch");
     path
 }
 
@@ -102,7 +91,7 @@ struct ToolCall {
 struct Reading {
     assembler: Assembler,
     /// The model's call that is going on, named by its first message.
-    call: Option<Arc<str>>,
+    call: Text,
     /// Calls of tools that the model has not gone on from.
     calls: Vec<ToolCall>,
     unnamed: usize,
@@ -118,7 +107,7 @@ impl Reading {
         let (role, name) = (author.take_text("role"), author.take_text("name"));
         let mut metadata = message.inner("metadata");
         let recipient = message.take_text("recipient");
-        let recipient = recipient.filter(|it| !matches!(&**it, "all" | "user" | ""));
+        let recipient = recipient.filter(|recipient| !matches!(&**recipient, "all" | "user" | ""));
         let mut content = message.inner("content");
         let kind = content.take_text("content_type").unwrap_or_default();
         if &*kind == "reasoning_recap" {
@@ -155,10 +144,10 @@ impl Reading {
                             told: None,
                         });
                         let text = joined_texts(&said);
-                        let input = Some(&*text).filter(|it| it.starts_with('{'));
-                        let input = input.and_then(|it| JsonText::parse(it).ok());
+                        let input = Some(&*text).filter(|text| text.starts_with('{'));
+                        let input = input.and_then(|input| JsonText::parse(input).ok());
                         let input = input.unwrap_or_else(|| JsonText::string(&text));
-                        let others = said.into_iter().filter(|it| it.as_text().is_none());
+                        let others = said.into_iter().filter(|said| said.as_text().is_none());
                         let used = ContentBlock::tool_use(id.clone(), tool, input);
                         others.chain([used]).collect()
                     }
@@ -166,24 +155,21 @@ impl Reading {
                 };
                 let call = self.call.get_or_insert(id).clone();
                 let model = metadata.take_text("model_slug");
-                let record = AssistantRecord::of(blocks, time).by(Some(call), model, None);
+                let record = Answer::of(blocks, time).by(Some(call), model, None);
                 self.assembler.assistant(None, record);
             }
             Some("system") if self.assembler.is_empty() => {
                 let own = joined_texts(&said);
                 let system = self.assembler.header.system.take();
-                let parts = system.iter().map(|it| &**it).chain([&*own]);
-                let parts: Vec<&str> = parts.filter(|it| !it.is_empty()).collect();
+                let parts = system.iter().map(|system| &**system).chain([&*own]);
+                let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
                 let system = parts.join("\n");
                 self.assembler.header.system = (!system.is_empty()).then(|| system.into());
             }
             Some(role @ ("user" | "system")) => {
                 self.flush();
-                let hidden = [
-                    "is_user_system_message",
-                    "is_visually_hidden_from_conversation",
-                ];
-                let is_hidden = hidden.iter().any(|key| metadata.take_flag(key));
+                let is_hidden = metadata.take_flag("is_user_system_message")
+                    || metadata.take_flag("is_visually_hidden_from_conversation");
                 let is_typed = role == "user" && !is_hidden && &*kind != "user_editable_context";
                 let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
                 self.assembler.hear(None, said, time, [tag]);

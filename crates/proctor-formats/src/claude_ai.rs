@@ -11,9 +11,7 @@
 //! - The text of an attachment was part of the prompt. Other files are only named, and counted.
 //! - There is no bill, no system prompt, and in an export no model.
 
-use super::conversations;
 use super::prelude::*;
-use std::collections::VecDeque;
 
 pub(super) const IMPORTER: Importer = Importer::new("claude-ai", detect, import);
 
@@ -38,34 +36,27 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 /// The messages of the current branch; all of them where they form no whole tree.
-fn branch<'a>(
-    messages: Vec<&'a RawValue>,
-    leaf: Option<Arc<str>>,
-    assembler: &mut Assembler,
-) -> Vec<&'a RawValue> {
-    let links = messages.iter().map(|raw| {
+fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> Vec<&'a RawValue> {
+    let links = all.iter().map(|raw| {
         let mut message = Object::read(raw).unwrap_or_default();
         ["uuid", "parent_message_uuid"].map(|key| message.take_text(key))
     });
-    let links: Vec<[Option<Arc<str>>; 2]> = links.collect();
+    let links: Vec<[Text; 2]> = links.collect();
     let names = links.iter().enumerate();
-    let places: BTreeMap<&str, usize> = names
-        .filter_map(|(at, [name, _])| Some((&**name.as_ref()?, at)))
-        .collect();
-    let last = messages.len().checked_sub(1);
+    let named = names.filter_map(|(at, [name, _])| Some((&**name.as_ref()?, at)));
+    let places: BTreeMap<&str, usize> = named.collect();
+    let last = all.len().checked_sub(1);
     let leaf = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
     let mut path = BTreeSet::new();
     let parent = |at: usize| links[at][1].as_deref();
     let above = |at: usize| places.get(parent(at)?).copied();
     climb(leaf, above, &mut path);
-    let is_root = |at: &usize| parent(*at).is_some_and(|it| it.starts_with(ROOT));
+    let is_root = |at: &usize| parent(*at).is_some_and(|text| text.starts_with(ROOT));
     if !path.iter().any(is_root) {
-        return messages;
+        return all;
     }
-    for _ in path.len()..messages.len() {
-        assembler.skip("message of another branch");
-    }
-    let own = messages.into_iter().enumerate();
+    assembler.skip_all(path.len()..all.len(), "message of another branch");
+    let own = all.into_iter().enumerate();
     own.filter_map(|(at, raw)| path.contains(&at).then_some(raw))
         .collect()
 }
@@ -109,7 +100,7 @@ impl Reading {
     }
 
     /// A turn of the assistant's: calls, and what the tools answered between them.
-    fn turn(&mut self, name: &str, parts: Vec<&RawValue>, text: Option<Arc<str>>, time: When) {
+    fn turn(&mut self, name: &str, parts: Vec<&RawValue>, text: Text, time: When) {
         let mut said: Blocks = text.map(ContentBlock::Text).into_iter().collect();
         let mut calls = 0;
         for raw in parts {
@@ -123,9 +114,7 @@ impl Reading {
                     self.assembler.hear(None, vec![result], None, []);
                 }
                 Some("token_budget") => self.assembler.skip("token_budget"),
-                _ => {
-                    said.push(self.assembler.part(raw, Speaker::Assistant));
-                }
+                _ => said.push(self.assembler.part(raw, Speaker::Assistant)),
             }
         }
         self.call(name, calls, &mut said, time);
@@ -135,7 +124,7 @@ impl Reading {
     fn call(&mut self, name: &str, place: usize, said: &mut Blocks, time: When) {
         if !said.is_empty() {
             let id = (!name.is_empty()).then(|| format!("{name}.{place}").into());
-            let record = AssistantRecord::of(std::mem::take(said), time);
+            let record = Answer::of(std::mem::take(said), time);
             self.assembler.assistant(None, record.by(id, None, None));
         }
     }
@@ -171,9 +160,8 @@ impl Reading {
                 None => self.assembler.skip("attachment without its text"),
             }
         }
-        for _ in message.items("files") {
-            self.assembler.skip("file that is only named");
-        }
+        self.assembler
+            .skip_all(message.items("files"), "file that is only named");
         texts
     }
 }

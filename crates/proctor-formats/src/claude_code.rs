@@ -34,13 +34,10 @@
 use std::collections::btree_map;
 
 use super::counted::time;
-use super::file::session_name;
 use super::prelude::*;
-use super::product::with_side_chains;
 use super::usage_check;
 use attachments::{AttachmentUse, attached, rendered};
-use chain::{Chain, ClearedContent, ConversationRecord, Entry};
-use proctor_sessions::units::ContentHash;
+use chain::{Chain, ClearedContent, Entry, RecordKind};
 use records::{
     ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot, Record,
     Replacement, is_bookkeeping,
@@ -84,11 +81,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     }
     add_counts(source, std::mem::take(&mut recording.source));
     roots::confirm(&mut recording.entries);
-    branches::leave_abandoned(
-        &mut recording.entries,
-        &recording.parents,
-        &mut source.warnings,
-    );
+    branches::leave_abandoned(&mut recording.entries, &recording.parents, source);
     recording.sessions(file, source)
 }
 
@@ -107,7 +100,7 @@ fn raw_records<'t>(file: &'t SourceText, source: &mut Source) -> Result<Vec<&'t 
 
 /// Whether a record looks like one of Claude Code's.
 fn is_record(record: &Value) -> bool {
-    let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
+    let has = |key: &str| record.get(key).is_some_and(|value| !value.is_null());
     // Other products' streams have neither sub-agents nor the names of answers.
     let is_streamed = has("session_id")
         && (record.get("parent_tool_use_id").is_some() || record.pointer("/message/id").is_some());
@@ -124,7 +117,7 @@ fn is_record(record: &Value) -> bool {
 }
 
 /// The request and the name of a call.
-type NamedCall = (Option<Arc<str>>, Arc<str>);
+type NamedCall = (Text, Arc<str>);
 
 /// Everything one file says, before it is put together.
 #[derive(Default)]
@@ -133,7 +126,7 @@ struct Recording {
     /// Every record with a name, those without content included, and its parent.
     parents: Parents,
     /// A record without a parent that no entry has followed yet.
-    root: Option<Arc<str>>,
+    root: Text,
     /// Side chains, by the names of their agents and records.
     chains: BTreeMap<Arc<str>, usize>,
     /// The number of side chains; chain 0 is the main conversation.
@@ -141,11 +134,11 @@ struct Recording {
     /// Calls by message id: by which request, if it is known, and under which name.
     calls: BTreeMap<Arc<str>, NamedCall>,
     /// The hash of each text with its call or its time, and the record that holds it.
-    said: BTreeMap<ContentHash, Option<Arc<str>>>,
+    said: BTreeMap<ContentHash, Text>,
     /// The system prompts and tools, by the place of their record.
     given: BTreeMap<usize, PromptSnapshot>,
     /// The newest version that a record names.
-    version: Option<Arc<str>>,
+    version: Text,
     source: Source,
 }
 
@@ -183,21 +176,21 @@ impl Recording {
         }
         let has_message = record.message.is_some_and(|raw| raw.get().starts_with('{'));
         let said = match &*kind {
-            "user" | "assistant" if !has_message => {
-                self.unknown("without a message", raw, timestamp)
-            }
-            "user" => self.user(&record, timestamp, chain > 0),
+            "user" | "assistant" if !has_message => self.unknown("without a message", raw),
+            "user" => self.user(&record, chain > 0),
             "assistant" => self.assistant(&record, timestamp, repeated.is_some()),
             "attachment" => self.attachment(&record, chain),
             "content-replacement" => self.replacements(&record),
             "system" => match record.subtype.as_deref() {
-                Some("compact_boundary") => {
-                    Some(ConversationRecord::Boundary(self.boundary(&record)))
-                }
+                Some("compact_boundary") => Some(RecordKind::Boundary(self.boundary(&record))),
                 Some("microcompact_boundary") => {
-                    Some(ConversationRecord::ClearedContent(self.cleared(&record)))
+                    Some(RecordKind::ClearedContent(self.cleared(&record)))
                 }
-                Some("local_command") => Some(self.command(&record, timestamp)),
+                Some("local_command") => {
+                    // The echo of a command or its output, which the model reads with the next prompt.
+                    let blocks = content::blocks(record.content, Speaker::User, &mut self.source);
+                    Some(RecordKind::User(blocks, Some(Tag::Meta)))
+                }
                 subtype => {
                     let subtype = subtype.unwrap_or("without subtype");
                     self.source.skip(&format!("system/{subtype}"));
@@ -208,11 +201,9 @@ impl Recording {
                 self.source.skip(known);
                 None
             }
-            other => self.unknown(other, raw, timestamp),
+            other => self.unknown(other, raw),
         };
-        let Some(said) = said else {
-            return;
-        };
+        let Some(said) = said else { return };
         let entry = Entry {
             uuid: record.uuid,
             parent,
@@ -232,26 +223,19 @@ impl Recording {
                 chain,
                 session: entry.session.clone(),
                 timestamp,
-                said: ConversationRecord::NewRoot(None),
+                said: RecordKind::NewRoot(None),
             });
         }
         self.entries.push(entry);
     }
 
-    fn unknown(
-        &mut self,
-        kind: &str,
-        raw: &RawValue,
-        timestamp: When,
-    ) -> Option<ConversationRecord> {
+    fn unknown(&mut self, kind: &str, raw: &RawValue) -> Option<RecordKind> {
         let kept = unknown_record("record", kind, raw, &mut self.source)?;
-        let said = UserRecord::of(vec![kept], timestamp, [Tag::Meta]);
-        Some(ConversationRecord::User(said))
+        Some(RecordKind::User(vec![kept], Some(Tag::Meta)))
     }
 
     /// Whether a record was copied from an earlier one of the file, and from which.
-    #[expect(clippy::option_option, reason = "the earlier record may have no name")]
-    fn repeats(&mut self, record: &Record<'_>, kind: &str) -> Option<Option<Arc<str>>> {
+    fn repeats(&mut self, record: &Record<'_>, kind: &str) -> Option<Text> {
         let message = Object::read(record.message?)?;
         let content = message.clone().take("content")?;
         let of = match kind {
@@ -278,10 +262,8 @@ impl Recording {
             *known = known.take().or_else(|| request.cloned());
             return call.clone();
         }
-        let call: Arc<str> = match request {
-            Some(request) => format!("{id}/{request}").into(),
-            None => id.clone(),
-        };
+        let call = request.map(|request| Arc::from(format!("{id}/{request}")));
+        let call = call.unwrap_or_else(|| id.clone());
         self.calls.insert(id, (request.cloned(), call.clone()));
         call
     }
@@ -294,16 +276,15 @@ impl Recording {
         let results = metadata.compacted_tool_ids.into_iter();
         ClearedContent {
             trigger: "microcompact",
-            pre_tokens: metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens),
+            pre_tokens: metadata.pre_tokens.and_then(|one| one.as_u64()).map(Tokens),
             results: results.map(|id| (id, CLEARED.into())).collect(),
             attachments: metadata.cleared_attachments,
         }
     }
 
     /// The texts that the model reads in the place of results from the next call on.
-    fn replacements(&mut self, record: &Record<'_>) -> Option<ConversationRecord> {
-        let list = record.replacements?;
-        let list = items(list).unwrap_or_default();
+    fn replacements(&mut self, record: &Record<'_>) -> Option<RecordKind> {
+        let list = items(record.replacements?).unwrap_or_default();
         let mut results = Vec::with_capacity(list.len());
         for raw in list {
             match serde_json::from_str::<Replacement>(raw.get()) {
@@ -311,7 +292,7 @@ impl Recording {
                 Err(_) => self.source.not_understood("replacement of a result"),
             }
         }
-        Some(ConversationRecord::ClearedContent(ClearedContent {
+        Some(RecordKind::ClearedContent(ClearedContent {
             trigger: "content-replacement",
             pre_tokens: None,
             results,
@@ -344,52 +325,30 @@ impl Recording {
     }
 
     /// The content of a record; `None` if it holds nothing readable.
-    fn message<'a>(
-        &mut self,
-        record: &Record<'a>,
-        speaker: Speaker,
-    ) -> Option<(ApiMessage<'a>, Blocks)> {
-        let message: ApiMessage<'_> = lenient::object(record.message?.get(), &mut self.source)?;
-        let blocks = content::blocks(message.content, speaker, &mut self.source);
+    fn message<'a>(&mut self, of: &Record<'a>, by: Speaker) -> Option<(ApiMessage<'a>, Blocks)> {
+        let message: ApiMessage<'_> = lenient::object(of.message?.get(), &mut self.source)?;
+        let blocks = content::blocks(message.content, by, &mut self.source);
         Some((message, blocks))
     }
 
-    fn user(
-        &mut self,
-        record: &Record<'_>,
-        timestamp: When,
-        side: bool,
-    ) -> Option<ConversationRecord> {
+    fn user(&mut self, record: &Record<'_>, side: bool) -> Option<RecordKind> {
         let (_, blocks) = self.message(record, Speaker::User)?;
         if blocks.is_empty() {
             self.source.skip("user without content");
             return None;
         }
         let is_synthetic = record.is_synthetic == Some(true);
-        let is_boundary = |last: &Entry| matches!(last.said, ConversationRecord::Boundary(_));
+        let is_boundary = |last: &Entry| matches!(last.said, RecordKind::Boundary(_));
         let is_behind_boundary = self.entries.last().is_some_and(is_boundary);
         if record.is_compact_summary == Some(true) || is_synthetic && is_behind_boundary {
-            return Some(ConversationRecord::Summary(blocks));
+            return Some(RecordKind::Summary(blocks));
         }
-        let is_meta = is_synthetic || record.is_meta == Some(true);
-        let tags = speaker_of(&blocks, is_meta, side);
-        let said = UserRecord::of(blocks, timestamp, tags);
-        Some(ConversationRecord::User(said))
-    }
-
-    /// The echo of a command or its output, which the model reads with the next prompt.
-    fn command(&mut self, record: &Record<'_>, timestamp: When) -> ConversationRecord {
-        let blocks = content::blocks(record.content, Speaker::User, &mut self.source);
-        ConversationRecord::User(UserRecord::of(blocks, timestamp, [Tag::Meta]))
+        let tags = speaker_of(&blocks, is_synthetic || record.is_meta == Some(true), side);
+        Some(RecordKind::User(blocks, tags))
     }
 
     /// A record that was copied may still report more usage of the call, and says nothing.
-    fn assistant(
-        &mut self,
-        record: &Record<'_>,
-        timestamp: When,
-        is_copy: bool,
-    ) -> Option<ConversationRecord> {
+    fn assistant(&mut self, record: &Record<'_>, time: When, is_copy: bool) -> Option<RecordKind> {
         let (message, mut blocks) = self.message(record, Speaker::Assistant)?;
         if is_copy {
             blocks.clear();
@@ -397,11 +356,11 @@ impl Recording {
         let is_error = record.is_api_error_message == Some(true);
         let is_synthetic = message.model.as_deref() == Some("<synthetic>");
         if is_synthetic && (is_error || record.error.is_some()) {
-            return Some(ConversationRecord::ApiError);
+            return Some(RecordKind::ApiError);
         }
         if is_synthetic || is_error {
-            let said = AssistantRecord::of(blocks, timestamp);
-            return Some(ConversationRecord::Assistant(said.tagged([Tag::Synthetic])));
+            let said = Answer::of(blocks, time);
+            return Some(RecordKind::Assistant(said.tagged([Tag::Synthetic])));
         }
         let request = record.request_id.as_ref();
         let call = match message.id {
@@ -411,18 +370,14 @@ impl Recording {
         let usage = message.usage.filter(Value::is_object);
         let other_iterations = usage.as_ref().map(other_iterations);
         let usage = usage.map(|usage| usage_in(&usage, CachedTokens::Apart, &mut self.source));
-        let said = AssistantRecord {
+        let said = Answer {
             other_iterations: other_iterations.unwrap_or_default(),
-            ..AssistantRecord::of(blocks, timestamp)
+            ..Answer::of(blocks, time)
         };
-        Some(ConversationRecord::Assistant(said.by(
-            call,
-            message.model,
-            usage,
-        )))
+        Some(RecordKind::Assistant(said.by(call, message.model, usage)))
     }
 
-    fn attachment(&mut self, record: &Record<'_>, chain: usize) -> Option<ConversationRecord> {
+    fn attachment(&mut self, record: &Record<'_>, chain: usize) -> Option<RecordKind> {
         let attachment = record.attachment.map(value).unwrap_or_default();
         let kind = attachment["type"].as_str().unwrap_or("without type");
         let name = format!("attachment/{kind}");
@@ -430,8 +385,7 @@ impl Recording {
             && let Some(raw) = record.attachment
             && let Some(given) = lenient::object::<PromptSnapshot>(raw.get(), &mut self.source)
         {
-            let known = self.given.entry(chain);
-            let known = known.or_insert_with(|| given.clone());
+            let known = self.given.entry(chain).or_insert_with(|| given.clone());
             // The first ones have no tools.
             if known.tools.is_empty() {
                 *known = given;
@@ -439,7 +393,7 @@ impl Recording {
         }
         let sent = record.rendered.map(value).unwrap_or_default();
         match rendered(kind, &sent).unwrap_or_else(|| attached(kind, &attachment)) {
-            AttachmentUse::Seen(blocks, tag) => Some(ConversationRecord::Attachment(blocks, tag)),
+            AttachmentUse::Seen(blocks, tag) => Some(RecordKind::Attachment(blocks, tag)),
             AttachmentUse::Hidden => {
                 self.source.skip(&name);
                 None
@@ -448,7 +402,7 @@ impl Recording {
             AttachmentUse::Unknown => {
                 self.source.not_understood(&name);
                 let block = content::kept(kind, record.attachment?);
-                Some(ConversationRecord::Attachment(vec![block], Tag::Meta))
+                Some(RecordKind::Attachment(vec![block], Tag::Meta))
             }
         }
     }
@@ -465,8 +419,8 @@ impl Recording {
     /// Puts the conversations together, in the order of the file.
     fn sessions(mut self, file: &SourceText, source: &mut Source) -> Imported {
         let own = self.entries.iter().find_map(|entry| entry.session.clone());
-        let mut chains = vec![Chain::default()];
-        chains.resize_with(self.side_chains + 1, Chain::side);
+        let mut chains = Vec::new();
+        chains.resize_with(self.side_chains + 1, Chain::default);
         for entry in std::mem::take(&mut self.entries) {
             if let Some(chain) = chains.get_mut(entry.chain) {
                 chain.add(entry, &self.parents);
@@ -477,12 +431,10 @@ impl Recording {
                 chain.give(given);
             }
         }
-        let chains = chains.into_iter().map(Chain::end);
-        let mut sessions = with_side_chains(chains, source, file)?;
+        let mut sessions = with_side_chains(chains.into_iter().map(Chain::end), source, file)?;
         // Newer versions write sub-agents into files of their own, with the name of the main session.
-        let is_apart = sessions
-            .iter()
-            .all(|session| session.source().main.is_some());
+        let mut each = sessions.iter();
+        let is_apart = each.all(|session| session.source().main.is_some());
         let main = own.filter(|_| is_apart).map(|name| session_name(&name));
         for session in &mut sessions {
             let source = &mut session.parts_mut().source;

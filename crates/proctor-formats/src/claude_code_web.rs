@@ -21,7 +21,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
         let mut object = Object::read(raw).unwrap_or_default();
-        let lines = object.take(LINES).filter(|it| items(it).is_some());
+        let lines = object.take(LINES).filter(|value| items(value).is_some());
         let Some(lines) = lines else {
             source.not_understood("value that is no session");
             continue;

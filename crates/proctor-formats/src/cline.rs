@@ -14,8 +14,8 @@
 
 use super::prelude::*;
 use hidden::HiddenMessages;
-use proctor_sessions::units::to_valid_id;
 use shown::Shown;
+use std::ffi::OsStr;
 use tags::Calls;
 
 mod hidden;
@@ -30,13 +30,7 @@ const SHOWN: &str = "ui_messages.json";
 const MESSAGES: &str = ".messages.json";
 
 /// Tags around what a person typed, where results are text too.
-const TYPED: &[&str] = &[
-    "<task>",
-    "<feedback>",
-    "<answer>",
-    "<user_message>",
-    "<user_feedback>",
-];
+const TYPED: &str = "<task> <feedback> <answer> <user_message> <user_feedback>";
 
 pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).with_folders(
     |folder| conversation(folder).is_some(),
@@ -106,12 +100,7 @@ fn conversation(folder: &Folder) -> Option<&str> {
 }
 
 /// Reads a task; one in a folder has the folder's name.
-fn task(
-    file: &SourceText,
-    source: &mut Source,
-    folder: Option<&std::ffi::OsStr>,
-    shown: &Shown,
-) -> Imported {
+fn task(file: &SourceText, source: &mut Source, folder: Option<&OsStr>, shown: &Shown) -> Imported {
     let mut assembler = Assembler::default();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
@@ -183,7 +172,7 @@ fn message(
     let model = object.inner("modelInfo").first_text(&["id", "modelId"]);
     let own = object.take("metrics").filter(|_| shown.is_none());
     let usage = shown.or_else(|| usage_of(own?, assembler));
-    let record = AssistantRecord::of(blocks, timestamp).by(object.take_text("id"), model, usage);
+    let record = Answer::of(blocks, timestamp).by(object.take_text("id"), model, usage);
     assembler.assistant(Some(name), record);
 }
 
@@ -191,7 +180,7 @@ fn message(
 fn speaker_of(blocks: &[ContentBlock]) -> Vec<Tag> {
     let mut texts = blocks.iter().filter_map(ContentBlock::as_text).peekable();
     let is_told = texts.peek().is_some_and(|first| first.starts_with('['));
-    let is_typed = texts.any(|text| TYPED.iter().any(|tag| text.contains(tag)));
+    let is_typed = texts.any(|text| TYPED.split(' ').any(|tag| text.contains(tag)));
     if is_typed {
         vec![Tag::TypedUser]
     } else if blocks.iter().any(ContentBlock::is_result) {
@@ -210,11 +199,8 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
         assembler.skip("usage that does not tell what was read from the cache");
         return None;
     }
-    unless_zero(usage_in(
-        &value,
-        CachedTokens::Within,
-        &mut assembler.source,
-    ))
+    let usage = usage_in(&value, CachedTokens::Within, &mut assembler.source);
+    unless_zero(usage)
 }
 
 /// The blocks of a message's `content`: a text, or a list.
@@ -224,9 +210,8 @@ fn blocks_of(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) 
         return content::blocks(content, speaker, source);
     };
     let items = items.into_iter();
-    let mut blocks: Blocks = items
-        .map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)))
-        .collect();
+    let parts = items.map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)));
+    let mut blocks: Blocks = parts.collect();
     blocks.retain(|block| !matches!(block, ContentBlock::Text(text) if text.is_empty()));
     blocks
 }
@@ -246,7 +231,7 @@ fn own(raw: &RawValue) -> Option<ContentBlock> {
             let content = block.take("content")?;
             let rows = items(content)?;
             let is_block = |raw: &&RawValue| {
-                Object::read(raw).is_some_and(|mut it| it.take_text("type").is_some())
+                Object::read(raw).is_some_and(|mut object| object.take_text("type").is_some())
             };
             // Newer versions answer in rows of their own, which the model is sent as JSON.
             if rows.is_empty() || rows.iter().any(is_block) {

@@ -27,10 +27,9 @@
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
-use super::file::session_name;
 use super::openai_responses::items::{Item, item};
 use super::prelude::*;
-use base::{HistoryBase, PassedRollouts};
+use base::{HistoryBase, Rollouts};
 use steps::{
     as_codex_counts, bills_after_items, bills_first, by_response, is_answer, reasons, tell_triggers,
 };
@@ -41,14 +40,14 @@ mod steps;
 
 #[derive(Deserialize)]
 struct Record<'a> {
-    timestamp: Option<Arc<str>>,
-    r#type: Option<Arc<str>>,
+    timestamp: Text,
+    r#type: Text,
     #[serde(borrow)]
     payload: Option<&'a RawValue>,
     #[serde(rename = "record_type")]
-    note: Option<Arc<str>>,
-    instructions: Option<Arc<str>>,
-    id: Option<Arc<str>>,
+    note: Text,
+    instructions: Text,
+    id: Text,
 }
 
 pub(super) const IMPORTER: Importer = Importer::new("codex", detect, import);
@@ -59,7 +58,7 @@ fn detect(head: &Head) -> bool {
 
 /// Whether a record is the first one of a rollout.
 fn is_rollout(record: &Value) -> bool {
-    let has = |key: &str| record.get(key).is_some_and(|it| !it.is_null());
+    let has = |key: &str| record.get(key).is_some_and(|value| !value.is_null());
     if let Some(kind) = record.get("type").and_then(Value::as_str) {
         return is_one_of(WRAPPED, kind) && (has("payload") || kind == "session_meta");
     }
@@ -74,7 +73,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         return whole_file(file, source);
     }
     let mut rollout = Rollout::default();
-    rollout.lines(file, &mut PassedRollouts::default(), source)?;
+    rollout.lines(file, &mut Rollouts::default(), source)?;
     let mut sessions = rollout.finish(file)?;
     let is_cut = source.warnings.contains_key(NO_BASE);
     for session in sessions.iter_mut().filter(|_| is_cut) {
@@ -99,8 +98,7 @@ fn whole_file(file: &SourceText, source: &mut Source) -> Imported {
             rollout.meta(session);
         }
         let items = whole.take_list("items");
-        let items = items.ok_or_else(|| value.error("missing key `items`"))?;
-        for item in items {
+        for item in items.ok_or_else(|| value.error("missing key `items`"))? {
             rollout.item(item, None);
         }
     }
@@ -119,11 +117,11 @@ enum Step {
     Item(Item, When),
     /// The bill of the call before it, if its counters are known; and the provider's id of the
     /// response, in newer versions.
-    Bill(Option<CallBill>, Option<Arc<str>>),
+    Bill(Option<CallBill>, Text),
     /// The call reasons, of which Codex counts so many tokens as part of its context.
     Reasons(Tokens),
     /// A turn begins, with this model.
-    Turn(Option<Arc<str>>),
+    Turn(Text),
     /// A compaction: its trigger, if its task shows it, and what it left, or the summary that follows
     /// the texts that were typed last.
     Compacted(Option<&'static str>, Result<CompactedTo, Arc<str>>),
@@ -152,7 +150,7 @@ struct Rollout {
     base: Option<HistoryBase>,
     /// Whether the rollout said which one it is.
     is_named: bool,
-    model: Option<Arc<str>>,
+    model: Text,
     window: Option<Tokens>,
     /// Calls so far, and whether the model may still add to the last one.
     calls: u64,
@@ -173,12 +171,7 @@ struct Rollout {
 
 impl Rollout {
     /// Reads a rollout, behind its first record the one that it goes on from.
-    fn lines(
-        &mut self,
-        file: &SourceText,
-        passed: &mut PassedRollouts,
-        source: &mut Source,
-    ) -> Result<()> {
+    fn lines(&mut self, file: &SourceText, read: &mut Rollouts, source: &mut Source) -> Result<()> {
         for (at, raw) in file.raw_lines(source)?.into_iter().enumerate() {
             if let Some(record) = lenient::record(raw, source) {
                 self.read(record, raw);
@@ -187,8 +180,8 @@ impl Rollout {
             let Some(base) = self.base.take().filter(|_| at == 0) else {
                 continue;
             };
-            match passed.text(&file.path, &base) {
-                Some(text) => self.lines(&text, passed, source)?,
+            match read.text(&file.path, &base) {
+                Some(text) => self.lines(&text, read, source)?,
                 None => source.warn(NO_BASE),
             }
         }
@@ -250,8 +243,7 @@ impl Rollout {
         *system = system.take().or(text);
         self.base = meta.take_as("history_base");
         if !std::mem::replace(&mut self.is_named, true) {
-            let mut source = meta.inner("source");
-            let mut agent = source.inner("subagent").inner("thread_spawn");
+            let mut agent = meta.inner("source").inner("subagent").inner("thread_spawn");
             let parent = meta.first_text(&["parent_thread_id", "forked_from_id"]);
             let parent = parent.or_else(|| agent.take_text("parent_thread_id"));
             self.assembler.source.main = parent.map(|name| session_name(&name));
@@ -303,9 +295,7 @@ impl Rollout {
     /// The user went back: the last turns that somebody typed are in the context no more.
     fn roll_back(&mut self, turns: u64) {
         let is_typed = |step: &Step| match step {
-            Step::Item(Item::Other(blocks), _) => {
-                kept_context::tag_of(blocks) == Some(Tag::TypedUser)
-            }
+            Step::Item(Item::Other(said), _) => kept_context::tag_of(said) == Some(Tag::TypedUser),
             _ => false,
         };
         for _ in 0..turns {
@@ -341,7 +331,7 @@ impl Rollout {
     }
 
     /// A bill. Newer versions write each in two shapes, one behind the other.
-    fn bill(&mut self, raw: &RawValue, response: Option<Arc<str>>) {
+    fn bill(&mut self, raw: &RawValue, response: Text) {
         let source = &mut self.assembler.source;
         let usage = usage(raw, CachedTokens::Within, source).map(|usage| {
             let [reasoning] = counters(&value(raw), ["/reasoning_output_tokens"], source);
@@ -380,13 +370,18 @@ impl Rollout {
         if self.tasks == 0 {
             tell_triggers(&mut self.steps);
         }
-        let version = self.assembler.source.version.as_deref();
-        if bills_first(&self.steps, version) {
+        if bills_first(&self.steps, self.assembler.source.version.as_deref()) {
             self.steps = bills_after_items(std::mem::take(&mut self.steps));
         }
         for step in std::mem::take(&mut self.steps) {
             match step {
-                Step::Item(item, time) => self.add(item, time),
+                Step::Item(item, time) => {
+                    let waits = matches!(item, Item::Model(_)) || is_answer(&item);
+                    self.queue.push((item, time));
+                    if !waits {
+                        self.settle();
+                    }
+                }
                 Step::Reasons(tokens) => self.reasoned += tokens,
                 Step::Bill(usage, _) => self.billed(usage),
                 Step::Turn(model) => {
@@ -432,28 +427,19 @@ impl Rollout {
         self.is_open = false;
         self.is_billed = true;
         let bill = self.said(None, Vec::new(), Some(usage));
-        self.assembler
-            .assistant(None, AssistantRecord { reasoning, ..bill });
+        self.assembler.assistant(None, Answer { reasoning, ..bill });
     }
 
     /// A part of the call under way.
-    fn said(&self, time: When, blocks: Blocks, usage: Option<Usage>) -> AssistantRecord {
+    fn said(&self, time: When, blocks: Blocks, usage: Option<Usage>) -> Answer {
         let call = format!("call-{}", self.calls).into();
-        AssistantRecord::of(blocks, time).by(Some(call), self.model.clone(), usage)
+        Answer::of(blocks, time).by(Some(call), self.model.clone(), usage)
     }
 
     fn item(&mut self, raw: &RawValue, time: When) {
         self.steps.extend(reasons(raw));
         let item = item(raw, &mut self.assembler);
         self.steps.push(Step::Item(item, time));
-    }
-
-    fn add(&mut self, item: Item, time: When) {
-        if matches!(&item, Item::Model(_)) || is_answer(&item) {
-            return self.queue.push((item, time));
-        }
-        self.settle();
-        self.place(item, time);
     }
 
     /// Places what was said since the last bill: a call after a result is the next response's.
@@ -472,8 +458,7 @@ impl Rollout {
                     self.is_open = true;
                     self.is_billed = false;
                 }
-                let said = self.said(time, block, None);
-                self.assembler.assistant(None, said);
+                self.assembler.assistant(None, self.said(time, block, None));
             }
             Item::Other(blocks) => {
                 self.is_open = false;

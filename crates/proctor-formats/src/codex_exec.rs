@@ -13,7 +13,6 @@
 
 use super::open_call::OpenCall;
 use super::prelude::*;
-use super::product::{json_object, sessions_of};
 
 pub(super) const IMPORTER: Importer = Importer::new("codex-exec", detect, import);
 
@@ -27,7 +26,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut threads = vec![Thread::default()];
-    let mut id: Option<Arc<str>> = None;
+    let mut id: Text = None;
     for raw in file.raw_lines(source)? {
         let mut event = Object::read(raw).unwrap_or_default();
         let kind = event.take_type();

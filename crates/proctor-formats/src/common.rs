@@ -1,11 +1,8 @@
 //! Helpers for the records of most products: blocks, times, compactions, and the sessions of a
 //! file.
 
-use super::conversations::name;
-use super::kept_context::{self, Edits};
+use super::kept_context::Edits;
 use super::prelude::*;
-use proctor_sessions::ToolSchema;
-use proctor_sessions::units::ApiCallId;
 
 /// The content of a message.
 pub(super) type Blocks = Vec<ContentBlock>;
@@ -13,10 +10,23 @@ pub(super) type Blocks = Vec<ContentBlock>;
 /// When something was said, where the recording tells it.
 pub(super) type When = Option<Timestamp>;
 
+/// The size of a prompt, where the recording tells it.
+pub(super) type Size = Option<Tokens>;
+
+/// A text, where the recording has it.
+pub(super) type Text = Option<Arc<str>>;
+
 /// The texts among the blocks, one a line.
 pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
     let texts = blocks.iter().filter_map(ContentBlock::as_text);
     texts.map(|text| &**text).collect::<Vec<&str>>().join("\n")
+}
+
+/// Leaves the rest of a text where a tool use was cut out of it, and adds that at the end.
+pub(super) fn cut(blocks: &mut Blocks, at: usize, rest: String, tool_use: ContentBlock) {
+    let rest = (!rest.is_empty()).then(|| ContentBlock::Text(rest.into()));
+    blocks.splice(at..=at, rest);
+    blocks.push(tool_use);
 }
 
 /// The arguments of a call as written; an empty string where there are none.
@@ -34,7 +44,7 @@ pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
 }
 
-impl AssistantRecord {
+impl Answer {
     /// The model's blocks at a time.
     pub(super) fn of(blocks: Blocks, timestamp: When) -> Self {
         Self {
@@ -45,12 +55,7 @@ impl AssistantRecord {
     }
 
     /// The same, with what is known of the call.
-    pub(super) fn by(
-        self,
-        call: Option<Arc<str>>,
-        model: Option<Arc<str>>,
-        usage: Option<Usage>,
-    ) -> Self {
+    pub(super) fn by(self, call: Text, model: Text, usage: Option<Usage>) -> Self {
         Self {
             call: call.map(ApiCallId),
             model,
@@ -65,30 +70,7 @@ impl AssistantRecord {
     }
 }
 
-impl UserRecord {
-    /// The blocks of a user or a tool at a time.
-    pub(super) fn of(blocks: Blocks, timestamp: When, tags: impl IntoIterator<Item = Tag>) -> Self {
-        let tags = tags.into_iter().collect();
-        Self {
-            blocks,
-            timestamp,
-            tags,
-        }
-    }
-}
-
 impl Assembler {
-    /// Adds a record of the user's or a tool's, of that name.
-    pub(super) fn hear(
-        &mut self,
-        record: Option<&Arc<str>>,
-        blocks: Blocks,
-        timestamp: When,
-        tags: impl IntoIterator<Item = Tag>,
-    ) {
-        self.user(record, UserRecord::of(blocks, timestamp, tags));
-    }
-
     /// The blocks of a content.
     pub(super) fn blocks(&mut self, raw: Option<&RawValue>, speaker: Speaker) -> Blocks {
         content::blocks(raw, speaker, &mut self.source)
@@ -119,15 +101,14 @@ impl Assembler {
     }
 
     /// Adds the result of a tool use.
-    pub(super) fn hear_result(
-        &mut self,
-        id: Arc<str>,
-        content: Blocks,
-        is_error: bool,
-        time: When,
-    ) {
-        let result = ContentBlock::tool_result(id, content, is_error);
+    pub(super) fn hear_result(&mut self, id: Arc<str>, blocks: Blocks, is_error: bool, time: When) {
+        let result = ContentBlock::tool_result(id, blocks, is_error);
         self.hear(None, vec![result], time, None);
+    }
+
+    /// The usage of a call, where it can be read.
+    pub(super) fn usage(&mut self, raw: Option<&RawValue>, cached: CachedTokens) -> Option<Usage> {
+        usage(raw?, cached, &mut self.source)
     }
 
     /// Adds the results of tool uses, if there are any.
@@ -159,22 +140,17 @@ impl Assembler {
     }
 
     /// Adds a compaction that happened now, and returns its index.
-    pub(super) fn compacts(
-        &mut self,
-        trigger: Option<Arc<str>>,
-        pre_tokens: Option<Tokens>,
-        after: CompactedTo,
-    ) -> usize {
+    pub(super) fn compacts(&mut self, trigger: Text, before: Size, after: CompactedTo) -> usize {
         let at = self.flush();
-        self.compaction(at, trigger, pre_tokens, after)
+        self.compaction(at, trigger, before, after)
     }
 
     /// Adds a compaction that left a summary, and the messages from `kept` on.
     pub(super) fn summarizes(
         &mut self,
-        trigger: Option<Arc<str>>,
-        pre_tokens: Option<Tokens>,
-        summary: Option<Arc<str>>,
+        trigger: Text,
+        before: Size,
+        summary: Text,
         kept: Option<usize>,
     ) -> usize {
         let at = self.flush();
@@ -184,7 +160,7 @@ impl Assembler {
             pieces.extend(kept.map(|first| Recorded::Kept(first..at)));
             CompactedTo::Replaced(pieces)
         });
-        self.compacts(trigger, pre_tokens, after)
+        self.compacts(trigger, before, after)
     }
 
     /// Adds a compaction that replaced the results of tool uses by texts. Returns the number of
@@ -192,7 +168,7 @@ impl Assembler {
     pub(super) fn replaces_results(
         &mut self,
         trigger: &str,
-        pre_tokens: Option<Tokens>,
+        before: Size,
         results: impl IntoIterator<Item = (Arc<str>, Arc<str>)>,
     ) -> usize {
         let at = self.flush();
@@ -210,13 +186,13 @@ impl Assembler {
             let after = context.map_or(CompactedTo::Missing, |context| {
                 CompactedTo::Replaced(kept_context::edited(&context, &edits))
             });
-            self.compacts(Some(trigger.into()), pre_tokens, after);
+            self.compacts(Some(trigger.into()), before, after);
         }
         missing
     }
 
     /// Adds the tool that a definition describes.
-    pub(super) fn tool(&mut self, name: Option<Arc<str>>, definition: &RawValue) {
+    pub(super) fn tool(&mut self, name: Text, definition: &RawValue) {
         self.header.tools.push(ToolSchema {
             name: name.unwrap_or_else(|| "unnamed".into()),
             definition: JsonText::from(definition),
@@ -248,7 +224,7 @@ pub(super) fn some(mut sessions: Vec<Session>, file: Source, path: &Path) -> Imp
 /// The sessions of a file, named by its id unless they have names of their own.
 pub(super) fn all(sessions: Vec<Session>, file: Source, id: &str, path: &Path) -> Imported {
     let mut sessions = some(sessions, file, path)?;
-    if sessions.iter().all(|it| it.id() == id) {
+    if sessions.iter().all(|session| session.id() == id) {
         name(&mut sessions, id);
     }
     Ok(sessions)
@@ -261,12 +237,9 @@ pub(super) fn counted(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> 
 }
 
 /// A call that is one object, with its id, its name and its arguments under these keys.
-pub(super) fn flat_call(
-    mut call: Object<'_>,
-    [id, name, given]: [&str; 3],
-) -> Option<ContentBlock> {
+pub(super) fn flat_call(mut call: Object<'_>, [id, name, args]: [&str; 3]) -> Option<ContentBlock> {
     let (id, name) = call.take_text(id).zip(call.take_text(name))?;
-    Some(ContentBlock::tool_use(id, name, input(call.take(given))))
+    Some(ContentBlock::tool_use(id, name, input(call.take(args))))
 }
 
 /// A time, and whether it names no zone: then it is taken for UTC.

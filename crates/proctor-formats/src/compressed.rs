@@ -73,8 +73,7 @@ struct Unpacked<R>(R);
 
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.0.read(into);
-        read.map_err(|error| {
+        self.0.read(into).map_err(|error| {
             io::Error::other(format!("it is compressed, and cut or damaged: {error}"))
         })
     }
@@ -96,9 +95,8 @@ impl<R: BufRead> Read for Frames<R> {
             }
             if !decoder.is_finished() {
                 let one = BlockDecodingStrategy::UptoBlocks(1);
-                decoder
-                    .decode_blocks(&mut *file, one)
-                    .map_err(io::Error::other)?;
+                let decoded = decoder.decode_blocks(&mut *file, one);
+                decoded.map_err(io::Error::other)?;
             } else if file.fill_buf()?.is_empty() {
                 return Ok(0);
             } else {

@@ -8,7 +8,6 @@
 use super::bodies;
 use super::prelude::*;
 use super::requests::{Join, Logged, Name};
-use proctor_sessions::wire::stream::Api;
 
 /// How a value without a conversation is counted.
 pub(super) const NO_CONVERSATION: &str = "value that is no conversation";
@@ -65,18 +64,21 @@ impl Shape {
     }
 }
 
+/// Reads one conversation of a log.
+type Read<'r> = &'r dyn Fn(Conversation<'_>, &mut Assembler);
+
 /// Reads all conversations of a file; `read` reads one.
 pub(super) fn sessions(
     shape: Shape,
     file: &SourceText,
     source: &mut Source,
-    read: impl Fn(Conversation<'_>, &mut Assembler),
+    read: Read<'_>,
 ) -> Imported {
     let values = file.values(source)?;
     let mut log = Log {
         shape,
         file,
-        read: &read,
+        read,
         join: Join::default(),
         answers: BTreeMap::new(),
         skipped: 0,
@@ -111,18 +113,16 @@ pub(super) fn sessions(
         source.skipped.insert(what, log.skipped);
     }
     let sessions = log.join.finish(&file.path)?;
-    problem
-        .filter(|_| sessions.is_empty())
-        .map_or(Ok(sessions), Err)
+    let only = problem.filter(|_| sessions.is_empty());
+    only.map_or(Ok(sessions), Err)
 }
+
+/// Reads one conversation of an export; none if the object is something else.
+type ReadExport = fn(Object<'_>) -> Option<Assembler>;
 
 /// Reads a file with one conversation, or with a list of them, as chat products export; `read` reads one, and returns
 /// `None` for any other object.
-pub(super) fn exported(
-    file: &SourceText,
-    source: &mut Source,
-    read: impl Fn(Object<'_>) -> Option<Assembler>,
-) -> Imported {
+pub(super) fn exported(file: &SourceText, source: &mut Source, read: ReadExport) -> Imported {
     let mut sessions = Vec::new();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
@@ -144,7 +144,7 @@ pub(super) fn exported(
 struct Log<'f> {
     shape: Shape,
     file: &'f SourceText,
-    read: &'f dyn Fn(Conversation<'_>, &mut Assembler),
+    read: Read<'f>,
     join: Join,
     /// The last response of each conversation that OpenAI keeps.
     answers: BTreeMap<Arc<str>, Arc<str>>,
@@ -201,13 +201,13 @@ impl Log<'_> {
         }
         self.add(vec![Conversation {
             around: Object::default(),
-            messages: loose.iter().map(|it| &**it).collect(),
+            messages: loose.iter().map(|loose| &**loose).collect(),
         }])
     }
 }
 
 /// The conversation that a request or its response names: its id, or an object with it.
-fn conversation_id(object: &Object<'_>) -> Option<Arc<str>> {
+fn conversation_id(object: &Object<'_>) -> Text {
     let inner = || Object::read(object.get("conversation")?)?.text("id");
     object.text("conversation").or_else(inner)
 }
@@ -236,7 +236,7 @@ fn find<'a>(
         if !shape.is_conversation(&object) && is_message {
             return line.parse().map(Some);
         }
-        found.push(conversation(shape, line, object)?);
+        found.push(read_one(shape, line, object)?);
         return Ok(None);
     }
     let messages: Vec<&RawValue> = line.parse()?;
@@ -256,17 +256,13 @@ fn find<'a>(
                 messages: line.parse_part(item.get())?,
             }
         } else {
-            conversation(shape, line, line.parse_part(item.get())?)?
+            read_one(shape, line, line.parse_part(item.get())?)?
         });
     }
     Ok(None)
 }
 
-fn conversation<'a>(
-    shape: Shape,
-    line: &Line<'a>,
-    mut around: Object<'a>,
-) -> Result<Conversation<'a>> {
+fn read_one<'a>(shape: Shape, line: &Line<'a>, mut around: Object<'a>) -> Result<Conversation<'a>> {
     let may_be_empty = shape.answer.is_some();
     let messages = match around.remove(shape.key) {
         // A request of one text.
@@ -324,7 +320,7 @@ fn says_words(value: &Value) -> bool {
 }
 
 /// The text of a system prompt: a string, or a list of texts, which are joined by line feeds.
-pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Option<Arc<str>> {
+pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Text {
     let texts = blocks.iter().filter_map(ContentBlock::as_text);
     let texts: Vec<&str> = texts.map(|text| &**text).collect();
     for _ in texts.len()..blocks.len() {

@@ -7,7 +7,6 @@
 //!
 //! The right answer to a question that is not answered is one sentence, by which it is known.
 
-use super::Recording;
 use super::benchmark::{Chat, Question, recordings};
 use super::prelude::*;
 
@@ -42,8 +41,7 @@ fn chats(mut object: Object<'_>) -> Vec<Chat> {
     let mut chat = Chat::default();
     let mut names: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
     for raw in conversations {
-        let mut conversation = Object::read(raw).unwrap_or_default();
-        for raw in conversation.items("messages") {
+        for raw in Object::read(raw).unwrap_or_default().items("messages") {
             turn(raw, &mut names, &mut chat);
         }
     }
@@ -77,10 +75,10 @@ fn turn(raw: &RawValue, names: &mut BTreeMap<Arc<str>, Arc<str>>, chat: &mut Cha
 
 fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mut Chat) {
     let answer = one.take_text("answer");
-    let is_refused = answer.as_ref().is_some_and(|it| it.starts_with(REFUSAL));
+    let is_refused = answer.as_ref().is_some_and(|one| one.starts_with(REFUSAL));
     let words = one.take_text("question");
     let evidence = one.items("message_evidences").into_iter().map(|raw| {
-        let text = Object::read(raw).and_then(|mut it| it.take_text("text"));
+        let text = Object::read(raw).and_then(|mut object| object.take_text("text"));
         let name = text.and_then(|text| names.get(text.trim()).cloned());
         // A message that is in no conversation leaves the question out.
         name.unwrap_or_default()

@@ -16,9 +16,7 @@
 //! 02ecb5d743, `toolCallRound.ts` at 35bfd52a71 and
 //! `src/extension/prompts/node/agent/summarizedConversationHistory.tsx` at af2cc63ddb.
 
-use super::openai_chat;
 use super::prelude::*;
-use super::product::sessions_of;
 
 mod changes;
 
@@ -89,7 +87,7 @@ impl<'a> Reading<'a> {
             }
             let mut metadata = request.inner("result").inner("metadata");
             for (id, result) in metadata.inner("toolCallResults").into_entries() {
-                if !Object::read(result).is_some_and(|it| it.has("content")) {
+                if !Object::read(result).is_some_and(|object| object.has("content")) {
                     self.assembler.skip("result without content");
                     continue;
                 }
@@ -132,8 +130,7 @@ impl<'a> Reading<'a> {
         let shown = request.items("response");
         let rounds = metadata.items("toolCallRounds");
         if rounds.is_empty() {
-            let blocks = self.shown(shown);
-            let part = AssistantRecord::of(blocks, None).by(None, model.clone(), None);
+            let part = Answer::of(self.shown(shown), None).by(None, model.clone(), None);
             self.assembler.assistant(None, part);
         }
         let last = rounds.len().saturating_sub(1);
@@ -159,8 +156,7 @@ impl<'a> Reading<'a> {
         }
         let Some(mut round) = Object::read(raw) else {
             let kept = content::unread("round", "malformed", raw, &mut self.assembler.source);
-            let part = AssistantRecord::of(vec![kept], None);
-            return self.assembler.assistant(None, part);
+            return self.assembler.assistant(None, Answer::of(vec![kept], None));
         };
         let id = round.take_text("id");
         let time = round.take_time("timestamp", &mut self.assembler);
@@ -176,9 +172,8 @@ impl<'a> Reading<'a> {
                 Some(ContentBlock::tool_use(id, name, input))
             });
             let call = call.unwrap_or_else(|| self.assembler.unread("tool call", raw));
-            let answer = call
-                .as_use()
-                .and_then(|it| self.results.remove_entry(&it.id));
+            let tool_uses = call.as_use();
+            let answer = tool_uses.and_then(|tool_use| self.results.remove_entry(&tool_use.id));
             results.extend(answer.map(|(id, raw)| self.result(id, raw)));
             blocks.push(call);
         }
@@ -186,7 +181,7 @@ impl<'a> Reading<'a> {
         let usage = usage.and_then(unless_zero);
         let named = id.as_ref().and_then(|id| self.summaries.remove(id));
         let summary = named.or(round.take_text("summary"));
-        let part = AssistantRecord::of(blocks, time).by(id, model, usage);
+        let part = Answer::of(blocks, time).by(id, model, usage);
         self.assembler.assistant(None, part);
         self.assembler.hear_results(results, None);
         if let Some(summary) = summary {
@@ -216,8 +211,7 @@ impl<'a> Reading<'a> {
         for raw in parts {
             let mut part = Object::read(raw).unwrap_or_default();
             let text = part.take_text("text").map(ContentBlock::Text);
-            let image = || part.take("imageUrl").map(content::image);
-            match text.or_else(image) {
+            match text.or_else(|| part.take("imageUrl").map(content::image)) {
                 Some(block) => blocks.push(block),
                 // A mark of what may be read from the cache.
                 None if part.has("cacheType") => {}
@@ -263,11 +257,9 @@ impl<'a> Reading<'a> {
     fn result(&mut self, id: Arc<str>, raw: &RawValue) -> ContentBlock {
         let mut result = Object::read(raw).unwrap_or_default();
         let source = &mut self.assembler.source;
-        let parts = result.items("content").into_iter();
-        let parts = parts.map(|raw| {
+        let parts = result.items("content").into_iter().map(|raw| {
             let mut part = Object::read(raw).unwrap_or_default();
-            let plain = part.take_text("value");
-            let text = plain.or_else(|| {
+            let text = part.take_text("value").or_else(|| {
                 let mut text = String::new();
                 written(value(part.take("value")?).get("node")?, &mut text);
                 (!text.is_empty()).then(|| text.into())
@@ -289,8 +281,7 @@ fn thinking(mut thought: Object<'_>) -> Option<ContentBlock> {
         Some(pieces.collect::<Vec<_>>().concat().into())
     });
     let text = text.unwrap_or_default();
-    let is_said = !text.is_empty() || sealed.is_some();
-    is_said.then(|| ContentBlock::thinking(text, sealed))
+    (!text.is_empty() || sealed.is_some()).then(|| ContentBlock::thinking(text, sealed))
 }
 
 /// The name of a model without its vendor.
@@ -301,7 +292,7 @@ fn plain(model: &Arc<str>) -> Arc<str> {
 /// Writes the text of a part of a prompt, which is a tree of pieces and texts.
 fn written(node: &Value, text: &mut String) {
     let breaks = node.get("lineBreakBefore");
-    let breaks = breaks.is_some_and(|it| it.as_bool() == Some(true) || it.as_u64() == Some(1));
+    let breaks = breaks.is_some_and(|one| one.as_bool() == Some(true) || one.as_u64() == Some(1));
     if let Some(own) = node.get("text").and_then(Value::as_str) {
         if breaks && !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');

@@ -13,11 +13,7 @@
 //! - Each message says what the model wrote in tokens; what it read is known only where the events
 //!   `assistant.usage` were kept.
 
-use super::conversations::{self, Shape};
-use super::openai_chat::{self, Dialect};
 use super::prelude::*;
-use super::product::{is_one_of, with_side_chains};
-use proctor_sessions::wire::images;
 
 /// The files of the first versions.
 const FIRST: Shape = Shape::of_messages("chatMessages");
@@ -43,7 +39,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     if is_first(&file.head()) {
-        return conversations::sessions(FIRST, file, source, |mut conversation, assembler| {
+        return conversations::sessions(FIRST, file, source, &|mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");
             openai_chat::read(conversation, Dialect::Api, assembler);
             assembler.header.model = assembler.header.model.take().or(model);
@@ -59,24 +55,23 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     for event in log.events {
         let chain = match &event.agent {
             Some(agent) => *agents.entry(agent.clone()).or_insert_with(|| {
-                chains.push(Reading::side());
+                chains.push(Reading::default());
                 chains.len() - 1
             }),
             None => 0,
         };
         chains[chain].event(event, &log.usages);
     }
-    let chains = chains.into_iter().map(Reading::end);
-    with_side_chains(chains, source, file)
+    with_side_chains(chains.into_iter().map(Reading::end), source, file)
 }
 
 /// One event of the log.
 struct Event<'a> {
     kind: Arc<str>,
-    id: Option<Arc<str>>,
-    time: Option<Arc<str>>,
+    id: Text,
+    time: Text,
     /// The sub-agent whose event it is.
-    agent: Option<Arc<str>>,
+    agent: Text,
     data: Object<'a>,
     raw: &'a RawValue,
 }
@@ -137,7 +132,7 @@ impl<'a> Log<'a> {
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
-    model: Option<Arc<str>>,
+    model: Text,
     /// The tool calls that were seen.
     uses: BTreeSet<Arc<str>>,
     /// The model's messages so far, and whether the last one waits for tools.
@@ -151,22 +146,14 @@ struct Reading {
 
 /// A compaction that was done.
 struct Compaction {
-    trigger: Option<Arc<str>>,
+    trigger: Text,
     pre_tokens: Option<Tokens>,
-    summary: Option<Arc<str>>,
+    summary: Text,
     /// The first of the model's messages that stayed, by its number from 1.
     kept: Option<usize>,
 }
 
 impl Reading {
-    /// A sub-agent's conversation.
-    fn side() -> Self {
-        Self {
-            assembler: Assembler::new([Tag::Sidechain]),
-            ..Self::default()
-        }
-    }
-
     fn event(&mut self, event: Event<'_>, usages: &BTreeMap<Arc<str>, Usage>) {
         let time = self.assembler.time(event.time.as_deref());
         let (kind, mut data) = (&*event.kind, event.data);
@@ -202,7 +189,7 @@ impl Reading {
     }
 
     /// The prompt is recorded whenever a session is taken up again.
-    fn system(&mut self, text: Option<Arc<str>>) {
+    fn system(&mut self, text: Text) {
         let system = &mut self.assembler.header.system;
         match (system.as_ref(), text) {
             (None, Some(text)) => *system = Some(text),
@@ -235,7 +222,7 @@ impl Reading {
         self.hear(sent, pictures, time, tag);
     }
 
-    fn hear(&mut self, text: Option<Arc<str>>, pictures: Blocks, time: When, tag: Tag) {
+    fn hear(&mut self, text: Text, pictures: Blocks, time: When, tag: Tag) {
         let text = text.filter(|text| !text.is_empty());
         let text = text.map(ContentBlock::Text).into_iter();
         let blocks = text.chain(pictures).collect();
@@ -268,7 +255,7 @@ impl Reading {
         // Published logs have their ids replaced by one and the same.
         let call = data.take_text("messageId");
         let call = call.filter(|id| !id.contains("REDACTED"));
-        self.say(AssistantRecord::of(blocks, time).by(call, data.take_text("model"), usage));
+        self.say(Answer::of(blocks, time).by(call, data.take_text("model"), usage));
         self.is_waiting = is_waiting;
     }
 
@@ -287,7 +274,7 @@ impl Reading {
     }
 
     /// Adds an answer of the model's, after a compaction that is due.
-    fn say(&mut self, mut record: AssistantRecord) {
+    fn say(&mut self, mut record: Answer) {
         if record.blocks.is_empty() {
             self.assembler.skip("assistant record without content");
             return;
@@ -311,7 +298,7 @@ impl Reading {
         };
         let what = "a tool was carried out that no message asked for";
         self.assembler.warn(what);
-        let record = AssistantRecord::of(vec![tool_use], time);
+        let record = Answer::of(vec![tool_use], time);
         self.say(record.by(None, model, None).tagged(tag));
         self.is_waiting = true;
     }
@@ -346,9 +333,7 @@ impl Reading {
     }
 
     fn take_effect(&mut self) {
-        let Some(done) = self.due.take() else {
-            return;
-        };
+        let Some(done) = self.due.take() else { return };
         self.assembler.flush();
         let kept = done.kept.map(name_of);
         let kept = kept.and_then(|name| self.assembler.message_of(&name));

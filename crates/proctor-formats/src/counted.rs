@@ -8,12 +8,7 @@ pub(super) trait Counted {
     fn take_blocks(&mut self, key: &str, speaker: Speaker, assembler: &mut Assembler) -> Blocks;
 
     /// Takes the counters of a call out.
-    fn take_usage(
-        &mut self,
-        key: &str,
-        cached: CachedTokens,
-        assembler: &mut Assembler,
-    ) -> Option<Usage>;
+    fn take_usage(&mut self, key: &str, cached: CachedTokens, to: &mut Assembler) -> Option<Usage>;
 
     /// Takes a time out; a value that is none is counted.
     fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> When;
@@ -30,13 +25,8 @@ impl Counted for Object<'_> {
         content::blocks(self.take(key), speaker, &mut assembler.source)
     }
 
-    fn take_usage(
-        &mut self,
-        key: &str,
-        cached: CachedTokens,
-        assembler: &mut Assembler,
-    ) -> Option<Usage> {
-        usage(self.take(key)?, cached, &mut assembler.source)
+    fn take_usage(&mut self, key: &str, cached: CachedTokens, to: &mut Assembler) -> Option<Usage> {
+        to.usage(self.take(key), cached)
     }
 
     fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> When {
@@ -75,10 +65,9 @@ pub(super) fn time(raw: &RawValue) -> When {
     // Seconds reach this in the year 5138, milliseconds did in 1973.
     const SECONDS_BELOW: f64 = 1e11;
     match serde_json::from_str(raw.get()).ok()? {
-        Value::String(text) => {
-            let time = text.parse::<jiff::Timestamp>().ok()?;
-            Some(Timestamp(time.as_millisecond()))
-        }
+        Value::String(text) => Some(Timestamp(
+            text.parse::<jiff::Timestamp>().ok()?.as_millisecond(),
+        )),
         Value::Number(number) => {
             let number = number.as_f64()?;
             let scale = if number.abs() < SECONDS_BELOW {

@@ -12,11 +12,7 @@
 //! Source: charmbracelet/crush, `internal/db/migrations/` at b86336ac32 and
 //! `internal/message/content.go` at 0373c96add.
 
-use sha2::{Digest, Sha256};
-
 use super::counted::time as time_of;
-use super::file::session_id;
-use super::openai_chat::parts::arguments_in;
 use super::prelude::*;
 use super::sqlite::reading::{Database, Listed};
 
@@ -49,7 +45,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             assembler.unknown("row that is not JSON");
             continue;
         };
-        let created = created.and_then(|it| RawValue::from_string(it.to_string()).ok());
+        let created = created.and_then(|created| RawValue::from_string(created.to_string()).ok());
         let time = created.and_then(|raw| time_of(&raw));
         let is_model = role.as_deref() == Some("assistant");
         let is_summary = marked.as_deref() == Some("1") || id.is_some() && id == named;
@@ -60,12 +56,10 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
         }
         if is_summary {
             let text = joined_texts(&blocks);
-            let text = (!text.is_empty()).then(|| text.into());
-            assembler.summarizes(None, None, text, None);
+            assembler.summarizes(None, None, (!text.is_empty()).then(|| text.into()), None);
         } else if is_model {
-            let model = model.filter(|it| !it.is_empty());
-            let part = AssistantRecord::of(blocks, time).by(id, model, None);
-            assembler.assistant(None, part);
+            let model = model.filter(|model| !model.is_empty());
+            assembler.assistant(None, Answer::of(blocks, time).by(id, model, None));
         } else {
             let tag = if is_hidden || role.as_deref() == Some("system") {
                 Some(Tag::Meta)

@@ -18,11 +18,7 @@ mod text;
 const REDACTED: &str = "[REDACTED]";
 
 /// How words begin that the product sends in the user's place.
-const INJECTED: [&str; 3] = [
-    "<system_reminder>",
-    "<system-reminder>",
-    "<system_notification>",
-];
+const INJECTED: &str = "<system_reminder> <system-reminder> <system_notification>";
 
 pub(super) const IMPORTER: Importer = Importer::new("cursor", detect, import);
 
@@ -94,17 +90,19 @@ impl Reading {
         }
         blocks.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
         let uses = blocks.iter().filter_map(ContentBlock::as_use);
-        self.open = uses.map(|it| it.id.clone()).collect();
-        let part = AssistantRecord::of(blocks, None);
-        self.assembler.assistant(None, part);
+        self.open = uses.map(|tool_use| tool_use.id.clone()).collect();
+        self.assembler.assistant(None, Answer::of(blocks, None));
     }
 
     /// Adds what the user said, or results.
     fn hears(&mut self, blocks: Blocks) {
         let results = blocks.iter().filter_map(ContentBlock::as_result);
-        let answered: BTreeSet<&Arc<str>> = results.map(|it| &it.tool_use_id).collect();
+        let answered: BTreeSet<&Arc<str>> = results.map(|result| &result.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
-        let injected = |text: &str| INJECTED.iter().any(|it| text.trim_start().starts_with(it));
+        let injected = |text: &str| {
+            let mut words = INJECTED.split(' ');
+            words.any(|value| text.trim_start().starts_with(value))
+        };
         let tag = speaker(&blocks, injected);
         if tag.is_some() {
             self.answers();
@@ -115,9 +113,8 @@ impl Reading {
     /// Answers the tool uses whose results are not recorded, for there is more behind them.
     fn answers(&mut self) {
         let open = std::mem::take(&mut self.open).into_iter();
-        let results: Blocks = open
-            .map(|id| ContentBlock::tool_result(id, Vec::new(), false))
-            .collect();
+        let emptys = open.map(|id| ContentBlock::tool_result(id, Vec::new(), false));
+        let results: Blocks = emptys.collect();
         for _ in &results {
             self.assembler
                 .warn("the result of a tool use is not recorded; it is read as empty");

@@ -9,7 +9,6 @@
 use super::prelude::*;
 use std::fmt::Write as _;
 
-use proctor_sessions::tool_names::class_of;
 use proctor_sessions::wire::openai::openai_json;
 use proctor_sessions::wire::{Provider, anthropic_json, definition, for_provider, object, string};
 
@@ -32,18 +31,19 @@ pub struct Exported {
 pub fn export(session: &Session, provider: Provider) -> Exported {
     let mut left_out = Counts::default();
     left_out.add("compaction", session.compactions().len());
-    let has_window = session.context_window().is_some();
-    left_out.add("context window", usize::from(has_window));
+    left_out.add("context window", session.context_window().is_some());
     let mut json = "{".to_owned();
     let system = session.system().map(AsRef::as_ref);
     let is_beside = provider == Provider::Anthropic;
-    for (key, value) in [
+    let beside = [
         ("model", session.model()),
         ("system", system.filter(|_| is_beside)),
-    ] {
-        if let Some(value) = value {
-            let _ = writeln!(json, "\"{key}\":{},", string(value));
-        }
+    ];
+    for (key, value) in beside
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+    {
+        let _ = writeln!(json, "\"{key}\":{},", string(value));
     }
     if !session.tools().is_empty() {
         let tools = session.tools().iter();
@@ -52,17 +52,14 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
     }
     let mut messages = Vec::new();
     if let (Provider::OpenAi, Some(system)) = (provider, system) {
-        let content = string(system);
-        messages.push(object(vec![
-            ("role", string("system")),
-            ("content", content),
-        ]));
+        let system = vec![("role", string("system")), ("content", string(system))];
+        messages.push(object(system));
     }
     let mut last = None;
     for message in session.messages() {
         left_out.message(message, provider);
         let repeats = last == Some(message.role()) && message.role() == Role::User;
-        left_out.add("border between two user messages", usize::from(repeats));
+        left_out.add("border between two user messages", repeats);
         last = Some(message.role());
         let message = for_provider(message, provider);
         match provider {
@@ -79,7 +76,9 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
 struct Counts(BTreeMap<&'static str, u64>);
 
 impl Counts {
-    fn add(&mut self, what: &'static str, count: usize) {
+    /// Counts something, which may be there or not.
+    fn add(&mut self, what: &'static str, count: impl Into<usize>) {
+        let count: usize = count.into();
         if count > 0 {
             *self.0.entry(what).or_default() += count as u64;
         }
@@ -87,12 +86,9 @@ impl Counts {
 
     fn message(&mut self, message: &Message, provider: Provider) {
         self.add("tag", message.tags.count());
-        self.add("time", usize::from(message.details.timestamp.is_some()));
-        self.add(
-            "API call id",
-            usize::from(message.details.api_call.is_some()),
-        );
-        self.add("usage", usize::from(message.details.usage.is_some()));
+        self.add("time", message.details.timestamp.is_some());
+        self.add("API call id", message.details.api_call.is_some());
+        self.add("usage", message.details.usage.is_some());
         let content = message.content();
         // In which order the shape has the kinds of blocks.
         let rank = |block: &ContentBlock| match (provider, message.role(), block) {
@@ -102,7 +98,7 @@ impl Counts {
             _ => 1,
         };
         let in_order = content.iter().map(rank).is_sorted();
-        self.add("order of the blocks of a message", usize::from(!in_order));
+        self.add("order of the blocks of a message", !in_order);
         for block in content {
             self.block(block, provider);
         }
@@ -112,11 +108,11 @@ impl Counts {
         match block {
             ContentBlock::ToolUse(tool_use) => {
                 let told = tool_use.class == class_of(&tool_use.name);
-                self.add("tool class", usize::from(!told));
+                self.add("tool class", !told);
             }
             ContentBlock::ToolResult(result) => {
                 let failed = result.is_error && provider == Provider::OpenAi;
-                self.add("failure of a tool", usize::from(failed));
+                self.add("failure of a tool", failed);
                 for part in &result.content {
                     self.block(part, provider);
                 }
@@ -124,7 +120,7 @@ impl Counts {
             ContentBlock::Opaque(opaque) => {
                 let value = opaque.json.value();
                 let told = value.get("type").and_then(Value::as_str) == Some(&*opaque.kind);
-                self.add("kind of an unknown block", usize::from(!told));
+                self.add("kind of an unknown block", !told);
             }
             ContentBlock::Text(_) | ContentBlock::Thinking(_) | ContentBlock::Image(_) => {}
         }

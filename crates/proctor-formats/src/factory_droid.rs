@@ -36,8 +36,7 @@ fn read(mut record: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
         ("message", Some(mut message)) => {
             if message.take_text("role").as_deref() == Some("assistant") {
                 let said = message.take_blocks("content", Speaker::Assistant, assembler);
-                let part = AssistantRecord::of(said, time).by(name, None, None);
-                return assembler.assistant(None, part);
+                return assembler.assistant(None, Answer::of(said, time).by(name, None, None));
             }
             let said = message.take_blocks("content", Speaker::User, assembler);
             let tag = speaker(&said, |text| text.trim_start().starts_with(INJECTED));
@@ -45,8 +44,7 @@ fn read(mut record: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
         }
         ("compaction_state", _) => {
             let own = record.inner("summary").take_text("body");
-            let summary = record.take_text("summaryText").or(own);
-            assembler.summarizes(None, None, summary, None);
+            assembler.summarizes(None, None, record.take_text("summaryText").or(own), None);
         }
         (known, _) if is_one_of(BOOKKEEPING, known) => assembler.skip(known),
         (kind, _) => assembler.hear_unknown("record", kind, raw, time),

@@ -11,12 +11,9 @@ use std::io::Read;
 
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
-use sha2::{Digest, Sha256};
 
-use super::compressed;
 use super::limited_read::limited;
 use left_out::LeftOut;
-use proctor_sessions::units::to_valid_id;
 use proctor_sessions::wire::json_bytes::{mend_surrogates, nesting};
 
 mod left_out;
@@ -125,7 +122,6 @@ impl SourceFile {
 }
 
 /// The text of a file.
-#[derive(Debug)]
 pub(crate) struct SourceText {
     pub(crate) path: PathBuf,
     pub(super) length: u64,
@@ -147,34 +143,70 @@ pub(crate) struct Line<'t> {
 }
 
 impl SourceText {
-    /// The lines of the file.
-    pub(crate) fn lines<'t, 's>(&'t self, source: &'s mut Source) -> Lines<'t, 's> {
+    /// Reads the lines of the file that are not blank; those of a recording are one JSON value each, and one that
+    /// cannot be read is left out, and counted.
+    pub(crate) fn each_line<'t>(
+        &'t self,
+        source: &mut Source,
+        mut read: impl FnMut(Line<'t>) -> Result<()>,
+    ) -> Result<()> {
         add_counts(source, self.source.clone());
-        Lines {
-            file: self,
-            rest: Some(&self.text),
-            joined: "",
-            number: 0,
-            read: 0,
-            left_out: LeftOut::default(),
-            source,
+        let (mut left_out, mut count) = (LeftOut::default(), 0);
+        for (number, line) in (1..).zip(self.text.split_inclusive('\n')) {
+            let whole = line.strip_suffix('\n');
+            let line = whole.map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
+            let mut rest = line.trim_ascii();
+            if self.is_strict && !rest.is_empty() {
+                if whole.is_none() && serde_json::from_str::<IgnoredAny>(line).is_err() {
+                    return Err(ImportError::TornLine(self.path.clone(), number));
+                }
+                read(self.line(number, line)?)?;
+                continue;
+            }
+            while !rest.is_empty() {
+                let line = without_zeros(std::mem::take(&mut rest), source);
+                let mut values = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
+                match values.next() {
+                    Some(Ok(value)) => {
+                        rest = line[values.byte_offset()..].trim_ascii();
+                        if !rest.is_empty() {
+                            source.warn("several records on one line");
+                        }
+                        match self.line(number, value.get()) {
+                            Ok(line) => {
+                                count += 1;
+                                read(line)?;
+                            }
+                            Err(problem) => left_out.add(number, problem, source),
+                        }
+                    }
+                    Some(Err(_)) if whole.is_none() => {
+                        source.warn("the last line was cut and is left out");
+                    }
+                    Some(Err(error)) => {
+                        let start = line.as_ptr().addr() - self.text.as_ptr().addr();
+                        left_out.add(number, self.problem(number, start, &error), source);
+                    }
+                    None => {}
+                }
+            }
         }
+        left_out.unless_most(count)
     }
 
     /// The lines of a recording, each one JSON value.
     pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>> {
-        let mut lines = self.lines(source);
         let mut values = Vec::new();
-        while let Some(line) = lines.next()? {
+        self.each_line(source, |line| {
             values.push(line.parse()?);
-        }
+            Ok(())
+        })?;
         Ok(values)
     }
 
     /// The objects among the lines of a recording, as they are read and as they are written.
     pub(super) fn records(&self, source: &mut Source) -> Result<Vec<(Object<'_>, &RawValue)>> {
-        let lines = self.raw_lines(source)?.into_iter();
-        let records = lines.filter_map(|raw| {
+        let records = self.raw_lines(source)?.into_iter().filter_map(|raw| {
             let record = Object::read(raw);
             if record.is_none() {
                 source.not_understood(NO_RECORD);
@@ -219,8 +251,7 @@ impl SourceText {
                 }
                 Err(error) => match self.object_behind(start) {
                     Some(next) => {
-                        let problem = self.problem(number, start, &error);
-                        left_out.add(number, problem, source);
+                        left_out.add(number, self.problem(number, start, &error), source);
                         at = next;
                     }
                     None if error.is_eof() && !values.is_empty() => {
@@ -267,118 +298,24 @@ impl SourceText {
     }
 
     fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>> {
-        let wrapping = if self.is_strict { NATIVE_WRAPPING } else { 0 };
-        if nesting(text.as_bytes()) > MAX_NESTING + wrapping {
-            return Err(ImportError::Nesting(
-                self.path.clone(),
-                number,
-                MAX_NESTING + wrapping,
-            ));
+        let limit = MAX_NESTING + if self.is_strict { NATIVE_WRAPPING } else { 0 };
+        if nesting(text.as_bytes()) > limit {
+            return Err(ImportError::Nesting(self.path.clone(), number, limit));
         }
         let path = &self.path;
         Ok(Line { path, number, text })
     }
 }
 
-/// The lines of a file that are not blank; those of a recording are one JSON value each.
-pub(crate) struct Lines<'t, 's> {
-    file: &'t SourceText,
-    rest: Option<&'t str>,
-    /// The rest of the line behind the last value.
-    joined: &'t str,
-    number: u64,
-    read: usize,
-    left_out: LeftOut,
-    /// The flaws that were mended so far.
-    source: &'s mut Source,
-}
-
-impl<'t> Lines<'t, '_> {
-    /// The next line. One that cannot be read is left out, and counted.
-    pub(crate) fn next(&mut self) -> Result<Option<Line<'t>>> {
-        let file = self.file;
-        loop {
-            let joined = std::mem::take(&mut self.joined);
-            let line = if joined.is_empty() {
-                match self.next_line()? {
-                    Some(line) => line,
-                    None => break,
-                }
-            } else {
-                joined
-            };
-            if file.is_strict {
-                return file.line(self.number, line).map(Some);
-            }
-            let line = self.without_zeros(line);
-            let mut values = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
-            match values.next() {
-                Some(Ok(value)) => {
-                    self.joined = line[values.byte_offset()..].trim_ascii();
-                    if !self.joined.is_empty() {
-                        self.source.warn("several records on one line");
-                    }
-                    match file.line(self.number, value.get()) {
-                        Ok(line) => {
-                            self.read += 1;
-                            return Ok(Some(line));
-                        }
-                        Err(problem) => self.left_out.add(self.number, problem, self.source),
-                    }
-                }
-                Some(Err(_)) if self.rest.is_none() => {
-                    self.source.warn("the last line was cut and is left out");
-                    break;
-                }
-                Some(Err(error)) => {
-                    let start = line.as_ptr().addr() - file.text.as_ptr().addr();
-                    let problem = file.problem(self.number, start, &error);
-                    self.left_out.add(self.number, problem, self.source);
-                }
-                None => {}
-            }
-        }
-        std::mem::take(&mut self.left_out).unless_most(self.read)?;
-        Ok(None)
+/// A line without the zeros it begins with. A crash in the middle of a write leaves a hole in
+/// the file, and the product goes on behind it. A line of nothing but zeros stays as it is.
+fn without_zeros<'t>(line: &'t str, source: &mut Source) -> &'t str {
+    let text = line.trim_start_matches('\0');
+    if text.is_empty() || text.len() == line.len() {
+        return line;
     }
-
-    /// The next line that is not blank, as it is.
-    fn next_line(&mut self) -> Result<Option<&'t str>> {
-        let file = self.file;
-        while let Some(rest) = self.rest {
-            let (line, rest) = match rest.split_once('\n') {
-                Some((line, rest)) => (line, Some(rest)),
-                None => (rest, None),
-            };
-            self.rest = rest;
-            self.number += 1;
-            let line = line
-                .strip_suffix('\r')
-                .filter(|_| rest.is_some())
-                .unwrap_or(line);
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            if file.is_strict && rest.is_none() && serde_json::from_str::<IgnoredAny>(line).is_err()
-            {
-                return Err(ImportError::TornLine(file.path.clone(), self.number));
-            }
-            return Ok(Some(line));
-        }
-        Ok(None)
-    }
-
-    /// A line without the zeros it begins with. A crash in the middle of a write leaves a hole in
-    /// the file, and the product goes on behind it. A line of nothing but zeros stays as it is.
-    fn without_zeros(&mut self, line: &'t str) -> &'t str {
-        let text = line.trim_start_matches('\0');
-        if text.is_empty() || text.len() == line.len() {
-            return line;
-        }
-        self.source
-            .warn("a line begins with zeros, which a crash left; they are left out");
-        text
-    }
+    source.warn("a line begins with zeros, which a crash left; they are left out");
+    text
 }
 
 impl<'t> Line<'t> {
@@ -390,10 +327,8 @@ impl<'t> Line<'t> {
     /// Parses a part of the line; errors name the place in the whole line.
     pub(crate) fn parse_part<T: Deserialize<'t>>(&self, part: &'t str) -> Result<T> {
         serde_json::from_str(part).map_err(|error| {
-            let before = part
-                .as_ptr()
-                .addr()
-                .saturating_sub(self.text.as_ptr().addr());
+            let starts = part.as_ptr();
+            let before = starts.addr().saturating_sub(self.text.as_ptr().addr());
             let before = self.text.get(..before).unwrap_or_default();
             let breaks = before.matches('\n').count() + error.line().saturating_sub(1);
             let line = self.number + breaks as u64;
@@ -407,11 +342,6 @@ impl<'t> Line<'t> {
                 _ => ImportError::Json(path, line, column, problem),
             }
         })
-    }
-
-    /// An error about the version that the line states.
-    pub(crate) fn too_new(&self, found: u64, supported: u64) -> ImportError {
-        ImportError::Version(self.path.to_owned(), found, supported)
     }
 
     /// An error at the start of the line.
@@ -474,12 +404,11 @@ mod tests {
             } else {
                 file.text()
             };
-            let mut source = Source::default();
-            let mut lines = text.lines(&mut source);
             let mut got = Vec::new();
-            while let Some(line) = lines.next()? {
+            text.each_line(&mut Source::default(), |line| {
                 got.push(shown(&line));
-            }
+                Ok(())
+            })?;
             Ok(got)
         };
         check(read(), expected);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use super::counted::time;
-use super::{HEAD, compressed, importer_of_file, importer_of_folder, open, sqlite, unknown_format};
+use super::{HEAD, importer_of_file, importer_of_folder, open, sqlite, unknown_format};
 
 /// A recording that was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,7 +91,7 @@ fn size_of(folder: &Folder) -> u64 {
         let path = folder.child(name);
         match folder.folder(name) {
             Some(inner) => size_of(&inner),
-            None => path.symlink_metadata().map_or(0, |it| it.len()),
+            None => path.symlink_metadata().map_or(0, |metadata| metadata.len()),
         }
     };
     folder.names().iter().map(size).sum()

@@ -3,12 +3,7 @@
 //! A [`Folder`] is recognised by the names of its files and folders. Its files are read by those
 //! names only, never by a path that a recording holds, and links to other folders are not followed.
 
-use std::path::{Path, PathBuf};
-
-use sha2::{Digest, Sha256};
-
-use super::error::{ImportError, Result};
-use super::file::{MAX_FILE, SourceFile, SourceText, session_id};
+use crate::prelude::*;
 
 /// The files of a folder.
 #[derive(Debug, Clone)]
@@ -20,9 +15,9 @@ pub struct Folder {
 impl Folder {
     /// Lists the folder at `path`.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
-        let entries = std::fs::read_dir(path)
-            .and_then(Iterator::collect::<std::io::Result<Vec<_>>>)
-            .map_err(|source| ImportError::Io(path.to_owned(), source))?;
+        let all_entries =
+            std::fs::read_dir(path).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+        let entries = all_entries.map_err(|source| ImportError::Io(path.to_owned(), source))?;
         let names = entries.iter().map(std::fs::DirEntry::file_name);
         let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
         names.sort_unstable();
@@ -39,9 +34,8 @@ impl Folder {
 
     /// Whether it holds something of that name.
     pub fn has(&self, name: &str) -> bool {
-        self.names
-            .binary_search_by(|own| own.as_str().cmp(name))
-            .is_ok()
+        let place = self.names.binary_search_by(|own| own.as_str().cmp(name));
+        place.is_ok()
     }
 
     /// Its path.
@@ -57,7 +51,7 @@ impl Folder {
     /// A folder in it; none if there is no such folder, or only a link to one.
     pub fn folder(&self, name: &str) -> Option<Self> {
         let path = self.child(name);
-        let is_folder = self.has(name) && path.symlink_metadata().is_ok_and(|it| it.is_dir());
+        let is_folder = self.has(name) && path.symlink_metadata().is_ok_and(|value| value.is_dir());
         is_folder.then(|| Self::open(&path).ok())?
     }
 }

@@ -12,10 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
-use super::kept_context;
-use proctor_sessions::units::ContentHash;
-use proctor_sessions::wire::Look;
-use proctor_sessions::{ResumePoint, SessionError};
+use proctor_sessions::ResumePoint;
 
 /// A shorter id may have been counted rather than drawn: `call-1`.
 const DRAWN_CHARS: usize = 12;

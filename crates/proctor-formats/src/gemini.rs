@@ -10,11 +10,8 @@
 //!
 //! Source: <https://ai.google.dev/api/generate-content>, read on 2026-11-25.
 
-use super::conversations::{self, Conversation, Shape};
 use super::gemini_content as contents;
-use super::openai_chat::parts::Unnamed;
 use super::prelude::*;
-use proctor_sessions::wire::stream::Api;
 
 const SHAPE: Shape = Shape {
     of_message: "parts",
@@ -27,31 +24,23 @@ fn detect(head: &Head) -> bool {
     head.first().is_some_and(|first| {
         let bodies = ["", "/request", "/request/request", "/0"];
         let bodies = bodies.iter().filter_map(|at| first.pointer(at));
-        let mut contents = bodies.map(|body| {
-            let list = body.get("contents").unwrap_or(body);
-            list.get(0).unwrap_or(body)
-        });
+        let mut contents =
+            bodies.map(|body| body.get("contents").unwrap_or(body).get(0).unwrap_or(body));
         contents.any(|content| content.pointer("/parts/0").is_some_and(is_part))
     })
 }
 
 /// Whether it is a part of Gemini's: those of other products name their type.
 fn is_part(part: &Value) -> bool {
-    let has = |key: &&str| part.get(key).is_some();
-    PARTS.iter().any(has) && !["type", "kind"].iter().any(has)
+    let has = |key: &str| part.get(key).is_some();
+    PARTS.split(' ').any(has) && !has("type") && !has("kind")
 }
 
 /// The keys that say what a part is.
-const PARTS: [&str; 5] = [
-    "text",
-    "functionCall",
-    "functionResponse",
-    "inlineData",
-    "fileData",
-];
+const PARTS: &str = "text functionCall functionResponse inlineData fileData";
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, read)
+    conversations::sessions(SHAPE, file, source, &read)
 }
 
 fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
@@ -69,7 +58,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         tools(raw, assembler);
     }
     around.header(assembler);
-    let mut unnamed = Unnamed::default();
+
     let mut said: Blocks = Vec::new();
     for raw in conversation.messages {
         let Some(mut content) = Object::read(raw) else {
@@ -87,18 +76,18 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         };
         let parts = content.items("parts");
         content.count_left("content key", assembler);
-        let blocks = contents::blocks(speaker, parts, &mut unnamed, assembler);
+        let blocks = contents::blocks(speaker, parts, assembler);
         if speaker == Speaker::Assistant {
             said.extend(blocks);
             continue;
         }
-        answered(&mut said, AssistantRecord::of(Vec::new(), None), assembler);
+        answered(&mut said, Answer::of(Vec::new(), None), assembler);
         let tags = speaker_of(&blocks);
         assembler.hear(None, blocks, None, tags);
     }
     let response = around.take_object("response");
     if response.is_none() || !said.is_empty() {
-        answered(&mut said, AssistantRecord::of(Vec::new(), None), assembler);
+        answered(&mut said, Answer::of(Vec::new(), None), assembler);
     }
     if let Some(mut response) = response {
         let mut response = response.take_object("response").unwrap_or(response);
@@ -108,13 +97,12 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
             assembler.warn("a response has a second candidate, which is left out");
         }
         let parts = first.inner("content").items("parts");
-        said = contents::blocks(Speaker::Assistant, parts, &mut unnamed, assembler);
+        said = contents::blocks(Speaker::Assistant, parts, assembler);
         let usage = response.take("usageMetadata");
         let usage = usage.and_then(|raw| contents::usage_metadata(raw, &mut assembler.source));
         let model = response.take_text("modelVersion");
-        let known = assembler.header.model.take();
-        assembler.header.model = known.or_else(|| model.clone());
-        let record = AssistantRecord::of(Vec::new(), time);
+        assembler.header.model = assembler.header.model.take().or_else(|| model.clone());
+        let record = Answer::of(Vec::new(), time);
         let record = record.by(response.take_text("responseId"), model, usage);
         if said.is_empty() {
             assembler.skip("response without a message");
@@ -131,7 +119,7 @@ fn tools(raw: &RawValue, assembler: &mut Assembler) {
     let mut tool = Object::read(raw).unwrap_or_default();
     for key in ["functionDeclarations", "function_declarations"] {
         for declared in tool.items(key) {
-            let name = Object::read(declared).and_then(|mut it| it.take_text("name"));
+            let name = Object::read(declared).and_then(|mut object| object.take_text("name"));
             if name.is_none() {
                 assembler.warn("a tool has no name");
             }
@@ -145,7 +133,7 @@ fn tools(raw: &RawValue, assembler: &mut Assembler) {
 
 /// Adds what the model said, if it said anything. Texts that follow each other are one, as a stream brings them in
 /// pieces; empty ones are none.
-fn answered(said: &mut Blocks, record: AssistantRecord, assembler: &mut Assembler) {
+fn answered(said: &mut Blocks, record: Answer, assembler: &mut Assembler) {
     let mut blocks: Blocks = Vec::new();
     let mut words = String::new();
     for block in said.drain(..) {
@@ -162,6 +150,6 @@ fn answered(said: &mut Blocks, record: AssistantRecord, assembler: &mut Assemble
         blocks.push(ContentBlock::Text(words.into()));
     }
     if !blocks.is_empty() {
-        assembler.assistant(None, AssistantRecord { blocks, ..record });
+        assembler.assistant(None, Answer { blocks, ..record });
     }
 }

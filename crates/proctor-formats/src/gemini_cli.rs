@@ -67,19 +67,19 @@ const KNOWN: &str = "user gemini model info warning error";
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct Record<'a> {
-    id: Option<Arc<str>>,
-    r#type: Option<Arc<str>>,
-    timestamp: Option<Arc<str>>,
+    id: Text,
+    r#type: Text,
+    timestamp: Text,
     content: Option<&'a RawValue>,
     thoughts: Option<Vec<&'a RawValue>>,
     tokens: Option<&'a RawValue>,
-    model: Option<Arc<str>>,
+    model: Text,
     tool_calls: Option<Vec<&'a RawValue>>,
     messages: Option<Vec<&'a RawValue>>,
     #[serde(rename = "$set")]
     set: Option<&'a RawValue>,
     #[serde(rename = "$rewindTo")]
-    rewind_to: Option<Arc<str>>,
+    rewind_to: Text,
 }
 
 #[derive(Default)]
@@ -90,7 +90,7 @@ struct Chat<'a> {
     /// The ids of messages that compactions left.
     left: BTreeSet<Arc<str>>,
     /// The id of the model's last message.
-    last: Option<Arc<str>>,
+    last: Text,
     /// A list that sets up the context again, until it is known whether the chat is resumed or begun anew.
     set_up: Option<Vec<&'a RawValue>>,
     results: usize,
@@ -111,7 +111,7 @@ enum Repeated {
     All,
 }
 
-fn id_of(record: &RawValue) -> Option<Arc<str>> {
+fn id_of(record: &RawValue) -> Text {
     Object::read(record)?.text("id")
 }
 
@@ -223,9 +223,8 @@ impl<'a> Chat<'a> {
         );
         let ids: BTreeSet<Arc<str>> = models.iter().filter_map(|raw| id_of(raw)).collect();
         // Set up again as contents, records have neither bills nor the states of their calls.
-        let has_calls = models
-            .iter()
-            .any(|raw| raw.get().contains("\"functionCall\""));
+        let mut each = models.iter();
+        let has_calls = each.any(|raw| raw.get().contains("\"functionCall\""));
         let is_all = has_calls && ids.len() == said.count();
         if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {
             Some(Repeated::Nothing)
@@ -242,7 +241,7 @@ impl<'a> Chat<'a> {
         let Step::Said(old) = &self.steps[place] else {
             return None;
         };
-        let [old, new] = [&old.tool_calls, &new.tool_calls].map(|it| it.as_deref());
+        let [old, new] = [&old.tool_calls, &new.tool_calls].map(|value| value.as_deref());
         let (old, new) = (old?, new?);
         if old.len() != new.len() || !new.iter().any(|raw| raw.get().contains(MASK)) {
             return None;
@@ -253,7 +252,7 @@ impl<'a> Chat<'a> {
                 continue;
             }
             let call: Call<'_> = serde_json::from_str(new.get()).ok()?;
-            let content = call.content(&mut Assembler::new([])).unwrap_or_default();
+            let content = call.content(&mut Assembler::default()).unwrap_or_default();
             let text: Arc<str> = joined_texts(&content).into();
             let id = call.id.clone()?;
             // Each checkpoint masks the same results again.
@@ -308,8 +307,7 @@ impl<'a> Chat<'a> {
         if has_snapshot && !self.assembler.is_empty() {
             let summary = Recorded::written(Role::User, blocks, &[Tag::CompactSummary]);
             let after = CompactedTo::Replaced(vec![summary]);
-            let compaction = self.assembler.compacts(None, None, after);
-            self.snapshot = Snapshot::Of(compaction);
+            self.snapshot = Snapshot::Of(self.assembler.compacts(None, None, after));
             return;
         }
         self.snapshot = if has_snapshot {
@@ -332,29 +330,16 @@ impl<'a> Chat<'a> {
         !parts.is_empty() && answered.all(|id| id.is_some_and(|id| self.answered.contains(&id)))
     }
 
-    fn hear(
-        &mut self,
-        name: Option<&Arc<str>>,
-        blocks: Blocks,
-        timestamp: When,
-        tags: impl IntoIterator<Item = Tag>,
-    ) {
+    fn hear(&mut self, name: Option<&Arc<str>>, blocks: Blocks, time: When, tag: Option<Tag>) {
         self.records.note(name, &blocks);
-        self.assembler.hear(name, blocks, timestamp, tags);
+        self.assembler.hear(name, blocks, time, tag);
     }
 
     /// All messages were set anew: they are the context after a compaction.
     fn compacted(&mut self, records: Vec<Record<'_>>) {
         let at = self.assembler.flush();
         let mut shown = Vec::new();
-        let mut show = |name, role, blocks, tags| {
-            shown.push(Shown {
-                name,
-                role,
-                blocks,
-                tags,
-            });
-        };
+        let mut show = |name, role, blocks, tags| shown.push(Shown::of(name, role, blocks, tags));
         for record in records {
             match record.r#type.as_deref() {
                 Some("user") => {
@@ -364,8 +349,7 @@ impl<'a> Chat<'a> {
                     show(record.id, Role::User, blocks, tag.into_iter().collect());
                 }
                 Some("gemini" | "model") => {
-                    let (content, calls) = (record.content, record.tool_calls);
-                    let (said, results) = self.said(record.thoughts, content, calls);
+                    let (said, results) = self.said(&record);
                     let answers = record.id.as_ref().map(results_of);
                     show(record.id, Role::Assistant, said, Vec::new());
                     show(answers, Role::User, results, Vec::new());
@@ -379,17 +363,12 @@ impl<'a> Chat<'a> {
     }
 
     /// The model's blocks in a record, and the results of its calls.
-    fn said(
-        &mut self,
-        thoughts: Option<Vec<&RawValue>>,
-        content: Option<&RawValue>,
-        calls: Option<Vec<&RawValue>>,
-    ) -> (Blocks, Blocks) {
-        let mut said = Vec::new();
-        said.extend(thoughts.into_iter().flatten().filter_map(thought));
-        said.extend(parts(content, &mut self.assembler));
+    fn said(&mut self, record: &Record<'_>) -> (Blocks, Blocks) {
+        let thoughts = record.thoughts.iter().flatten();
+        let mut said: Blocks = thoughts.filter_map(|raw| thought(raw)).collect();
+        said.extend(parts(record.content, &mut self.assembler));
         let mut results = Vec::new();
-        for raw in calls.into_iter().flatten() {
+        for raw in record.tool_calls.iter().flatten() {
             let source = &mut self.assembler.source;
             let Some(call) = lenient::object::<Call<'_>>(raw.get(), source) else {
                 said.push(counted("malformed tool call", raw, &mut self.assembler));
@@ -412,7 +391,7 @@ impl<'a> Chat<'a> {
 
     /// Adds the model's blocks, and the results of its calls.
     fn model(&mut self, record: Record<'_>, timestamp: When) {
-        let (said, results) = self.said(record.thoughts, record.content, record.tool_calls);
+        let (said, results) = self.said(&record);
         let usage = record.tokens;
         let usage = usage.and_then(|raw| usage_of(raw, &mut self.assembler));
         let answers = record.id.as_ref().map(results_of);
@@ -430,12 +409,10 @@ impl<'a> Chat<'a> {
         }
         self.records.note(record.id.as_ref(), &said);
         let (name, model) = (record.id, record.model);
-        let part = AssistantRecord::of(said, timestamp)
-            .by(name.clone(), model, usage)
-            .tagged(tags);
-        self.assembler.assistant(name.as_ref(), part);
+        let answer = Answer::of(said, timestamp).by(name.clone(), model, usage);
+        self.assembler.assistant(name.as_ref(), answer.tagged(tags));
         if !results.is_empty() {
-            self.hear(answers.as_ref(), results, None, []);
+            self.hear(answers.as_ref(), results, None, None);
         }
     }
 }
@@ -448,11 +425,11 @@ fn results_of(id: &Arc<str>) -> Arc<str> {
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a")]
 struct Call<'a> {
-    id: Option<Arc<str>>,
-    name: Option<Arc<str>>,
+    id: Text,
+    name: Text,
     args: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
-    status: Option<Arc<str>>,
+    status: Text,
 }
 
 impl Call<'_> {

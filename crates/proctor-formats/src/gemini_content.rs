@@ -1,27 +1,15 @@
 //! The contents of Gemini's API, as products of its family keep them: a role and parts.
 
-use super::openai_chat::parts::Unnamed;
 use super::prelude::*;
 
 /// The parts of a content as blocks. Calls and answers without ids are paired by order; those of the
 /// wrong speaker are kept without being understood.
-pub(super) fn blocks(
-    speaker: Speaker,
-    parts: Vec<&RawValue>,
-    unnamed: &mut Unnamed,
-    assembler: &mut Assembler,
-) -> Blocks {
+pub(super) fn blocks(speaker: Speaker, parts: Vec<&RawValue>, assembler: &mut Assembler) -> Blocks {
     let parts = parts.into_iter();
-    let read = |raw| block(speaker, raw, unnamed, assembler);
-    parts.map(read).collect()
+    parts.map(|raw| block(speaker, raw, assembler)).collect()
 }
 
-fn block(
-    speaker: Speaker,
-    raw: &RawValue,
-    unnamed: &mut Unnamed,
-    assembler: &mut Assembler,
-) -> ContentBlock {
+fn block(speaker: Speaker, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
     let mut object = Object::read(raw).unwrap_or_default();
     let of_model = speaker == Speaker::Assistant;
     if of_model
@@ -30,15 +18,15 @@ fn block(
     {
         let input = input_or_empty(call.take("args"));
         let id = call.take_words("id");
-        let id = id.unwrap_or_else(|| unnamed.called(&name, &input));
+        let id = id.unwrap_or_else(|| assembler.unnamed.called(&name, &input));
         return ContentBlock::tool_use(id, name, input);
     }
     if !of_model && let Some(mut answer) = object.take_object("functionResponse") {
         let name = answer.take_text("name");
         let id = answer.take_words("id");
-        let id = id.unwrap_or_else(|| unnamed.answered(name.as_deref()));
+        let id = id.unwrap_or_else(|| assembler.unnamed.answered(name.as_deref()));
         let told = answer.get("response").and_then(Object::read);
-        let is_error = told.is_some_and(|it| it.has("error") && !it.has("output"));
+        let is_error = told.is_some_and(|told| told.has("error") && !told.has("output"));
         return ContentBlock::tool_result(id, answered(answer, assembler), is_error);
     }
     if of_model
@@ -62,11 +50,8 @@ pub(super) fn answered(mut answer: Object<'_>, assembler: &mut Assembler) -> Blo
 pub(super) fn response(raw: &RawValue) -> ContentBlock {
     let value = value(raw);
     let mut keys = ["/output", "/error"].iter();
-    let said = keys.find_map(|at| value.pointer(at)?.as_str());
-    ContentBlock::Text(match said.or(value.as_str()) {
-        Some(text) => text.into(),
-        None => raw.get().into(),
-    })
+    let own = keys.find_map(|at| value.pointer(at)?.as_str());
+    ContentBlock::Text(own.or(value.as_str()).unwrap_or(raw.get()).into())
 }
 
 /// A text, a part, or a list of parts; none of them a call.

@@ -11,9 +11,6 @@
 //!   have been written at their places, and what was hidden by then as hidden with them.
 
 use super::prelude::*;
-use proctor_sessions::tool_names::class_of;
-use proctor_sessions::wire::images;
-use proctor_sessions::{ToolClass, ToolUse};
 
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
@@ -113,7 +110,7 @@ impl Reading {
             let tags = speaker_of(&blocks);
             self.assembler.hear(Some(&name), blocks, timestamp, tags);
         } else {
-            let record = AssistantRecord::of(blocks, timestamp).by(id, None, usage);
+            let record = Answer::of(blocks, timestamp).by(id, None, usage);
             self.assembler.assistant(Some(&name), record);
         }
         self.pieces.push((Piece::Said(name), to_agent));
@@ -266,7 +263,7 @@ fn told(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
         assembler.skip("text that the model was not shown");
         return None;
     }
-    let kind: Option<Arc<str>> = part.take_text("type");
+    let kind: Text = part.take_text("type");
     let read = match kind.as_deref() {
         Some("text") => part.take_text("text").map(ContentBlock::Text),
         Some("image") => images::attached(&mut part),

@@ -10,7 +10,6 @@
 //!
 //! Source: the readers of this format in public tools, as the product's own source is not published; November 2026.
 
-use super::openai_chat::parts::arguments;
 use super::prelude::*;
 
 pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import);
@@ -48,9 +47,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         answer(answered, std::mem::take(&mut thoughts), &mut assembler);
         match &*kind {
             "assistant" => {}
-            "system" => {
-                system.extend(record.take_blocks("content", Speaker::User, &mut assembler));
-            }
+            "system" => system.extend(record.take_blocks("content", Speaker::User, &mut assembler)),
             "user" => {
                 let said = record.take_blocks("content", Speaker::User, &mut assembler);
                 let is_product = record.has("synthetic_reason");
@@ -95,7 +92,6 @@ fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
     }));
     if !said.is_empty() || !record.is_empty() {
         let model = record.take_text("model_id");
-        let part = AssistantRecord::of(said, None).by(None, model, None);
-        assembler.assistant(None, part);
+        assembler.assistant(None, Answer::of(said, None).by(None, model, None));
     }
 }

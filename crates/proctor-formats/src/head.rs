@@ -21,7 +21,6 @@ const DEEPEST: usize = 60;
 const KEYWORD: usize = 40;
 
 /// The first bytes of a file, which may be cut anywhere.
-#[derive(Debug)]
 pub(crate) struct Head {
     /// The text from the first character that is not white space.
     pub(crate) text: String,
@@ -117,9 +116,8 @@ pub(super) fn is_shaped(value: &Value, shapes: &str) -> bool {
 /// Whether one word of a shape holds.
 fn holds(value: &Value, word: &str) -> bool {
     let (places, test) = word.split_at(word.find(['=', '^', ':']).unwrap_or(word.len()));
-    let mut found = places
-        .split(',')
-        .filter_map(|place| value.pointer(&format!("/{place}")));
+    let words = places.split(',');
+    let mut found = words.filter_map(|place| value.pointer(&format!("/{place}")));
     found.any(|found| {
         let text = found.as_str();
         match test.split_at_checked(1) {
@@ -139,10 +137,8 @@ fn holds(value: &Value, word: &str) -> bool {
 pub(super) fn values(text: &str) -> Vec<Value> {
     let mut closed = close(text).unwrap_or_default().into_bytes();
     mend_surrogates(&mut closed);
-    serde_json::Deserializer::from_slice(&closed)
-        .into_iter::<Value>()
-        .map_while(Result::ok)
-        .collect()
+    let stream = serde_json::Deserializer::from_slice(&closed).into_iter::<Value>();
+    stream.map_while(Result::ok).collect()
 }
 
 /// The beginning of a text of JSON, without the rest of long texts and with `null` for what is nested too deep.

@@ -40,9 +40,7 @@ impl Reading {
         let kind = record.take_type();
         let message = record.take_object("message");
         let unknown = match (&*kind, message) {
-            ("user", Some(message)) => {
-                return self.user(message, time, record.take_flag("isMeta"));
-            }
+            ("user", Some(message)) => return self.user(message, time, record.take_flag("isMeta")),
             ("assistant", Some(message)) => return self.model(message, time),
             ("user" | "assistant", None) => "without a message",
             (kind, _) => kind,
@@ -56,17 +54,14 @@ impl Reading {
         let mut blocks = message.take_blocks("content", Speaker::Assistant, &mut self.assembler);
         let before = blocks.len();
         let mut is_new = |id: &Arc<str>| self.uses.insert(id.clone());
-        blocks.retain(|block| block.as_use().is_none_or(|it| is_new(&it.id)));
-        for _ in blocks.len()..before {
-            self.assembler.skip("tool use written again");
-        }
+        blocks.retain(|block| block.as_use().is_none_or(|tool_use| is_new(&tool_use.id)));
+        self.assembler
+            .skip_all(blocks.len()..before, "tool use written again");
         let usage = message.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
         // Most models are not billed, and written with zeros.
-        let record = AssistantRecord::of(blocks, time).by(
-            Some(format!("call-{}", self.calls).into()),
-            message.take_text("model"),
-            usage.and_then(unless_zero),
-        );
+        let (call, model) = (format!("call-{}", self.calls), message.take_text("model"));
+        let usage = usage.and_then(unless_zero);
+        let record = Answer::of(blocks, time).by(Some(call.into()), model, usage);
         self.assembler.assistant(None, record);
     }
 

@@ -11,9 +11,8 @@
 //! - Some providers count cached tokens in the input, some beside it: the total shows which.
 
 use super::common::some;
-use super::conversations::name;
 use super::prelude::*;
-use super::{Recording, recordings};
+use super::recordings;
 use sample::Sample;
 
 mod archive;
@@ -57,7 +56,7 @@ struct Log {
     sessions: Vec<Session>,
     /// The facts of the log as a whole.
     source: Source,
-    model: Option<Arc<str>>,
+    model: Text,
 }
 
 impl Log {

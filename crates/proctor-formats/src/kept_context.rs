@@ -2,7 +2,6 @@
 //! that the product wrote.
 
 use super::prelude::*;
-use std::ops::Range;
 
 /// Texts that replace blocks, by message and block.
 pub(super) type Edits = BTreeMap<usize, BTreeMap<usize, Arc<str>>>;
@@ -89,13 +88,25 @@ pub(super) fn keep(range: Range<usize>, pieces: &mut Vec<Recorded>) {
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     /// The record's name, by which the history may know it.
-    pub(super) name: Option<Arc<str>>,
+    pub(super) name: Text,
     /// Who speaks.
     pub(super) role: Role,
     /// Its blocks.
     pub(super) blocks: Blocks,
     /// Its tags.
     pub(super) tags: Vec<Tag>,
+}
+
+impl Shown {
+    /// A record that says these blocks.
+    pub(super) fn of(name: Text, role: Role, blocks: Blocks, tags: Vec<Tag>) -> Self {
+        Self {
+            name,
+            role,
+            blocks,
+            tags,
+        }
+    }
 }
 
 /// The records of the history by their names; several may make one message.
@@ -112,12 +123,7 @@ impl Records {
 
     /// A context of records, as what stayed of the history before message `at` and what was
     /// written. A message of which only a part is shown counts as written.
-    pub(super) fn pieces(
-        &self,
-        shown: &[Shown],
-        at: usize,
-        assembler: &Assembler,
-    ) -> Vec<Recorded> {
+    pub(super) fn pieces(&self, all: &[Shown], at: usize, assembler: &Assembler) -> Vec<Recorded> {
         let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
         for message in self.0.keys().filter_map(|name| assembler.message_of(name)) {
             *sizes.entry(message).or_default() += 1;
@@ -129,7 +135,7 @@ impl Records {
             (same && message < at).then_some(message)
         };
         let mut pieces: Vec<Recorded> = Vec::new();
-        let mut rest = shown;
+        let mut rest = all;
         while let Some(first) = rest.first() {
             let message = place(first);
             let same = |one: &&Shown| place(one) == message && one.role == first.role;

@@ -11,8 +11,6 @@
 //! - When the context is compacted or reverted, the product begins a new file, and the old one is kept
 //!   under a numbered name: a file is what is left.
 
-use super::conversations::{self, Shape};
-use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 
 mod wire;
@@ -37,7 +35,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     if wire::detect(&file.head()) {
         return wire::sessions(file, None, source);
     }
-    conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, &|mut conversation, assembler| {
         let mut system = None;
         conversation.messages.retain(|raw| {
             let mut record = Object::read(raw).unwrap_or_default();
@@ -57,9 +55,12 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let context = files.read(&folder.child(CONTEXT))?;
     // The file begins with the system prompt, and what is odd behind it is of no account here.
-    let first = context.lines(&mut Source::default()).next();
-    let first: Option<Object<'_>> = first.ok().flatten().and_then(|line| line.parse().ok());
-    let system = first.and_then(|mut record| {
+    let mut first: Option<Option<Object<'_>>> = None;
+    let _ = context.each_line(&mut Source::default(), |line| {
+        first.get_or_insert_with(|| line.parse().ok());
+        Ok(())
+    });
+    let system = first.flatten().and_then(|mut record| {
         let is_system = record.text("role").as_deref() == Some("_system_prompt");
         is_system.then(|| record.take_text("content"))?
     });

@@ -16,9 +16,7 @@
 //! Source: MoonshotAI/kimi-code, `packages/agent-core-v2/src/agent/contextMemory/` (`contextEvents.ts` at
 //! 61e9f67606, `loopEventFold.ts` at 026c6ee3ea, `compactionHandoff.ts` at 07c4d3541b); November 2026.
 
-use super::openai_chat::parts::arguments_in;
 use super::prelude::*;
-use super::product::with_side_chains;
 
 /// The first parts of the types of records that say nothing to the model.
 const BOOKKEEPING: &str = "agent cron file_history forked full_compaction goal interaction \
@@ -43,22 +41,18 @@ fn main(folder: &Folder) -> Option<Folder> {
 
 fn detect(head: &Head) -> bool {
     let kinds = head.values.iter().take(50);
-    let mut kinds = kinds.filter_map(|it| it.get("type")?.as_str());
+    let mut kinds = kinds.filter_map(|kind| kind.get("type")?.as_str());
     head.text.starts_with('{')
         && head.is("type=metadata protocol_version:s")
-        && kinds.any(|it| it.contains('.'))
+        && kinds.any(|kind| kind.contains('.'))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agent = Agent::default();
     let records = records(file, source)?;
-    let is_side = |(record, _): &(Object<'_>, _)| {
-        let agent = record.text("agentId");
-        agent.is_some_and(|it| &*it != MAIN)
-    };
-    if !records.is_empty() && records.iter().all(is_side) {
-        agent.assembler = Assembler::new([Tag::Sidechain]);
-    }
+    let is_side =
+        |(record, _): &(Object<'_>, _)| record.text("agentId").is_some_and(|value| &*value != MAIN);
+    agent.assembler.is_side = !records.is_empty() && records.iter().all(is_side);
     agent.read(records);
     agent.assembler.session(file.id.clone(), &file.path)
 }
@@ -71,15 +65,11 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     let others = others.filter_map(|name| agents.folder(name));
     let journals = main(folder).into_iter().chain(others);
     let (mut texts, mut chains) = (Vec::new(), Vec::new());
-    for journal in journals.filter(|it| it.has(JOURNAL)) {
+    for journal in journals.filter(|journal| journal.has(JOURNAL)) {
         texts.push(files.read(&journal.child(JOURNAL))?);
     }
     for (at, text) in texts.iter().enumerate() {
-        let tags = (at > 0).then_some(Tag::Sidechain);
-        let mut agent = Agent {
-            assembler: Assembler::new(tags.as_slice()),
-            ..Agent::default()
-        };
+        let mut agent = Agent::default();
         match records(text, source) {
             Ok(records) => agent.read(records),
             // A journal that was just begun.
@@ -109,18 +99,14 @@ fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'
         let turns: usize = record.take_as("count").unwrap_or_default();
         let mut places = kept.iter().enumerate().rev().take_while(|(_, (it, _))| {
             let kind = it.text("type");
-            !matches!(
-                kind.as_deref(),
-                Some("context.apply_compaction" | "context.clear")
-            )
+            kind.is_none_or(|kind| !is_one_of("context.apply_compaction context.clear", &kind))
         });
         let is_turn = |(_, (record, _)): &(usize, &Record<'_>)| {
             let message = record.get("message").and_then(Object::read);
-            message.is_some_and(|it| it.text("role").as_deref() == Some("user") && is_typed(&it))
+            message.is_some_and(|one| one.text("role").as_deref() == Some("user") && is_typed(&one))
         };
-        let first = turns
-            .checked_sub(1)
-            .and_then(|before| places.by_ref().filter(is_turn).nth(before));
+        let number = turns.checked_sub(1);
+        let first = number.and_then(|before| places.by_ref().filter(is_turn).nth(before));
         let Some((first, _)) = first else {
             source.warn("a turn was taken back that is not in the file");
             continue;
@@ -134,10 +120,8 @@ fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'
 
 /// Whether a person wrote the message of the user's.
 fn is_typed(message: &Object<'_>) -> bool {
-    let origin = message
-        .get("origin")
-        .and_then(Object::read)
-        .unwrap_or_default();
+    let value = message.get("origin");
+    let origin = value.and_then(Object::read).unwrap_or_default();
     let is_command = origin.text("trigger").as_deref() == Some("user-slash");
     let kind = origin.text("kind");
     is_command || matches!(kind.as_deref(), None | Some("user"))
@@ -150,11 +134,11 @@ struct Agent {
     /// The user's messages that are still in the context.
     typed: Vec<Blocks>,
     /// The model that was asked last, and whether that was for a summary.
-    model: Option<Arc<str>>,
+    model: Text,
     is_summary: bool,
     /// The last step, and who began the compaction.
-    step: Option<Arc<str>>,
-    trigger: Option<Arc<str>>,
+    step: Text,
+    trigger: Text,
 }
 
 impl Agent {
@@ -194,8 +178,7 @@ impl Agent {
                 self.assembler.skip(&kind);
             }
             "usage.record" => {
-                let is_call = record.take_text("usageScope").as_deref() == Some("turn");
-                if is_call && !self.is_summary {
+                if record.take_text("usageScope").as_deref() == Some("turn") && !self.is_summary {
                     self.bill("usage", record);
                 }
                 self.assembler.skip(&kind);
@@ -237,8 +220,7 @@ impl Agent {
                     let call = Object::read(raw).unwrap_or_default();
                     said.push(self.call(call, "id", "arguments", raw));
                 }
-                self.assembler
-                    .assistant(None, AssistantRecord::of(said, time));
+                self.assembler.assistant(None, Answer::of(said, time));
             }
             Some("tool") if message.has("toolCallId") => {
                 let id = message.take_text("toolCallId").unwrap_or_default();
@@ -282,7 +264,7 @@ impl Agent {
             return self.assembler.skip("empty text");
         }
         let step = event.take_text("stepUuid").or_else(|| self.step.clone());
-        let part = AssistantRecord::of(vec![block], time).by(step, self.model.clone(), None);
+        let part = Answer::of(vec![block], time).by(step, self.model.clone(), None);
         self.assembler.assistant(None, part);
     }
 
@@ -290,27 +272,20 @@ impl Agent {
     fn bill(&mut self, key: &str, mut record: Object<'_>) {
         let billed = record.take_usage(key, CachedTokens::Apart, &mut self.assembler);
         if let Some(usage) = billed.and_then(unless_zero) {
-            let part = AssistantRecord::default().by(self.step.clone(), None, Some(usage));
+            let part = Answer::default().by(self.step.clone(), None, Some(usage));
             self.assembler.assistant(None, part);
         }
     }
 
-    fn call(
-        &mut self,
-        mut call: Object<'_>,
-        id: &str,
-        arguments: &str,
-        raw: &RawValue,
-    ) -> ContentBlock {
+    fn call(&mut self, mut call: Object<'_>, id: &str, args: &str, raw: &RawValue) -> ContentBlock {
         let mut function = call.inner("function");
-        let name = call
-            .take_text("name")
-            .or_else(|| function.take_text("name"));
-        let given = call.take(arguments).or_else(|| function.take(arguments));
+        let own = call.take_text("name");
+        let name = own.or_else(|| function.take_text("name"));
+        let given = call.take(args).or_else(|| function.take(args));
         let Some((id, name)) = call.take_text(id).zip(name) else {
             return self.assembler.unread("tool call", raw);
         };
-        let text: Option<Arc<str>> = given.and_then(|it| serde_json::from_str(it.get()).ok());
+        let text: Text = given.and_then(|given| serde_json::from_str(given.get()).ok());
         let given = text.map_or_else(|| input(given), |it| arguments_in(&it, &mut self.assembler));
         ContentBlock::tool_use(id, name, given)
     }
@@ -333,9 +308,8 @@ impl Agent {
             (!said.is_empty()).then(|| joined_texts(&said).into())
         });
         let kept: Option<usize> = record.take_as("keptUserMessageCount");
-        let first: usize = record
-            .take_as("keptHeadUserMessageCount")
-            .unwrap_or_default();
+        let value = record.take_as("keptHeadUserMessageCount");
+        let first: usize = value.unwrap_or_default();
         if kept.is_none() {
             let what = "a compaction left the newest messages, which are not told apart";
             self.assembler.warn(what);
@@ -346,8 +320,8 @@ impl Agent {
         let stays = |at: &usize| *at < first || *at >= last;
         let typed = typed.into_iter().enumerate().filter(|(at, _)| stays(at));
         self.typed = typed.map(|(_, said)| said).collect();
-        let said = self.typed.iter().filter(|it| !it.is_empty()).cloned();
-        let pieces = said.map(|it| Recorded::written(Role::User, it, &[Tag::TypedUser]));
+        let said = self.typed.iter().filter(|typed| !typed.is_empty()).cloned();
+        let pieces = said.map(|said| Recorded::written(Role::User, said, &[Tag::TypedUser]));
         let after = summary.map_or(CompactedTo::Missing, |summary| {
             CompactedTo::Replaced(pieces.chain([Recorded::summary(summary)]).collect())
         });

@@ -20,7 +20,7 @@ pub(super) const IMPORTER: Importer = Importer::new("langchain", detect, import)
 
 fn detect(head: &Head) -> bool {
     // A run of LangSmith has its messages in the same places.
-    let Some(first) = head.first().filter(|it| it.get("run_type").is_none()) else {
+    let Some(first) = head.first().filter(|value| value.get("run_type").is_none()) else {
         return false;
     };
     let lists = MESSAGES.split_whitespace().map(|at| format!("/{at}"));
@@ -92,7 +92,7 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
         });
         match list {
             Some(lists)
-                if !lists.is_empty() && lists.iter().all(|it| it.get().starts_with('[')) =>
+                if !lists.is_empty() && lists.iter().all(|list| list.get().starts_with('[')) =>
             {
                 for list in lists {
                     found.push(value.parse_part(list.get())?);
@@ -112,7 +112,6 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
 struct Reading {
     assembler: Assembler,
     system: Blocks,
-    unnamed: parts::Unnamed,
 }
 
 impl Reading {
@@ -186,21 +185,19 @@ impl Reading {
             flat_call(call, ["id", "name", "args"])
         });
         let ids = uses.iter().filter_map(ContentBlock::as_use);
-        let ids: BTreeSet<Arc<str>> = ids.map(|it| it.id.clone()).collect();
+        let ids: BTreeSet<Arc<str>> = ids.map(|call| call.id.clone()).collect();
         let mut additional = fields.inner("additional_kwargs");
         // Before the library had its own, it kept the provider's calls.
         if uses.is_empty() {
-            let unnamed = &mut self.unnamed;
-            uses = parts::tool_uses(&mut additional, unnamed, &mut self.assembler);
+            uses = parts::tool_uses(&mut additional, &mut self.assembler);
         }
         let mut blocks = parts::reasoning(&mut additional, &mut self.assembler);
         for repeated in ["tool_calls", "function_call"] {
             additional.take(repeated);
         }
         additional.count_left("additional key", &mut self.assembler);
-        let said = self.content(&mut fields, Speaker::Assistant);
-        for block in said {
-            if block.as_use().is_some_and(|it| ids.contains(&it.id)) {
+        for block in self.content(&mut fields, Speaker::Assistant) {
+            if block.as_use().is_some_and(|value| ids.contains(&value.id)) {
                 self.assembler.skip("call repeated in the content");
             } else {
                 blocks.push(block);
@@ -216,7 +213,7 @@ impl Reading {
         let model = metadata.first_text(&["model_name", "model"]);
         // A trace knows when the message was there.
         let time = fields.take_time("timestamp", &mut self.assembler);
-        let record = AssistantRecord::of(blocks, time).by(call, model, usage);
+        let record = Answer::of(blocks, time).by(call, model, usage);
         self.assembler.assistant(None, record);
     }
 
@@ -239,7 +236,7 @@ impl Reading {
         let is_error = fields.take_text("status").as_deref() == Some("error");
         let name = fields.take_text("name");
         let id = fields.take_text("tool_call_id");
-        let id = id.unwrap_or_else(|| self.unnamed.answered(name.as_deref()));
+        let id = id.unwrap_or_else(|| self.assembler.unnamed.answered(name.as_deref()));
         self.assembler.hear_result(id, content, is_error, None);
     }
 }

@@ -13,8 +13,6 @@
 //! - Other observations (spans, tools, agents) and the input and output of a trace repeat what the
 //!   generations hold, and are skipped; so are scores. Media are kept as the references that they are.
 
-use serde_json::Map;
-
 use super::prelude::*;
 use super::traces::{self, Call, Exchange};
 
@@ -27,7 +25,7 @@ const TYPES: &str =
 fn detect(head: &Head) -> bool {
     let first = head.first_item();
     let mut places = ["", "/observations/0", "/data/0"].iter();
-    places.any(|at| first.is_some_and(|it| it.pointer(at).is_some_and(is_observation)))
+    places.any(|at| first.is_some_and(|first| first.pointer(at).is_some_and(is_observation)))
 }
 
 fn is_observation(value: &Value) -> bool {
@@ -86,8 +84,8 @@ fn is_generation(object: &Object<'_>) -> bool {
 }
 
 /// Takes the text out that is under one of these keys.
-fn text(object: &mut Object<'_>, keys: [&str; 2]) -> Option<Arc<str>> {
-    object.first_text(&keys).filter(|it| !it.is_empty())
+fn text(object: &mut Object<'_>, keys: [&str; 2]) -> Text {
+    object.first_text(&keys).filter(|text| !text.is_empty())
 }
 
 /// Takes the time out that is under one of these keys.
@@ -98,7 +96,7 @@ fn time(object: &mut Object<'_>, keys: [&str; 2]) -> When {
 fn exchange(mut call: Object<'_>, source: &mut Source) -> Exchange {
     let model = call.first(&["model", "providedModelName", "provided_model_name"]);
     let usage = call.first(&["usageDetails", "usage_details"]);
-    let usage = usage.filter(|it| it.get() != "{}");
+    let usage = usage.filter(|usage| usage.get() != "{}");
     let usage = usage.or_else(|| call.take("usage"));
     let mut exchange = Exchange {
         id: call.value("id"),

@@ -63,7 +63,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 
 /// A time of a run: without a zone, it is in UTC.
 fn time(raw: &RawValue) -> When {
-    let text = content::text(raw).and_then(|it| time_or_local(&it));
+    let text = content::text(raw).and_then(|value| time_or_local(&value));
     let time = text.map(|(time, _)| time);
     time.or_else(|| super::counted::time(raw))
 }
@@ -77,7 +77,7 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
     let mut billed = ["usage_metadata", "usage"].iter();
     let usage = billed.find_map(|key| take(key).filter(Value::is_object));
     let output = take("llm_output");
-    let usage = usage.or_else(|| output.map(|it| it["token_usage"].clone()));
+    let usage = usage.or_else(|| output.map(|output| output["token_usage"].clone()));
     let usage = usage.filter(Value::is_object);
     let usage = usage.or_else(|| metadata.take("usage_metadata").map(value));
     let counters = || {

@@ -4,7 +4,6 @@
 //! and counted, and the others are read: one odd key is not a reason to refuse a file.
 
 use super::prelude::*;
-use std::borrow::Cow;
 
 use serde::de::value::MapDeserializer;
 
@@ -23,16 +22,13 @@ pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Source)
             MapDeserializer::<_, serde_json::Error>::new(std::iter::once((key.clone(), *value)));
         let fits = T::deserialize(alone).is_ok();
         if !fits {
-            source.warn(&format!(
-                "the key `{key}` is of an odd type and is left out"
-            ));
+            let what = format!("the key `{key}` is of an odd type and is left out");
+            source.warn(&what);
         }
         fits
     });
-    T::deserialize(MapDeserializer::<_, serde_json::Error>::new(
-        entries.into_iter(),
-    ))
-    .ok()
+    let entries = MapDeserializer::<_, serde_json::Error>::new(entries.into_iter());
+    T::deserialize(entries).ok()
 }
 
 /// Reads a record that is an object whose keys are all optional; one that is other JSON is counted as

@@ -152,11 +152,29 @@ pub static IMPORTERS: &[Importer] = &[
 #[derive(Debug)]
 pub struct Importer {
     format: &'static str,
-    detect: fn(&Head) -> bool,
+    detect: Detect,
     read: Reader,
     folder: Option<FolderFormat>,
     joined: Option<Joined>,
 }
+
+/// Whether a file that begins so is of a format.
+type Detect = fn(&Head) -> bool;
+
+/// Reads all sessions of a file's text. The facts of the file as a whole are counted in the source.
+type ReadText = fn(&SourceText, &mut Source) -> Imported;
+
+/// Reads all sessions of a file as it is, with the questions that it asks about them.
+type ReadFile = fn(SourceFile) -> Result<Vec<Recording>>;
+
+/// Reads all sessions of a folder.
+type ReadFolder = fn(&Folder, &mut SessionFiles, &mut Source) -> Imported;
+
+/// Whether a folder is a session.
+type DetectFolder = fn(&Folder) -> bool;
+
+/// The folder of a session of which a file holds the conversation.
+type FolderOf = fn(&Path) -> Option<Folder>;
 
 /// The text of a file together with those beside it that belong to it; none if it stands alone.
 type Joined = fn(&Path) -> Result<Option<String>>;
@@ -164,29 +182,21 @@ type Joined = fn(&Path) -> Result<Option<String>>;
 /// Reads all sessions of one file: the main conversation first, then its side chains.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
-    /// Of the file's text. What the file says as a whole is counted in the source.
-    Text(fn(&SourceText, &mut Source) -> Imported),
-    /// Of the file as it is, with the questions that it asks about its sessions.
-    File(fn(SourceFile) -> Result<Vec<Recording>>),
+    Text(ReadText),
+    File(ReadFile),
 }
 
 /// How a product keeps a session in the files of a folder.
 #[derive(Debug)]
 struct FolderFormat {
-    /// Whether a folder is a session.
-    detect: fn(&Folder) -> bool,
-    /// The folder of a session of which this file holds the conversation.
-    of_file: fn(&Path) -> Option<Folder>,
-    read: fn(&Folder, &mut SessionFiles, &mut Source) -> Imported,
+    detect: DetectFolder,
+    of_file: FolderOf,
+    read: ReadFolder,
 }
 
 impl Importer {
     /// A format whose name is used by `--format` and [`Source::format`](proctor_sessions::Source::format).
-    const fn new(
-        format: &'static str,
-        detect: fn(&Head) -> bool,
-        read: fn(&SourceText, &mut Source) -> Imported,
-    ) -> Self {
+    const fn new(format: &'static str, detect: Detect, read: ReadText) -> Self {
         Self {
             format,
             detect,
@@ -197,11 +207,7 @@ impl Importer {
     }
 
     /// A format whose files are not texts of one session, or ask about their sessions.
-    pub(crate) const fn of_file(
-        format: &'static str,
-        detect: fn(&Head) -> bool,
-        read: fn(SourceFile) -> Result<Vec<Recording>>,
-    ) -> Self {
+    pub(crate) const fn of_file(format: &'static str, detect: Detect, read: ReadFile) -> Self {
         Self {
             read: Reader::File(read),
             ..Self::new(format, detect, |_, _| Ok(Vec::new()))
@@ -209,12 +215,7 @@ impl Importer {
     }
 
     /// The format, which also keeps sessions in folders.
-    const fn with_folders(
-        self,
-        detect: fn(&Folder) -> bool,
-        of_file: fn(&Path) -> Option<Folder>,
-        read: fn(&Folder, &mut SessionFiles, &mut Source) -> Imported,
-    ) -> Self {
+    const fn with_folders(self, detect: DetectFolder, of_file: FolderOf, read: ReadFolder) -> Self {
         let folder = Some(FolderFormat {
             detect,
             of_file,
@@ -248,11 +249,7 @@ impl Importer {
     }
 
     /// Reads all sessions of one file with the questions that the file asks about them.
-    pub fn import_with_truth(
-        &self,
-        path: &Path,
-        input: &mut dyn Read,
-    ) -> Result<Vec<Recording>, ImportError> {
+    pub fn import_with_truth(&self, path: &Path, input: &mut dyn Read) -> Result<Vec<Recording>> {
         let file = SourceFile::read(path, input, MAX_FILE)?;
         let read = match self.read {
             Reader::Text(read) => {
@@ -275,10 +272,9 @@ impl Importer {
 
     /// Names the format in all sessions that do not.
     fn named(&self, mut recordings: Vec<Recording>) -> Vec<Recording> {
-        let sources = recordings
-            .iter_mut()
-            .map(|it| &mut it.session.parts_mut().source);
-        for source in sources.filter(|it| it.format.is_empty()) {
+        let each = recordings.iter_mut();
+        let sources = each.map(|recording| &mut recording.session.parts_mut().source);
+        for source in sources.filter(|source| source.format.is_empty()) {
             self.format.clone_into(&mut source.format);
         }
         recordings
@@ -287,7 +283,7 @@ impl Importer {
 
 /// The importer of that format, or `None` if there is none.
 pub fn importer(format: &str) -> Option<&'static Importer> {
-    IMPORTERS.iter().find(|it| it.format == format)
+    IMPORTERS.iter().find(|importer| importer.format == format)
 }
 
 /// Whether the folder at `path` is a session, rather than a folder of some.
@@ -297,15 +293,14 @@ pub fn is_session_folder(path: &Path) -> bool {
 
 fn importer_of_folder(folder: &Folder) -> Option<&'static Importer> {
     let is_its = |format: &FolderFormat| (format.detect)(folder);
-    IMPORTERS
-        .iter()
-        .find(|it| it.folder.as_ref().is_some_and(is_its))
+    let mut importers = IMPORTERS.iter();
+    importers.find(|importer| importer.folder.as_ref().is_some_and(is_its))
 }
 
 /// The importer of a file with these first bytes.
 fn importer_of_file(head: &[u8]) -> Option<&'static Importer> {
     let head = Head::of(head);
-    IMPORTERS.iter().find(|it| (it.detect)(&head))
+    IMPORTERS.iter().find(|importer| (importer.detect)(&head))
 }
 
 /// Reads all sessions of the file at `path`, or of a folder that is one, in any format.
@@ -320,10 +315,7 @@ pub fn load_as(path: &Path, importer: &'static Importer) -> Result<Vec<Session>,
 
 /// Reads all sessions of the file or folder at `path` with what is known about them; without an
 /// importer, in any format.
-pub fn load_with_truth(
-    path: &Path,
-    importer: Option<&'static Importer>,
-) -> Result<Vec<Recording>, ImportError> {
+pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Result<Vec<Recording>> {
     let is_named = importer.is_some();
     let (mut recordings, format) = load_any(path, importer)?;
     for recording in &mut recordings {
@@ -337,12 +329,16 @@ pub fn load_with_truth(
 
 /// Refuses what was taken for a format, and says next to nothing in it.
 fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) -> Result<()> {
-    let sessions = recordings.iter().map(|it| &it.session);
+    let sessions = recordings.iter().map(|recording| &recording.session);
     let (mut answers, mut unknown) = (0, BTreeMap::<&str, u64>::new());
     let (mut read, mut kept) = (0, 0);
     for session in sessions {
         answers += session.calls().len();
-        for block in session.messages().iter().flat_map(|it| it.content()) {
+        for block in session
+            .messages()
+            .iter()
+            .flat_map(|message| message.content())
+        {
             match block {
                 ContentBlock::Opaque(_) => kept += 1,
                 _ => read += 1,
@@ -365,38 +361,34 @@ fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) ->
 }
 
 /// Reads all sessions of the file or folder, and says by which format.
-fn load_any(
-    path: &Path,
-    importer: Option<&'static Importer>,
-) -> Result<(Vec<Recording>, &'static str)> {
+fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording>, &'static str)> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
-        let importer = importer.or_else(|| importer_of_folder(&folder));
-        let read = importer.and_then(|it| Some((it.import_folder(&folder)?, it.format)));
+        let by = by.or_else(|| importer_of_folder(&folder));
+        let read = by.and_then(|by| Some((by.import_folder(&folder)?, by.format)));
         let (read, format) = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
         return Ok((read?, format));
     }
     let (head, mut input) = open(path)?;
-    if path.metadata().is_ok_and(|it| it.len() > MAX_FILE) {
+    if path.metadata().is_ok_and(|value| value.len() > MAX_FILE) {
         return Err(ImportError::TooLarge(path.to_owned(), MAX_FILE));
     }
     if sqlite::is_database(&head) {
         // A database holds the sessions that it holds.
         return Ok((recordings(sqlite::load(path)?), native::IMPORTER.format));
     }
-    let Some(importer) = importer.or_else(|| importer_of_file(&head)) else {
+    let Some(by) = by.or_else(|| importer_of_file(&head)) else {
         return Err(unknown_format(path, &head));
     };
-    let folder = importer.folder.as_ref().and_then(|it| (it.of_file)(path));
-    if let Some(read) = folder.and_then(|folder| importer.import_folder(&folder)) {
-        return Ok((read?, importer.format));
+    let folder = by.folder.as_ref().and_then(|folder| (folder.of_file)(path));
+    if let Some(read) = folder.and_then(|folder| by.import_folder(&folder)) {
+        return Ok((read?, by.format));
     }
-    let joined = importer.joined.map_or(Ok(None), |join| join(path))?;
-    let recordings = match joined {
-        Some(text) => importer.import_with_truth(path, &mut text.as_bytes())?,
-        None => importer.import_with_truth(path, &mut input)?,
+    let recordings = match by.joined.map_or(Ok(None), |join| join(path))? {
+        Some(text) => by.import_with_truth(path, &mut text.as_bytes())?,
+        None => by.import_with_truth(path, &mut input)?,
     };
-    Ok((recordings, importer.format))
+    Ok((recordings, by.format))
 }
 
 /// The session of these parts.
@@ -409,7 +401,8 @@ fn recordings(sessions: Vec<Session>) -> Vec<Recording> {
 }
 
 fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
-    recordings.into_iter().map(|it| it.session).collect()
+    let each = recordings.into_iter();
+    each.map(|recording| recording.session).collect()
 }
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
@@ -441,37 +434,18 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     Ok((head, again.chain(file)))
 }
 
-const CONVERT: &str = "leave the file out, or convert it: see docs/reference/session-format.md";
+/// Products whose recordings are known by their shape and not read: the product, the shape, and what to do instead.
+const UNREAD: &str = include_str!("unread.txt");
 
-/// Products whose recordings are known by their shape and not read, and what to do instead; with a source of each.
-const UNREAD: &[(&str, &str, &str)] = &[
-    // The transcripts below `~/.gemini/antigravity*/brain/`.
-    ("Antigravity", "step_index source type", CONVERT),
-    (
-        "what Cline, Roo Code or Kilo Code shows",
-        "ts type say",
-        "name `api_conversation_history.json` beside it: it holds the requests",
-    ),
-    // Conversations of Kiro's and Amazon Q's command lines.
-    (
-        "Kiro",
-        "conversation_id history/0/user history/0/assistant",
-        CONVERT,
-    ),
-    // `conversation.json` below `~/.posit/assistant/workspaces/`: kenn-io/agentsview, pull request 1018.
-    (
-        "Posit Assistant",
-        "root/id messages/0/lmMessageIds",
-        "it holds no words: those are in `lm-messages.jsonl` beside it, which is not read either; \
-         leave the folder out, or convert it: see docs/reference/session-format.md",
-    ),
-    // `sessions/*.json` below `~/.copaw/workspaces/`: agentscope-ai/QwenPaw, `agents/context/agent_context.py`.
-    (
-        "QwenPaw",
-        "agent/memory/content",
-        "it holds what is left of the context; name the days in the folder `dialog` beside `sessions`",
-    ),
-];
+/// The product of a file that is not read, and what to do instead.
+fn unread_product(head: &Head) -> Option<(&'static str, &'static str)> {
+    let mut products = UNREAD.lines().filter_map(|line| {
+        let (product, rest) = line.split_once("; ")?;
+        Some((product, rest.split_once("; ")?))
+    });
+    let (product, (_, hint)) = products.find(|(_, (shape, _))| head.item_is(shape))?;
+    Some((product, hint))
+}
 
 /// Describes a file that no importer reads, as far as its first bytes show.
 fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
@@ -485,11 +459,11 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {
         let head = Head::of(head);
-        match UNREAD.iter().find(|(_, shape, _)| head.item_is(shape)) {
-            Some((product, _, hint)) => ImportError::UnreadProduct(path, product, hint),
+        match unread_product(&head) {
+            Some((product, hint)) => ImportError::UnreadProduct(path, product, hint),
             None => ImportError::UnknownFormat(path, head.in_words()),
         }
-    } else if inspect::is_archive(head) && path.extension().is_some_and(|it| it == "eval") {
+    } else if inspect::is_archive(head) && path.extension().is_some_and(|value| value == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())
     } else {
         ImportError::NotJson(path)
@@ -509,17 +483,12 @@ mod tests {
     }
 
     fn import(text: &SourceText, source: &mut Source) -> Imported {
-        let mut lines = text.lines(source);
         let mut assembler = Assembler::default();
-        while let Some(line) = lines.next()? {
-            let Some(mut record) = Object::read(line.parse()?) else {
-                assembler.unknown("record that is no object");
-                continue;
-            };
+        for (mut record, _) in text.records(source)? {
             let said = record.take_text("says").into_iter();
             let blocks = said.map(ContentBlock::Text).collect();
             if record.take_text("diary").as_deref() == Some("model") {
-                assembler.assistant(None, AssistantRecord::of(blocks, None));
+                assembler.assistant(None, Answer::of(blocks, None));
             } else {
                 assembler.hear(None, blocks, None, [Tag::TypedUser]);
             }

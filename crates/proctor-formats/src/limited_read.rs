@@ -1,9 +1,7 @@
 //! Reads a file only as far as its size and the lengths of its texts allow.
 
+use crate::prelude::*;
 use std::io::Read;
-use std::path::Path;
-
-use super::error::{ImportError, Result};
 
 /// All bytes of `input`. Reading ends as soon as there are more than `limit`, or more than
 /// `max_text` in one text: between two quotation marks, or on a line without any.

@@ -3,7 +3,6 @@
 //! The first speaker is the user, the second the model; names come before what each says, for the
 //! questions ask by them. A picture is the caption that comes with it.
 
-use super::Recording;
 use super::benchmark::{Chat, Question, plain, recordings};
 use super::prelude::*;
 
@@ -62,7 +61,7 @@ fn turn(raw: &RawValue, first: Option<&Arc<str>>, chat: &mut Chat) {
         text = format!("{text} (shares a picture: {caption})");
     }
     let is_user = first.is_none_or(|first| *first == speaker);
-    let role = if is_user { Role::User } else { Role::Assistant };
+    let role = role_of(!is_user);
     chat.turn(&name.unwrap_or_default(), role, text.into());
 }
 
@@ -72,8 +71,8 @@ fn question(raw: &RawValue, chat: &mut Chat) {
     let evidence = value.get("evidence").and_then(Value::as_array);
     let evidence = evidence.into_iter().flatten().filter_map(Value::as_str);
     // One place may be written as a list of several.
-    let evidence = evidence.flat_map(|it| it.split([' ', ';', ',']));
-    let evidence = evidence.filter(|it| !it.is_empty());
+    let evidence = evidence.flat_map(|text| text.split([' ', ';', ',']));
+    let evidence = evidence.filter(|evidence| !evidence.is_empty());
     let evidence: Vec<Arc<str>> = evidence.map(Arc::from).collect();
     // A question that asks of one what the other said: nothing answers it, whatever else is there.
     let is_adversarial = value.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)

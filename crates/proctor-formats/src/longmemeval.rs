@@ -1,6 +1,5 @@
 //! `LongMemEval`: chats with an assistant over many days, and one question about them.
 
-use super::Recording;
 use super::benchmark::{Chat, Question, plain, recordings};
 use super::prelude::*;
 

@@ -7,8 +7,6 @@
 //! the model's text, one fenced block in each, and what came of them in messages of the user's
 //! role: they become tool uses and their results.
 
-use super::conversations::{self, Shape};
-use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 
 const FORMAT: &str = "mini-swe-agent";
@@ -35,7 +33,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, &|mut conversation, assembler| {
         let info = conversation.around.take_object("info");
         if info.is_some() {
             assembler.skip("info");

@@ -1,8 +1,8 @@
 //! Finds the parts of every prompt that a recording leaves out: many products write down neither
 //! the system prompt nor the tools that their model got.
 
-use proctor_sessions::units::Tokens;
-use proctor_sessions::{Missing, Role, SessionParts, Tag, ToolSchema};
+use crate::prelude::*;
+use proctor_sessions::Missing;
 
 /// The missing parts of a session's prompts; `None` if nothing is missing.
 ///
@@ -14,7 +14,8 @@ pub(super) fn missing(parts: &SessionParts) -> Option<Missing> {
     let missing = Missing {
         system_prompt: parts.system.is_none(),
         // An agent that never used a tool may have had none.
-        tools: parts.tools.is_empty() && messages.any(|it| it.tool_uses().next().is_some()),
+        tools: parts.tools.is_empty()
+            && messages.any(|message| message.tool_uses().next().is_some()),
         tokens: size(parts),
     };
     (missing.system_prompt || missing.tools).then_some(missing)
@@ -28,12 +29,13 @@ fn size(parts: &SessionParts) -> Option<Tokens> {
         let billed = message.details.usage.filter(|_| is_answer)?.prompt();
         (billed > Tokens::ZERO).then_some((at, billed))
     })?;
-    if parts.compactions.first().is_some_and(|it| it.at <= at) {
+    if parts.compactions.first().is_some_and(|item| item.at <= at) {
         return None;
     }
     let tools = parts.tools.iter().map(ToolSchema::text);
-    let said = parts.messages[..at].iter().flat_map(|it| it.model_text());
+    let each = parts.messages[..at].iter();
+    let said = each.flat_map(|message| message.model_text());
     let texts = parts.system.iter().chain(tools);
-    let chars = texts.chain(said).map(|it| it.chars().count() as u64);
+    let chars = texts.chain(said).map(|text| text.chars().count() as u64);
     Some(billed - Tokens(chars.sum::<u64>() / 4))
 }

@@ -24,10 +24,6 @@
 use super::prelude::*;
 use std::io::{BufRead as _, BufReader, Read};
 
-use super::compressed;
-use super::{Recording, checked};
-use proctor_sessions::SessionParts;
-
 mod lines;
 
 pub use lines::write;
@@ -45,20 +41,19 @@ pub(super) const IMPORTER: Importer = Importer::of_file("native", detect, import
 
 fn detect(head: &Head) -> bool {
     let first = head.first();
-    first.is_some_and(|it| it.get("format").is_some_and(|it| it == FORMAT))
+    first.is_some_and(|first| first.get("format").is_some_and(|first| first == FORMAT))
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let file = file.strict_text()?;
-    let mut source = Source::default();
-    let mut lines = file.lines(&mut source);
     let mut parts: Option<SessionParts> = None;
-    while let Some(line) = lines.next()? {
+    file.each_line(&mut Source::default(), |line| {
         match &mut parts {
             None => parts = Some(lines::header(&line)?),
             Some(parts) => lines::entry(&line, parts)?,
         }
-    }
+        Ok(())
+    })?;
     let Some(parts) = parts else {
         return Err(ImportError::Empty(file.path.clone()));
     };
@@ -73,9 +68,8 @@ pub fn schema() -> serde_json::Value {
 /// The name of a session's file without `.session.jsonl`, compressed or not; none if it is named otherwise.
 pub fn stem(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
-    let plain = [".zst", ".gz"]
-        .iter()
-        .find_map(|ending| name.strip_suffix(ending));
+    let mut each = [".zst", ".gz"].iter();
+    let plain = each.find_map(|ending| name.strip_suffix(ending));
     let stem = plain.unwrap_or(&name).strip_suffix(".session.jsonl")?;
     Some(stem.to_owned())
 }

@@ -9,13 +9,13 @@ pub(super) struct OpenCall {
     results: Blocks,
     /// Tool uses that have no result yet.
     open: BTreeSet<Arc<str>>,
-    model: Option<Arc<str>>,
+    model: Text,
     time: When,
 }
 
 impl OpenCall {
     /// The model and time of what begins a call from now on.
-    pub(super) fn by(&mut self, model: Option<Arc<str>>, time: When) {
+    pub(super) fn by(&mut self, model: Text, time: When) {
         (self.model, self.time) = (model, time);
     }
 
@@ -29,7 +29,7 @@ impl OpenCall {
         if !self.results.is_empty() && self.open.is_empty() {
             self.ends(assembler);
         }
-        self.open.extend(block.as_use().map(|it| it.id.clone()));
+        self.open.extend(block.as_use().map(|item| item.id.clone()));
         self.said.push(block);
     }
 
@@ -44,7 +44,7 @@ impl OpenCall {
     pub(super) fn ends(&mut self, assembler: &mut Assembler) {
         let call = std::mem::take(self);
         if !call.said.is_empty() {
-            let part = AssistantRecord::of(call.said, call.time);
+            let part = Answer::of(call.said, call.time);
             assembler.assistant(None, part.by(None, call.model.clone(), None));
         }
         assembler.hear_results(call.results, None);

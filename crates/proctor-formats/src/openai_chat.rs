@@ -13,13 +13,10 @@
 //! - The older `function_call` names no id: calls and results are paired by order.
 
 use super::anthropic::summed_up;
-use super::api_detection::api_of;
-use super::conversations::{self, Conversation, Shape};
 use super::openai_responses::{self, items};
 use super::prelude::*;
 use actions::Actions;
-use parts::{Unnamed, reasoning, refusal, tool_uses};
-use proctor_sessions::wire::stream::Api;
+use parts::{reasoning, refusal, tool_uses};
 
 mod actions;
 pub(super) mod parts;
@@ -33,7 +30,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, &|conversation, assembler| {
         read(conversation, Dialect::Api, assembler);
     })
 }
@@ -55,7 +52,6 @@ pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: 
         assembler,
         dialect,
         is_told: false,
-        unnamed: Unnamed::default(),
         actions: Actions::default(),
         responses: 0,
         system: Vec::new(),
@@ -66,12 +62,12 @@ pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: 
 /// The model's texts at the top of a log, beside the messages.
 #[derive(Default)]
 struct Call<'a> {
-    id: Option<Arc<str>>,
-    model: Option<Arc<str>>,
+    id: Text,
+    model: Text,
     usage: Option<&'a RawValue>,
     time: When,
     /// The one action that the product read in the text.
-    action: Option<Arc<str>>,
+    action: Text,
 }
 
 struct Reading<'r> {
@@ -79,7 +75,6 @@ struct Reading<'r> {
     dialect: Dialect,
     /// Whether the task was read.
     is_told: bool,
-    unnamed: Unnamed,
     actions: Actions,
     /// Responses of the responses API so far.
     responses: u64,
@@ -127,7 +122,7 @@ impl Reading<'_> {
                 .warn("a response has a second choice, which is left out");
         }
         let first = choices.first().copied().and_then(Object::read);
-        match first.and_then(|mut it| it.take_object("message")) {
+        match first.and_then(|mut first| first.take_object("message")) {
             Some(message) => self.assistant(message, call),
             None => self.assembler.skip("response without a message"),
         }
@@ -162,8 +157,7 @@ impl Reading<'_> {
             Some("exit") if self.dialect == Dialect::MiniSweAgent => {
                 self.assembler.skip("exit message");
             }
-            Some(role) => keep_unread(role, raw, self.assembler),
-            None => keep_unread("without role", raw, self.assembler),
+            role => keep_unread(role.unwrap_or("without role"), raw, self.assembler),
         }
     }
 
@@ -187,7 +181,7 @@ impl Reading<'_> {
                 return self.system.extend(blocks);
             }
             items::Item::Model(blocks) => {
-                let record = AssistantRecord::of(blocks, extra.time);
+                let record = Answer::of(blocks, extra.time);
                 return self.assembler.assistant(None, record);
             }
             items::Item::Product(blocks) | items::Item::Other(blocks) => blocks,
@@ -234,7 +228,7 @@ impl Reading<'_> {
     }
 
     /// Tells the action in the model's text as a tool use.
-    fn act(&mut self, object: &mut Object<'_>, known: Option<Arc<str>>, blocks: &mut Blocks) {
+    fn act(&mut self, object: &mut Object<'_>, known: Text, blocks: &mut Blocks) {
         self.actions.answered();
         let texts = blocks.iter().enumerate().rev();
         let mut texts = texts.filter_map(|(at, block)| Some((at, block.as_text()?)));
@@ -250,12 +244,7 @@ impl Reading<'_> {
             return;
         };
         let (rest, tool_use) = self.actions.act(text, &action);
-        if rest.is_empty() {
-            blocks.remove(at);
-        } else {
-            blocks[at] = ContentBlock::Text(rest.into());
-        }
-        blocks.push(tool_use);
+        cut(blocks, at, rest, tool_use);
     }
 
     fn tool(&mut self, mut object: Object<'_>) {
@@ -265,7 +254,7 @@ impl Reading<'_> {
         let id = id.unwrap_or_else(|| {
             let what = "a tool result does not say what it answers; it was paired by order";
             self.assembler.warn(what);
-            self.unnamed.answered(name.as_deref())
+            self.assembler.unnamed.answered(name.as_deref())
         });
         let content = self.content(&mut object, Speaker::Tool);
         let result = ContentBlock::tool_result(id, content, object.take_flag("is_error"));
@@ -274,7 +263,7 @@ impl Reading<'_> {
     }
 
     /// SWE-agent lists the calls that a message answers, though it makes one at a time.
-    fn first_of_ids(&mut self, object: &mut Object<'_>) -> Option<Arc<str>> {
+    fn first_of_ids(&mut self, object: &mut Object<'_>) -> Text {
         let mut ids = object.take_list("tool_call_ids")?.into_iter();
         let first = ids.next()?;
         if ids.next().is_some() {
@@ -305,34 +294,28 @@ impl Reading<'_> {
         }
     }
 
-    fn assistant<'m>(&mut self, mut object: Object<'m>, mut call: Call<'m>) {
+    fn assistant<'m>(&mut self, mut object: Object<'m>, call: Call<'m>) {
         // SWE-agent puts a demonstration in front of the task.
         let is_demo = self.dialect == Dialect::SweAgent && object.take_flag("is_demo");
         let extra = self.extra(&mut object);
-        call = Call {
-            id: call.id.or(extra.id),
-            model: call.model.or(extra.model),
-            usage: call.usage.or(extra.usage),
-            time: call.time.or(extra.time),
-            action: extra.action,
-        };
+
         let mut blocks = reasoning(&mut object, self.assembler);
         blocks.extend(self.content(&mut object, Speaker::Assistant));
         blocks.extend(refusal(&mut object));
-        let uses = tool_uses(&mut object, &mut self.unnamed, self.assembler);
+        let uses = tool_uses(&mut object, self.assembler);
         if uses.is_empty() && !is_demo {
-            self.act(&mut object, call.action, &mut blocks);
+            self.act(&mut object, extra.action, &mut blocks);
         }
         blocks.extend(uses);
-        let own = object.take("usage").or(call.usage);
+        let own = object.take("usage").or(call.usage).or(extra.usage);
         let compacts = summed_up(&mut blocks, own, self.assembler);
-        let usage =
-            own.and_then(|raw| usage(raw, CachedTokens::Within, &mut self.assembler.source));
+        let usage = self.assembler.usage(own, CachedTokens::Within);
         let own_time = object.take_time("timestamp", self.assembler);
         // The model was not called for it.
-        let model = call.model.or_else(|| object.take_text("model"));
-        let record = AssistantRecord::of(blocks, own_time.or(call.time))
-            .by(call.id, model, usage)
+        let owns = call.model;
+        let model = owns.or(extra.model).or_else(|| object.take_text("model"));
+        let record = Answer::of(blocks, own_time.or(call.time).or(extra.time))
+            .by(call.id.or(extra.id), model, usage)
             .tagged(is_demo.then_some(Tag::Synthetic));
         object.take("role");
         object.count_left("message key", self.assembler);

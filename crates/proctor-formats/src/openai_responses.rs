@@ -8,12 +8,8 @@
 //! - `input_tokens` includes what was read from the cache, and is split.
 //! - A response that follows another (`previous_response_id`, or the same `conversation`) continues its conversation.
 
-use super::api_detection::api_of;
-use super::common::{self};
-use super::conversations::{self, Conversation, Shape};
 use super::prelude::*;
 use items::{Item, is_encrypted, item};
-use proctor_sessions::wire::stream::Api;
 
 pub(super) mod items;
 
@@ -31,9 +27,8 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
-        let mut reading = Reading::new(assembler);
-        reading.conversation(conversation);
+    conversations::sessions(SHAPE, file, source, &|conversation, assembler| {
+        Reading::after(0, assembler).conversation(conversation);
     })
 }
 
@@ -47,21 +42,13 @@ pub(super) struct Reading<'r> {
 }
 
 impl<'r> Reading<'r> {
-    /// Nothing is read yet.
-    pub(super) fn new(assembler: &'r mut Assembler) -> Self {
-        Self {
-            assembler,
-            calls: 0,
-            is_open: false,
-            system: Vec::new(),
-        }
-    }
-
     /// Reads on after `calls` responses.
     pub(super) fn after(calls: u64, assembler: &'r mut Assembler) -> Self {
         Self {
+            assembler,
             calls,
-            ..Self::new(assembler)
+            is_open: false,
+            system: Vec::new(),
         }
     }
 
@@ -95,7 +82,7 @@ impl<'r> Reading<'r> {
             self.system.push(ContentBlock::Text(text));
             return;
         }
-        for raw in common::items(raw).unwrap_or_default() {
+        for raw in super::common::items(raw).unwrap_or_default() {
             self.item(raw, None);
         }
     }
@@ -107,7 +94,7 @@ impl<'r> Reading<'r> {
         let own = format!("call-{}", self.calls).into();
         let id = response.take_text("id").or(Some(own));
         let usage = response.take_usage("usage", CachedTokens::Within, self.assembler);
-        let call = AssistantRecord::of(Vec::new(), time.or(created));
+        let call = Answer::of(Vec::new(), time.or(created));
         let call = call.by(id, response.take_text("model"), usage);
         // The response repeats what it was asked with.
         for key in "object status tools instructions previous_response_id conversation".split(' ') {
@@ -120,7 +107,7 @@ impl<'r> Reading<'r> {
     }
 
     /// One item: of an output, with its call; or of an input.
-    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&AssistantRecord>) {
+    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&Answer>) {
         if let Some(text) = content::text(raw) {
             return self.heard(vec![ContentBlock::Text(text)], Some(Tag::TypedUser));
         }
@@ -128,7 +115,11 @@ impl<'r> Reading<'r> {
         let kind = object.take_text("type");
         let role = object.take_text("role");
         if kind.as_deref().is_some_and(is_encrypted) {
-            return self.compacted();
+            // The items so far are compacted, in a form that only the provider can read.
+            self.is_open = false;
+            self.assembler.skip("compaction item");
+            self.assembler.compacts(None, None, CompactedTo::Encrypted);
+            return;
         }
         let is_first = self.assembler.is_empty() && call.is_none();
         let is_prompt = matches!(role.as_deref(), Some("system" | "developer"));
@@ -144,26 +135,19 @@ impl<'r> Reading<'r> {
         }
     }
 
-    fn said(&mut self, blocks: Blocks, call: Option<&AssistantRecord>) {
+    fn said(&mut self, blocks: Blocks, call: Option<&Answer>) {
         let call = call.cloned().unwrap_or_else(|| {
             self.calls += u64::from(!self.is_open);
             self.is_open = true;
             let id = format!("call-{}", self.calls).into();
-            AssistantRecord::default().by(Some(id), None, None)
+            Answer::default().by(Some(id), None, None)
         });
-        let record = AssistantRecord { blocks, ..call };
+        let record = Answer { blocks, ..call };
         self.assembler.assistant(None, record);
     }
 
     fn heard(&mut self, blocks: Blocks, tag: Option<Tag>) {
         self.is_open = false;
         self.assembler.hear(None, blocks, None, tag);
-    }
-
-    /// Compacts the items so far, in a form that only the provider can read.
-    fn compacted(&mut self) {
-        self.is_open = false;
-        self.assembler.skip("compaction item");
-        self.assembler.compacts(None, None, CompactedTo::Encrypted);
     }
 }

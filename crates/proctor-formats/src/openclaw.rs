@@ -6,10 +6,8 @@
 use std::io::ErrorKind;
 
 use serde::de::IgnoredAny;
-use sha2::{Digest, Sha256};
 
 use super::compressed::unpacked;
-use super::file::session_id;
 use super::prelude::*;
 use super::sqlite::reading::{Database, Listed};
 use super::{MAX_FILE, pi};

@@ -11,7 +11,6 @@
 //! - Old results are cleared without a message: each says when (`time.compacted`), and is still
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
-use super::file::session_name;
 use super::prelude::*;
 use parts::{CompactionRequest, Part, Step};
 
@@ -47,8 +46,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         let export = export.and_then(|mut it| Some((it.take("info")?, it.take_list("messages")?)));
         let Some((info, messages)) = export else {
             if values.len() == 1 {
-                let is_named = serde_json::from_str(value.text);
-                return Err(value.error(match is_named {
+                return Err(value.error(match serde_json::from_str(value.text) {
                     Ok(info) if storage::is_session(&info) => {
                         "this names a session; what was said in it stands in the folders \
                          `message` and `part` beside `session`"
@@ -97,7 +95,7 @@ struct Reading {
     /// The tool uses whose results are cleared at a time.
     cleared: BTreeMap<Timestamp, Vec<Arc<str>>>,
     /// The compaction that was asked for last, and the message that asked.
-    asked: Option<(Option<Arc<str>>, CompactionRequest)>,
+    asked: Option<(Text, CompactionRequest)>,
     /// The size of the context at the last call.
     last_size: Option<Tokens>,
 }
@@ -105,13 +103,10 @@ struct Reading {
 impl Reading {
     /// A session; one that a tool of another started is a side chain of that.
     fn new(parent: Option<&str>) -> Self {
-        let tags = parent.is_some().then_some(Tag::Sidechain);
-        let mut assembler = Assembler::new(tags.as_slice());
-        assembler.source.main = parent.map(session_name);
-        Self {
-            assembler,
-            ..Self::default()
-        }
+        let mut reading = Self::default();
+        reading.assembler.is_side = parent.is_some();
+        reading.assembler.source.main = parent.map(session_name);
+        reading
     }
 
     /// Reads messages that are stored with their parts apart.
@@ -125,7 +120,7 @@ impl Reading {
                 read
             };
             let info = read(&message.info);
-            let parts: Vec<&RawValue> = message.parts.iter().filter_map(|it| read(it)).collect();
+            let parts: Vec<&RawValue> = message.parts.iter().filter_map(|one| read(one)).collect();
             if let Some(info) = info {
                 self.message(Some(message.id.clone()), info, &parts);
             }
@@ -133,7 +128,7 @@ impl Reading {
     }
 
     /// Reads a message; `id` is its name where the message itself does not say it.
-    fn message(&mut self, id: Option<Arc<str>>, info: &RawValue, parts: &[&RawValue]) {
+    fn message(&mut self, id: Text, info: &RawValue, parts: &[&RawValue]) {
         let Some(mut object) = Object::read(info) else {
             return keep_unread("malformed", info, &mut self.assembler);
         };
@@ -151,8 +146,7 @@ impl Reading {
                 // Before 1.0 a call said only when it was done, not why.
                 let is_ended = object.take("finish").is_some() || times.take("completed").is_some();
                 let is_done = object.take("error").is_none() && is_ended;
-                let parent = object.take_text("parentID");
-                self.summary(parent.as_deref(), is_done, parts);
+                self.summary(object.take_text("parentID").as_deref(), is_done, parts);
             }
             Some("assistant") => self.model(id, time, object, parts),
             _ => keep_unread("of unknown role", info, &mut self.assembler),
@@ -160,7 +154,7 @@ impl Reading {
     }
 
     /// The name, unless another message has it: exports may have their ids replaced.
-    fn own(&mut self, id: Option<Arc<str>>) -> Option<Arc<str>> {
+    fn own(&mut self, id: Text) -> Text {
         let id = id?;
         if self.names.insert(id.clone()) {
             return Some(id);
@@ -170,7 +164,7 @@ impl Reading {
         None
     }
 
-    fn user(&mut self, id: Option<Arc<str>>, time: When, parts: &[&RawValue]) {
+    fn user(&mut self, id: Text, time: When, parts: &[&RawValue]) {
         let mut blocks = Vec::new();
         let mut is_typed = false;
         for raw in parts {
@@ -198,13 +192,7 @@ impl Reading {
     }
 
     /// The calls of one message, each with what came of it.
-    fn model(
-        &mut self,
-        id: Option<Arc<str>>,
-        time: When,
-        mut info: Object<'_>,
-        parts: &[&RawValue],
-    ) {
+    fn model(&mut self, id: Text, time: When, mut info: Object<'_>, parts: &[&RawValue]) {
         let model = info.take_text("modelID");
         let model = model.or_else(|| info.inner("model").take_text("id"));
         let name = self.own(id);
@@ -248,27 +236,20 @@ impl Reading {
     }
 
     /// A call, and the results of its tools.
-    fn step(
-        &mut self,
-        call: Option<Arc<str>>,
-        model: Option<Arc<str>>,
-        time: When,
-        step: Step,
-        usage: Option<Usage>,
-    ) {
+    fn step(&mut self, call: Text, model: Text, time: When, step: Step, usage: Option<Usage>) {
         self.last_size = usage.map(|usage| usage.total()).or(self.last_size);
         for (time, tool_use) in step.cleared {
             self.cleared.entry(time).or_default().push(tool_use);
         }
         let name = call.clone();
-        let record = AssistantRecord::of(step.said, step.time.or(time)).by(call, model, usage);
+        let record = Answer::of(step.said, step.time.or(time)).by(call, model, usage);
         let record = record.tagged(step.is_command.then_some(Tag::Synthetic));
         self.assembler.assistant(name.as_ref(), record);
         self.assembler.hear_results(step.results, step.ended);
     }
 
     /// A name for a tool use that no other has.
-    fn use_id(&mut self, id: Option<Arc<str>>) -> Arc<str> {
+    fn use_id(&mut self, id: Text) -> Arc<str> {
         let given = id.unwrap_or_else(|| "unnamed-call".into());
         let mut id = given.clone();
         let mut number = self.uses.len();
@@ -313,7 +294,7 @@ impl Reading {
         pieces.push(Recorded::written(Role::Assistant, summary, &tags));
         let asked = asked.map(|(_, asked)| asked).unwrap_or_default();
         if let Some(tail) = asked.tail {
-            match self.assembler.message_of(&tail).filter(|it| *it < at) {
+            match self.assembler.message_of(&tail).filter(|value| *value < at) {
                 Some(first) => pieces.push(Recorded::Kept(first..at)),
                 None => self
                     .assembler

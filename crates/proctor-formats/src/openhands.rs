@@ -17,8 +17,6 @@
 //!   Events are then a tree, and the model sees the way from the root to the leaf.
 //! - Times are without a zone; they are taken for UTC.
 
-use std::collections::VecDeque;
-
 use super::prelude::*;
 use view::{Summary, View};
 
@@ -37,12 +35,7 @@ pub(super) const IMPORTER: Importer =
     Importer::new("openhands", detect, import).with_folders(detect_folder, |_| None, import_folder);
 
 fn detect(head: &Head) -> bool {
-    let is_event = |value: &Value| {
-        is_shaped(
-            value,
-            "action:s !role | observation:s !role | kind:s source:s",
-        )
-    };
+    let is_event = |value: &Value| is_shaped(value, "action,observation:s !role | kind:s source:s");
     if let Some(Value::Array(events)) = head.first() {
         return events.first().is_some_and(is_event);
     }
@@ -90,8 +83,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
             reading.state(value.parse()?);
         }
     }
-    let events = folder.folder("events");
-    let paths = event_paths(events.as_ref().unwrap_or(folder));
+    let paths = event_paths(folder.folder("events").as_ref().unwrap_or(folder));
     let documents: Result<Vec<_>, _> = paths.iter().map(|path| files.read(path)).collect();
     let documents = documents?;
     let mut events: Vec<&RawValue> = Vec::new();
@@ -129,10 +121,8 @@ fn plain_number(name: &str) -> Option<u64> {
 /// The files of a folder that are events, by number.
 fn event_paths(folder: &Folder) -> Vec<PathBuf> {
     let names = folder.names().iter();
-    let numbered = names.filter_map(|name| {
-        let number = event_number(name).or_else(|| plain_number(name))?;
-        Some((number, name))
-    });
+    let numbered =
+        names.filter_map(|name| Some((event_number(name).or_else(|| plain_number(name))?, name)));
     let mut numbered: Vec<(u64, &String)> = numbered.collect();
     numbered.sort_unstable();
     let paths = numbered.into_iter().map(|(_, name)| folder.child(name));
@@ -206,7 +196,7 @@ struct Reading {
     last_prompt: Option<Tokens>,
     events: usize,
     /// The current event of the session, if its state says so.
-    leaf: Option<Arc<str>>,
+    leaf: Text,
     has_local_times: bool,
     pairs: PairedCalls,
 }
@@ -223,8 +213,8 @@ struct Event<'a> {
 /// The call in which the model said something.
 #[derive(Default)]
 struct Call {
-    response: Option<Arc<str>>,
-    model: Option<Arc<str>>,
+    response: Text,
+    model: Text,
     usage: Option<Usage>,
 }
 
@@ -246,7 +236,7 @@ struct PairedCalls {
 
 impl PairedCalls {
     /// The id of an action's call: the provider's, unless another call had it.
-    fn id(&mut self, wanted: Option<Arc<str>>, action: &Arc<str>) -> Arc<str> {
+    fn id(&mut self, wanted: Text, action: &Arc<str>) -> Arc<str> {
         let id = match wanted.filter(|id| !id.is_empty()) {
             Some(id) if !self.taken.contains(&id) => id,
             Some(id) => format!("{id}-{action}").into(),
@@ -279,12 +269,10 @@ impl Reading {
         let Some(mut keys) = Object::read(raw) else {
             let source = &mut self.assembler.source;
             if let Some(kept) = unknown_record("event", "malformed", raw, source) {
-                let (name, keys) = (format!("event {number}").into(), Object::default());
-                let time = None;
                 let event = Event {
-                    name,
-                    time,
-                    keys,
+                    name: format!("event {number}").into(),
+                    time: None,
+                    keys: Object::default(),
                     raw,
                 };
                 self.hear(&event, vec![kept], Some(Tag::Meta));
@@ -292,14 +280,14 @@ impl Reading {
             return;
         };
         let kind = keys.take_text("kind");
-        let name = match kind {
-            Some(_) => keys.take_text("id"),
-            None => keys.take("id").map(|id| id.get().into()),
+        let (own, numbered): (Text, String) = match kind {
+            Some(_) => (keys.take_text("id"), format!("event {number}")),
+            None => (
+                keys.take("id").map(|id| id.get().into()),
+                number.to_string(),
+            ),
         };
-        let name = name.unwrap_or_else(|| match kind {
-            Some(_) => format!("event {number}").into(),
-            None => number.to_string().into(),
-        });
+        let name = own.unwrap_or_else(|| numbered.into());
         let time = self.time(&mut keys);
         let event = Event {
             name,
@@ -318,7 +306,7 @@ impl Reading {
             self.assembler
                 .warn("times are without a zone and were taken for UTC");
         }
-        for _ in &self.pairs.unmade {
+        for _ in 0..self.pairs.unmade.len() {
             self.assembler
                 .warn("a call of a response was never made and is left out");
         }
@@ -336,7 +324,7 @@ impl Reading {
         let name = &event.name;
         self.view.show(name, Role::Assistant, &blocks, &[]);
         let response = call.response.filter(|id| !id.is_empty());
-        let record = AssistantRecord::of(blocks, event.time).by(response, call.model, call.usage);
+        let record = Answer::of(blocks, event.time).by(response, call.model, call.usage);
         self.assembler.assistant(Some(name), record);
     }
 
@@ -348,8 +336,7 @@ impl Reading {
 
     /// The time of an event, which names no zone.
     fn time(&mut self, event: &mut Object<'_>) -> When {
-        let raw = event.take("timestamp")?;
-        let time = content::text(raw).and_then(|text| time_or_local(&text));
+        let time = content::text(event.take("timestamp")?).and_then(|text| time_or_local(&text));
         if time.is_none() {
             self.assembler.warn("a timestamp cannot be read");
         }
@@ -436,9 +423,9 @@ const BESIDE: &str = "ConversationStateUpdateEvent ConversationErrorEvent";
 /// The place of an event in the tree of events.
 #[derive(Default, Deserialize)]
 struct Node {
-    kind: Option<Arc<str>>,
-    id: Option<Arc<str>>,
-    parent_id: Option<Arc<str>>,
+    kind: Text,
+    id: Text,
+    parent_id: Text,
 }
 
 /// The indices of the events between the root and `leaf`, by default the last event; none where no
@@ -449,7 +436,7 @@ fn branch(events: &[&RawValue], leaf: Option<&str>) -> Option<BTreeSet<usize>> {
     if nodes.iter().all(|node| node.parent_id.is_none()) {
         return None;
     }
-    let is_beside = |node: &Node| node.kind.as_ref().is_some_and(|it| is_one_of(BESIDE, it));
+    let is_beside = |node: &Node| node.kind.as_ref().is_some_and(|one| is_one_of(BESIDE, one));
     let names = nodes.iter().map(|node| node.id.as_deref());
     let named = leaf.and_then(|leaf| names.clone().position(|name| name == Some(leaf)));
     let last = named.or_else(|| nodes.iter().rposition(|node| !is_beside(node)));

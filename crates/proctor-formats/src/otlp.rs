@@ -17,8 +17,6 @@
 //!   `gen_ai.conversation.compacted`, and ADK's spans `compact_events` say that there was one before the next call.
 //! - Metrics and attributes of other conventions (`llm.*`, `langfuse.*`) are not read.
 
-use serde_json::json;
-
 use super::prelude::*;
 use super::traces::{self, Call, Exchange, ToldCompaction, parsed};
 
@@ -118,7 +116,7 @@ fn records<'a>(raw: &'a RawValue, keys: [&str; 3], source: &mut Source) -> Vec<&
 struct Span {
     id: Arc<str>,
     /// The trace, if the span names neither an operation nor a model.
-    unnamed_in: Option<Arc<str>>,
+    unnamed_in: Text,
     attributes: Attributes,
     end: Option<i128>,
     /// Messages in events: of the request, and of the answer.
@@ -128,11 +126,7 @@ struct Span {
 }
 
 /// A call of that id, with its start and end.
-fn call(
-    id: Option<Arc<str>>,
-    [start, end]: [Option<i128>; 2],
-    mut attributes: Attributes,
-) -> Call<Span> {
+fn call(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes) -> Call<Span> {
     let own = text(&mut attributes, "gen_ai.conversation.id");
     let session = text(&mut attributes, "session.id");
     Call {
@@ -201,14 +195,8 @@ impl Span {
     }
 
     fn has_messages(&self) -> bool {
-        let marks = [
-            "gen_ai.input.",
-            "gen_ai.output.messages",
-            "gen_ai.prompt",
-            "gen_ai.completion",
-            "ai.prompt.messages",
-        ];
-        let is_mark = |key: &String| marks.iter().any(|mark| key.starts_with(mark));
+        let marks = "gen_ai.input. gen_ai.output.messages gen_ai.prompt gen_ai.completion ai.prompt.messages";
+        let is_mark = |key: &String| marks.split(' ').any(|mark| key.starts_with(mark));
         let said = self.asked.len() + self.answered.len();
         said > 0 || self.attributes.keys().any(is_mark)
     }
@@ -220,7 +208,7 @@ impl Span {
             return;
         }
         let role = name.strip_prefix("gen_ai.");
-        let role = role.and_then(|it| it.strip_suffix(".message"));
+        let role = role.and_then(|role| role.strip_suffix(".message"));
         if name == DETAILS {
             for (key, value) in fields {
                 self.attributes.entry(key).or_insert(value);
@@ -261,18 +249,18 @@ impl Span {
         let of_ai_sdk = messages::ai_sdk_answer(&mut self.attributes);
         let mut take = |keys: &[&str]| {
             let found = keys.iter().find_map(|key| self.attributes.remove(*key));
-            found.filter(|it| !it.is_null())
+            found.filter(|found| !found.is_null())
         };
         let system = take(&["gen_ai.system_instructions"]).map(parsed);
         let system = system.map(|parts| json!({"role": "system", "parts": parts}));
         let asked = take(&["gen_ai.input.messages", "ai.prompt.messages"]).map(parsed);
-        let asked = asked.map(|it| messages::list(it, "user"));
+        let asked = asked.map(|asked| messages::list(asked, "user"));
         let asked = asked.unwrap_or_else(|| [flat_asked, self.asked].concat());
         let answered = take(&["gen_ai.output.messages"]).map(parsed);
-        let answered = answered.map(|it| messages::list(it, "assistant"));
+        let answered = answered.map(|answered| messages::list(answered, "assistant"));
         let answered = answered.or_else(|| Some(vec![of_ai_sdk?]));
         let answered = answered.unwrap_or_else(|| [flat_answered, self.answered].concat());
-        let choices = take(&["gen_ai.request.choice.count"]).and_then(|it| it.as_u64());
+        let choices = take(&["gen_ai.request.choice.count"]).and_then(|value| value.as_u64());
         let usage = json!({
             "total_tokens": take(&["gen_ai.usage.total_tokens"]),
             "input_tokens": take(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]),
@@ -308,7 +296,7 @@ impl Span {
             tools: tools.unwrap_or_default(),
             end: self
                 .end
-                .and_then(|it| i64::try_from(it / 1_000_000).ok())
+                .and_then(|end| i64::try_from(end / 1_000_000).ok())
                 .map(Timestamp),
             usage: unless_zero(usage),
             asked: system.into_iter().chain(asked).collect(),
@@ -355,9 +343,9 @@ fn any(typed: &Value) -> Value {
 }
 
 /// Takes a text out.
-fn text(attributes: &mut Attributes, key: &str) -> Option<Arc<str>> {
+fn text(attributes: &mut Attributes, key: &str) -> Text {
     let text = attributes.get(key)?.as_str();
-    let text = text.filter(|it| !it.is_empty())?.into();
+    let text = text.filter(|text| !text.is_empty())?.into();
     attributes.remove(key);
     Some(text)
 }
@@ -365,5 +353,5 @@ fn text(attributes: &mut Attributes, key: &str) -> Option<Arc<str>> {
 /// A time in nanoseconds since 1970, which is a text or a number.
 fn nanoseconds(raw: &RawValue) -> Option<i128> {
     let number = raw.get().trim_matches('"').parse();
-    number.ok().filter(|it| *it > 0)
+    number.ok().filter(|number| *number > 0)
 }

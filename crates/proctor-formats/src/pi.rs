@@ -16,7 +16,6 @@
 //! `packages/coding-agent/src/session/`; November 2026.
 
 use super::prelude::*;
-use proctor_sessions::units::ContentHash;
 
 /// Entries that do not belong to the conversation; oh-my-pi has more of them.
 const BOOKKEEPING: &str = "session model_change thinking_level_change label session_info \
@@ -27,14 +26,10 @@ pub(super) const IMPORTER: Importer = Importer::new("pi", detect, import);
 
 fn detect(head: &Head) -> bool {
     // oh-my-pi writes the title in front.
-    let mut begins = head
-        .values
-        .iter()
-        .take(2)
-        .skip_while(|record| record["type"] == "title");
-    begins
-        .next()
-        .is_some_and(|header| is_shaped(header, "type=session id:s cwd:s"))
+    let each = head.values.iter();
+    let mut begins = each.take(2).filter(|record| record["type"] != "title");
+    let headers = begins.next();
+    headers.is_some_and(|header| is_shaped(header, "type=session id:s cwd:s"))
 }
 
 pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
@@ -52,7 +47,9 @@ pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
     for (at, entry) in entries.into_iter().enumerate() {
         match &branch {
             // An entry without a name is in no branch, and in all of them.
-            Some(kept) if !kept.contains(&at) && entry.is_named() => {
+            Some(kept)
+                if !kept.contains(&at) && (entry.id.is_some() || entry.parent_id.is_some()) =>
+            {
                 reading.assembler.skip("entry of an abandoned branch");
             }
             _ => reading.entry(at, entry),
@@ -65,18 +62,18 @@ pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct Entry<'a> {
-    r#type: Option<Arc<str>>,
-    id: Option<Arc<str>>,
-    parent_id: Option<Arc<str>>,
-    timestamp: Option<Arc<str>>,
-    model_id: Option<Arc<str>>,
-    system_prompt: Option<Arc<str>>,
+    r#type: Text,
+    id: Text,
+    parent_id: Text,
+    timestamp: Text,
+    model_id: Text,
+    system_prompt: Text,
     message: Option<&'a RawValue>,
     content: Option<&'a RawValue>,
-    summary: Option<Arc<str>>,
+    summary: Text,
     first_kept_entry_index: Option<usize>,
-    first_kept_entry_id: Option<Arc<str>>,
-    target_id: Option<Arc<str>>,
+    first_kept_entry_id: Text,
+    target_id: Text,
     /// The messages that stayed, written once more: newer compactions name no entry.
     retained_tail: Option<Vec<&'a RawValue>>,
     tokens_before: Option<u64>,
@@ -86,10 +83,6 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    fn is_named(&self) -> bool {
-        self.id.is_some() || self.parent_id.is_some()
-    }
-
     fn is(&self, kind: &str) -> bool {
         self.r#type.as_deref() == Some(kind)
     }
@@ -123,7 +116,7 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
-    model: Option<Arc<str>>,
+    model: Text,
     /// The entries that became messages, in order, by their names.
     said: Vec<(usize, Arc<str>)>,
     by_id: BTreeMap<Arc<str>, usize>,
@@ -135,14 +128,14 @@ struct Reading {
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct MessageRecord<'a> {
-    role: Option<Arc<str>>,
+    role: Text,
     content: Option<&'a RawValue>,
-    model: Option<Arc<str>>,
+    model: Text,
     usage: Option<&'a RawValue>,
-    tool_call_id: Option<Arc<str>>,
+    tool_call_id: Text,
     is_error: Option<bool>,
-    command: Option<Arc<str>>,
-    output: Option<Arc<str>>,
+    command: Text,
+    output: Text,
     exclude_from_context: Option<bool>,
     /// Of the system prompt, by their names.
     sections: Option<serde_json::Map<String, Value>>,
@@ -209,7 +202,7 @@ impl Reading {
                 let usage = usage.and_then(unless_zero);
                 let name = self.name(at, &blocks);
                 let model = said.model.or_else(|| self.model.clone());
-                let record = AssistantRecord::of(blocks, time).by(None, model, usage);
+                let record = Answer::of(blocks, time).by(None, model, usage);
                 return self.assembler.assistant(Some(&name), record);
             }
             Some("system") => {
@@ -220,7 +213,7 @@ impl Reading {
                     assembler.header.system = Some(sections.join("\n\n").into());
                 }
                 for tool in said.tools_added.into_iter().flatten() {
-                    assembler.tool(Object::read(tool).and_then(|it| it.text("name")), tool);
+                    assembler.tool(Object::read(tool).and_then(|item| item.text("name")), tool);
                 }
                 return;
             }
@@ -250,15 +243,9 @@ impl Reading {
         self.user(at, blocks, time, tag);
     }
 
-    fn user(
-        &mut self,
-        at: usize,
-        blocks: Blocks,
-        timestamp: When,
-        tags: impl IntoIterator<Item = Tag>,
-    ) {
+    fn user(&mut self, at: usize, blocks: Blocks, time: When, tags: impl IntoIterator<Item = Tag>) {
         let name = self.name(at, &blocks);
-        self.assembler.hear(Some(&name), blocks, timestamp, tags);
+        self.assembler.hear(Some(&name), blocks, time, tags);
     }
 
     /// The name of an entry, which says these blocks.
@@ -311,8 +298,8 @@ impl Reading {
 /// what was between them is gone.
 fn rewritten(tail: &[&RawValue]) -> Vec<Arc<Message>> {
     let mut reading = Reading::default();
-    for (at, raw) in tail.iter().enumerate() {
-        reading.message(at, raw, None);
+    for raw in tail {
+        reading.message(0, raw, None);
     }
     reading.assembler.messages()
 }

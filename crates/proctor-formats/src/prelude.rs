@@ -1,30 +1,49 @@
 //! The imports of nearly every importer.
 
-pub(super) use super::assemble::{Assembler, AssistantRecord, UserRecord, add_counts};
+pub(super) use super::api_detection::api_of;
+pub(super) use super::assemble::{Answer, Assembler, add_counts};
 pub(super) use super::common::{
-    Blocks, When, counted, flat_call, input_or_empty, items, joined_texts, time_or_local, value,
+    Blocks, Text, When, counted, cut, flat_call, input_or_empty, items, joined_texts,
+    time_or_local, value,
 };
-pub(super) use super::conversations::{LATE_SYSTEM, keep_unread, system_text, unknown_record};
+pub(super) use super::conversations::{
+    self, Conversation, LATE_SYSTEM, Shape, keep_unread, name, system_text, unknown_record,
+};
 pub(super) use super::counted::Counted as _;
 pub(super) use super::error::{Imported, Result};
-pub(super) use super::file::{Line, SourceFile, SourceText};
+pub(super) use super::file::{Line, MAX_FILE, SourceFile, SourceText, session_id, session_name};
 pub(super) use super::head::{Head, is_shaped};
 pub(super) use super::lenient;
-pub(super) use super::product::{Parent, branch_of, climb, is_one_of, speaker, speaker_of};
+pub(super) use super::openai_chat::parts::{UNNAMED, Unnamed, arguments, arguments_in};
+pub(super) use super::openai_chat::{self, Dialect};
+pub(super) use super::product::{
+    Parent, branch_of, climb, is_one_of, json_object, role_of, sessions_of, speaker, speaker_of,
+    with_side_chains,
+};
 pub(super) use super::usage::{
     CachedTokens, billed, counters, other_iterations, unless_zero, usage, usage_in,
 };
-pub(super) use super::{Folder, ImportError, Importer, SessionFiles};
-pub(super) use proctor_sessions::units::{Timestamp, Tokens, Usage};
+pub(super) use super::{
+    Folder, ImportError, Importer, Recording, SessionFiles, checked, compressed, kept_context,
+};
+pub(super) use proctor_sessions::tool_names::class_of;
+pub(super) use proctor_sessions::units::{
+    ApiCallId, ContentHash, Timestamp, Tokens, Usage, to_valid_id,
+};
 pub(super) use proctor_sessions::wire::content::{self, Speaker, input};
 pub(super) use proctor_sessions::wire::object::Object;
+pub(super) use proctor_sessions::wire::stream::Api;
+pub(super) use proctor_sessions::wire::{Look, images};
 pub(super) use proctor_sessions::{
     CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
-    Source, Tag, count,
+    SessionError, SessionParts, Source, Tag, ToolClass, ToolSchema, ToolUse, count,
 };
 pub(super) use serde::Deserialize;
-pub(super) use serde_json::Value;
 pub(super) use serde_json::value::RawValue;
-pub(super) use std::collections::{BTreeMap, BTreeSet};
+pub(super) use serde_json::{Map, Value, json};
+pub(super) use sha2::{Digest, Sha256};
+pub(super) use std::borrow::Cow;
+pub(super) use std::collections::{BTreeMap, BTreeSet, VecDeque};
+pub(super) use std::ops::Range;
 pub(super) use std::path::{Path, PathBuf};
 pub(super) use std::sync::Arc;

@@ -7,6 +7,15 @@ pub(super) fn is_one_of(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
 }
 
+/// The role of the model, or that of the user.
+pub(super) fn role_of(is_model: bool) -> Role {
+    if is_model {
+        Role::Assistant
+    } else {
+        Role::User
+    }
+}
+
 /// The sessions of a file with several conversations.
 pub(super) fn sessions_of(
     conversations: impl IntoIterator<Item = Assembler>,
@@ -44,6 +53,7 @@ pub(super) fn with_side_chains(
         let mut id = text.id.clone();
         if at > 0 {
             sides += 1;
+            chain.is_side = true;
             chain.source.main = Some(id.clone());
             id = format!("{id}-side-{sides}");
         }
@@ -74,10 +84,9 @@ pub(super) fn branch_of<N: Ord>(
     }
     let above = |at: usize| match parent(at) {
         Parent::None => None,
-        Parent::Named(name) => {
-            let known = name.and_then(|name| places.get(&name).copied());
-            known.or_else(|| at.checked_sub(1))
-        }
+        Parent::Named(name) => name
+            .and_then(|name| places.get(&name).copied())
+            .or_else(|| at.checked_sub(1)),
     };
     let mut path = BTreeSet::new();
     climb(last, above, &mut path);
@@ -117,12 +126,7 @@ pub(super) fn speaker_of(blocks: &[ContentBlock]) -> Option<Tag> {
 }
 
 /// A JSON object of values as they were recorded.
-pub(super) fn json_object<'a>(
-    entries: impl IntoIterator<Item = (impl AsRef<str>, &'a RawValue)>,
-) -> String {
-    let entries = entries.into_iter().map(|(key, value)| {
-        let key = serde_json::Value::from(key.as_ref());
-        format!("{key}:{}", value.get())
-    });
+pub(super) fn json_object<'a>(all: impl Iterator<Item = (Cow<'a, str>, &'a RawValue)>) -> String {
+    let entries = all.map(|(key, value)| format!("{}:{}", json!(key), value.get()));
     format!("{{{}}}", entries.collect::<Vec<_>>().join(","))
 }

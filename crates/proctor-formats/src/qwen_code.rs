@@ -11,15 +11,10 @@
 
 use super::gemini_cli::ACKS;
 use super::gemini_content::{blocks, usage_metadata};
-use super::openai_chat::parts::Unnamed;
 use super::prelude::*;
 
 /// How words begin that the product sends in the user's place.
-const INJECTED: [&str; 3] = [
-    "<task-notification",
-    "<system-reminder",
-    "This is the Qwen Code.",
-];
+const INJECTED: &str = "<task-notification|<system-reminder|This is the Qwen Code.";
 
 pub(super) const IMPORTER: Importer = Importer::new("qwen-code", detect, import);
 
@@ -60,16 +55,13 @@ fn branch(records: &[(Object<'_>, &RawValue)]) -> BTreeSet<usize> {
 /// A message of a context: who speaks, and the blocks.
 type Said = (Role, Blocks);
 
-/// A context that was compacted, as it was recorded.
-struct Compression {
-    pre_tokens: Option<Tokens>,
-    context: Vec<Said>,
-}
+/// A context that was compacted, as it was recorded, and the size that it had before.
+type Compression = (Option<Tokens>, Vec<Said>);
 
 #[derive(Default)]
 struct Chat {
     assembler: Assembler,
-    unnamed: Unnamed,
+
     /// One that waits for the record behind it.
     compression: Option<Compression>,
 }
@@ -102,13 +94,7 @@ impl Chat {
         }
     }
 
-    fn user(
-        &mut self,
-        mut record: Object<'_>,
-        mut message: Object<'_>,
-        time: When,
-        is_typed: bool,
-    ) {
+    fn user(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When, typed: bool) {
         let mut said = self.said(Speaker::User, &mut message);
         let status = record.inner("toolCallResult").take_text("status");
         let has_failed = matches!(status.as_deref(), Some("error" | "cancelled"));
@@ -118,14 +104,14 @@ impl Chat {
             }
         }
         self.compact(None);
-        let is_injected = |text: &str| !is_typed || INJECTED.iter().any(|it| text.starts_with(it));
+        let is_injected =
+            |text: &str| !typed || INJECTED.split('|').any(|item| text.starts_with(item));
         let tag = speaker(&said, is_injected);
         self.assembler.hear(None, said, time, tag);
     }
 
     fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Blocks {
-        let parts = message.items("parts");
-        blocks(speaker, parts, &mut self.unnamed, &mut self.assembler)
+        blocks(speaker, message.items("parts"), &mut self.assembler)
     }
 
     fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When) {
@@ -138,7 +124,7 @@ impl Chat {
             self.assembler.header.context_window = Some(Tokens(window));
         }
         let (call, model) = (record.take_text("uuid"), record.take_text("model"));
-        let part = AssistantRecord::of(said, time).by(call, model, usage);
+        let part = Answer::of(said, time).by(call, model, usage);
         self.assembler.assistant(None, part);
     }
 
@@ -146,34 +132,25 @@ impl Chat {
         let mut info = payload.inner("info");
         let pre_tokens = info.take_as("originalTokenCount").map(Tokens);
         let mut context: Vec<Said> = Vec::new();
-        let mut unnamed = Unnamed::default();
+        let unnamed = std::mem::take(&mut self.assembler.unnamed);
         for raw in payload.items("compressedHistory") {
             let mut content = Object::read(raw).unwrap_or_default();
-            let role = match content.take_text("role").as_deref() {
-                Some("model") => Role::Assistant,
-                _ => Role::User,
-            };
+            let role = role_of(content.take_text("role").as_deref() == Some("model"));
             let parts = content.items("parts");
-            let said = blocks(role.into(), parts, &mut unnamed, &mut self.assembler);
+            let said = blocks(role.into(), parts, &mut self.assembler);
             match context.last_mut() {
                 // The history has one message where the user's role speaks twice.
                 Some((Role::User, before)) if role == Role::User => before.extend(said),
                 _ => context.push((role, said)),
             }
         }
-        Compression {
-            pre_tokens,
-            context,
-        }
+        self.assembler.unnamed = unnamed;
+        (pre_tokens, context)
     }
 
     /// Adds the compaction that waits, in front of the model's blocks that come next.
     fn compact(&mut self, next: Option<&[ContentBlock]>) {
-        let Some(Compression {
-            pre_tokens,
-            mut context,
-        }) = self.compression.take()
-        else {
+        let Some((pre_tokens, mut context)) = self.compression.take() else {
             return;
         };
         let end = self.assembler.flush();
@@ -195,7 +172,7 @@ impl Chat {
                 role == Role::User && (!is_answer || holds(last.checked_sub(1), newest))
             })
         });
-        let last = self.assembler.compactions().last().map_or(0, |it| it.at);
+        let last = self.assembler.compactions().last().map_or(0, |one| one.at);
         let at = sent_later.unwrap_or(end).max(last);
         let (mut first, mut rest) = (at, &context[..]);
         while let Some((said, before)) = rest.split_last()

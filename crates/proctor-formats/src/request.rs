@@ -4,26 +4,13 @@
 //! back what it does not change. So the items that make up a message are read together, by the
 //! importer of their API, and keep their places.
 
-use super::conversations::Conversation;
-use super::openai_chat::Dialect;
 use super::prelude::*;
 use super::requests::Name;
-use super::{anthropic, openai_chat, openai_responses};
-use proctor_sessions::SessionParts;
-use proctor_sessions::wire::Look;
+use super::{anthropic, openai_responses};
 use proctor_sessions::wire::request::{BodyReader, Request, Turn, Unread};
-use proctor_sessions::wire::stream::Api;
 
 /// The keys of a request to the responses API that refer to what the provider keeps.
 const REFERENCES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];
-
-/// Items that only the provider can read, or that stand for one that it keeps.
-const KEPT_ITEMS: [&str; 4] = [
-    "item_reference",
-    "compaction",
-    "compaction_summary",
-    "context_compaction",
-];
 
 /// Reads the requests and answers of three APIs.
 pub const READER: BodyReader = BodyReader {
@@ -53,7 +40,7 @@ pub fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
     }
     let mut leading = match api {
         Api::Messages => 0,
-        _ => sides.iter().take_while(|it| **it == Side::System).count(),
+        _ => sides.iter().take_while(|one| **one == Side::System).count(),
     };
     let mut turns: Vec<Turn> = Vec::new();
     let mut at = leading;
@@ -112,7 +99,8 @@ fn side(api: Api, item: &RawValue) -> Side {
     if api != Api::Responses {
         return Side::User;
     }
-    if KEPT_ITEMS.contains(&&*kind) {
+    // Only the provider can read these, or they stand for one that it keeps.
+    if &*kind == "item_reference" || openai_responses::items::is_encrypted(&kind) {
         return Side::Provider;
     }
     let is_said = matches!(&*kind, "reasoning" | "mcp_list_tools" | "program")
@@ -152,8 +140,7 @@ fn message(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Message>,
         ..
     } = session.ok().flatten().ok_or(Unread::OddItem)?.into_parts();
     if messages.len() == 1 && compactions.is_empty() {
-        let empty = || Message::text(Role::Assistant, "");
-        return Ok((side == Side::Model).then(empty));
+        return Ok((side == Side::Model).then(|| Message::text(Role::Assistant, "")));
     }
     let message = messages.pop().filter(|_| messages.len() == 1);
     let mut message = Arc::unwrap_or_clone(message.ok_or(Unread::OddItem)?);
@@ -174,7 +161,7 @@ fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &m
         Api::Messages => anthropic::read(conversation, assembler),
         Api::ChatCompletions => openai_chat::read(conversation, Dialect::Api, assembler),
         Api::Responses | Api::GenerateContent => {
-            openai_responses::Reading::new(assembler).conversation(conversation);
+            openai_responses::Reading::after(0, assembler).conversation(conversation);
         }
     }
 }

@@ -3,9 +3,8 @@
 //! LiteLLM and OpenHands write such folders. The files are put in order by their `timestamp`, or
 //! else by their names, and read as one log of the API that they speak to.
 
-use super::conversations::name;
+use super::IMPORTERS;
 use super::prelude::*;
-use super::{IMPORTERS, Recording};
 
 /// The formats of which there are logs.
 const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses", "gemini"];
@@ -23,17 +22,15 @@ fn import(file: SourceFile) -> Result<Vec<Recording>> {
 }
 
 fn is_log_folder(folder: &Folder) -> bool {
-    let Some(files) = logs(folder) else {
-        return false;
-    };
     // The shortest log shows more than its messages.
-    let size = |path: &&PathBuf| path.metadata().map_or(u64::MAX, |it| it.len());
-    let Some(shortest) = files.iter().min_by_key(size) else {
+    let size = |path: &PathBuf| path.metadata().map_or(u64::MAX, |metadata| metadata.len());
+    let shortest = logs(folder).and_then(|files| files.into_iter().min_by_key(size));
+    let Some(shortest) = shortest else {
         return false;
     };
-    super::open(shortest).is_ok_and(|(head, _)| {
+    super::open(&shortest).is_ok_and(|(head, _)| {
         let head = Head::of(&head);
-        let has = |key: &str| head.first().is_some_and(|it| it.get(key).is_some());
+        let has = |key: &str| head.first().is_some_and(|value| value.get(key).is_some());
         api_of(&head).is_some() && (has("request") || has("response"))
     })
 }
@@ -45,7 +42,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     for path in &paths {
         for line in files.read(path)?.values(source)? {
             let raw: &RawValue = line.parse()?;
-            let time = Object::read(raw).and_then(|mut it| it.take_as("timestamp"));
+            let time = Object::read(raw).and_then(|mut object| object.take_as("timestamp"));
             requests.push((time, format!("{}\n", line.text)));
         }
     }
@@ -70,7 +67,7 @@ fn logs(folder: &Folder) -> Option<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for name in names {
         let path = folder.child(name);
-        let is_json = path.extension().is_some_and(|it| it == "json") && path.is_file();
+        let is_json = path.extension().is_some_and(|value| value == "json") && path.is_file();
         paths.push(is_json.then_some(path)?);
     }
     (paths.len() > 1).then_some(paths)
@@ -78,5 +75,5 @@ fn logs(folder: &Folder) -> Option<Vec<PathBuf>> {
 
 fn api_of(head: &Head) -> Option<&'static Importer> {
     let mut importers = IMPORTERS.iter();
-    importers.find(|it| APIS.contains(&it.format) && (it.detect)(head))
+    importers.find(|importer| APIS.contains(&importer.format) && (importer.detect)(head))
 }

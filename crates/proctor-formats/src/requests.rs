@@ -12,14 +12,11 @@
 use super::prelude::*;
 
 use super::assemble::ORPHANS;
-use super::checked;
 pub(super) use agent::Name;
 use agent::{Agent, Prompts};
 use fork::Kind;
 use known::{Known, hashes};
-use proctor_sessions::units::ContentHash;
-use proctor_sessions::wire::Look;
-use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements};
+use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements, tag_as_summary};
 use thread::Thread;
 
 mod agent;
@@ -38,7 +35,7 @@ pub(super) struct Logged {
     /// Whether a response was logged.
     pub(super) is_answered: bool,
     /// The response that it continues, where the provider keeps the conversation.
-    pub(super) follows: Option<Arc<str>>,
+    pub(super) follows: Text,
     /// The name that it has there.
     pub(super) name: Option<Name>,
     /// The compaction before it, where the log says that there was one.
@@ -48,7 +45,7 @@ pub(super) struct Logged {
 /// A compaction of which a log says that it was, beside the messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ToldCompaction {
-    pub(super) trigger: Option<Arc<str>>,
+    pub(super) trigger: Text,
     /// Whether it was before this call, rather than before this one or an earlier one.
     pub(super) is_dated: bool,
 }
@@ -197,10 +194,8 @@ impl Join {
     /// Takes note of the response with which a session ends.
     fn ends(&mut self, session: usize, last: &Message) {
         if let Some(call) = &last.details.api_call {
-            self.ended
-                .entry(call.0.clone())
-                .or_default()
-                .insert(session);
+            let ended = self.ended.entry(call.0.clone());
+            ended.or_default().insert(session);
         }
     }
 
@@ -215,11 +210,8 @@ impl Join {
             return self.threads[at].name;
         }
         // A name that was seen before and is another's is never joined.
-        let is_new = request
-            .agent
-            .name
-            .as_ref()
-            .is_none_or(|name| !self.names.contains(name));
+        let name = request.agent.name.as_ref();
+        let is_new = name.is_none_or(|name| !self.names.contains(name));
         let mut near = places(&self.threads, self.known.sharing(said));
         near.retain(|at| is_new || !self.threads[*at].is_named_otherwise(&request));
         if let Some(at) = self.continued(&near, &request) {
@@ -262,11 +254,12 @@ impl Join {
             Some((kept.flatten()?, *at))
         });
         // A summary may be all that is left of any session of the agent, other than its own answer.
-        let others = (0..threads.len()).filter(|_| is_summed_up);
-        let others = others.filter(|at| {
+        let others = (0..threads.len()).filter(|_| is_summed_up).filter(|at| {
             let thread = &threads[*at];
             let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
-            let is_certain = thread.fork.is_none() && !thread.is_asked_by(request);
+            // One request for a summary may hold the only answer of another.
+            let is_asked = thread.requests == 1 && request.holds_last(thread);
+            let is_certain = thread.fork.is_none() && !is_asked;
             let is_near = near.binary_search(at).is_ok();
             is_like && is_certain && !is_near && !thread.is_named_otherwise(request)
         });
@@ -281,8 +274,7 @@ impl Join {
     /// The session that ended with the response that a request continues.
     fn ended(&self, request: &Request) -> Option<usize> {
         let id = request.one.follows.as_ref()?;
-        let names = self.ended.get(id)?.clone();
-        let mut near = places(&self.threads, Some(names)).into_iter();
+        let mut near = places(&self.threads, Some(self.ended.get(id)?.clone())).into_iter();
         near.find(|at| self.threads[*at].ends_with(id))
     }
 
@@ -300,9 +292,8 @@ impl Join {
     fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
         let (asked, looks) = (request.asked(), &request.looks);
         let mut own = near.iter().map(|at| (*at, &self.threads[*at]));
-        let again = own
-            .clone()
-            .find(|(_, thread)| thread.was_asked(request) && is_own(thread, request));
+        let mut copy = own.clone();
+        let again = copy.find(|(_, thread)| thread.was_asked(request) && is_own(thread, request));
         if let Some((at, _)) = again {
             return Some((at, Kind::Again));
         }
@@ -340,9 +331,7 @@ impl Join {
         if let [first, _, _, ..] = &mut one.session.parts_mut().messages[..]
             && !self.known.holds(&Look::of(first))
         {
-            let tags = &mut Arc::make_mut(first).tags;
-            tags.set(Tag::TypedUser, false);
-            tags.set(Tag::CompactSummary, true);
+            tag_as_summary(first);
         }
     }
 
@@ -373,7 +362,7 @@ fn is_own(thread: &Thread, request: &Request) -> bool {
 
 /// Where sessions of these names are, or all, in their order. Some may be no more.
 fn places(threads: &[Thread], names: Option<BTreeSet<usize>>) -> Vec<usize> {
-    let place = |name: usize| threads.binary_search_by_key(&name, |it| it.name).ok();
+    let place = |name: usize| threads.binary_search_by_key(&name, |value| value.name).ok();
     match names {
         Some(names) => names.into_iter().filter_map(place).collect(),
         None => (0..threads.len()).collect(),

@@ -21,8 +21,8 @@ pub(super) fn is_database(head: &[u8]) -> bool {
 
 /// Whether the name of the file says that it is a database.
 pub(super) fn is_named_so(path: &Path) -> bool {
-    let extension = path.extension().and_then(|it| it.to_str());
-    extension.is_some_and(|it| EXTENSIONS.contains(&it.to_ascii_lowercase().as_str()))
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str()))
 }
 
 /// Reads all sessions of the database at `path`.

@@ -12,9 +12,6 @@
 
 use std::cell::RefCell;
 
-use super::checked;
-use super::conversations::{self, Shape};
-use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 use views::Steps;
 
@@ -37,7 +34,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let steps = RefCell::new(Vec::new());
-    let sessions = conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
+    let sessions = conversations::sessions(SHAPE, file, source, &|mut conversation, assembler| {
         let run = conversation.around.take("trajectory");
         if run.is_some() {
             assembler.skip("key `trajectory`");

@@ -44,8 +44,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     }
     if sessions.is_empty() && !source.skipped.is_empty() {
         let what = "it holds ticks of speech, and no messages";
-        let path = file.path.clone();
-        return Err(ImportError::NoMessages(path, what));
+        return Err(ImportError::NoMessages(file.path.clone(), what));
     }
     Ok(sessions)
 }
@@ -114,8 +113,7 @@ impl Reading {
             Some("system") if self.assembler.is_empty() => {
                 self.assembler.header.system = message.take_text("content");
             }
-            Some(role) => keep_unread(role, raw, &mut self.assembler),
-            None => keep_unread("without role", raw, &mut self.assembler),
+            role => keep_unread(role.unwrap_or("without role"), raw, &mut self.assembler),
         }
     }
 
@@ -140,7 +138,7 @@ impl Reading {
         let usage = message.take_usage("usage", CachedTokens::Within, &mut self.assembler);
         // The model was not called for the greeting.
         let is_greeting = is_first && usage.is_none();
-        let record = AssistantRecord::of(blocks, timestamp)
+        let record = Answer::of(blocks, timestamp)
             .by(None, message.inner("raw_data").take_text("model"), usage)
             .tagged(is_greeting.then_some(Tag::Synthetic));
         self.assembler.assistant(None, record);
@@ -149,11 +147,7 @@ impl Reading {
     fn result(&mut self, mut message: Object<'_>, timestamp: When) {
         let id = message.take_text("id").unwrap_or_default();
         let requestor = message.take_text("requestor");
-        let is_theirs = match requestor.as_deref() {
-            Some(requestor) => requestor == "user",
-            None => self.theirs.contains(&id),
-        };
-        if is_theirs {
+        if requestor.map_or(self.theirs.contains(&id), |requestor| &*requestor == "user") {
             return self.assembler.skip("result of the user's");
         }
         let content = message.take_blocks("content", Speaker::Tool, &mut self.assembler);

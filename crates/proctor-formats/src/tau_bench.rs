@@ -3,8 +3,6 @@
 //!
 //! Ids of calls recur from run to run; each run is a session of its own.
 
-use super::conversations::{self, Shape};
-use super::openai_chat::{self, Dialect};
 use super::prelude::*;
 
 const SHAPE: Shape = Shape::of_messages("traj");
@@ -17,7 +15,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, &|conversation, assembler| {
         openai_chat::read(conversation, Dialect::Api, assembler);
     })
 }

@@ -15,7 +15,7 @@ mod exchange;
 /// One call of a model.
 pub(super) struct Call<T> {
     /// The conversation that it names.
-    pub(super) conversation: Option<Arc<str>>,
+    pub(super) conversation: Text,
     /// When it began, in nanoseconds since 1970.
     pub(super) start: Option<i128>,
     /// The rest of the record, not yet read.
@@ -24,7 +24,7 @@ pub(super) struct Call<T> {
 
 impl<T> Call<T> {
     /// A call that began at that time.
-    pub(super) fn of(conversation: Option<Arc<str>>, start: When, record: T) -> Self {
+    pub(super) fn of(conversation: Text, start: When, record: T) -> Self {
         Self {
             conversation,
             start: start.map(|time| i128::from(time.0) * 1_000_000),
@@ -44,7 +44,7 @@ pub(super) fn sessions<T>(
         calls.sort_by_key(|call| call.start);
     }
     let mut joins: Vec<Join> = Vec::new();
-    let mut known: BTreeMap<Option<Arc<str>>, usize> = BTreeMap::new();
+    let mut known: BTreeMap<Text, usize> = BTreeMap::new();
     for call in calls {
         let mut assembler = Assembler::default();
         let mut exchange = read(call.record, &mut assembler.source);
@@ -98,6 +98,6 @@ fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
     let rest = rest.with_tags(message.tags.iter());
     let summary = Message::new(Role::User, summaries).with_tags([Tag::CompactSummary]);
     let messages = [summary, rest].into_iter();
-    let messages = messages.filter(|it| !it.content().is_empty());
+    let messages = messages.filter(|message| !message.content().is_empty());
     messages.map(Arc::new).collect()
 }

@@ -4,21 +4,9 @@ use std::sync::LazyLock;
 
 use super::prelude::*;
 
-static PLACES: LazyLock<Places> =
-    LazyLock::new(|| toml::from_str(include_str!("usage.toml")).unwrap_or_default());
-
 /// The places of the counters of a usage, by the names that products give them.
-#[derive(Default, Deserialize)]
-struct Places {
-    prompt: Vec<String>,
-    read: Vec<String>,
-    written: Vec<String>,
-    for_minutes: Vec<String>,
-    for_hours: Vec<String>,
-    output: Vec<String>,
-    thought: Vec<String>,
-    total: Vec<String>,
-}
+static PLACES: LazyLock<BTreeMap<String, Vec<String>>> =
+    LazyLock::new(|| toml::from_str(include_str!("usage.toml")).unwrap_or_default());
 
 /// Where a product counts the tokens of a prompt that were read from the cache or written to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +35,7 @@ pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -
 /// Of several `iterations` within a call, the prompt is that of the last `message`, and the output that of all.
 pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let whole = counted(value, cached, source);
-    let last = iterations(value).iter().rfind(|it| is_message(it));
+    let last = iterations(value).iter().rfind(|value| is_message(value));
     last.map_or(whole, |last| {
         let last = counted(last, cached, source);
         Usage {
@@ -89,43 +77,31 @@ pub(super) fn other_iterations(value: &Value) -> BTreeMap<String, u64> {
         if at != last {
             let model = one["model"].as_str().unwrap_or("the same model");
             let name = format!("tokens beside a prompt, in no cost: {kind} by {model}");
-            let name = name.chars().take(120).collect();
-            *found.entry(name).or_default() += tokens.0;
+            *found.entry(name.chars().take(120).collect()).or_default() += tokens.0;
         }
     }
     if ![messages, messages + others].contains(&total(value)) {
-        found.insert(
-            "the iterations of a call do not add up to its counters".to_owned(),
-            1,
-        );
+        let what = "the iterations of a call do not add up to its counters";
+        found.insert(what.to_owned(), 1);
     }
     found
 }
 
 /// The counters at the top of a usage.
 fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
-    let mut count = |places: &[String]| counter(value, places, source).unwrap_or_default();
-    let (prompt, read, written) = (
-        count(&PLACES.prompt),
-        count(&PLACES.read),
-        count(&PLACES.written),
-    );
-    let (minutes, hours) = (count(&PLACES.for_minutes), count(&PLACES.for_hours));
-    let output = count(&PLACES.output);
-    let (thought, total) = (count(&PLACES.thought), count(&PLACES.total));
+    let [prompt, read, written, output, thought, total] =
+        ["prompt", "read", "written", "output", "thought", "total"].map(|of| at(value, of, source));
+    let [minutes, hours] = ["for_minutes", "for_hours"].map(|of| at(value, of, source));
     let written = written.max(minutes.saturating_add(hours));
     let all_cached = read.saturating_add(written);
     let apart = billed(prompt, written, read, output).total();
     let uncached = match cached {
         CachedTokens::Apart => prompt,
         CachedTokens::Within if all_cached > 0 && Tokens(total) == apart => prompt,
-        CachedTokens::Within => {
-            let uncached = prompt.checked_sub(all_cached);
-            uncached.unwrap_or_else(|| {
-                source.warn("a usage counts cached tokens apart from the prompt");
-                prompt
-            })
-        }
+        CachedTokens::Within => prompt.checked_sub(all_cached).unwrap_or_else(|| {
+            source.warn("a usage counts cached tokens apart from the prompt");
+            prompt
+        }),
     };
     let mut usage = Usage {
         cache_write_1h: Tokens(hours),
@@ -137,20 +113,21 @@ fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     usage
 }
 
+/// The counter of that name.
+fn at(value: &Value, name: &str, source: &mut Source) -> u64 {
+    let places = PLACES.get(name).map_or(&[][..], Vec::as_slice);
+    counter(value, places, source).unwrap_or_default()
+}
+
 /// The counters at some places of a usage; those that are not there are zero.
-pub(super) fn counters<const N: usize>(
-    value: &Value,
-    at: [&str; N],
-    source: &mut Source,
-) -> [u64; N] {
-    at.map(|at| counter(value, &[at], source).unwrap_or_default())
+pub(super) fn counters<const N: usize>(of: &Value, at: [&str; N], source: &mut Source) -> [u64; N] {
+    at.map(|at| counter(of, &[at], source).unwrap_or_default())
 }
 
 /// The first counter that is there, or `None` if there is none, or it is not a count.
 fn counter(value: &Value, places: &[impl AsRef<str>], source: &mut Source) -> Option<u64> {
     let mut found = places.iter().filter_map(|at| value.pointer(at.as_ref()));
-    let found = found.find(|found| !found.is_null())?;
-    let read = found.as_u64();
+    let read = found.find(|found| !found.is_null())?.as_u64();
     if read.is_none() {
         source.warn("a usage counter is no count and was taken as zero");
     }
@@ -234,6 +211,6 @@ mod tests {
 
     #[test]
     fn the_places_of_counters_are_read() {
-        assert!(!PLACES.prompt.is_empty() && !PLACES.output.is_empty());
+        assert!(!PLACES["prompt"].is_empty() && !PLACES["output"].is_empty());
     }
 }

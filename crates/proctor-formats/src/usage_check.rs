@@ -4,8 +4,7 @@
 //! it: a token or two where thousands follow. Where it never writes a later one, what the model
 //! wrote is known by its text alone.
 
-use proctor_sessions::units::Usage;
-use proctor_sessions::{ContentBlock, Message, Role, Session};
+use crate::prelude::*;
 
 /// The warning about such a call.
 const PARTIAL: &str = "output tokens are partial: a call wrote more than they say";
@@ -42,7 +41,7 @@ fn written(message: &Message) -> u64 {
 /// Counts the calls whose counters are partial among the session's warnings.
 pub(super) fn warn(session: &mut Session) {
     let messages = session.parts().messages.iter();
-    let found = messages.filter(|it| is_partial(it)).count();
+    let found = messages.filter(|message| is_partial(message)).count();
     if found > 0 {
         let warnings = &mut session.parts_mut().source.warnings;
         warnings.insert(PARTIAL.to_owned(), found as u64);

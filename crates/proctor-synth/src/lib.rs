@@ -200,19 +200,19 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
 }
 
 /// The shares of observations that can be asked for, in percent.
-pub const OBSERVATIONS: RangeInclusive<u32> = 26..=84;
+const OBSERVATIONS: RangeInclusive<u32> = 26..=84;
 
 /// The usual sizes of results that can be asked for, in percent of a family's own.
-pub const RESULTS: RangeInclusive<u32> = 5..=400;
+const RESULTS: RangeInclusive<u32> = 5..=400;
 
 /// The most facts, in percent of a family's own number.
-pub const MOST_FACTS: u32 = 400;
+const MOST_FACTS: u32 = 400;
 
 /// The smallest window that a session can be made for.
 pub const LEAST_WINDOW: u32 = 2_000;
 
 /// The most other keys beside a planted one.
-pub const MOST_DISTRACTORS: u32 = 12;
+const MOST_DISTRACTORS: u32 = 12;
 
 /// The families that are written in a language, as a sentence lists them.
 pub fn families_in(language: Language) -> String {

@@ -8,7 +8,6 @@ use crate::cli::say;
 use crate::probe::Selection;
 use crate::record::{Arm, ForecastCell};
 use crate::runner::Plan;
-use crate::strategy::StrategySpec;
 
 /// Items of a session that are tried, the most first. Fewer than the last would leave kinds out.
 const ITEMS: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
@@ -21,23 +20,22 @@ const WORTH: f64 = 0.98;
 const ATTEMPTS: usize = 6;
 
 /// The names of the scenario's own strategies, without the controls that are added.
-pub(super) fn own_strategies(plan: &Plan) -> Vec<String> {
+fn own_strategies(plan: &Plan) -> Vec<String> {
     let own = plan.scenario().strategies.iter();
     let own = own.filter(|spec| !spec.is_added());
     own.map(|spec| spec.name().to_owned()).collect()
 }
 
 /// The plan with these of its own strategies, and their controls.
-pub(super) fn with_strategies(plan: &Plan, kept: &[String]) -> Plan {
+fn with_strategies(plan: &Plan, kept: &[String]) -> Plan {
     let kept: BTreeSet<&str> = kept.iter().map(String::as_str).collect();
     let mut scenario = plan.scenario().clone();
     let own: BTreeSet<String> = own_strategies(plan).into_iter().collect();
-    let is_kept = |spec: &StrategySpec| {
+    scenario.strategies.retain(|spec| {
         let leads = spec.name().split_once('@').map(|(_, lead)| lead);
         let is_led = leads.is_none_or(|lead| !own.contains(lead) || kept.contains(lead));
         is_led && (spec.is_added() || kept.contains(spec.name()))
-    };
-    scenario.strategies.retain(is_kept);
+    });
     plan.variant(scenario, &|_| true)
 }
 
@@ -46,11 +44,14 @@ pub(super) struct Sized {
     pub(super) plan: Plan,
     items: Option<String>,
     expected: u64,
+    /// Strategies of the scenario that it leaves out.
+    dropped: Vec<String>,
 }
 
 impl Sized {
-    pub(super) fn say(&self, all: usize, dropped: &[String], limit: Limit) -> anyhow::Result<()> {
-        let without = match dropped {
+    /// The plan; says what it is, of `all` sessions.
+    pub(super) fn say(self, all: usize, limit: Limit) -> anyhow::Result<Plan> {
+        let without = match &self.dropped[..] {
             [] => String::new(),
             dropped => format!(", without {}", dropped.join(" and ")),
         };
@@ -62,13 +63,36 @@ impl Sized {
             limit.in_words(self.expected),
             forecast::detectable_in_words(&self.plan)?
         ));
-        Ok(())
+        Ok(self.plan)
     }
+}
+
+/// The largest size that fits and has `enough` sessions, with as many of the strategies as can be; where none fits,
+/// what the cheapest takes. `cells` are those of all strategies.
+pub(super) fn largest(
+    plan: &Plan,
+    cells: &[ForecastCell],
+    limit: Limit,
+    enough: usize,
+) -> anyhow::Result<Result<Sized, Option<u64>>> {
+    let strategies = own_strategies(plan);
+    let mut least = None;
+    for count in (1..=strategies.len()).rev() {
+        let (kept, dropped) = strategies.split_at(count);
+        match fitting(&with_strategies(plan, kept), cells, limit, enough)? {
+            Ok(mut size) => {
+                size.dropped = dropped.to_vec();
+                return Ok(Ok(size));
+            }
+            Err(cheapest) => least = cheapest.into_iter().chain(least).min(),
+        }
+    }
+    Ok(Err(least))
 }
 
 /// The largest size of this plan that fits and has `enough` sessions; where none fits, what the cheapest takes.
 /// `cells` are those of all strategies.
-pub(super) fn fitting(
+fn fitting(
     plan: &Plan,
     cells: &[ForecastCell],
     limit: Limit,
@@ -76,10 +100,8 @@ pub(super) fn fitting(
 ) -> anyhow::Result<Result<Sized, Option<u64>>> {
     let names = plan.manifest().strategies.iter();
     let names: BTreeSet<&str> = names.map(|entry| entry.name.as_str()).collect();
-    let is_of = |cell: &&ForecastCell| {
-        cell.record.arm != Arm::Strategy || names.contains(&*cell.record.strategy)
-    };
-    let mut cells: Vec<ForecastCell> = cells.iter().filter(is_of).cloned().collect();
+    let mut cells = cells.to_vec();
+    cells.retain(|cell| cell.record.arm != Arm::Strategy || names.contains(&*cell.record.strategy));
     let mut within = limit.most();
     let mut least: Option<u64> = None;
     for _ in 0..ATTEMPTS {
@@ -95,6 +117,7 @@ pub(super) fn fitting(
                 plan: sized,
                 items: size.selection.in_words(),
                 expected,
+                dropped: Vec::new(),
             }));
         }
         within = within / 10 * 9;
@@ -127,17 +150,14 @@ impl Size {
             let mut by_cost: Vec<usize> = (0..costs.len()).collect();
             by_cost.sort_by_key(|at| costs[*at]);
             by_cost.truncate(enough);
-            let sum = |of: &[usize]| {
-                of.iter()
-                    .fold(0, |sum: u64, at| sum.saturating_add(costs[*at]))
-            };
-            let least = sum(&by_cost);
+            let least = sum(&costs, &by_cost);
             cheapest = Some(least).into_iter().chain(cheapest).min();
             if least > within {
                 continue;
             }
-            let fits = |count: &usize| sum(&order[..*count]) <= within;
-            let most = (0..=order.len()).rev().find(fits).unwrap_or(0);
+            let mut counts = (0..=order.len()).rev();
+            let most = counts.find(|count| sum(&costs, &order[..*count]) <= within);
+            let most = most.unwrap_or(0);
             // The first of the order may be the dearest of all.
             let sessions = if most < enough {
                 by_cost
@@ -170,6 +190,12 @@ impl Size {
     }
 }
 
+/// The cost of these sessions.
+fn sum(costs: &[u64], sessions: &[usize]) -> u64 {
+    let costs = sessions.iter().map(|at| costs[*at]);
+    costs.fold(0, u64::saturating_add)
+}
+
 /// The expected cost or time of each session: its cells are neighbours.
 fn costs(plan: &Plan, cells: &[ForecastCell], limit: Limit) -> Vec<u64> {
     let sessions = cells.chunk_by(|one, next| one.record.session == next.record.session);
@@ -181,42 +207,45 @@ fn costs(plan: &Plan, cells: &[ForecastCell], limit: Limit) -> Vec<u64> {
             )
         })
         .collect();
-    let cost = |id: &str| costs.get(id).copied().flatten().unwrap_or(u64::MAX);
     let entries = plan.manifest().sessions.iter();
-    entries.map(|entry| cost(&entry.id)).collect()
+    let costs = entries.map(|entry| costs.get(&*entry.id).copied().flatten());
+    costs.map(|cost| cost.unwrap_or(u64::MAX)).collect()
 }
 
 /// The selections that are tried: all points, every second, the last alone; and ever fewer items.
 fn selections(own: &Selection) -> Vec<Selection> {
     let last = own.points.len().saturating_sub(1);
-    let every = |step: usize| -> Vec<u8> {
-        let points = own.points.iter().enumerate();
-        let kept = points.filter(|(at, _)| (last - at).is_multiple_of(step));
-        kept.map(|(_, point)| *point).collect()
-    };
-    let mut points = vec![every(1), every(2), every(last.max(1) + 1)];
-    points.dedup();
     let fewer = ITEMS
         .into_iter()
         .filter(|items| own.items.is_none_or(|most| *items < most));
     let items: Vec<Option<usize>> = std::iter::once(own.items).chain(fewer.map(Some)).collect();
-    let selection = |points: &Vec<u8>, items: Option<usize>| Selection {
-        points: points.clone(),
-        items,
-        ..own.clone()
-    };
-    points
-        .iter()
-        .flat_map(|points| items.iter().map(|items| selection(points, *items)))
-        .collect()
+    let mut found: Vec<Selection> = Vec::new();
+    for step in [1, 2, last.max(1) + 1] {
+        let kept = own.points.iter().enumerate();
+        let kept = kept.filter(|(at, _)| (last - at).is_multiple_of(step));
+        let points: Vec<u8> = kept.map(|(_, point)| *point).collect();
+        if found.last().is_some_and(|before| before.points == points) {
+            continue;
+        }
+        found.extend(items.iter().map(|items| Selection {
+            points: points.clone(),
+            items: *items,
+            ..own.clone()
+        }));
+    }
+    found
 }
 
 /// The indices of all sessions in an order whose every prefix is spread over the whole, because
 /// families come in blocks. The bits of each index are reversed.
 fn spread(sessions: usize) -> Vec<usize> {
     let bits = sessions.max(1).next_power_of_two().trailing_zeros();
-    let reversed = |at: usize| at.reverse_bits().checked_shr(usize::BITS - bits);
-    let all = (0..1_usize << bits).map(|at| reversed(at).unwrap_or(0));
+    let all = 0..1_usize << bits;
+    let all = all.map(|at| {
+        at.reverse_bits()
+            .checked_shr(usize::BITS - bits)
+            .unwrap_or(0)
+    });
     all.filter(|at| *at < sessions).collect()
 }
 

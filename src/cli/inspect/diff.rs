@@ -30,11 +30,11 @@ impl<'a> Diff<'a> {
         let pages = [self.left, self.right];
         let categories = pages.iter().flat_map(|page| page.usage.keys().copied());
         let categories: BTreeSet<Category> = categories.collect();
-        let row = |category: Category| {
+        let rows = categories.into_iter().map(|category| {
             let tokens = pages.map(|page| page.usage.get(&category).map_or(0, |tokens| tokens.0));
             (category, tokens)
-        };
-        let mut rows: Vec<(Category, [u64; 2])> = categories.into_iter().map(row).collect();
+        });
+        let mut rows: Vec<(Category, [u64; 2])> = rows.collect();
         rows.sort_by_key(|(_, [a, b])| Reverse(a.abs_diff(*b)));
         let rows = rows.iter();
         rows.map(|(category, [a, b])| json!({ "category": category.name(), "a": a, "b": b }))
@@ -66,14 +66,13 @@ impl<'a> Diff<'a> {
     }
 
     pub(super) fn facts(&self) -> Value {
-        let fate = |fate: Option<&MessageFate>| fate.map(|fate| fate.fate.name());
         let spans = self.spans();
         let spans = spans.iter().map(|span| {
             json!({
                 "from": span.from,
                 "to": span.to,
-                "a": fate(span.left),
-                "b": fate(span.right),
+                "a": span.left.map(|fate| fate.fate.name()),
+                "b": span.right.map(|fate| fate.fate.name()),
                 "a_in_words": span.left.map(in_words),
                 "b_in_words": span.right.map(in_words),
             })

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::cli::{CliError, Exit, print, print_json, read_run, stop, stop_with, terminal};
+use crate::cli::{Exit, print, print_json, read_run, stop, stop_with, terminal};
 use crate::metric::name::called;
 use crate::naming::short_name;
-use crate::record::CellKey;
+use crate::record::{CellKey, CellRecord};
 use crate::report::Report;
 use crate::report::explain::{
     EXPLAINED, ExplainError, explain as explain_cell, explain_column, explained,
@@ -45,11 +45,13 @@ pub(super) fn explain_run(
         Err(error) => return stop(Exit::NothingSelected, error.to_string()),
     };
     if let Some(strategy) = strategy {
-        let names = || found.strategies.iter().map(|number| &*number.strategy);
-        let is_meant = |name: &&str| *name == strategy || short_name(name) == strategy;
-        let Some(name) = names().find(is_meant).map(str::to_owned) else {
+        let names = found.strategies.iter().map(|number| &*number.strategy);
+        let names: Vec<&str> = names.collect();
+        let mut meant = names.iter();
+        let meant = meant.find(|name| **name == strategy || short_name(name) == strategy);
+        let Some(name) = meant.map(|name| (*name).to_owned()) else {
             let problem = format!("the run has no `{metric}` of `{strategy}`");
-            let hint = format!("it has that of {}", names().collect::<Vec<_>>().join(", "));
+            let hint = format!("it has that of {}", names.join(", "));
             return stop_with(Exit::NothingSelected, problem, hint);
         };
         found = found.only(&name);
@@ -84,27 +86,15 @@ pub(super) fn explain(
     as_json: bool,
 ) -> anyhow::Result<Exit> {
     let run = read_run(folder)?;
-    let keys: Vec<CellKey> = run
-        .cells
-        .iter()
-        .map(crate::record::CellRecord::key)
-        .collect();
-    let is_meant = |key: &&CellKey| {
-        let name = key.to_string();
-        let short = format!("{}/{}", key.session, short_name(&key.strategy));
-        name == cell || name.strip_suffix("/0") == Some(cell) || key.repeat == 0 && short == cell
-    };
-    let Some(key) = keys.iter().find(is_meant) else {
-        let hint = hint(cell, &keys);
+    let keys: Vec<CellKey> = run.cells.iter().map(CellRecord::key).collect();
+    let Some(key) = keys.iter().find(|key| is_called(key, cell)) else {
         let problem = ExplainError::Cell(cell.to_owned()).to_string();
-        return Err(CliError::new(Exit::NothingSelected, problem)
-            .with_hint(hint)
-            .into());
+        return stop_with(Exit::NothingSelected, problem, hint(cell, &keys));
     };
     let found = match explain_cell(&run.manifest, &run.cells, key, metric) {
         Ok(found) => found,
         Err(error @ ExplainError::Metric(_)) => return unknown_metric(metric, &EXPLAINED, &error),
-        Err(error) => return Err(CliError::new(Exit::NothingSelected, error.to_string()).into()),
+        Err(error) => return stop(Exit::NothingSelected, error.to_string()),
     };
     if as_json {
         print_json(&found)?;
@@ -117,6 +107,13 @@ pub(super) fn explain(
         ))?;
     }
     Ok(Exit::Done)
+}
+
+/// Whether a cell is meant by what was typed.
+fn is_called(key: &CellKey, typed: &str) -> bool {
+    let name = key.to_string();
+    let short = format!("{}/{}", key.session, short_name(&key.strategy));
+    name == typed || key.repeat == 0 && (name.strip_suffix("/0") == Some(typed) || short == typed)
 }
 
 /// The cell that was meant, or the strategies of its session.

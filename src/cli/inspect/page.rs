@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -169,23 +170,25 @@ impl Page<'_> {
             (name, tokens, self.percent(tokens), filled)
         });
         let tools = self.session.tools().iter();
-        let size = |text| self.counts.size(text).tokens;
         json!({
             "facts": self.head(0),
             "last": self.session.calls().len().saturating_sub(1),
             "percent": self.percent(prompt),
             "usage": usage.collect::<Vec<_>>(),
             "zone_bar": self.zone_bar(&lines, bar),
-            "system": self.session.system().map(|text| (size(text), text)),
-            "tools": tools.map(|tool| (&tool.name, size(tool.text()))).collect::<Vec<_>>(),
+            "system": self.session.system().map(|text| (self.tokens(text), text)),
+            "tools": tools.map(|tool| (&tool.name, self.tokens(tool.text()))).collect::<Vec<_>>(),
         })
+    }
+
+    fn tokens(&self, text: &Arc<str>) -> Tokens {
+        self.counts.size(text).tokens
     }
 
     /// The window as a bar, filled as far as the prompt goes, with the lines in it: warning and
     /// error, automatic compaction, blocking.
     fn zone_bar(&self, lines: &Lines, width: usize) -> String {
-        let place = |tokens| self.halves(tokens, width) / 2;
-        let filled = place(self.snapshot.prompt);
+        let filled = self.halves(self.snapshot.prompt, width) / 2;
         let cells = (0..width).map(|at| if at < filled { '█' } else { '·' });
         let mut bar: Vec<char> = cells.collect();
         for (line, sign) in [
@@ -193,7 +196,7 @@ impl Page<'_> {
             (lines.auto_compact, 'a'),
             (lines.blocking, 'b'),
         ] {
-            if let Some(at) = bar.get_mut(place(line)) {
+            if let Some(at) = bar.get_mut(self.halves(line, width) / 2) {
                 *at = sign;
             }
         }
@@ -331,7 +334,7 @@ fn origin(entry: &Entry) -> String {
         }
         Origin::Derived(ranges) => {
             let ranges = ranges.iter();
-            let ranges = ranges.map(|it| format!("{}-{}", it.start, it.end.saturating_sub(1)));
+            let ranges = ranges.map(|own| format!("{}-{}", own.start, own.end.saturating_sub(1)));
             format!("in place of messages {}", listed(ranges))
         }
         Origin::Restored(at) => format!("message {at}, put back"),

@@ -10,9 +10,9 @@ use rayon::prelude::*;
 
 use super::{Answer, answers, known_requests, texts};
 use crate::bill::Scale;
-use crate::cli::{CliError, Exit, models, read_run, report, say, stop_with};
-use crate::model::{CallFailure, Model, ModelKind, Request};
-use crate::probe::judge::{self, Brief, JudgeTask};
+use crate::cli::{CliError, Exit, models, read_run, report, say, stop, stop_with};
+use crate::model::{CallFailure, Model, Request};
+use crate::probe::judge::{self, JudgeTask};
 use crate::probe::{Unscored, Verdict};
 use crate::record::JudgeCalibration;
 use crate::record::journal::{Journal, Run};
@@ -48,12 +48,12 @@ pub(super) struct Args {
     /// Most requests under way at once
     #[arg(short, long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Models")]
     judges: models::JudgeOptions,
     /// Print the report as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Output")]
     output: report::Output,
 }
 
@@ -77,9 +77,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let calibrations = calibrations(&args.calibration, &models::names(&connected))?;
     let judges = &connected.judges;
     let answers = answers(&run.cells, &texts);
-    let gradings: Vec<Grading> = answers.filter_map(|one| one.grading(args.all)).collect();
+    let graded: Vec<Answer<'_>> = answers.filter(|one| one.is_graded(args.all)).collect();
     let mut requests = known_requests();
-    requests.extend(gradings.iter().map(|one| one.request(JudgeTask::Wide)));
+    requests.extend(graded.iter().map(|one| one.request(JudgeTask::Wide)));
     let counter = counter(&run.manifest.counter).unwrap_or_else(|| Arc::new(CharsPer4));
     args.judges
         .confirm(&connected, &[(&requests, 1)], &*counter)?;
@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         in_a_row: AtomicUsize::new(0),
     };
     let given = panel.qualify().and_then(|mut given| {
-        given.extend(threads.install(|| panel.grade_all(&gradings))?);
+        given.extend(threads.install(|| panel.grade_all(&graded))?);
         Ok(given)
     });
     models::close(Some(&connected), true)?;
@@ -114,111 +114,58 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         report::print_as(&made, args.json)?;
     }
     let exit = args.output.write(&made)?;
-    match panel.left_out.into_inner() {
-        0 => Ok(exit),
-        count => {
-            let verdicts = many(count, "verdict is", "verdicts are");
-            say(&format!(
-                "{verdicts} outstanding, because a judge gave no answer; the same command asks again"
-            ));
-            Ok(if exit == Exit::Done {
-                Exit::Outstanding
-            } else {
-                exit
-            })
-        }
+    let left_out = panel.left_out.into_inner();
+    if left_out > 0 {
+        let verdicts = many(left_out, "verdict is", "verdicts are");
+        say(&format!(
+            "{verdicts} outstanding, because a judge gave no answer; the same command asks again"
+        ));
     }
+    Ok(match exit {
+        Exit::Done if left_out > 0 => Exit::Outstanding,
+        exit => exit,
+    })
 }
 
 /// Reads calibrations, each of which must be of one of the judges.
 fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCalibration>> {
-    let read = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-        let read = JudgeCalibration::read(&text)?;
-        if read.judge == judges || judges.split(" + ").any(|judge| judge == read.judge) {
-            return Ok(read);
-        }
-        let judge = read.judge;
-        Err(format!("it is of judge `{judge}`, and asked is {judges}"))
-    };
-    let files = files.iter().map(|path| {
-        read(path).map_err(|problem: String| {
+    let mut calibrations = Vec::new();
+    for path in files {
+        let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let read = text.and_then(|text| JudgeCalibration::read(&text));
+        let own = read.and_then(|read| {
+            if read.judge == judges || judges.split(" + ").any(|judge| judge == read.judge) {
+                return Ok(read);
+            }
+            Err(format!(
+                "it is of judge `{}`, and asked is {judges}",
+                read.judge
+            ))
+        });
+        calibrations.push(own.or_else(|problem| {
             let problem = format!("cannot use calibration `{}`: {problem}", path.display());
-            CliError::new(Exit::Invalid, problem).into()
-        })
-    });
-    files.collect()
-}
-
-/// One answer, as judges are asked about it.
-struct Grading {
-    brief: Brief,
-    said: String,
-    is_never_said: bool,
-    /// The verdict without the judge's.
-    about: GivenVerdict,
-}
-
-impl Grading {
-    fn request(&self, task: JudgeTask) -> Request {
-        task.request(&self.brief, &self.said)
+            stop(Exit::Invalid, problem)
+        })?);
     }
+    Ok(calibrations)
 }
 
 impl Answer<'_> {
-    /// What a judge is asked, where rules give no verdict, or for `all` answers.
-    fn grading(&self, all: bool) -> Option<Grading> {
+    /// Whether judges grade it: where rules give no verdict, or with `all`.
+    fn is_graded(&self, all: bool) -> bool {
         let reason = Unscored::NeedsJudge;
-        let needs_judge = self.answer.typed == Verdict::Unscored { reason };
-        let said = self.answer.text.as_deref()?;
-        (all || needs_judge).then(|| Grading {
-            brief: self.text.brief(),
-            said: said.to_owned(),
-            is_never_said: self.item.kind.is_never_said(),
-            about: GivenVerdict {
-                session: self.cell.session.clone(),
-                strategy: self.cell.strategy.clone(),
-                repeat: self.cell.repeat,
-                probe: self.item.probe.clone(),
-                percent: self.item.percent,
-                answer: self.turn,
-                ..no_verdict()
-            },
-        })
+        self.answer.text.is_some() && (all || self.answer.typed == Verdict::Unscored { reason })
     }
-}
 
-/// A verdict before any judge was asked.
-fn no_verdict() -> GivenVerdict {
-    GivenVerdict {
-        session: String::new(),
-        strategy: String::new(),
-        repeat: 0,
-        probe: String::new(),
-        percent: 0,
-        answer: 0,
-        judge: String::new(),
-        panel: Vec::new(),
-        sentinel: None,
-        narrow: None,
-        kind: ModelKind::Live,
-        rubric: judge::rubric_hash(),
-        prompt: String::new(),
-        verdict: Verdict::Unscored {
-            reason: Unscored::JudgeUnfit,
-        },
-        usage: Usage::default(),
-        key: None,
-        lost: Vec::new(),
+    fn request(&self, task: JudgeTask) -> Request {
+        let said = self.answer.text.as_deref().unwrap_or_default();
+        task.request(&self.text.brief(), said)
     }
 }
 
 /// Whether a judge meets the known verdict.
 fn is_met(given: &GivenVerdict) -> bool {
-    match (given.sentinel, given.verdict) {
-        (Some(is_right), Verdict::Scored { score, .. }) => (score > 0.5) == is_right,
-        (None, _) | (_, Verdict::Unscored { .. }) => false,
-    }
+    matches!((given.sentinel, given.verdict), (Some(is_right), Verdict::Scored { score, .. }) if (score > 0.5) == is_right)
 }
 
 /// After so many requests in a row that a judge gave no answer to, no other is made, as in a run.
@@ -261,7 +208,7 @@ impl Panel<'_> {
                 verdict: record.verdict,
                 usage: record.usage,
                 key: record.calls.first().map(|kept| kept.key.clone()),
-                ..self.by(&**judge, no_verdict())
+                ..self.by(&**judge)
             }));
             if let Some(first) = given.get_mut(first) {
                 first.lost = lost;
@@ -272,25 +219,36 @@ impl Panel<'_> {
 
     /// Grades all answers, several at once, until a judge cannot be asked; verdicts are in the order
     /// of the answers, those of the panel side by side.
-    fn grade_all(&self, gradings: &[Grading]) -> Result<Vec<GivenVerdict>, CliError> {
-        let verdicts = |one| {
+    fn grade_all(&self, answers: &[Answer<'_>]) -> Result<Vec<GivenVerdict>, CliError> {
+        let all = answers.par_iter().flat_map_iter(|one| {
             let judges = self.judges.iter().zip(&self.tasks);
             judges.map(move |(judge, task)| self.grade(one, &**judge, *task))
-        };
-        let all = gradings.par_iter().flat_map_iter(verdicts);
+        });
         let given: Vec<Option<GivenVerdict>> = all.collect::<Result<_, CliError>>()?;
         Ok(given.into_iter().flatten().collect())
     }
 
-    /// A verdict of this judge, as one of the panel.
-    fn by(&self, judge: &dyn Model, about: GivenVerdict) -> GivenVerdict {
+    /// A verdict of this judge, as one of the panel, before it was asked.
+    fn by(&self, judge: &dyn Model) -> GivenVerdict {
         let names = self.judges.iter().map(|judge| judge.name().to_owned());
         GivenVerdict {
+            session: String::new(),
+            strategy: String::new(),
+            repeat: 0,
+            probe: String::new(),
+            percent: 0,
+            answer: 0,
             judge: judge.name().to_owned(),
             panel: names.filter(|_| self.judges.len() > 1).collect(),
+            sentinel: None,
+            narrow: None,
             kind: judge.kind(),
+            rubric: judge::rubric_hash(),
             prompt: self.prompt.clone(),
-            ..about
+            verdict: Verdict::unscored(Unscored::JudgeUnfit),
+            usage: Usage::default(),
+            key: None,
+            lost: Vec::new(),
         }
     }
 
@@ -298,15 +256,24 @@ impl Panel<'_> {
     /// row, or in a way that any later request meets too.
     fn grade(
         &self,
-        grading: &Grading,
+        answer: &Answer<'_>,
         judge: &dyn Model,
         task: Option<JudgeTask>,
     ) -> Result<Option<GivenVerdict>, CliError> {
-        let about = self.by(judge, grading.about.clone());
+        let (cell, item) = (answer.cell, answer.item);
+        let about = GivenVerdict {
+            session: cell.session.clone(),
+            strategy: cell.strategy.clone(),
+            repeat: cell.repeat,
+            probe: item.probe.clone(),
+            percent: item.percent,
+            answer: answer.turn,
+            ..self.by(judge)
+        };
         let Some(task) = task else {
             return Ok(Some(about));
         };
-        let request = grading.request(task);
+        let request = answer.request(task);
         let answered = judge.answer(&request, 0, self.counts);
         if matches!(
             answered.answer,
@@ -324,7 +291,7 @@ impl Panel<'_> {
         let booked = RequestBill::new(&request, &answered, Scale::COUNTED, self.counts);
         let reply = answered.answer;
         Ok(Some(GivenVerdict {
-            verdict: judge::verdict(task.read(&reply), grading.is_never_said),
+            verdict: judge::verdict(task.read(&reply), item.kind.is_never_said()),
             usage: answered.paid.map(|paid| paid.usage).unwrap_or_default(),
             key: booked.kept.map(|kept| kept.key),
             lost: booked.lost,
@@ -335,14 +302,16 @@ impl Panel<'_> {
 
 /// Says how many verdicts a judge gave, and what it is fit for.
 fn say_of(judge: &str, task: Option<JudgeTask>, given: &[GivenVerdict]) {
-    let of_judge = given.iter().filter(|one| one.judge == judge);
-    let (known, graded): (Vec<_>, Vec<_>) = of_judge.partition(|one| one.sentinel.is_some());
+    let mut given: Vec<_> = given.iter().filter(|one| one.judge == judge).collect();
     let is_narrow = task == Some(JudgeTask::Narrow);
-    let of_task = known.iter().filter(|one| one.narrow.is_some() == is_narrow);
-    let met = of_task.clone().filter(|one| is_met(one)).count();
-    let all = of_task.count();
-    let is_unscored = |one: &&&GivenVerdict| matches!(one.verdict, Verdict::Unscored { .. });
-    let (answers, unscored) = (graded.len(), graded.iter().filter(is_unscored).count());
+    let known = given.extract_if(.., |one| one.sentinel.is_some());
+    let known: Vec<_> = known
+        .filter(|one| one.narrow.is_some() == is_narrow)
+        .collect();
+    let (met, all) = (known.iter().filter(|one| is_met(one)).count(), known.len());
+    let answers = given.len();
+    given.retain(|one| matches!(one.verdict, Verdict::Unscored { .. }));
+    let unscored = given.len();
     let asked = match task {
         None => {
             return say(&format!(

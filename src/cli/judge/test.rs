@@ -57,12 +57,12 @@ pub(super) struct Args {
     )]
     cassette: PathBuf,
     /// Print the figures as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     /// Also write the figures to this file, as JSON; with `--from-run` the sheet, .csv or .jsonl
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Models")]
     judges: models::JudgeOptions,
 }
 
@@ -140,25 +140,22 @@ fn ask(
 ) -> Result<BTreeMap<String, String>, CliError> {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let fitness = Fitness::default();
-    let known = connected.judges.iter().map(|judge| {
+    let mut known = Vec::new();
+    for judge in &connected.judges {
         let results = fitness.of(&**judge, &counts);
-        results.map_err(|failure| models::unheard(&**judge, &failure))
-    });
-    let known = known.collect::<Result<Vec<_>, CliError>>()?;
+        known.push(results.map_err(|failure| models::unheard(&**judge, &failure))?);
+    }
     for row in rows {
-        let verdict = |repeat: u32| {
-            let judges = connected.judges.iter().zip(&known);
-            let verdicts = judges.map(|(judge, known)| {
+        for repeat in 0..repeats {
+            let mut verdicts = Vec::new();
+            for (judge, known) in connected.judges.iter().zip(&known) {
                 let task = known.task.unwrap_or_default();
                 let reply = judge.answer(&row.request(task), repeat, &counts).answer;
                 models::heard(&**judge, &reply)?;
-                let said = task.read(&reply);
-                Ok(judge::verdict(said, row.brief.is_never_said()))
-            });
-            let verdicts = verdicts.collect::<Result<Vec<Verdict>, CliError>>()?;
-            Ok(judge::vote(&verdicts).and_then(is_right))
-        };
-        row.verdicts = (0..repeats).map(verdict).collect::<Result<_, CliError>>()?;
+                verdicts.push(judge::verdict(task.read(&reply), row.brief.is_never_said()));
+            }
+            row.verdicts.push(judge::vote(&verdicts).and_then(is_right));
+        }
     }
     let records = known.iter().flat_map(|results| &results.records);
     Ok(verdicts::narrow_judges(records))
@@ -181,20 +178,27 @@ fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
     } else {
         let lines = (1..).zip(text.lines());
         let lines = lines.filter(|(_, line)| !line.trim().is_empty());
-        let value = |line| serde_json::from_str(line).map_err(|error| error.to_string());
-        lines.map(|(at, line)| (at, value(line))).collect()
+        lines.map(|(at, line)| (at, json_value(line))).collect()
     };
     if values.is_empty() {
         return stop(Exit::NothingSelected, format!("`{shown}` holds no answer"));
     }
-    let row = |(line, value): (usize, Result<Value, String>)| {
-        value.and_then(row).map_err(|problem| {
+    let mut rows = Vec::new();
+    for (line, value) in values {
+        rows.push(value.and_then(row).or_else(|problem| {
             let problem = format!("line {line} of `{shown}`: {problem}");
-            CliError::new(Exit::Invalid, problem)
-                .with_hint("`proctor judge test --help` says what a row has")
-        })
-    };
-    Ok(values.into_iter().map(row).collect::<Result<_, _>>()?)
+            stop_with(
+                Exit::Invalid,
+                problem,
+                "`proctor judge test --help` says what a row has",
+            )
+        })?);
+    }
+    Ok(rows)
+}
+
+fn json_value(line: &str) -> Result<Value, String> {
+    serde_json::from_str(line).map_err(|error| error.to_string())
 }
 
 /// Each record of a CSV file as an object of texts, with its line.
@@ -204,25 +208,28 @@ fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
         Ok(headers) => headers.clone(),
         Err(error) => return vec![(1, Err(format!("cannot read the header: {error}")))],
     };
-    let is_there = |wanted: &&str| headers.iter().any(|name| name.trim() == *wanted);
-    if let Some(missing) = ["question", "answer"].iter().find(|name| !is_there(name)) {
-        let has: Vec<&str> = headers.iter().collect();
-        let problem = format!(
-            "there is no column `{missing}`; the header has `{}`, which commas must separate",
-            escape::plain(&has.join("`, `"))
-        );
-        return vec![(1, Err(problem))];
-    }
-    let value = |(at, record): (usize, csv::Result<csv::StringRecord>)| match record {
-        Err(error) => (at, Err(error.to_string())),
-        Ok(record) => {
-            let line = record.position().and_then(|at| line_of(text, at.byte()));
-            let fields = headers.iter().zip(&record);
-            let fields = fields.map(|(name, value)| (name.trim().to_owned(), value.into()));
-            (line.unwrap_or(at), Ok(Value::Object(fields.collect())))
+    for wanted in ["question", "answer"] {
+        if !headers.iter().any(|name| name.trim() == wanted) {
+            let has: Vec<&str> = headers.iter().collect();
+            let problem = format!(
+                "there is no column `{wanted}`; the header has `{}`, which commas must separate",
+                escape::plain(&has.join("`, `"))
+            );
+            return vec![(1, Err(problem))];
         }
-    };
-    (2..).zip(reader.records()).map(value).collect()
+    }
+    let records = (2..)
+        .zip(reader.records())
+        .map(|(at, record)| match record {
+            Err(error) => (at, Err(error.to_string())),
+            Ok(record) => {
+                let line = record.position().and_then(|at| line_of(text, at.byte()));
+                let fields = headers.iter().map(str::trim).map(str::to_owned);
+                let fields = fields.zip(record.iter().map(Value::from)).collect();
+                (line.unwrap_or(at), Ok(Value::Object(fields)))
+            }
+        });
+    records.collect()
 }
 
 /// The line of a record, from 1, where the reader says that it begins: with CRLF that is between the two.
@@ -242,8 +249,8 @@ fn row(value: Value) -> Result<Row, String> {
     }
     let brief = Brief {
         form: written.form.filter(|form| !form.trim().is_empty()),
-        older: texts("older", &written.older)?,
-        others: texts("others", &written.others)?,
+        older: texts("older", written.older)?,
+        others: texts("others", written.others)?,
         ..Brief::new(
             &sheet::read(written.question),
             &sheet::read(written.reference),
@@ -262,41 +269,37 @@ fn row(value: Value) -> Result<Row, String> {
 /// Right, wrong, or not labelled.
 fn label(name: &str, value: &Value, brief: &Brief) -> Result<Option<bool>, String> {
     let text = match value {
-        Value::Null => return Ok(None),
+        Value::Null => String::new(),
         Value::String(text) => text.trim().to_lowercase(),
         other => other.to_string(),
     };
-    match text.as_str() {
-        "" => Ok(None),
-        "true" | "1" | "yes" => Ok(Some(true)),
-        "false" | "0" | "no" => Ok(Some(false)),
-        text => match Word::parse(text) {
-            Some(word) => Ok(Some(
-                is_right(judge::graded(word, brief.is_never_said())) == Some(true),
-            )),
-            None => Err(format!(
-                "`{name}` must be a verdict, as `right` or `incomplete`, not `{text}`"
-            )),
-        },
-    }
+    Ok(match text.as_str() {
+        "" => None,
+        "true" | "1" | "yes" => Some(true),
+        "false" | "0" | "no" => Some(false),
+        text => {
+            let Some(word) = Word::parse(text) else {
+                return Err(format!(
+                    "`{name}` must be a verdict, as `right` or `incomplete`, not `{text}`"
+                ));
+            };
+            Some(is_right(judge::graded(word, brief.is_never_said())) == Some(true))
+        }
+    })
 }
 
 /// Several values: a list, or one on each line.
-fn texts(name: &str, value: &Value) -> Result<Vec<String>, String> {
-    let texts: Option<Vec<String>> = match value {
-        Value::Null => Some(Vec::new()),
+fn texts(name: &str, value: Value) -> Result<Vec<String>, String> {
+    match value {
+        Value::Null => Ok(Vec::new()),
         Value::String(text) => {
-            let text = sheet::read(text.clone());
+            let text = sheet::read(text);
             let lines = text.lines().filter(|line| !line.is_empty());
-            Some(lines.map(str::to_owned).collect())
+            Ok(lines.map(str::to_owned).collect())
         }
-        Value::Array(items) => {
-            let items = items.iter().map(|item| item.as_str().map(str::to_owned));
-            items.collect()
-        }
-        _ => None,
-    };
-    texts.ok_or_else(|| format!("`{name}` must be texts, one on each line"))
+        list => serde_json::from_value(list)
+            .map_err(|_| format!("`{name}` must be texts, one on each line")),
+    }
 }
 
 impl Row {
@@ -354,9 +357,10 @@ impl Agreement {
                 groups.entry(name.clone()).or_default().push(one);
             }
         }
-        let groups = groups.into_iter();
-        let verdicts = |row: &Row| row.verdicts.iter().copied().flatten().collect();
-        let verdicts: Vec<Vec<bool>> = rows.iter().map(verdicts).collect();
+        let verdicts = rows
+            .iter()
+            .map(|row| row.verdicts.iter().copied().flatten());
+        let verdicts: Vec<Vec<bool>> = verdicts.map(Iterator::collect).collect();
         let without = rows.iter().filter(|row| row.label.is_none());
         let without: Vec<bool> = without.filter_map(Row::verdict).collect();
         let called_right = without.iter().filter(|right| **right).count();
@@ -368,6 +372,7 @@ impl Agreement {
             unscored: rows.iter().filter(|row| row.verdict().is_none()).count(),
             self_consistency: self_consistency(&verdicts),
             strategies: groups
+                .into_iter()
                 .filter_map(|(name, labelled)| Some((name, Calibration::of(&labelled)?)))
                 .collect(),
             unlabelled: UnlabelledAnswers {

@@ -91,16 +91,17 @@ fn in_words(found: &Findings) -> Option<String> {
 fn newest(folder: &Path, scenario: &str) -> Option<PathBuf> {
     let beside = fs::read_dir(folder.parent()?).ok()?.flatten();
     let paths = beside.map(|entry| entry.path());
-    let is_of_scenario = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let print = name
-            .strip_prefix(scenario)
-            .and_then(|rest| rest.strip_prefix('-'));
-        print.is_some_and(|print| print.len() == 8 && path != folder)
-    };
-    let runs = paths.filter(is_of_scenario);
+    let runs = paths.filter(|path| path != folder && is_of(path, scenario));
     let dated = runs.filter_map(|path| Some((sessions::written(&path.join(CELLS))?, path)));
     dated.max().map(|(_, path)| path)
+}
+
+/// Whether a folder has the name of a run of this scenario.
+fn is_of(path: &Path, scenario: &str) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let rest = name.strip_prefix(scenario);
+    let fingerprint = rest.and_then(|rest| rest.strip_prefix('-'));
+    fingerprint.is_some_and(|fingerprint| fingerprint.len() == 8)
 }
 
 /// When the last cell of a run was written, in UTC.

@@ -10,22 +10,23 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::cli::{
-    Exit, chain, find_sessions, make_folder, models, print, read_text, say, show_with, stop,
-    stop_with, write_new,
+    CliError, Exit, chain, find_sessions, make_folder, models, print, read_text, say, show_with,
+    stop, stop_with, write_new,
 };
-use crate::model::{CallFailure, Request};
+use crate::model::{CallFailure, Model, Request};
 use crate::probe::ProbeExt as _;
 use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge, Word};
-use crate::probe::{Outcome, Probe, Selection, Verdict};
+use crate::probe::{Outcome, Selection, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Message, Session, import};
+use crate::step::Answer;
 use crate::tokens::{CharsPer4, CountedTexts};
 
 /// Arguments of `proctor sessions facts`.
@@ -48,7 +49,7 @@ pub(super) struct Args {
     /// Print the questions of a file and their known answers
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     show: Option<PathBuf>,
-    #[command(flatten, next_help_heading = "A model that proposes decisions")]
+    #[command(flatten, next_help_heading = "Models")]
     proposer: Proposer,
     #[command(flatten, next_help_heading = "Output")]
     output: Output,
@@ -194,20 +195,23 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &Args) -> anyhow::
         }
         None => print(&json)?,
     }
-    let probes = truth.facts.clone();
-    let kinds: BTreeSet<&str> = probes.iter().map(|probe| probe.kind().name()).collect();
-    let kinds: Vec<&str> = kinds.into_iter().collect();
-    let dropped = match dropped {
-        0 => String::new(),
-        dropped => format!("; {dropped} more are not answered by the full history"),
-    };
-    let (lacking, planted) = derive::without_anchor(&probes);
-    say(&format!(
-        "{} of {} ({}), {lacking} of {planted} without an anchor{dropped}",
+    let mut kinds: Vec<&str> = truth.facts.iter().map(|fact| fact.kind().name()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let (lacking, planted) = derive::without_anchor(&truth.facts);
+    let mut said = format!(
+        "{} of {} ({}), {lacking} of {planted} without an anchor",
         many(truth.facts.len(), "fact", "facts"),
         many(kinds.len(), "kind", "kinds"),
         kinds.join(", ")
-    ));
+    );
+    if dropped > 0 {
+        write!(
+            said,
+            "; {dropped} more are not answered by the full history"
+        )?;
+    }
+    say(&said);
     Ok(())
 }
 
@@ -221,70 +225,81 @@ fn decided(session: &Session, model: &str, args: &Proposer) -> anyhow::Result<Ve
     let Some(model) = connected.judges.first() else {
         return Ok(Vec::new());
     };
-    let counts = CountedTexts::new(Arc::new(CharsPer4));
-    let unheard = OnceCell::new();
-    let answer = |request: &Request| {
-        if unheard.get().is_some() {
-            return Err(CallFailure::NoAnswer);
-        }
-        let reply = model.answer(request, 0, &counts).answer;
-        if let Err(error) = models::heard(&**model, &reply) {
-            unheard.get_or_init(|| error);
-        }
-        reply
+    let asker = Asker {
+        model: &**model,
+        counts: CountedTexts::new(Arc::new(CharsPer4)),
+        unheard: OnceCell::new(),
     };
-    let ask = |request: &Request| {
-        let reply = answer(request);
-        reply.map(|reply| reply.text).unwrap_or_default()
-    };
-    let replies: Vec<_> = requests.iter().map(ask).collect();
+    let replies: Vec<Arc<str>> = requests.iter().map(|request| asker.text(request)).collect();
     let replies: Vec<&str> = replies.iter().map(|reply| &**reply).collect();
     let (mut facts, dropped) = decisions::kept(session, &replies);
     let proposed = facts.len() + dropped.values().sum::<usize>();
     let before = session.messages().len();
     facts.retain(|fact| {
-        let truth = GroundTruth::new(session.id(), vec![fact.clone()]);
-        let probes = truth.facts.clone();
-        let rules = Rules::new(&probes);
-        let judge = Judge {
-            probes: &probes,
-            ..Judge::default()
-        };
-        let is_right = |probe: &Probe, question: &Request| {
-            let said = ask(question);
-            match rules.verdict(probe, before, &said) {
-                Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
-                // Rules confirm exact answers only: the model grades other words itself.
-                Verdict::Unscored { .. } => {
-                    let request = judge.request(probe, before, &said);
-                    judge.task.read(&answer(&request)) == Ok(Word::Right)
-                }
-            }
-        };
-        let are_right = |messages: &[Arc<Message>]| {
-            probes.iter().all(|probe| {
-                let questions = judge::questions(None, messages, probe);
-                questions.iter().all(|question| is_right(probe, question))
-            })
-        };
         let [with, without] = decisions::arms(session, fact);
-        are_right(&with) && !are_right(&without)
+        asker.knows(fact, &with, before) && !asker.knows(fact, &without, before)
     });
     models::close(Some(&connected), true)?;
-    if let Some(error) = unheard.into_inner() {
+    if let Some(error) = asker.unheard.into_inner() {
         return Err(error.into());
     }
-    let dropped = dropped
-        .iter()
-        .fold(String::new(), |mut text, (why, count)| {
-            let _ = write!(text, ", {count} {}", why.in_words());
-            text
-        });
-    say(&format!(
-        "{} of {proposed} proposed decisions are answered from their evidence and not without it{dropped}",
+    let mut said = format!(
+        "{} of {proposed} proposed decisions are answered from their evidence and not without it",
         facts.len()
-    ));
+    );
+    for (why, count) in dropped {
+        write!(said, ", {count} {}", why.in_words())?;
+    }
+    say(&said);
     Ok(facts)
+}
+
+/// A model that is asked until it cannot be asked any more.
+struct Asker<'a> {
+    model: &'a dyn Model,
+    counts: CountedTexts,
+    unheard: OnceCell<CliError>,
+}
+
+impl Asker<'_> {
+    fn answer(&self, request: &Request) -> Answer {
+        if self.unheard.get().is_some() {
+            return Err(CallFailure::NoAnswer);
+        }
+        let reply = self.model.answer(request, 0, &self.counts).answer;
+        if let Err(error) = models::heard(self.model, &reply) {
+            self.unheard.get_or_init(|| error);
+        }
+        reply
+    }
+
+    fn text(&self, request: &Request) -> Arc<str> {
+        let reply = self.answer(request);
+        reply.map(|reply| reply.text).unwrap_or_default()
+    }
+
+    /// Whether it answers each question about the fact right from these messages, at this message of the session.
+    fn knows(&self, fact: &PlantedFact, messages: &[Arc<Message>], before: usize) -> bool {
+        let probes = std::slice::from_ref(fact);
+        let rules = Rules::new(probes);
+        let judge = Judge {
+            probes,
+            ..Judge::default()
+        };
+        judge::questions(None, messages, fact)
+            .iter()
+            .all(|question| {
+                let said = self.text(question);
+                match rules.verdict(fact, before, &said) {
+                    Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
+                    // Rules confirm exact answers only: the model grades other words itself.
+                    Verdict::Unscored { .. } => {
+                        let graded = self.answer(&judge.request(fact, before, &said));
+                        judge.task.read(&graded) == Ok(Word::Right)
+                    }
+                }
+            })
+    }
 }
 
 /// The facts that can be asked for and that the full history answers, and how many were dropped.
@@ -322,23 +337,25 @@ fn in_words(path: &Path, mistake: &Mistake) -> String {
     format!("{path}: line {line}: {fact}{}", mistake.problem)
 }
 
+/// The recording beside a file of facts, by its name.
+fn recording_of(truth: &Path) -> Option<PathBuf> {
+    let name = truth.file_name()?.to_str()?;
+    let stem = name.strip_suffix(".truth.json")?;
+    Some(truth.with_file_name(format!("{stem}.session.jsonl")))
+}
+
 /// Lists the mistakes of a file; returns how many there are.
 fn check_file(path: &Path, args: &Args) -> anyhow::Result<usize> {
     let shown = path.display();
     let file = read(path)?;
-    let beside = || {
-        let name = path.file_name()?.to_str()?;
-        let stem = name.strip_suffix(".truth.json")?;
-        Some(path.with_file_name(format!("{stem}.session.jsonl")))
-    };
-    let Some(recording) = args.session.clone().or_else(beside) else {
+    let Some(recording) = args.session.clone().or_else(|| recording_of(path)) else {
         let problem = format!("no session is named for `{shown}`");
         return stop_with(Exit::Usage, problem, "add `--session FILE`");
     };
     let sessions = import::load(&recording).context("cannot read the session")?;
-    let mut of_id = sessions.iter();
-    let of_id = of_id.find(|session| session.id() == file.truth.session);
-    let Some(session) = of_id.or_else(|| sessions.first()) else {
+    let mut known = sessions.iter();
+    let of_id = known.find(|session| session.id() == file.truth.session);
+    let Some(session) = of_id.or(sessions.first()) else {
         let problem = format!("`{}` holds no session", recording.display());
         return stop(Exit::Invalid, problem);
     };
@@ -355,9 +372,14 @@ fn check_file(path: &Path, args: &Args) -> anyhow::Result<usize> {
     }
     let probes = file.truth.facts.clone();
     let items = Selection::default().items(session, &probes).len();
-    let listed = mistakes.iter();
-    let listed =
-        listed.map(|it| json!({ "line": it.line, "fact": it.fact, "problem": it.problem }));
+    let listed = mistakes.iter().map(|mistake| {
+        let Mistake {
+            line,
+            fact,
+            problem,
+        } = mistake;
+        json!({ "line": line, "fact": fact, "problem": problem })
+    });
     let facts = json!({
         "facts": probes.len(),
         "asked": items,
@@ -379,29 +401,29 @@ fn check_file(path: &Path, args: &Args) -> anyhow::Result<usize> {
 
 fn show_file(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
     let file = read(path)?;
-    let probes = file.truth.facts.clone();
-    let never_said = probes.iter().map(|probe| probe.kind().is_never_said());
-    let never_said: Vec<bool> = never_said.collect();
-    let known: Vec<Vec<(String, bool)>> = probes.iter().map(check::known).collect();
-    let probes = probes.iter().zip(&known).map(|(probe, known)| {
-        let values = known.iter().map(|(value, _)| value);
+    let (mut probes, mut never_said, mut all_known) = (Vec::new(), Vec::new(), Vec::new());
+    for probe in &file.truth.facts {
+        let known = check::known(probe);
+        let values: Vec<&String> = known.iter().map(|(value, _)| value).collect();
         let current = known.iter().filter(|(_, holds)| *holds);
-        let current = current.map(|(value, _)| value);
-        json!({
+        let current: Vec<&String> = current.map(|(value, _)| value).collect();
+        probes.push(json!({
             "id": probe.id,
             "kind": probe.kind().name(),
             "asked": probe.questions(),
-            "known": values.collect::<Vec<_>>(),
-            "current": current.collect::<Vec<_>>(),
+            "known": values,
+            "current": current,
             "evidence": probe.evidence,
             "until": probe.until,
-        })
-    });
+        }));
+        never_said.push(probe.kind().is_never_said());
+        all_known.push(known);
+    }
     let facts = json!({
         "session": file.truth.session,
-        "probes": probes.collect::<Vec<_>>(),
+        "probes": probes,
     });
-    let more = json!({ "never_said": never_said, "known": known });
+    let more = json!({ "never_said": never_said, "known": all_known });
     let template = include_str!("../text/probes.txt");
     show_with(as_json, "proctor-probes", facts, more, template)
 }

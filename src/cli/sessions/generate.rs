@@ -3,17 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::{
-    CliError, Exit, Format, make_folder, prose, show, stop_with, token_count, write_session,
-    write_truth,
+    CliError, Exit, make_folder, prose, show, stop_with, token_count, write_session, write_truth,
 };
-use crate::session::synthetic::{
-    self, FAMILIES, Generated, HEAD_TOKENS, LEAST_WINDOW, Language, Length, MOST_DISTRACTORS,
-    MOST_FACTS, OBSERVATIONS, RESULTS, Recipe, SyntheticError,
-};
-use crate::settings::did_you_mean;
+use crate::scenario;
+use crate::session::synthetic::{self, FAMILIES, Generated, Recipe};
+use crate::settings::{Place, SettingError, Table, parse_value};
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
 
@@ -33,18 +30,6 @@ pub(super) struct Args {
     /// Describe the sessions, and write none
     #[arg(long)]
     describe: bool,
-    /// Format of `--describe`
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        default_value = "text",
-        requires = "describe"
-    )]
-    format: Format,
-    /// Print JSON
-    #[arg(long, conflicts_with = "format")]
-    json: bool,
     /// First seed; same seed, same bytes
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -52,106 +37,99 @@ pub(super) struct Args {
     #[arg(long)]
     count: Option<u64>,
     /// Length in rounds (API calls)
-    #[arg(long, conflicts_with = "tokens", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, conflicts_with = "tokens")]
     rounds: Option<u32>,
     /// Length in tokens (o200k); 100,000 if neither is given
-    #[arg(long, value_parser = at_least_a_thousand)]
+    #[arg(long, value_parser = tokens)]
     tokens: Option<u64>,
     /// Window of the model that the session is made for: it is four times as long, with a head and
     /// results that leave room in it
-    #[arg(long, value_name = "TOKENS", conflicts_with_all = ["rounds", "tokens"],
-          value_parser = a_window)]
-    for_window: Option<u32>,
-    /// Number of planted facts, in percent of the family's own
-    #[arg(long, value_name = "PERCENT", default_value_t = 100,
-          value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_FACTS)))]
-    facts: u32,
-    /// Share of tool results in the tokens of the messages, in percent; by default as in the
-    /// family
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32)
-          .range(i64::from(*OBSERVATIONS.start())..=i64::from(*OBSERVATIONS.end())))]
-    observations: Option<u32>,
-    /// Usual size of a result, in percent of the family's own; the largest results keep their size
-    #[arg(long, value_name = "PERCENT", default_value_t = 100,
-          value_parser = clap::value_parser!(u32)
-              .range(i64::from(*RESULTS.start())..=i64::from(*RESULTS.end())))]
-    results: u32,
-    /// Other keys near each planted one; by default as in the family
-    #[arg(long, value_name = "N",
-          value_parser = clap::value_parser!(u32).range(..=i64::from(MOST_DISTRACTORS)))]
-    distractors: Option<u32>,
-    /// Number of wordings of a planted fact; by default all
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    phrasings: Option<u32>,
-    /// Tokens of system prompt and tools in front of every prompt, in addition to those written
-    /// down; 7,400, or with `--for-window` at most an eighth of it, and none below 16,000
-    #[arg(long, value_name = "TOKENS")]
-    head_tokens: Option<u64>,
-    /// Language in which the session is held and facts are planted
-    #[arg(long, value_name = "CODE", default_value = "en", value_parser = Language::ALL.map(Language::code))]
-    language: String,
+    #[arg(long, value_name = "TOKENS", conflicts_with_all = ["rounds", "tokens"], value_parser = tokens)]
+    for_window: Option<u64>,
+    /// Set another key of a scenario's `synthetic`, such as `fact_percent=50` or `language=zh` (repeatable)
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    #[command(flatten, next_help_heading = "Output")]
+    output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+struct Output {
     /// Folder the files are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
     /// Overwrite existing files
     #[arg(short, long)]
     force: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
-fn a_window(typed: &str) -> Result<u32, String> {
-    let number = token_count(typed).and_then(|number| u32::try_from(number).ok());
-    let number = number.filter(|number| *number >= LEAST_WINDOW);
-    number.ok_or_else(|| format!("it must be a whole number of at least {LEAST_WINDOW}"))
-}
-
-fn at_least_a_thousand(typed: &str) -> Result<u64, String> {
-    let number = token_count(typed).filter(|number| *number >= 1_000);
-    number.ok_or_else(|| "it must be a whole number of at least 1000".to_owned())
+fn tokens(typed: &str) -> Result<u64, String> {
+    token_count(typed).ok_or_else(|| "it must be a whole number".to_owned())
 }
 
 impl Args {
-    /// The recipe of the `n`-th session of a family.
-    fn recipe(&self, family: &str, n: u64) -> Recipe {
-        let recipe = Recipe {
-            family: family.to_owned(),
-            seed: self.seed.wrapping_add(n),
-            length: match (self.rounds, self.tokens) {
-                (Some(rounds), _) => Length::Rounds(rounds),
-                (None, tokens) => Length::Tokens(Tokens(tokens.unwrap_or(100_000))),
-            },
-            fact_percent: self.facts,
-            observation_percent: self.observations,
-            result_percent: self.results,
-            distractors: self.distractors,
-            head_tokens: HEAD_TOKENS,
-            window: None,
-            phrasings: self.phrasings,
-            language: Language::of_code(&self.language).unwrap_or_default(),
+    /// The recipe of the first session of a family, read as an entry of a scenario.
+    fn recipe(&self, family: &str) -> Result<Recipe, SettingError> {
+        let (length, number) = match (self.rounds, self.tokens, self.for_window) {
+            (Some(rounds), ..) => ("rounds", u64::from(rounds)),
+            (None, _, Some(window)) => ("for_window", window),
+            (None, tokens, None) => ("tokens", tokens.unwrap_or(100_000)),
         };
-        let sized = match self.for_window {
-            Some(window) => recipe.for_window(window),
-            None => recipe,
-        };
-        Recipe {
-            head_tokens: self.head_tokens.map_or(sized.head_tokens, Tokens),
-            ..sized
+        let mut table = Table::new(Place::Flag("sessions generate".into()));
+        for (flag, key, value) in [
+            (family.to_owned(), "family", family.to_owned()),
+            (
+                format!("--seed {}", self.seed),
+                "seed",
+                self.seed.to_string(),
+            ),
+            (
+                format!("--{} {number}", length.replace('_', "-")),
+                length,
+                number.to_string(),
+            ),
+        ] {
+            table.overlay(key, parse_value(&value, &Place::Flag(flag.into())))?;
         }
+        for typed in &self.set {
+            let place = Place::Flag(format!("--set {typed}").into());
+            let (key, value) = typed.split_once('=').unwrap_or((typed, ""));
+            table.overlay(key, parse_value(value, &place))?;
+        }
+        scenario::synthetic(table)
     }
-}
 
-/// Makes a session, and counts the tokens of its texts.
-fn make(recipe: &Recipe) -> Result<(Generated, CountedTexts), CliError> {
-    let counts = CountedTexts::new(Arc::new(O200k));
-    let made = synthetic::generate(recipe, &counts).map_err(|error| {
-        let mut problem = error.to_string();
-        if let SyntheticError::UnknownFamily { family } = &error
-            && let Some(meant) = did_you_mean(family, FAMILIES.iter().map(|known| known.name))
-        {
-            problem = format!("{problem}, did you mean `{meant}`?");
-        }
-        CliError::new(Exit::Usage, problem).with_hint("`proctor sessions generate list` names them")
-    })?;
-    Ok((made, counts))
+    /// Makes the sessions of a family one by one, and counts the tokens of their texts.
+    fn make(
+        &self,
+        family: &str,
+        count: u64,
+    ) -> Result<impl Iterator<Item = anyhow::Result<(Generated, CountedTexts)>>, CliError> {
+        let first = self.recipe(family).map_err(|error| {
+            let hint = error.hint.clone();
+            let problem = error.to_string().replace("`sessions.synthetic.", "`");
+            CliError {
+                hint,
+                ..CliError::new(Exit::Usage, problem)
+            }
+        })?;
+        Ok((0..count).map(move |n| {
+            let seed = first.seed.wrapping_add(n);
+            let counts = CountedTexts::new(Arc::new(O200k));
+            let made = synthetic::generate(
+                &Recipe {
+                    seed,
+                    ..first.clone()
+                },
+                &counts,
+            );
+            let made = made.map_err(|error| CliError::new(Exit::Usage, error.to_string()))?;
+            Ok((made, counts))
+        }))
+    }
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -162,30 +140,31 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let problem = "only one family is written at a time";
         return stop_with(Exit::Usage, problem, "`--describe` takes several");
     };
+    let output = &args.output;
     if family == "list" {
-        let families = FAMILIES.iter();
-        let facts: Vec<_> = families
+        let facts = FAMILIES.iter();
+        let facts: Vec<Value> = facts
             .map(|family| json!({ "name": family.name, "description": family.description }))
             .collect();
-        let facts = json!({ "families": facts });
+        let template = include_str!("../text/families.txt");
         return show(
-            args.json,
+            output.json,
             "proctor-families",
-            facts,
-            include_str!("../text/families.txt"),
+            json!({ "families": facts }),
+            template,
         );
     }
-    make_folder(&args.output)?;
+    make_folder(&output.output)?;
     let mut written = Vec::new();
-    for n in 0..args.count.unwrap_or(1) {
-        let (made, counts) = make(&args.recipe(family, n))?;
-        let path = write_session(&args.output, &made.session, args.force)?;
-        let truth = write_truth(&args.output, &made.truth, args.force)?;
+    for made in args.make(family, args.count.unwrap_or(1))? {
+        let (made, counts) = made?;
+        let path = write_session(&output.output, &made.session, output.force)?;
+        let truth = write_truth(&output.output, &made.truth, output.force)?;
         let texts = made.session.texts();
         let tokens: Tokens = texts.map(|text| counts.size(text).tokens).sum();
         let (calls, facts) = (made.session.calls().len(), made.truth.facts.len());
         let (path, truth) = (path.display().to_string(), truth.display().to_string());
-        if !args.json {
+        if !output.json {
             prose::say(&format!(
                 "{path}  {calls} calls, {tokens} tokens, {facts} facts in `{truth}`\n"
             ))?;
@@ -199,6 +178,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "facts": facts,
         }));
     }
-    let facts = json!({ "sessions": written });
-    show(args.json, "proctor-generated", facts, "")
+    show(
+        output.json,
+        "proctor-generated",
+        json!({ "sessions": written }),
+        "",
+    )
 }

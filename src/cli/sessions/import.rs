@@ -16,7 +16,7 @@ use crate::record::journal::write_private;
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::export::{Exported, TraceTooLarge, atif, export, otlp};
-use crate::session::import::{self, ForkIndex, IMPORTERS, Importer, Recording};
+use crate::session::import::{self, ForkIndex, IMPORTERS, ImportError, Importer, Recording};
 use crate::session::redact::Redactor;
 use crate::session::wire::Provider;
 use crate::session::{JsonText, Session, native};
@@ -43,14 +43,20 @@ pub(super) struct Args {
     #[arg(required = true, value_name = "PATH")]
     files: Vec<PathBuf>,
     /// Folder the sessions are written to
-    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    #[arg(
+        short,
+        long,
+        value_name = "DIR",
+        default_value = ".",
+        help_heading = "Output"
+    )]
     output: PathBuf,
     /// Format of the recordings; detected if not given
     #[arg(long, value_name = "NAME",
           value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|it| it.format())))]
     format: Option<String>,
     /// Format the sessions are written in
-    #[arg(long, value_enum, default_value_t = OutputFormat::Native)]
+    #[arg(long, value_enum, default_value_t = OutputFormat::Native, help_heading = "Output")]
     to: OutputFormat,
     /// Replace keys, tokens, passwords, e-mail addresses and the names of home folders: the same
     /// secret by the same name in all files. Secrets that only a person would recognise stay, and
@@ -61,13 +67,13 @@ pub(super) struct Args {
     #[arg(long, default_value = "o200k")]
     counter: String,
     /// Overwrite existing files
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Output")]
     force: bool,
     /// End with an error where a file in a folder is passed over
     #[arg(long, conflicts_with = "list")]
     strict: bool,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     json: bool,
     /// Only list the recordings, from the beginning and the end of each: format, size, first and
     /// last time
@@ -124,7 +130,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     for input in find_sessions::inputs(&args.files) {
         match run.one(&input) {
             Ok(Some(tally)) => {
-                sessions += tally.sessions();
+                sessions += tally.sessions.len();
                 if !args.json {
                     prose::say(&(plain(&tally.line()?) + "\n"))?;
                 }
@@ -145,13 +151,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         print_json(&run.report)?;
     }
     if run.report.recordings.is_empty() {
-        if worst == Exit::Done {
-            say(
-                "error: there is no recording in these folders\n hint: `proctor sessions` lists those on this machine",
-            );
-            worst = Exit::NothingSelected;
-        }
-        return Ok(worst);
+        return Ok(or_nothing(worst, true));
     }
     let passed_over = match run.report.passed_over.len() {
         0 => String::new(),
@@ -164,6 +164,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         args.output.display()
     ));
     Ok(worst)
+}
+
+/// Says where all went well that there was nothing.
+fn or_nothing(worst: Exit, is_empty: bool) -> Exit {
+    if !is_empty || worst != Exit::Done {
+        return worst;
+    }
+    say("error: there is no recording in these folders");
+    say(" hint: `proctor sessions` lists those on this machine");
+    Exit::NothingSelected
 }
 
 /// The settings for all files, and the results so far.
@@ -183,12 +193,7 @@ impl ImportRun<'_> {
         let path = &input.path;
         let recordings = match import::load_with_truth(path, self.format) {
             Ok(recordings) => recordings,
-            Err(error)
-                if error.is_no_recording()
-                    && !input.is_named
-                    && self.format.is_none()
-                    && !self.args.strict =>
-            {
+            Err(error) if self.passes_over(&error, input) => {
                 let why = plain(&error.to_string());
                 say(&format!("passed over: {why}"));
                 self.report.passed_over.push(why);
@@ -210,6 +215,11 @@ impl ImportRun<'_> {
             tally.redacted(&redactor.take_counts());
         }
         Ok(Some(tally))
+    }
+
+    fn passes_over(&self, error: &ImportError, input: &Input) -> bool {
+        let is_asked_for = input.is_named || self.format.is_some() || self.args.strict;
+        error.is_no_recording() && !is_asked_for
     }
 
     /// Writes a session, and the facts about it.
@@ -244,7 +254,9 @@ impl ImportRun<'_> {
                 recording.session.id().clone_into(&mut truth.session);
             }
             let target = write_truth(&self.args.output, truth, self.args.force)?;
-            tally.add_truth(&target);
+            if let Some(last) = tally.sessions.last_mut() {
+                last.truth = Some(target.display().to_string());
+            }
             self.written.insert(target);
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::cli::say;
+use crate::cli::{environment, say};
 use crate::report::display::listed;
 use crate::report::escape::plain;
 
@@ -33,13 +33,22 @@ pub(super) fn help() -> String {
 
 /// What paths begin with.
 pub(super) struct Start<'a> {
-    pub(super) home: &'a Path,
+    home: &'a Path,
     /// None where the folder of another home is looked at.
-    pub(super) here: Option<&'a Path>,
-    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+    here: Option<&'a Path>,
+    variable: fn(&str) -> Option<String>,
 }
 
-impl Start<'_> {
+impl<'a> Start<'a> {
+    /// In one's own home the current folder and the variables are looked at too.
+    pub(super) fn of_home(home: &'a Path, is_own: bool) -> Self {
+        Self {
+            home,
+            here: is_own.then_some(Path::new(".")),
+            variable: if is_own { environment } else { |_| None },
+        }
+    }
+
     /// The folder at which a path of the table begins, and the rest of it.
     fn of<'p>(&self, path: &'p str) -> Option<(PathBuf, &'p str)> {
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -60,14 +69,14 @@ impl Start<'_> {
                 continue;
             };
             for path in matching(folder, rest, &mut closed) {
-                let itself = path.canonicalize();
-                // What is behind any name may be of any program.
-                let is_closed = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
-                if rest.contains('*') && itself.as_ref().is_err_and(is_closed) {
-                    continue;
-                }
-                if let Some(itself) = there(&path, itself, &mut closed) {
-                    places.entry(itself).or_insert(path);
+                match path.canonicalize() {
+                    // What is behind any name may be of any program.
+                    Err(error)
+                        if rest.contains('*') && error.kind() == ErrorKind::PermissionDenied => {}
+                    found => {
+                        let itself = there(&path, found, &mut closed);
+                        itself.map(|itself| places.entry(itself).or_insert(path));
+                    }
                 }
             }
         }
@@ -77,7 +86,7 @@ impl Start<'_> {
         let mut kept: Vec<(PathBuf, PathBuf)> = Vec::new();
         for (itself, path) in places {
             let outer = kept.last().map(|(outer, _)| outer);
-            if !outer.is_some_and(|outer| is_walked(outer, &itself)) {
+            if outer.is_none_or(|outer| !is_walked(outer, &itself)) {
                 kept.push((itself, path));
             }
         }

@@ -192,13 +192,10 @@ fn drawn(count: usize, most: usize, seed: u64) -> Vec<usize> {
     if most >= count {
         return (0..count).collect();
     }
-    // Hashes of a counter, taken modulo `count`; what came before is drawn again. Below half of all, which
-    // a larger number is turned into, that ends soon.
-    let leaves_out = most > count / 2;
-    let draws = if leaves_out { count - most } else { most };
+    // Hashes of a counter, taken modulo `count`; what came before is drawn again.
     let mut found = BTreeSet::new();
     for number in 0_u64.. {
-        if found.len() >= draws {
+        if found.len() >= most {
             break;
         }
         let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], &number.to_le_bytes()[..]]);
@@ -206,11 +203,7 @@ fn drawn(count: usize, most: usize, seed: u64) -> Vec<usize> {
         // The bias of the remainder is far below anything a draw could matter.
         found.insert(usize::try_from(bits % count as u64).unwrap_or(0));
     }
-    if leaves_out {
-        (0..count).filter(|at| !found.contains(at)).collect()
-    } else {
-        found.into_iter().collect()
-    }
+    found.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -11,13 +11,7 @@ pub(super) struct KeptMetric {
 }
 
 /// The metrics that can be kept, answers first: they tell more than the facts and actions of a prompt.
-fn keepable() -> Vec<Measured> {
-    let axes = Measured::ALL.into_iter();
-    let (answered, read): (Vec<Measured>, Vec<Measured>) = axes
-        .filter(|axis| axis.is_read_from_text())
-        .partition(|axis| axis.needs_reader());
-    [answered, read].concat()
-}
+const KEEPABLE: [Measured; 3] = [Measured::Answers, Measured::Facts, Measured::Actions];
 
 impl KeptMetric {
     /// The metric that was named, else the first that was measured.
@@ -25,10 +19,9 @@ impl KeptMetric {
         if let Some(axis) = args.tuning.keeps {
             return Self { axis, reason: None };
         }
-        let all = keepable();
-        let found = measured(tried, sessions, &all).first().copied();
-        let missing = all.iter().take_while(|axis| Some(**axis) != found);
-        let missing: Vec<&str> = missing.map(|axis| axis.name()).collect();
+        let found = measured(tried, sessions, &KEEPABLE).first().copied();
+        let missing = KEEPABLE.into_iter().take_while(|axis| Some(*axis) != found);
+        let missing: Vec<&str> = missing.map(Measured::name).collect();
         let reason = match found {
             None => Some("nothing was measured".to_owned()),
             // Without a reader there are no answers to speak of.
@@ -54,7 +47,7 @@ pub(super) fn unmeasured(
     if !measured(tried, sessions, &[kept.axis]).is_empty() {
         return None;
     }
-    let others = measured(tried, sessions, &keepable());
+    let others = measured(tried, sessions, &KEEPABLE);
     let others: Vec<&str> = others.into_iter().map(Measured::name).collect();
     let problem = format!("`--keeps {}` was not measured on these sessions", kept.axis);
     let error = CliError::new(Exit::NothingSelected, problem);

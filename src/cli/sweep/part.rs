@@ -79,8 +79,8 @@ pub(super) const DEFAULT_FOLDER: &str = "reports/sweep";
 impl Args {
     /// The sweep's folder, or that of the part.
     pub(super) fn folder(&self) -> PathBuf {
-        let default = || self.part.folder(PathBuf::from(DEFAULT_FOLDER));
-        self.out.clone().unwrap_or_else(default)
+        let named = self.out.clone();
+        named.unwrap_or_else(|| self.part.folder(PathBuf::from(DEFAULT_FOLDER)))
     }
 
     /// Refuses rounds of which each depends on all cells of the one before.

@@ -331,7 +331,7 @@
         "RECORDING is the session's file; proctor generate writes a synthetic one.").className = "quiet";
       add(out, "pre", "proctor inspect RECORDING --id " + quoted(session) + " --strategy " + quoted(cell.strategy) +
         (cell.window === null ? "" : " --window " + quoted(cell.window)) +
-        (cell.counter === null ? "" : " --counter " + quoted(cell.counter)) + " --at " + call);
+        (cell.counter === null ? "" : " --set " + quoted("counter=" + cell.counter)) + " --at " + call);
     }
     select.addEventListener("change", show);
     input.addEventListener("change", show);

@@ -166,10 +166,13 @@ fn a_folder_stands_for_all_recordings_in_it() {
     fs::write(folder.path().join("many/a.jsonl"), titled).unwrap();
     let scenario = "[[sessions]]\npath = \"many\"\n[[strategies]]\npreset = \"none\"\n";
     fs::write(folder.path().join("s.toml"), scenario).unwrap();
-    let validated = run(folder.path(), &["validate", "s.toml"]);
+    let validated = run(folder.path(), &["doctor", "s.toml"]);
     let shown = said(&validated.stdout);
     assert!(validated.status.success(), "{}", said(&validated.stderr));
-    assert!(shown.contains("many/deep/b.jsonl\n") && shown.contains("many/deep/c.jsonl\n"));
+    assert!(
+        shown.contains("many/deep/b.jsonl, many/deep/c.jsonl\n"),
+        "{shown}"
+    );
     let by_file = run(folder.path(), &["run", "s.toml", "--out", "file"]);
     let by_flag = ["run", "--session", "many", "--strategy", "none"];
     let by_flag = run(folder.path(), &[&by_flag[..], &["--out", "flag"]].concat());
@@ -194,7 +197,7 @@ fn a_folder_stands_for_all_recordings_in_it() {
     let silent = run(folder.path(), &["run", "s.toml", "--out", "none"]);
     assert_eq!(silent.status.code(), Some(3), "{}", said(&silent.stdout));
     fs::remove_file(folder.path().join("many/a.jsonl")).unwrap();
-    let empty = run(folder.path(), &["validate", "s.toml"]);
+    let empty = run(folder.path(), &["doctor", "s.toml"]);
     assert_eq!(empty.status.code(), Some(3));
     let err = said(&empty.stderr);
     assert!(

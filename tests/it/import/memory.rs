@@ -58,7 +58,7 @@ fn a_session_of_many_tiny_messages_is_shown_in_little_memory() {
     }
     std::fs::write(folder.path().join("a.session.jsonl"), session + "\n").unwrap();
     // A counter without tables. A kilobyte of JSON for each entry would be more than this.
-    let shown = ["inspect", "a.session.jsonl", "--counter", "chars/4"];
+    let shown = ["inspect", "a.session.jsonl", "--set", "counter=chars/4"];
     let output = run(folder.path(), 40 << 10, &shown);
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains(&format!("[{}] user", MESSAGES - 2)));

@@ -5,7 +5,7 @@
 //! text is a little shorter than what was sent. One table says which field is read. Newer versions record what
 //! was sent (`rendered`).
 
-use super::super::prelude::*;
+use crate::prelude::*;
 use proctor_sessions::wire::images::{embedded, image};
 
 /// Types of attachments with the JSON pointers to their texts, one type per line.
@@ -20,7 +20,6 @@ fn pointers(kind: &str) -> Option<Vec<&'static str>> {
 }
 
 /// The use of an attachment.
-#[derive(Debug)]
 pub(super) enum AttachmentUse {
     /// The model read these blocks.
     Seen(Blocks, Tag),
@@ -37,10 +36,9 @@ pub(super) fn rendered(kind: &str, sent: &Value) -> Option<AttachmentUse> {
     }
     let sent = sent.as_array()?.iter();
     let texts = sent.map(|one| one["content"].as_str().filter(|text| !text.is_empty()));
-    let blocks: Option<Blocks> = texts
-        .map(|text| text.map(|text| ContentBlock::Text(text.into())))
-        .collect();
-    Some(seen(blocks.filter(|it| !it.is_empty())?, Tag::Meta))
+    let all_blocks = texts.map(|text| text.map(|text| ContentBlock::Text(text.into())));
+    let blocks: Option<Blocks> = all_blocks.collect();
+    Some(seen(blocks.filter(|block| !block.is_empty())?, Tag::Meta))
 }
 
 /// Reads the part of an attachment of type `kind` that the model saw.

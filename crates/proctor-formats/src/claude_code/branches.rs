@@ -1,8 +1,8 @@
 //! Where the user went back and asked anew, the recording forks.
 
-use super::super::prelude::*;
-use super::chain::{ConversationRecord, Entry};
+use super::chain::{Entry, RecordKind};
 use super::records::Parents;
+use crate::prelude::*;
 
 /// The place of a prompt; of several prompts at one place, one replaced the others.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -16,22 +16,15 @@ enum Above<'a> {
 /// Drops the branches that the user went back from. Of several prompts with one parent, only the
 /// one that the end of the file descends from stays, with its descendants. A prompt that nothing
 /// follows was typed before the next one, and stays.
-pub(super) fn leave_abandoned(
-    entries: &mut Vec<Entry>,
-    parents: &Parents,
-    warnings: &mut BTreeMap<String, u64>,
-) {
+pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, source: &mut Source) {
     let mut prompts: BTreeMap<Above<'_>, Vec<&Arc<str>>> = BTreeMap::new();
     let mut compactions = 0;
     for entry in entries.iter().filter(|entry| entry.chain == 0) {
         match (&entry.uuid, &entry.said) {
-            (
-                _,
-                ConversationRecord::Boundary(_)
-                | ConversationRecord::Summary(_)
-                | ConversationRecord::NewRoot(_),
-            ) => compactions += 1,
-            (Some(uuid), ConversationRecord::User(said)) if said.tags.contains(&Tag::TypedUser) => {
+            (_, RecordKind::Boundary(_) | RecordKind::Summary(_) | RecordKind::NewRoot(_)) => {
+                compactions += 1;
+            }
+            (Some(uuid), RecordKind::User(_, Some(Tag::TypedUser))) => {
                 let above = match &entry.parent {
                     Some(parent) => Above::Record(parent),
                     None => Above::Root(entry.session.as_ref(), compactions),
@@ -49,15 +42,13 @@ pub(super) fn leave_abandoned(
     let is_message = |entry: &&Entry| {
         matches!(
             entry.said,
-            ConversationRecord::User(_)
-                | ConversationRecord::Assistant(_)
-                | ConversationRecord::ApiError
+            RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::ApiError
         )
     };
     let messages = entries.iter().filter(is_message);
     let last = messages.clone().rfind(|entry| entry.chain == 0);
     let mut path = BTreeSet::new();
-    climb(last.and_then(|it| it.uuid.as_ref()), parent, &mut path);
+    climb(last.and_then(|last| last.uuid.as_ref()), parent, &mut path);
     let mut followed = BTreeSet::new();
     for entry in messages {
         climb(entry.parent.as_ref(), parent, &mut followed);
@@ -70,8 +61,8 @@ pub(super) fn leave_abandoned(
             Above::Root(..) if on_path.is_none() => continue,
             Above::Root(..) => on_path,
         };
-        let others = siblings.iter().filter(|it| Some(*it) != kept);
-        abandoned.extend(others.filter(|it| followed.contains(**it)));
+        let others = siblings.iter().filter(|sibling| Some(*sibling) != kept);
+        abandoned.extend(others.filter(|other| followed.contains(**other)));
     }
     let mut children: BTreeMap<&Arc<str>, Vec<&Arc<str>>> = BTreeMap::new();
     for (uuid, parent) in parents {
@@ -85,10 +76,9 @@ pub(super) fn leave_abandoned(
         }
     }
     entries.retain(|entry| {
-        let is_gone = entry.uuid.as_ref().is_some_and(|it| gone.contains(it));
+        let is_gone = entry.uuid.as_ref().is_some_and(|uuid| gone.contains(uuid));
         if is_gone {
-            let what = "abandoned branch: a record the user went back from is left out";
-            count(warnings, what);
+            source.warn("abandoned branch: a record the user went back from is left out");
         }
         !is_gone
     });

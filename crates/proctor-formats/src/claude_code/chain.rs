@@ -1,14 +1,15 @@
 //! One conversation of a recording, and the compactions in it.
 
-use super::super::prelude::*;
 use super::records::{CompactMetadata, Parents, PreservedRecords, PromptSnapshot};
+use crate::prelude::*;
 
 /// A record's part of its conversation.
-pub(super) enum ConversationRecord {
-    Assistant(AssistantRecord),
+pub(super) enum RecordKind {
+    Assistant(Answer),
     /// The product's message about a failed call, which is not sent again.
     ApiError,
-    User(UserRecord),
+    /// Of the user or a tool, by its author where that is no tool.
+    User(Blocks, Option<Tag>),
     Summary(Blocks),
     Attachment(Blocks, Tag),
     Boundary(CompactMetadata),
@@ -29,12 +30,12 @@ pub(super) struct ClearedContent {
 
 /// A record that is part of a conversation.
 pub(super) struct Entry {
-    pub(super) uuid: Option<Arc<str>>,
-    pub(super) parent: Option<Arc<str>>,
+    pub(super) uuid: Text,
+    pub(super) parent: Text,
     pub(super) chain: usize,
-    pub(super) session: Option<Arc<str>>,
+    pub(super) session: Text,
     pub(super) timestamp: When,
-    pub(super) said: ConversationRecord,
+    pub(super) said: RecordKind,
 }
 
 /// One conversation with the compaction that is being read, if any.
@@ -66,21 +67,10 @@ enum Phase {
 }
 
 impl Chain {
-    /// A sub-agent's conversation.
-    pub(super) fn side() -> Self {
-        Self {
-            assembler: Assembler::new([Tag::Sidechain]),
-            ..Self::default()
-        }
-    }
-
     /// Takes what was sent in front of the conversation.
     pub(super) fn give(&mut self, given: PromptSnapshot) {
-        let texts: Vec<Arc<str>> = given
-            .cli_prefix
-            .into_iter()
-            .chain(given.system_prompt)
-            .collect();
+        let prefix = given.cli_prefix;
+        let texts: Vec<Arc<str>> = prefix.into_iter().chain(given.system_prompt).collect();
         self.assembler.header.system = (!texts.is_empty()).then(|| texts.join("\n\n").into());
         for tool in given.tools {
             self.assembler.tool(Some(tool.name), &tool.schema);
@@ -91,47 +81,47 @@ impl Chain {
     pub(super) fn add(&mut self, entry: Entry, known: &Parents) {
         let uuid = entry.uuid.as_ref();
         match entry.said {
-            ConversationRecord::Assistant(part) => {
+            RecordKind::Assistant(part) => {
                 self.close();
                 if !self.assembler.knows(part.call.as_ref()) {
                     self.clear();
                 }
                 self.assembler.assistant(uuid, part);
             }
-            ConversationRecord::ApiError => self.assembler.skip("api error"),
-            ConversationRecord::User(part) => {
+            RecordKind::ApiError => self.assembler.skip("api error"),
+            RecordKind::User(blocks, tag) => {
                 // A command's echo may come between boundary and summary.
                 let is_read = |open: &OpenCompaction| open.phase != Phase::Boundary;
                 if self.open.as_ref().is_some_and(is_read) {
                     self.close();
                 }
-                self.assembler.user(uuid, part);
+                self.assembler.hear(uuid, blocks, entry.timestamp, tag);
             }
-            ConversationRecord::Attachment(blocks, tag) => match &self.open {
+            RecordKind::Attachment(blocks, tag) => match &self.open {
                 Some(open) if open.phase == Phase::Summary => {
                     let written = written(blocks, tag, entry.timestamp);
                     self.assembler.compacted_to(open.index, written);
                 }
                 _ => self.assembler.hear(uuid, blocks, entry.timestamp, [tag]),
             },
-            ConversationRecord::ClearedContent(cleared) => self.cleared.push(cleared),
-            ConversationRecord::NewRoot(pre_tokens) => {
+            RecordKind::ClearedContent(cleared) => self.cleared.push(cleared),
+            RecordKind::NewRoot(pre_tokens) => {
                 self.close();
                 self.clear();
                 let (trigger, after) = (Some("clear".into()), CompactedTo::Replaced(Vec::new()));
                 self.assembler.compacts(trigger, pre_tokens, after);
             }
-            ConversationRecord::Boundary(metadata) => {
+            RecordKind::Boundary(metadata) => {
                 self.close();
                 self.clear();
                 self.boundary(entry.uuid.as_deref(), metadata, known);
             }
-            ConversationRecord::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
+            RecordKind::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
         }
     }
 
     fn boundary(&mut self, uuid: Option<&str>, metadata: CompactMetadata, known: &Parents) {
-        let before = metadata.pre_tokens.and_then(|it| it.as_u64()).map(Tokens);
+        let before = metadata.pre_tokens.and_then(|one| one.as_u64()).map(Tokens);
         let missing = CompactedTo::Missing;
         let index = self.assembler.compacts(metadata.trigger, before, missing);
         let preserved = metadata.preserved_messages.or(metadata.preserved_segment);
@@ -151,9 +141,7 @@ impl Chain {
         let Some(uuids) = &preserved.uuids else {
             let ends = [&preserved.head_uuid, &preserved.tail_uuid];
             match ends.map(|uuid| self.assembler.message_of(uuid.as_deref()?)) {
-                [Some(head), Some(tail)] if head <= tail => {
-                    kept.push(Recorded::Kept(head..tail + 1));
-                }
+                [Some(from), Some(to)] if from <= to => kept.push(Recorded::Kept(from..to + 1)),
                 _ if preserved.head_uuid.is_some() => self.warn_not_kept(),
                 _ => {}
             }
@@ -183,9 +171,7 @@ impl Chain {
         if self.open.is_none() {
             self.boundary(None, CompactMetadata::default(), &BTreeMap::new());
         }
-        let Some(open) = &mut self.open else {
-            return;
-        };
+        let Some(open) = &mut self.open else { return };
         match open.phase {
             Phase::Boundary if self.assembler.is_empty() => open.phase = Phase::Start,
             Phase::Boundary => open.phase = Phase::Summary,
@@ -231,9 +217,7 @@ impl Chain {
 
     /// Ends the compaction that is being read.
     fn close(&mut self) {
-        let Some(open) = self.open.take() else {
-            return;
-        };
+        let Some(open) = self.open.take() else { return };
         if open.phase == Phase::Start {
             let at = self.assembler.flush();
             if let Some(compaction) = self.assembler.compaction_mut(open.index) {

@@ -1,6 +1,6 @@
 //! The lines of a Claude Code recording, read as leniently as they are useful.
 
-use super::super::prelude::*;
+use crate::prelude::*;
 
 /// Types of records that do not belong to the conversation, like any `system` record that is neither a
 /// compaction nor a command.
@@ -12,25 +12,25 @@ pub(super) fn is_bookkeeping(kind: &str) -> bool {
 }
 
 /// Records with a name, each with its parent.
-pub(super) type Parents = BTreeMap<Arc<str>, Option<Arc<str>>>;
+pub(super) type Parents = BTreeMap<Arc<str>, Text>;
 
 /// One line. Keys that are not here do not belong to the conversation.
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
 pub(super) struct Record<'a> {
-    pub(super) r#type: Option<Arc<str>>,
-    pub(super) subtype: Option<Arc<str>>,
+    pub(super) r#type: Text,
+    pub(super) subtype: Text,
     /// The product's version.
-    pub(super) version: Option<Arc<str>>,
-    pub(super) uuid: Option<Arc<str>>,
-    pub(super) parent_uuid: Option<Arc<str>>,
-    pub(super) logical_parent_uuid: Option<Arc<str>>,
-    pub(super) agent_id: Option<Arc<str>>,
-    pub(super) request_id: Option<Arc<str>>,
+    pub(super) version: Text,
+    pub(super) uuid: Text,
+    pub(super) parent_uuid: Text,
+    pub(super) logical_parent_uuid: Text,
+    pub(super) agent_id: Text,
+    pub(super) request_id: Text,
     pub(super) is_sidechain: Option<bool>,
     /// In a stream, the tool use that began the sub-agent.
     #[serde(rename = "parent_tool_use_id")]
-    pub(super) parent_tool_use_id: Option<Arc<str>>,
+    pub(super) parent_tool_use_id: Text,
     pub(super) is_meta: Option<bool>,
     /// In a stream, `isMeta` and `isCompactSummary` in one.
     pub(super) is_synthetic: Option<bool>,
@@ -49,7 +49,7 @@ pub(super) struct Record<'a> {
     pub(super) compact_metadata: Option<&'a RawValue>,
     pub(super) microcompact_metadata: Option<&'a RawValue>,
     pub(super) replacements: Option<&'a RawValue>,
-    pub(super) session_id: Option<Arc<str>>,
+    pub(super) session_id: Text,
 }
 
 impl Record<'_> {
@@ -62,8 +62,8 @@ impl Record<'_> {
 /// The `message` of a user or assistant record, as the provider's API has it.
 #[derive(Deserialize)]
 pub(super) struct ApiMessage<'a> {
-    pub(super) id: Option<Arc<str>>,
-    pub(super) model: Option<Arc<str>>,
+    pub(super) id: Text,
+    pub(super) model: Text,
     #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
     pub(super) usage: Option<Value>,
@@ -73,7 +73,7 @@ pub(super) struct ApiMessage<'a> {
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PromptSnapshot {
-    pub(super) cli_prefix: Option<Arc<str>>,
+    pub(super) cli_prefix: Text,
     #[serde(default)]
     pub(super) system_prompt: Vec<Arc<str>>,
     #[serde(default)]
@@ -91,7 +91,7 @@ pub(super) struct SnapshotTool {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct CompactMetadata {
-    pub(super) trigger: Option<Arc<str>>,
+    pub(super) trigger: Text,
     #[serde(alias = "pre_tokens")]
     pub(super) pre_tokens: Option<Value>,
     #[serde(alias = "preserved_messages")]
@@ -123,10 +123,10 @@ pub(super) struct Replacement {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PreservedRecords {
     #[serde(alias = "anchor_uuid")]
-    pub(super) anchor_uuid: Option<Arc<str>>,
+    pub(super) anchor_uuid: Text,
     pub(super) uuids: Option<Vec<Arc<str>>>,
     #[serde(alias = "head_uuid")]
-    pub(super) head_uuid: Option<Arc<str>>,
+    pub(super) head_uuid: Text,
     #[serde(alias = "tail_uuid")]
-    pub(super) tail_uuid: Option<Arc<str>>,
+    pub(super) tail_uuid: Text,
 }

@@ -5,9 +5,9 @@
 //! another session, hooks of a resumed or compacted session, and roots after which the provider did
 //! not bill less than before.
 
-use super::super::prelude::*;
-use super::chain::{ConversationRecord, Entry};
+use super::chain::{Entry, RecordKind};
 use super::records::{Parents, Record};
+use crate::prelude::*;
 
 /// How the prompt begins that the product writes when a plan is accepted.
 const PLAN: &str = "Implement the following plan:";
@@ -39,24 +39,20 @@ pub(super) fn is_root(record: &Record<'_>, kind: &str) -> bool {
 pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool {
     match &entry.said {
         // The root itself is a prompt: it is not an attempt to ask the first prompt anew.
-        ConversationRecord::User(said) if entry.uuid.as_ref() == Some(root) => {
-            let mut texts = said.blocks.iter().filter_map(ContentBlock::as_text);
-            said.tags.contains(&Tag::TypedUser)
-                && texts.any(|text| text.trim_start().starts_with(PLAN))
+        RecordKind::User(blocks, tag) if entry.uuid.as_ref() == Some(root) => {
+            let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
+            *tag == Some(Tag::TypedUser) && texts.any(|text| text.trim_start().starts_with(PLAN))
         }
-        ConversationRecord::User(_)
-        | ConversationRecord::Assistant(_)
-        | ConversationRecord::Attachment(..) => {
+        RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::Attachment(..) => {
             let above = |uuid: &&Arc<str>| parents.get(*uuid).and_then(Option::as_ref);
-            std::iter::successors(entry.parent.as_ref(), above)
-                .take(STEPS)
-                .any(|uuid| uuid == root)
+            let mut parents_up = std::iter::successors(entry.parent.as_ref(), above).take(STEPS);
+            parents_up.any(|uuid| uuid == root)
         }
-        ConversationRecord::ApiError
-        | ConversationRecord::Summary(_)
-        | ConversationRecord::Boundary(_)
-        | ConversationRecord::ClearedContent(_)
-        | ConversationRecord::NewRoot(_) => false,
+        RecordKind::ApiError
+        | RecordKind::Summary(_)
+        | RecordKind::Boundary(_)
+        | RecordKind::ClearedContent(_)
+        | RecordKind::NewRoot(_) => false,
     }
 }
 
@@ -73,20 +69,20 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
             continue;
         }
         match &entry.said {
-            ConversationRecord::NewRoot(_) => {
+            RecordKind::NewRoot(_) => {
                 let is_same = entry.session.is_none()
-                    || session.is_none_or(|it| Some(it) == entry.session.as_ref());
+                    || session.is_none_or(|session| Some(session) == entry.session.as_ref());
                 if is_answered && is_same {
                     confirmed.insert(at, billed);
                     waiting = Some(at);
                 }
             }
-            ConversationRecord::Assistant(part) if !part.tags.contains(&Tag::Synthetic) => {
+            RecordKind::Assistant(part) if !part.tags.contains(&Tag::Synthetic) => {
                 is_answered = true;
                 let prompt = part.usage.map(|usage| usage.prompt());
                 if let Some(prompt) = prompt.filter(|prompt| *prompt > Tokens::ZERO) {
                     let root = waiting.take();
-                    if let Some(root) = root.filter(|_| billed.is_some_and(|it| prompt >= it)) {
+                    if let Some(root) = root.filter(|_| billed.is_some_and(|item| prompt >= item)) {
                         confirmed.remove(&root);
                     }
                     billed = Some(prompt);
@@ -101,7 +97,7 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
         let confirmed = confirmed.get(&at);
         at += 1;
         match &mut entry.said {
-            ConversationRecord::NewRoot(pre_tokens) => {
+            RecordKind::NewRoot(pre_tokens) => {
                 *pre_tokens = confirmed.copied().flatten();
                 confirmed.is_some()
             }

@@ -7,9 +7,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::super::prelude::*;
 use super::blocks_of;
 use super::shown::{Shown, ShownCompactionTime};
+use crate::prelude::*;
 
 /// The number of messages that a summary keeps if it comes before them.
 const KEPT: usize = 3;
@@ -18,14 +18,14 @@ const KEPT: usize = 3;
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Marks {
-    pub(super) role: Option<Arc<str>>,
+    pub(super) role: Text,
     pub(super) ts: Option<f64>,
     pub(super) is_summary: Option<bool>,
-    condense_id: Option<Arc<str>>,
-    condense_parent: Option<Arc<str>>,
+    condense_id: Text,
+    condense_parent: Text,
     is_truncation_marker: Option<bool>,
-    truncation_id: Option<Arc<str>>,
-    truncation_parent: Option<Arc<str>>,
+    truncation_id: Text,
+    truncation_parent: Text,
 }
 
 /// The summaries and markers of a task, and what each hides.
@@ -91,12 +91,7 @@ impl HiddenMessages {
 
     /// Keeps a summary or marker until it takes effect.
     pub(super) fn write(&mut self, at: usize, object: &mut Object<'_>, assembler: &mut Assembler) {
-        let is_model = self.marks[at].role.as_deref() == Some("assistant");
-        let role = if is_model {
-            Role::Assistant
-        } else {
-            Role::User
-        };
+        let role = role_of(self.marks[at].role.as_deref() == Some("assistant"));
         let blocks = blocks_of(object.take("content"), role, assembler);
         let tag = match self.marks[at].is_summary {
             Some(true) => Tag::CompactSummary,
@@ -125,8 +120,7 @@ impl HiddenMessages {
                     ("truncation", None)
                 }
             };
-            let end = assembler.flush();
-            let left = CompactedTo::Replaced(self.context(after, end, assembler));
+            let left = CompactedTo::Replaced(self.context(after, assembler.flush(), assembler));
             let before = shown.and_then(|shown| shown.pre_tokens);
             assembler.compacts(Some(trigger.into()), before, left);
         }
@@ -136,8 +130,7 @@ impl HiddenMessages {
     /// session.
     fn context(&self, after: usize, end: usize, assembler: &Assembler) -> Vec<Recorded> {
         let mut pieces: Vec<Recorded> = Vec::new();
-        let is_done =
-            |parent: &Option<Arc<str>>| parent.as_ref().is_some_and(|it| self.done.contains(it));
+        let is_done = |parent: &Text| parent.as_ref().is_some_and(|item| self.done.contains(item));
         for (at, marks) in self.marks.iter().enumerate().take(after) {
             let left_out = self.gone.as_ref().is_some_and(|gone| gone.contains(&at));
             if left_out || is_done(&marks.condense_parent) || is_done(&marks.truncation_parent) {
@@ -150,7 +143,7 @@ impl HiddenMessages {
                 continue;
             }
             // Messages in a row may be one of the session's.
-            let message = assembler.message_of(&name(at)).filter(|it| *it < end);
+            let message = assembler.message_of(&name(at)).filter(|value| *value < end);
             if let Some(message) = message {
                 Recorded::keep_once(message, &mut pieces);
             }
@@ -176,9 +169,8 @@ impl Marks {
 
 /// How many messages there were at that time, the summary or marker itself among them.
 fn said_before(marks: &[Marks], at: usize, time: Timestamp) -> Option<usize> {
-    let is_said = |it: &Marks| it.ts.is_some_and(|ts| ts <= time.0 as f64);
-    let last = marks.iter().rposition(is_said)?;
-    Some(last.max(at) + 1)
+    let is_said = |value: &Marks| value.ts.is_some_and(|ts| ts <= time.0 as f64);
+    Some(marks.iter().rposition(is_said)?.max(at) + 1)
 }
 
 /// How many messages after it there were when a summary or marker was written.
@@ -191,7 +183,7 @@ fn later(marks: &[Marks], at: usize) -> usize {
         return if is_before { KEPT } else { 0 };
     }
     let name = own.name();
-    let hidden = marks.iter().filter(|it| it.is_hidden_by(name)).count();
+    let hidden = marks.iter().filter(|mark| mark.is_hidden_by(name)).count();
     // A truncation hides half of the messages: as many recorded ones follow the marker.
     let mut left = hidden;
     let mut later = 0;

@@ -1,9 +1,8 @@
 //! Reads what Cline and Roo showed the user: the bill of each call, and when the history was
 //! condensed or cut.
 
-use super::super::file::MAX_FILE;
-use super::super::prelude::*;
 use super::hidden::Marks;
+use crate::prelude::*;
 
 /// The records of one task that the user saw.
 #[derive(Debug, Default)]
@@ -34,6 +33,9 @@ pub(super) struct ShownCompactionTime {
     pub(super) time: Timestamp,
     pub(super) pre_tokens: Option<Tokens>,
 }
+
+/// The bills of messages, by their places.
+pub(super) type Usages = BTreeMap<usize, Usage>;
 
 /// The bill of a call, as the user sees it.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -116,11 +118,7 @@ impl Shown {
     ///
     /// A call is shown when it begins, and its message is written when it is done. Messages without
     /// a time are matched by their order, if there is one for each call.
-    pub(super) fn usages(
-        &self,
-        marks: &[Marks],
-        assembler: &mut Assembler,
-    ) -> BTreeMap<usize, Usage> {
+    pub(super) fn usages(&self, marks: &[Marks], assembler: &mut Assembler) -> Usages {
         for _ in 0..self.unread {
             assembler.warn("a record of what the user was shown cannot be read");
         }
@@ -130,14 +128,12 @@ impl Shown {
         let said = marks.iter().enumerate().filter(is_said);
         let said: Vec<(usize, Option<f64>)> = said.map(|(at, it)| (at, it.ts)).collect();
         // Some providers' input includes the cached tokens, and then always does.
-        let includes_cached = self
-            .calls
-            .iter()
-            .all(|(_, counters)| counters.tokens_in >= counters.cached());
-        let usage = |it: &Counters| {
-            let cached = if includes_cached { it.cached() } else { 0 };
-            let uncached = it.tokens_in - cached;
-            billed(uncached, it.cache_writes, it.cache_reads, it.tokens_out)
+        let mut each = self.calls.iter();
+        let includes_cached = each.all(|(_, counters)| counters.tokens_in >= counters.cached());
+        let usage = |one: &Counters| {
+            let cached = if includes_cached { one.cached() } else { 0 };
+            let uncached = one.tokens_in - cached;
+            billed(uncached, one.cache_writes, one.cache_reads, one.tokens_out)
         };
         let calls = || self.calls.iter().map(|(_, counters)| usage(counters));
         if said.len() == self.calls.len() {
@@ -168,8 +164,8 @@ impl Shown {
 struct Record {
     #[serde(default)]
     ts: f64,
-    say: Option<Arc<str>>,
-    text: Option<Arc<str>>,
+    say: Text,
+    text: Text,
     context_condense: Option<ShownCompaction>,
     context_truncation: Option<ShownCompaction>,
     conversation_history_deleted_range: Option<(usize, usize)>,
@@ -181,6 +177,6 @@ struct Record {
 #[serde(rename_all = "camelCase")]
 struct ShownCompaction {
     #[serde(alias = "condenseId", alias = "truncationId")]
-    name: Option<Arc<str>>,
+    name: Text,
     prev_context_tokens: Option<u64>,
 }

@@ -4,9 +4,7 @@
 //! made. Its result begins `[tool for '…'] Result:`. The text is cut at the call, so that the
 //! session holds it once.
 
-use serde_json::Map;
-
-use super::super::prelude::*;
+use crate::prelude::*;
 
 /// The tools of both products.
 const TOOLS: &str = include_str!("tools.txt");
@@ -34,20 +32,19 @@ impl Calls {
         }
         let mut texts = blocks.iter().enumerate();
         let found = texts.find_map(|(at, block)| Some((at, tagged(block.as_text()?)?)));
-        let Some((at, found)) = found else {
+        let Some((at, (tool, input, rest))) = found else {
             return;
         };
         self.made += 1;
         let id: Arc<str> = format!("call-{}", self.made).into();
-        self.open = Some((id.clone(), found.tool));
-        let input = JsonText::of(&Value::Object(found.input));
-        let tool_use = ContentBlock::tool_use(id, found.tool.into(), input);
-        if found.rest.is_empty() {
-            blocks.remove(at);
-        } else {
-            blocks[at] = ContentBlock::Text(found.rest.into());
-        }
-        blocks.push(tool_use);
+        self.open = Some((id.clone(), tool));
+        let input = JsonText::of(&Value::Object(input));
+        cut(
+            blocks,
+            at,
+            rest,
+            ContentBlock::tool_use(id, tool.into(), input),
+        );
     }
 
     /// Tells what came of the last call as its result.
@@ -57,7 +54,7 @@ impl Calls {
         };
         let is_told = |block: &ContentBlock| {
             let text = block.as_text().and_then(|text| text.strip_prefix('['));
-            let rest = text.and_then(|it| it.strip_prefix(tool));
+            let rest = text.and_then(|text| text.strip_prefix(tool));
             rest.is_some_and(|rest| rest.contains("Result:"))
         };
         let Some(from) = blocks.iter().position(is_told) else {
@@ -77,7 +74,7 @@ impl Calls {
 }
 
 /// The first call in a text: its tool, its input, and the text without it.
-fn tagged(text: &str) -> Option<TaggedCall> {
+fn tagged(text: &str) -> Option<(&'static str, Map<String, Value>, String)> {
     let opened = TOOLS.split_whitespace().filter_map(|tool| {
         let (open, close) = (format!("<{tool}>"), format!("</{tool}>"));
         let (before, rest) = text.split_once(&open)?;
@@ -87,17 +84,8 @@ fn tagged(text: &str) -> Option<TaggedCall> {
     let (before, tool, inside, after) = opened.min_by_key(|(before, ..)| before.len())?;
     let parts = [before.trim_end(), after.trim_start()].into_iter();
     let parts = parts.filter(|part| !part.is_empty());
-    Some(TaggedCall {
-        tool,
-        input: parameters(inside),
-        rest: parts.collect::<Vec<&str>>().join("\n"),
-    })
-}
-
-struct TaggedCall {
-    tool: &'static str,
-    input: Map<String, Value>,
-    rest: String,
+    let rest = parts.collect::<Vec<&str>>().join("\n");
+    Some((tool, parameters(inside), rest))
 }
 
 /// The parameters of a call; a text without any is a parameter of its own.
@@ -137,9 +125,9 @@ mod tests {
     /// The tool, its input and the rest of a text; `-` if there is no call.
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let got = tagged(text).map(|it| {
-            let input = Value::Object(it.input);
-            format!("{} {input} {:?}", it.tool, it.rest)
+        let got = tagged(text).map(|(tool, input, rest)| {
+            let input = Value::Object(input);
+            format!("{tool} {input} {rest:?}")
         });
         assert_eq!(got.as_deref().unwrap_or("-"), expected, "{text}");
     }

@@ -1,9 +1,7 @@
 //! The beginning of a rollout that another rollout holds: newer forks, reverts and sub-agents copy nothing, and name
 //! a thread and how many bytes of its rollout they go on from.
 
-use super::super::prelude::*;
-use crate::compressed;
-use crate::file::MAX_FILE;
+use crate::prelude::*;
 
 /// How a rollout names what comes before it.
 #[derive(Deserialize)]
@@ -17,23 +15,18 @@ const DEPTH: usize = 3;
 
 /// The rollouts that were read for one session.
 #[derive(Default)]
-pub(super) struct PassedRollouts(BTreeSet<PathBuf>);
+pub(super) struct Rollouts(BTreeSet<PathBuf>);
 
-impl PassedRollouts {
+impl Rollouts {
     /// The text that a base names, if all of it is in a rollout beside this one that was not read yet.
     pub(super) fn text(&mut self, from: &Path, base: &HistoryBase) -> Option<SourceText> {
         self.0.insert(from.to_owned());
         let is_date =
             |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-        let folder = from.ancestors().skip(1).take(DEPTH + 1);
-        let folder = folder
-            .into_iter()
-            .find(|it| !it.file_name().is_some_and(is_date))?;
-        let path = rollout(
-            &Folder::open(folder).ok()?,
-            &format!("-{}", base.thread_id),
-            DEPTH,
-        )?;
+        let mut each = from.ancestors().skip(1).take(DEPTH + 1).into_iter();
+        let folder = each.find(|value| !value.file_name().is_some_and(is_date))?;
+        let end = format!("-{}", base.thread_id);
+        let path = rollout(&Folder::open(folder).ok()?, &end, DEPTH)?;
         if !self.0.insert(path.clone()) {
             return None;
         }
@@ -59,7 +52,6 @@ fn rollout(folder: &Folder, end: &str, depth: usize) -> Option<PathBuf> {
         return Some(folder.child(name));
     }
     let folders = folder.names().iter().filter(|_| depth > 0);
-    folders
-        .filter_map(|name| folder.folder(name))
-        .find_map(|inner| rollout(&inner, end, depth - 1))
+    let mut inner_folders = folders.filter_map(|name| folder.folder(name));
+    inner_folders.find_map(|inner| rollout(&inner, end, depth - 1))
 }

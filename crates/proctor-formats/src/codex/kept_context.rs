@@ -1,7 +1,7 @@
 //! Reads the context that a compaction of Codex left, and the authors of its parts.
 
-use super::super::prelude::*;
 use crate::openai_responses::items::{self, Item, item};
+use crate::prelude::*;
 
 /// The beginnings of user messages that the product wrote, one a line.
 const INJECTED: &str = include_str!("injected.txt");
@@ -52,7 +52,7 @@ pub(super) fn replacement(
             Item::Other(blocks) => {
                 // The summary is in the history too, after the words that introduce it.
                 let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
-                let is_summary = summary.is_some_and(|it| texts.any(|text| text.ends_with(it)));
+                let is_summary = summary.is_some_and(|item| texts.any(|text| text.ends_with(item)));
                 let tag = if is_summary {
                     Some(Tag::CompactSummary)
                 } else {
@@ -61,8 +61,7 @@ pub(super) fn replacement(
                 (Role::User, blocks, tag)
             }
         };
-        let is_encrypted = |block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind));
-        if blocks.iter().any(is_encrypted) {
+        if blocks.iter().any(|block: &ContentBlock| matches!(block, ContentBlock::Opaque(opaque) if items::is_encrypted(&opaque.kind))) {
             return CompactedTo::Encrypted;
         }
         pieces.push(Recorded::written(role, blocks, tag.as_slice()));

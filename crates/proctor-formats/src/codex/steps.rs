@@ -1,8 +1,8 @@
 //! Reads the order of a rollout's records: which call a bill belongs to, what triggered a compaction.
 
 use super::super::openai_responses::items::Item;
-use super::super::prelude::*;
 use super::{Step, kept_context};
+use crate::prelude::*;
 
 /// Until this minor version of Codex 0 a bill is written before the items of its response, as far as the file shows
 /// it: in public rollouts of 0.42 to 0.64 (2,577 of 2,581 bills), and behind them from 0.72 on.
@@ -27,10 +27,8 @@ pub(super) fn bills_first(steps: &[Step], version: Option<&str>) -> bool {
     let is_bill = |step: &Step| matches!(step, Step::Bill(Some((usage, _)), _) if usage.total() > Tokens::ZERO);
     let is_model = |step: &Step| matches!(step, Step::Item(Item::Model(_), _));
     let first = steps.iter().find(|step| is_bill(step) || is_model(step));
-    let version = version.unwrap_or_default();
-    let minor = version
-        .strip_prefix("0.")
-        .and_then(|rest| rest.split('.').next());
+    let numbers = version.unwrap_or_default().strip_prefix("0.");
+    let minor = numbers.and_then(|rest| rest.split('.').next());
     let minor = minor.and_then(|minor| minor.parse::<u64>().ok());
     first.is_some_and(is_bill) && minor.is_some_and(|minor| minor < BILLS_AFTER_ITEMS)
 }
@@ -38,9 +36,8 @@ pub(super) fn bills_first(steps: &[Step], version: Option<&str>) -> bool {
 /// Estimates Codex's own token count of reasoning from the billed tokens, for files without its content.
 pub(super) fn as_codex_counts(billed: Tokens, model: Option<&str>) -> Tokens {
     let model = model.unwrap_or_default();
-    let known = REASONING_PERCENT
-        .iter()
-        .find(|(name, _)| model.starts_with(name));
+    let mut reasoning_percents = REASONING_PERCENT.iter();
+    let known = reasoning_percents.find(|(name, _)| model.starts_with(name));
     known.map_or(billed, |(_, percent)| {
         Tokens(billed.0.saturating_mul(*percent) / 100)
     })

@@ -4,9 +4,7 @@
 //! behind the first `i` (2), or deletes a key (3). A new chat (0) takes the place of the old one. Where
 //! the kind is odd, the other keys tell it.
 
-use serde_json::Map;
-
-use super::super::prelude::*;
+use crate::prelude::*;
 
 /// The longest path of a change. Those that are written are shorter, and longer ones could nest the
 /// chat without end.
@@ -46,8 +44,8 @@ pub(super) fn chats(file: &SourceText, source: &mut Source) -> Result<Vec<Value>
         }
         let chat = logged.get_or_insert_with(|| Value::Object(Map::new()));
         let first = entry.get("i").and_then(Value::as_u64);
-        let first = first.and_then(|it| usize::try_from(it).ok());
-        let path = path.filter(|it| it.len() <= LONGEST);
+        let first = first.and_then(|first| usize::try_from(first).ok());
+        let path = path.filter(|path| path.len() <= LONGEST);
         let changed = path.and_then(|path| change(chat, path, kind, value, first));
         if changed.is_none() {
             source.warn("a change of the chat has no place and is left out");

@@ -6,10 +6,9 @@
 //!   text. `[Tool result] NAME` is followed by the result, or by nothing.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 
-use super::super::prelude::*;
 use super::{Reading, next};
+use crate::prelude::*;
 
 const CALL: &str = "[Tool call] ";
 const RESULT: &str = "[Tool result] ";
@@ -17,7 +16,7 @@ const THOUGHT: &str = "[Thinking]";
 
 pub(super) fn detect(head: &Head) -> bool {
     let marks = ["<user_query>", CALL, RESULT, THOUGHT];
-    head.text.lines().next() == Some("user:") && marks.iter().any(|it| head.text.contains(it))
+    head.text.lines().next() == Some("user:") && marks.iter().any(|mark| head.text.contains(mark))
 }
 
 /// A section: its mark, and the lines below it.
@@ -78,8 +77,7 @@ pub(super) fn read(text: &str, reading: &mut Reading) {
                 call.said.push(ContentBlock::tool_use(id, name, arguments));
             }
             Section::Result(name) => {
-                let its = call.open.get_mut(name.trim());
-                let id = its.and_then(VecDeque::pop_front);
+                let id = call.open.get_mut(name.trim()).and_then(VecDeque::pop_front);
                 let id = id.unwrap_or_else(|| next(&calls));
                 let result = text.map(|text| ContentBlock::tool_result(id, vec![text], false));
                 call.results.extend(result);

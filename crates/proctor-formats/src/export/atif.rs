@@ -1,7 +1,6 @@
 //! Writes a session as ATIF, the trajectories of Harbor: one object with steps.
 
-use super::super::prelude::*;
-use serde_json::json;
+use crate::prelude::*;
 
 use super::{Counts, Exported};
 
@@ -35,13 +34,13 @@ pub fn atif(session: &Session) -> Exported {
             }
             Role::User => {
                 for (_, result) in message.tool_results() {
-                    left_out.add("failure of a tool", usize::from(result.is_error));
+                    left_out.add("failure of a tool", result.is_error);
                     let told = texts(&result.content, &mut left_out);
                     let id = &result.tool_use_id;
                     let told = json!({"source_call_id": &**id, "content": told});
                     match calls.get(id).and_then(|at| steps.get_mut(*at)) {
                         Some(step) => observe(step, told),
-                        None => left_out.add("result without a call", 1),
+                        None => left_out.add("result without a call", true),
                     }
                 }
                 if !text.is_empty() {
@@ -69,11 +68,8 @@ pub fn atif(session: &Session) -> Exported {
         agent["tool_definitions"] = json!(tools);
     }
     let trajectory = json!({
-        "schema_version": VERSION,
-        "session_id": session.id(),
-        "agent": agent,
-        "final_metrics": {"total_steps": steps.len()},
-        "steps": steps,
+        "schema_version": VERSION, "session_id": session.id(), "agent": agent,
+        "final_metrics": {"total_steps": steps.len()}, "steps": steps,
     });
     Exported {
         json: format!("{trajectory:#}\n"),
@@ -83,7 +79,7 @@ pub fn atif(session: &Session) -> Exported {
 
 fn step(who: &str, text: &str, time: When) -> Value {
     let mut step = json!({"source": who, "message": text});
-    let time = time.and_then(|it| jiff::Timestamp::from_millisecond(it.0).ok());
+    let time = time.and_then(|time| jiff::Timestamp::from_millisecond(time.0).ok());
     if let Some(time) = time {
         step["timestamp"] = json!(time.to_string());
     }
@@ -97,10 +93,10 @@ fn add_answer(step: &mut Value, message: &Message, left_out: &mut Counts) {
         _ => None,
     });
     let thinking: Vec<_> = thinking.collect();
-    let signed = thinking.iter().filter(|it| it.signature.is_some());
+    let signed = thinking.iter().filter(|value| value.signature.is_some());
     left_out.add("signature of thinking", signed.count());
     if !thinking.is_empty() {
-        let thinking: Vec<&str> = thinking.iter().map(|it| &*it.text).collect();
+        let thinking: Vec<&str> = thinking.iter().map(|thinking| &*thinking.text).collect();
         step["reasoning_content"] = json!(thinking.join("\n"));
     }
     let calls = message.tool_uses().map(|(_, it)| {
@@ -119,10 +115,8 @@ fn add_answer(step: &mut Value, message: &Message, left_out: &mut Counts) {
 fn metrics(usage: &Usage) -> Value {
     let written = usage.cache_write_5m + usage.cache_write_1h;
     json!({
-        "prompt_tokens": usage.prompt().0,
-        "completion_tokens": usage.output.0,
-        "cached_tokens": usage.cache_read.0,
-        "extra": {"cache_creation_input_tokens": written.0},
+        "prompt_tokens": usage.prompt().0, "completion_tokens": usage.output.0,
+        "cached_tokens": usage.cache_read.0, "extra": {"cache_creation_input_tokens": written.0},
     })
 }
 
@@ -139,8 +133,8 @@ fn texts(blocks: &[ContentBlock], left_out: &mut Counts) -> String {
     for block in blocks {
         match block {
             ContentBlock::Text(text) => texts.push(text),
-            ContentBlock::Image(_) => left_out.add("image", 1),
-            ContentBlock::Opaque(_) => left_out.add("unknown block", 1),
+            ContentBlock::Image(_) => left_out.add("image", true),
+            ContentBlock::Opaque(_) => left_out.add("unknown block", true),
             ContentBlock::Thinking(_) | ContentBlock::ToolUse(_) | ContentBlock::ToolResult(_) => {}
         }
     }

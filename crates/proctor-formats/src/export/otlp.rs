@@ -4,14 +4,9 @@
 //! each span that of its place. A span ends when its answer came, and begins when the last message
 //! in front of it did; where the recording has no time, it is that of the span before, or 0.
 
-use std::sync::Arc;
-
-use serde_json::{Value, json};
-
 use super::{Counts, Exported};
-use proctor_sessions::units::ContentHash;
+use crate::prelude::*;
 use proctor_sessions::wire::{Provider, definition, for_provider};
-use proctor_sessions::{CompactedTo, ContentBlock, Message, Recorded, Session, Tag};
 
 /// The largest trace that is written, in bytes: no importer reads a larger file.
 const LARGEST: usize = 1 << 30;
@@ -42,13 +37,13 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
     let (mut context, mut next): (Vec<String>, usize) = (Vec::new(), 0);
     let (mut size, mut start) = (0, 0);
     for (place, at) in calls.iter().copied().enumerate() {
-        while let Some(compaction) = compactions.next_if(|it| it.at <= at) {
+        while let Some(compaction) = compactions.next_if(|value| value.at <= at) {
             match &compaction.after {
                 CompactedTo::Replaced(pieces) => {
                     context = replaced(pieces, &told, messages);
                     next = compaction.at;
                 }
-                CompactedTo::Encrypted | CompactedTo::Missing => left_out.add("compaction", 1),
+                CompactedTo::Encrypted | CompactedTo::Missing => left_out.add("compaction", true),
             }
         }
         context.extend_from_slice(&told[next..at]);
@@ -62,9 +57,9 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
         }
         let answer = &messages[at];
         let mut before = messages[..at].iter().rev();
-        let before = before.find_map(|it| it.details.timestamp);
+        let before = before.find_map(|value| value.details.timestamp);
         let began = before.or(answer.details.timestamp);
-        start = began.map_or(start, |it| it.0.max(start));
+        start = began.map_or(start, |began| began.0.max(start));
         let end = answer.details.timestamp.map_or(start, |it| it.0.max(start));
         let mut attributes = call(session, answer, &mut left_out);
         let asked = format!("[{}]", context.join(","));
@@ -76,12 +71,9 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
         attributes.push(text("gen_ai.output.messages", &answered));
         let model = session.model().unwrap_or_default();
         let span = json!({
-            "traceId": trace,
-            "spanId": ContentHash::of(format!("{trace} {place}")).hex(16),
-            "name": format!("chat {model}").trim_end(),
-            "kind": 3,
-            "startTimeUnixNano": nanoseconds(start),
-            "endTimeUnixNano": nanoseconds(end),
+            "traceId": trace, "spanId": ContentHash::of(format!("{trace} {place}")).hex(16),
+            "name": format!("chat {model}").trim_end(), "kind": 3,
+            "startTimeUnixNano": nanoseconds(start), "endTimeUnixNano": nanoseconds(end),
             "attributes": attributes,
         });
         spans.push(span.to_string());
@@ -141,7 +133,7 @@ fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value
         ("gen_ai.response.model", answer.details.model.as_deref()),
         (
             "gen_ai.response.id",
-            answer.details.api_call.as_ref().map(|it| &*it.0),
+            answer.details.api_call.as_ref().map(|value| &*value.0),
         ),
     ] {
         attributes.extend(value.map(|value| text(key, value)));
@@ -164,8 +156,7 @@ fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value
         attributes.push(text("gen_ai.tool.definitions", &tools.to_string()));
     }
     if let Some(usage) = answer.details.usage {
-        let for_an_hour = usage.cache_write_1h.0 > 0;
-        left_out.add("lifetime of a cache write", usize::from(for_an_hour));
+        left_out.add("lifetime of a cache write", usage.cache_write_1h.0 > 0);
         for (key, tokens) in [
             ("input_tokens", usage.prompt()),
             ("output_tokens", usage.output),
@@ -209,7 +200,7 @@ fn chat(message: &Arc<Message>, left_out: &mut Counts) -> String {
     for block in message.content() {
         match block {
             ContentBlock::ToolResult(result) => {
-                left_out.add("failure of a tool", usize::from(result.is_error));
+                left_out.add("failure of a tool", result.is_error);
                 let response = match &result.content[..] {
                     [ContentBlock::Text(text)] => json!(&**text),
                     blocks => blocks.iter().map(part).collect(),
@@ -240,10 +231,7 @@ fn part(block: &ContentBlock) -> Value {
             part
         }
         ContentBlock::ToolUse(it) => json!({
-            "type": "tool_call",
-            "id": &*it.id,
-            "name": &*it.name,
-            "arguments": it.input.value(),
+            "type": "tool_call", "id": &*it.id, "name": &*it.name, "arguments": it.input.value(),
         }),
         ContentBlock::Image(image) => {
             let source = image.source.value();

@@ -1,8 +1,6 @@
 //! Lines of a recording that cannot be read: each costs itself, and is counted.
 
-use super::super::error::Result;
-use crate::ImportError;
-use proctor_sessions::Source;
+use crate::prelude::*;
 
 /// Lines that are left out. A few of them are no reason to refuse a file.
 #[derive(Debug, Default)]

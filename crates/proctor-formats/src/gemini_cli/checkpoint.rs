@@ -3,10 +3,9 @@
 //! A file is the list itself, or an object with it as `history`. Calls and answers may have no ids:
 //! they are paired by order.
 
-use super::super::prelude::*;
 use super::speaker_of;
 use crate::gemini_content::blocks;
-use crate::openai_chat::parts::Unnamed;
+use crate::prelude::*;
 
 /// Whether a value is a checkpoint, or the beginning of one.
 pub(super) fn is_checkpoint(value: &Value) -> bool {
@@ -17,7 +16,7 @@ pub(super) fn is_checkpoint(value: &Value) -> bool {
 /// Whether a value of a chat is a checkpoint: a list, or an object with a history.
 pub(super) fn begins(text: &str) -> bool {
     let text = text.trim_start();
-    let is_object = || Object::read(serde_json::from_str(text).ok()?).map(|it| it.has("history"));
+    let is_object = || Object::read(serde_json::from_str(text).ok()?).map(|one| one.has("history"));
     text.starts_with('[') || text.starts_with("{\"history\"") || is_object() == Some(true)
 }
 
@@ -31,17 +30,17 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<()> {
         }
         None => value.parse()?,
     };
-    let mut unnamed = Unnamed::default();
+    assembler.unnamed = Unnamed::default();
     for raw in contents {
         let mut content = Object::read(raw).unwrap_or_default();
         let Some(role) = content.take_text("role") else {
             keep_unread("malformed", raw, assembler);
             continue;
         };
-        let mut said = |speaker| blocks(speaker, content.items("parts"), &mut unnamed, assembler);
+        let mut said = |speaker| blocks(speaker, content.items("parts"), assembler);
         match &*role {
             "model" => {
-                let record = AssistantRecord::of(said(Speaker::Assistant), None);
+                let record = Answer::of(said(Speaker::Assistant), None);
                 assembler.assistant(None, record);
             }
             "user" | "function" => {

@@ -1,19 +1,16 @@
 //! goose's database: sessions, their messages, and what each call was billed.
 
-use super::super::prelude::*;
+use crate::prelude::*;
 use serde::Serialize;
-use serde_json::json;
-use sha2::{Digest, Sha256};
 
-use super::super::file::session_id;
 use super::super::sqlite::reading::{Database, Listed};
 use super::Reading;
 
 /// A message with the keys that it has in a log.
 #[derive(Serialize)]
 struct Row {
-    id: Option<Arc<str>>,
-    role: Option<Arc<str>>,
+    id: Text,
+    role: Text,
     created: Option<u64>,
     content: Option<Box<RawValue>>,
     metadata: Option<Box<RawValue>>,
@@ -21,8 +18,7 @@ struct Row {
 
 /// All sessions in the order in which they were begun.
 pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
-    let columns = ["session_type", "model_config_json"];
-    let [kind, config] = database.columns("sessions", columns)?;
+    let [kind, config] = database.columns("sessions", ["session_type", "model_config_json"])?;
     let mut sessions = database.listed(&format!(
         "SELECT id, NULL, {kind} = 'sub_agent', {config} FROM sessions ORDER BY created_at, id"
     ))?;
@@ -45,7 +41,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
         "SELECT {id}, role, created_timestamp, content_json, {metadata} FROM messages \
          WHERE session_id = ?1 ORDER BY id"
     );
-    let json = |text: Option<Arc<str>>| serde_json::from_str(&text?).ok();
+    let json = |text: Text| serde_json::from_str(&text?).ok();
     let mut hasher = Sha256::new();
     let rows = database.rows(&query, &[&*one.id])?.into_iter();
     let rows = rows.map(|[id, role, created, content, metadata]| {
@@ -109,15 +105,13 @@ fn bills(
         };
         let usage =
             json!({ "input": input, "output": output, "cacheRead": read, "cacheWrite": written });
-        bills.insert(
-            at,
-            usage_in(&usage, CachedTokens::Within, &mut assembler.source),
-        );
+        let usage = usage_in(&usage, CachedTokens::Within, &mut assembler.source);
+        bills.insert(at, usage);
     }
     Ok(bills)
 }
 
 /// The number in a column; none if it is negative or no number.
-fn number(text: Option<Arc<str>>) -> Option<u64> {
+fn number(text: Text) -> Option<u64> {
     text?.parse().ok()
 }

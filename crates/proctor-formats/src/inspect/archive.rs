@@ -8,9 +8,9 @@ use std::io::Cursor;
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::super::prelude::*;
 use super::Log;
 use crate::MAX_FILE;
+use crate::prelude::*;
 
 /// Files that say which model ran, by name.
 const HEADERS: &[&str] = &["header.json", "_journal/start.json"];
@@ -35,7 +35,7 @@ pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<()> {
     }
     names.retain(|name| name.starts_with("samples/") && is_json(name));
     let mut left = MAX_FILE;
-    for name in header.map(|it| (*it).to_owned()).into_iter().chain(names) {
+    for name in header.map(|one| (*one).to_owned()).into_iter().chain(names) {
         let inside = PathBuf::from(format!("{}: {name}", path.display()));
         let documents = match member(path, &mut archive, &name, &inside, left) {
             Err(ImportError::Io(_, source)) => return Err(damaged(path, &source)),
@@ -65,8 +65,7 @@ fn member(
     if raw.compression() == CompressionMethod::ZSTD {
         let unpacked = ruzstd::decoding::StreamingDecoder::new(raw);
         let mut unpacked = unpacked.map_err(|error| damaged(&error))?;
-        let file = SourceFile::read(inside, &mut unpacked, left)?;
-        return Ok(file.text());
+        return Ok(SourceFile::read(inside, &mut unpacked, left)?.text());
     }
     drop(raw);
     let mut file = archive.by_index(at).map_err(|error| damaged(&error))?;
@@ -78,6 +77,5 @@ fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ImportError {
 }
 
 fn is_json(name: &str) -> bool {
-    let extension = Path::new(name).extension();
-    extension.is_some_and(|it| it == "json")
+    Path::new(name).extension().is_some_and(|one| one == "json")
 }

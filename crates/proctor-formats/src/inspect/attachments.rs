@@ -4,13 +4,12 @@
 //! text. Text and attachment are both JSON strings, so the attachment's inner part is put in as it
 //! was written.
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
-use super::super::prelude::*;
 use super::{MAX_SAMPLE, Texts};
+use crate::prelude::*;
 
 static REFERENCE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("(?-u)(?:attachment|tc)://([[:xdigit:]]{32})").ok());

@@ -1,7 +1,7 @@
 //! One message of a sample, or of what a call was sent.
 
-use super::super::prelude::*;
 use crate::kept_context::Shown;
+use crate::prelude::*;
 
 /// A message, as a record of a context.
 #[derive(Debug, Clone)]
@@ -9,7 +9,7 @@ pub(super) struct MessageRecord {
     /// Its name is the id by which model events know it.
     pub(super) record: Shown,
     pub(super) is_system: bool,
-    pub(super) model: Option<Arc<str>>,
+    pub(super) model: Text,
 }
 
 /// Reads one message.
@@ -22,8 +22,7 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
         Some("system") => message.take_blocks("content", Speaker::User, assembler),
         Some("user") => {
             let is_summary = message.inner("metadata").take_flag("summary");
-            let source = message.take_text("source");
-            tags.push(match source.as_deref() {
+            tags.push(match message.take_text("source").as_deref() {
                 _ if is_summary => Tag::CompactSummary,
                 Some("input") => Tag::TypedUser,
                 None if assembler.is_empty() => Tag::TypedUser,
@@ -38,17 +37,11 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
             vec![assembler.unread("message", raw)]
         }
     };
+    let is_system = role.as_deref() == Some("system");
+    let role = role_of(role.as_deref() == Some("assistant"));
     MessageRecord {
-        record: Shown {
-            name: id,
-            role: match role.as_deref() {
-                Some("assistant") => Role::Assistant,
-                _ => Role::User,
-            },
-            blocks,
-            tags,
-        },
-        is_system: role.as_deref() == Some("system"),
+        record: Shown::of(id, role, blocks, tags),
+        is_system,
         model: message.take_text("model"),
     }
 }
@@ -84,6 +77,5 @@ fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
         (_, None) => assembler.blocks(raw, Speaker::Tool),
     };
     let id = message.take_text("tool_call_id");
-    let id = id.unwrap_or_else(|| "unnamed".into());
-    ContentBlock::tool_result(id, content, is_error)
+    ContentBlock::tool_result(id.unwrap_or_else(|| "unnamed".into()), content, is_error)
 }

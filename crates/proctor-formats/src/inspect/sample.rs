@@ -1,14 +1,10 @@
 //! One sample: its messages, what its model events say of them, and its compactions.
 
-use std::borrow::Cow;
-use std::collections::VecDeque;
-
-use super::super::prelude::*;
 use super::attachments::resolved;
 use super::messages::{MessageRecord, said};
 use super::{MAX_SAMPLE, Texts};
 use crate::kept_context::{Records, Shown};
-use proctor_sessions::ToolSchema;
+use crate::prelude::*;
 
 /// A sample while it is read.
 #[derive(Default)]
@@ -56,8 +52,7 @@ impl<'a> Sample<'a> {
         let events = object.take_list("events");
         let events = events.unwrap_or_else(|| transcript.items("events"));
         let events = events.into_iter().filter_map(Object::read).collect();
-        let messages = object.take("messages").map_or("[]", RawValue::get);
-        let is_read = sample.read_all(events, messages);
+        let is_read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
         is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
         object.count_left("sample key", &mut sample.assembler);
         for _ in 0..sample.calls.len() + sample.nameless.len() {
@@ -168,10 +163,8 @@ impl<'a> Sample<'a> {
             }
         };
         let Call { usage, time } = call.unwrap_or_default();
-        let said = AssistantRecord::of(record.blocks, time)
-            .by(record.name.clone(), one.model, usage)
-            .tagged(record.tags);
-        self.assembler.assistant(name, said);
+        let answer = Answer::of(record.blocks, time).by(record.name.clone(), one.model, usage);
+        self.assembler.assistant(name, answer.tagged(record.tags));
     }
 
     /// Reads a compaction, and the first call after it.
@@ -221,18 +214,16 @@ impl<'a> Sample<'a> {
             });
             format!("[{}]", texts.collect::<Option<Vec<&str>>>()?.join(","))
         };
-        let text = resolved(&text, &self.attachments, &mut self.assembler);
-        text.map(Cow::into_owned)
+        resolved(&text, &self.attachments, &mut self.assembler).map(Cow::into_owned)
     }
 }
 
 /// The message that the model answered, and its id if it has one.
-fn answer<'a>(output: &mut Object<'a>) -> Option<(Option<Arc<str>>, &'a RawValue)> {
+fn answer<'a>(output: &mut Object<'a>) -> Option<(Text, &'a RawValue)> {
     let choices = output.items("choices");
     let choice = choices.first().copied().and_then(Object::read);
     let raw = choice?.take("message")?;
-    let id = Object::read(raw)?.take_text("id");
-    Some((id, raw))
+    Some((Object::read(raw)?.take_text("id"), raw))
 }
 
 /// The text and the calls of a message, to distinguish it from others.
@@ -246,16 +237,15 @@ fn print_of(message: &str) -> String {
 
 /// The counters of a call.
 fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
-    let keys = [
-        "/input_tokens",
-        "/output_tokens",
+    let usage = value(raw);
+    let mut count = |keys| counters(&usage, keys, &mut assembler.source);
+    let [input, output, total] = count(["/input_tokens", "/output_tokens", "/total_tokens"]);
+    let cache = [
         "/input_tokens_cache_read",
         "/input_tokens_cache_write",
-        "/total_tokens",
         "/reasoning_tokens",
     ];
-    let [input, output, read, written, total, thought] =
-        counters(&value(raw), keys, &mut assembler.source);
+    let [read, written, thought] = count(cache);
     let cached = read.saturating_add(written);
     // Providers count what was cached within the input or beside it, and what was thought within
     // the output or beside it; the total shows which.

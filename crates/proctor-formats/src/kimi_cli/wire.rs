@@ -15,9 +15,7 @@
 //! Source: MoonshotAI/kimi-cli, `src/kimi_cli/wire/types.py` at 026ae98e22, `wire/file.py` at
 //! b88bc47c10, `soul/kimisoul.py` at 2a9b5f3e38.
 
-use super::super::openai_chat::parts::arguments_in;
-use super::super::prelude::*;
-use super::super::product::with_side_chains;
+use crate::prelude::*;
 
 /// Events without words of the conversation.
 const BOOKKEEPING: &str = "TurnEnd StepBegin CompactionBegin HookTriggered HookResolved \
@@ -28,11 +26,7 @@ pub(super) fn detect(head: &Head) -> bool {
     head.any(20, "timestamp message/type:s message/payload:o")
 }
 
-pub(super) fn sessions(
-    file: &SourceText,
-    system: Option<Arc<str>>,
-    source: &mut Source,
-) -> Imported {
+pub(super) fn sessions(file: &SourceText, system: Text, source: &mut Source) -> Imported {
     let mut agents = vec![Agent::default()];
     agents[0].assembler.header.system = system;
     let mut names: BTreeMap<Arc<str>, usize> = BTreeMap::new();
@@ -57,22 +51,16 @@ pub(super) fn sessions(
                 break;
             };
             agent = *names.entry(name.unwrap_or_default()).or_insert_with(|| {
-                let assembler = Assembler::new([Tag::Sidechain]);
-                agents.push(Agent {
-                    assembler,
-                    ..Agent::default()
-                });
+                agents.push(Agent::default());
                 agents.len() - 1
             });
             message = event;
         }
         agents[agent].event(message, raw, time);
     }
-    let chains = agents.into_iter().map(|mut agent| {
-        agent.ends_turn();
-        agent.assembler
-    });
-    with_side_chains(chains.collect::<Vec<_>>(), source, file)
+    agents.iter_mut().for_each(Agent::ends_turn);
+    let chains = agents.into_iter().map(|agent| agent.assembler);
+    with_side_chains(chains, source, file)
 }
 
 /// The main agent, or one that it started.
@@ -94,7 +82,7 @@ struct Step {
     blocks: Blocks,
     results: Blocks,
     is_answered: bool,
-    id: Option<Arc<str>>,
+    id: Text,
     usage: Option<Usage>,
     /// When its last part came, and its last result.
     time: When,
@@ -138,14 +126,12 @@ impl Agent {
                 if let Some((id, name)) = names {
                     self.open = Some((id, name, arguments.to_string()));
                 } else {
-                    let kept = self.assembler.unread(&kind, part);
-                    self.step.blocks.push(kept);
+                    self.step.blocks.push(self.assembler.unread(&kind, part));
                 }
             }
             ("ToolResult", Some(part)) => {
-                let result = self
-                    .result(payload)
-                    .unwrap_or_else(|| self.assembler.unread(&kind, part));
+                let knowns = self.result(payload);
+                let result = knowns.unwrap_or_else(|| self.assembler.unread(&kind, part));
                 self.step.results.push(result);
                 self.step.result_time = time;
             }
@@ -172,11 +158,11 @@ impl Agent {
         let id = payload.take_text("tool_call_id")?;
         let mut value = payload.take_object("return_value")?;
         let is_error = value.take_flag("is_error");
-        let message = value.take_words("message").map(|it| {
+        let message = value.take_words("message").map(|value| {
             let error = if is_error { "ERROR: " } else { "" };
-            ContentBlock::Text(format!("<system>{error}{it}</system>").into())
+            ContentBlock::Text(format!("<system>{error}{value}</system>").into())
         });
-        let output = value.take("output").filter(|it| it.get() != "\"\"");
+        let output = value.take("output").filter(|value| value.get() != "\"\"");
         let output = self.assembler.blocks(output, Speaker::Tool);
         let blocks = message.into_iter().chain(output).collect();
         Some(ContentBlock::tool_result(id, blocks, is_error))
@@ -215,7 +201,7 @@ impl Agent {
         self.close_call();
         let step = std::mem::take(&mut self.step);
         if !step.blocks.is_empty() || step.usage.is_some() {
-            let part = AssistantRecord::of(step.blocks, step.time).by(step.id, None, step.usage);
+            let part = Answer::of(step.blocks, step.time).by(step.id, None, step.usage);
             self.assembler.assistant(None, part);
         }
         self.assembler.hear_results(step.results, step.result_time);

@@ -1,20 +1,13 @@
 //! The lines of a session file: what each holds, read and written.
 
-use super::super::prelude::*;
-use std::borrow::Cow;
+use crate::prelude::*;
 use std::io::{self, Write};
-use std::ops::Range;
 
 use serde::de::{Error as _, Unexpected};
 use serde::{Deserializer, Serialize, Serializer};
 
 use super::{FORMAT, VERSION};
-use proctor_sessions::tool_names::class_of;
-use proctor_sessions::units::ApiCallId;
-use proctor_sessions::{
-    Details, Image, MessageDetails, Opaque, ResumePoint, SessionParts, Thinking, ToolClass,
-    ToolResult, ToolSchema, ToolUse,
-};
+use proctor_sessions::{Details, Image, MessageDetails, Opaque, ResumePoint};
 
 /// The keys that every version of the header has.
 #[derive(Deserialize)]
@@ -31,7 +24,7 @@ struct Header<'a> {
     version: u64,
     id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system: Option<Arc<str>>,
+    system: Text,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,15 +40,11 @@ struct Header<'a> {
 #[serde(deny_unknown_fields)]
 struct Tool<'a> {
     name: Arc<str>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "raw",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(borrow, default, deserialize_with = "raw")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     definition: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    definition_text: Option<Arc<str>>,
+    definition_text: Text,
 }
 
 /// A message or a compaction; the key that distinguishes the two is `compaction`.
@@ -79,9 +68,9 @@ struct Entry<'a> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     injected: Vec<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    compact_hint: Option<Arc<str>>,
+    compact_hint: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<Arc<str>>,
+    model: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     compaction: Option<CompactionLine>,
 }
@@ -92,50 +81,38 @@ struct Entry<'a> {
 struct Block<'a> {
     r#type: BlockType,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<Arc<str>>,
+    text: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    signature: Option<Arc<str>>,
+    signature: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<Arc<str>>,
+    id: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<Arc<str>>,
+    name: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<ToolClass>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "raw",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(borrow, default, deserialize_with = "raw")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    input_text: Option<Arc<str>>,
+    input_text: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_use_id: Option<Arc<str>>,
+    tool_use_id: Text,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     content: Option<Vec<Block<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     is_error: Option<bool>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "raw",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(borrow, default, deserialize_with = "raw")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    source_text: Option<Arc<str>>,
+    source_text: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<Arc<str>>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "raw",
-        skip_serializing_if = "Option::is_none"
-    )]
+    kind: Text,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     json: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    json_text: Option<Arc<str>>,
+    json_text: Text,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -183,7 +160,7 @@ struct Compaction {
     #[serde(skip)]
     at: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    trigger: Option<Arc<str>>,
+    trigger: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     pre_tokens: Option<Tokens>,
     #[serde(with = "After")]
@@ -269,14 +246,11 @@ pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_compaction(compaction: &RecordedCompaction, out: &mut dyn Write) -> io::Result<()> {
-    let compaction = Some(CompactionLine(compaction.clone()));
-    write_line(
-        out,
-        &Entry {
-            compaction,
-            ..Entry::default()
-        },
-    )
+    let entry = Entry {
+        compaction: Some(CompactionLine(compaction.clone())),
+        ..Entry::default()
+    };
+    write_line(out, &entry)
 }
 
 /// Serialises `value` as one line.
@@ -286,13 +260,11 @@ fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
 }
 
 /// JSON as JSON where it fits on a line, else as a string.
-fn embed(json: &JsonText) -> (Option<&RawValue>, Option<Arc<str>>) {
+fn embed(json: &JsonText) -> (Option<&RawValue>, Text) {
     let is_one_line = !json.as_str().contains(['\n', '\r']);
     let raw = is_one_line.then(|| serde_json::from_str(json.as_str()).ok());
-    match raw.flatten() {
-        Some(raw) => (Some(raw), None),
-        None => (None, Some(json.as_str().into())),
-    }
+    let raw = raw.flatten();
+    (raw, raw.is_none().then(|| json.as_str().into()))
 }
 
 /// Reads the first line.
@@ -304,7 +276,8 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
         )));
     }
     if start.version > VERSION {
-        return Err(line.too_new(start.version, VERSION));
+        let path = line.path.to_owned();
+        return Err(ImportError::Version(path, start.version, VERSION));
     }
     let header: Header<'_> = line.parse()?;
     let tools = header.tools.into_iter().map(|tool| {
@@ -354,7 +327,7 @@ impl<'a> Entry<'a> {
             timestamp: message.details.timestamp.map(Time),
             api_call: message.details.api_call.clone(),
             usage: message.details.usage,
-            reasoning: Some(message.details.reasoning).filter(|it| *it > Tokens::ZERO),
+            reasoning: Some(message.details.reasoning).filter(|value| *value > Tokens::ZERO),
             tags: message.tags.iter().collect(),
             injected: message.details.injected.clone(),
             compact_hint: message.details.compact_hint.clone(),
@@ -401,7 +374,10 @@ fn need<T>(key: &str, value: Option<T>) -> Result<T, String> {
 fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Blocks, String> {
     let blocks = blocks.into_iter().enumerate();
     blocks
-        .map(|(at, block)| block.read().map_err(|it| format!("block {at}: {it}")))
+        .map(|(at, block)| {
+            let found = block.read();
+            found.map_err(|problem| format!("block {at}: {problem}"))
+        })
         .collect()
 }
 
@@ -444,10 +420,9 @@ impl<'a> Block<'a> {
     fn read(mut self) -> Result<ContentBlock, String> {
         let read = match self.r#type {
             BlockType::Text => ContentBlock::Text(need("text", self.text.take())?),
-            BlockType::Thinking => ContentBlock::Thinking(Box::new(Thinking {
-                text: need("text", self.text.take())?,
-                signature: self.signature.take(),
-            })),
+            BlockType::Thinking => {
+                ContentBlock::thinking(need("text", self.text.take())?, self.signature.take())
+            }
             BlockType::ToolUse => {
                 let name = need("name", self.name.take())?;
                 ContentBlock::ToolUse(Box::new(ToolUse {
@@ -457,11 +432,11 @@ impl<'a> Block<'a> {
                     input: json("input", self.input.take(), self.input_text.take())?,
                 }))
             }
-            BlockType::ToolResult => ContentBlock::ToolResult(Box::new(ToolResult {
-                tool_use_id: need("tool_use_id", self.tool_use_id.take())?,
-                content: blocks_of(need("content", self.content.take())?)?,
-                is_error: self.is_error.take().unwrap_or_default(),
-            })),
+            BlockType::ToolResult => {
+                let id = need("tool_use_id", self.tool_use_id.take())?;
+                let content = blocks_of(need("content", self.content.take())?)?;
+                ContentBlock::tool_result(id, content, self.is_error.take() == Some(true))
+            }
             BlockType::Image => ContentBlock::Image(Image {
                 source: json("source", self.source.take(), self.source_text.take())?,
             }),
@@ -488,7 +463,7 @@ fn raw<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValu
 }
 
 /// The JSON under `key`, or in the string under `key` with `_text`.
-fn json(key: &str, raw: Option<&RawValue>, text: Option<Arc<str>>) -> Result<JsonText, String> {
+fn json(key: &str, raw: Option<&RawValue>, text: Text) -> Result<JsonText, String> {
     match (raw, text) {
         (Some(raw), None) => Ok(JsonText::from(raw)),
         (None, Some(text)) => {

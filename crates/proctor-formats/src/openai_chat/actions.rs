@@ -3,7 +3,7 @@
 //! The text is cut at the action, so that the session holds it once: as a tool use. What came of it
 //! is the next message of the user's role.
 
-use super::super::prelude::*;
+use crate::prelude::*;
 
 /// SWE-agent's own commands; every other action is the shell's.
 const COMMANDS: &str = "create edit find_file goto insert open scroll_down scroll_up search_dir search_file \
@@ -20,7 +20,7 @@ const LANGUAGES: &[&str] = &["bash", "mswea_bash_command"];
 pub(super) struct Actions {
     made: usize,
     /// The action that nothing came of yet.
-    open: Option<Arc<str>>,
+    open: Text,
 }
 
 impl Actions {
@@ -38,7 +38,7 @@ impl Actions {
     }
 
     /// The action that the next message of the user's role answers.
-    pub(super) fn answered(&mut self) -> Option<Arc<str>> {
+    pub(super) fn answered(&mut self) -> Text {
         self.open.take()
     }
 }
@@ -62,10 +62,8 @@ fn without(text: &str, action: &str) -> String {
     let Some(at) = text.rfind(action) else {
         return text.to_owned();
     };
-    let (before, after) = (
-        text[..at].trim_end(),
-        text[at + action.len()..].trim_start(),
-    );
+    let before = text[..at].trim_end();
+    let after = text[at + action.len()..].trim_start();
     let line = before.rfind('\n').map_or(0, |at| at + 1);
     let said = if before.is_empty() && after.is_empty() {
         ("", "")

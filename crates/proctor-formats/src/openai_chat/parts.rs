@@ -1,10 +1,7 @@
 //! The parts of a chat message: content, reasoning, tool calls; and what a call cost.
 
-use std::collections::VecDeque;
-
-use super::super::prelude::*;
+use crate::prelude::*;
 use proctor_sessions::Opaque;
-use proctor_sessions::units::ContentHash;
 
 /// The model's thinking, if a provider shows it: blocks with signatures, or a text.
 pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
@@ -95,37 +92,28 @@ impl Unnamed {
 }
 
 /// The tool uses of a message: `tool_calls`, and the older `function_call`.
-pub(crate) fn tool_uses(
-    object: &mut Object<'_>,
-    unnamed: &mut Unnamed,
-    assembler: &mut Assembler,
-) -> Blocks {
+pub(crate) fn tool_uses(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     let calls = object.items("tool_calls");
     let mut uses = assembler.calls("tool_call", calls, |mut call, assembler| {
         let id = call.take_words("id");
         let function = call.take_object("function");
         let function = function.or_else(|| call.take_object("custom"))?;
-        tool_use(id, function, unnamed, assembler)
+        tool_use(id, function, assembler)
     });
     if let Some(function) = object.take_object("function_call") {
-        uses.extend(tool_use(None, function, unnamed, assembler));
+        uses.extend(tool_use(None, function, assembler));
     }
     uses
 }
 
-fn tool_use(
-    id: Option<Arc<str>>,
-    mut function: Object<'_>,
-    unnamed: &mut Unnamed,
-    assembler: &mut Assembler,
-) -> Option<ContentBlock> {
+fn tool_use(id: Text, mut function: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
     let name = function.take_text("name")?;
     // A custom tool takes text, which need not be JSON.
     let input = match function.take_text("input") {
         Some(text) => JsonText::string(&text),
         None => arguments(&mut function, assembler),
     };
-    let id = id.unwrap_or_else(|| unnamed.called(&name, &input));
+    let id = id.unwrap_or_else(|| assembler.unnamed.called(&name, &input));
     Some(ContentBlock::tool_use(id, name, input))
 }
 

@@ -1,7 +1,6 @@
 //! One item of the responses API, as the model saw or wrote it; Codex keeps them in its rollouts.
 
-use super::super::openai_chat::parts::arguments_in;
-use super::super::prelude::*;
+use crate::prelude::*;
 use proctor_sessions::wire::content::kept;
 
 /// An item's part of the conversation, and its author.
@@ -24,21 +23,18 @@ const KNOWN_OPAQUE: &str = "web_search_call image_generation_call code_interpret
 
 /// Whether an item of this type holds what only the provider can read.
 pub(crate) fn is_encrypted(kind: &str) -> bool {
-    matches!(
-        kind,
-        "compaction" | "compaction_summary" | "context_compaction"
-    )
+    is_one_of("compaction compaction_summary context_compaction", kind)
 }
 
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a")]
 struct Raw<'a> {
-    r#type: Option<Arc<str>>,
-    role: Option<Arc<str>>,
-    call_id: Option<Arc<str>>,
-    id: Option<Arc<str>>,
-    name: Option<Arc<str>>,
-    encrypted_content: Option<Arc<str>>,
+    r#type: Text,
+    role: Text,
+    call_id: Text,
+    id: Text,
+    name: Text,
+    encrypted_content: Text,
     content: Option<&'a RawValue>,
     summary: Option<&'a RawValue>,
     arguments: Option<&'a RawValue>,

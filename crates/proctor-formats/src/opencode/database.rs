@@ -1,13 +1,10 @@
 //! opencode's database: the same messages and parts as in an export, one row each; or the rows of
 //! version 2 (see `rows`).
 
-use sha2::{Digest, Sha256};
-
-use super::super::file::session_id;
 use super::super::prelude::Result;
 use super::super::sqlite::reading::{Database, Listed};
 use super::{Reading, StoredMessage};
-use proctor_sessions::Session;
+use crate::prelude::*;
 
 /// The name under which a row that is not JSON is counted.
 const NOT_JSON: &str = "row that is not JSON";

@@ -1,7 +1,6 @@
 //! The parts of a message: what the model was sent, what it said, and bookkeeping between them.
 
-use super::super::prelude::*;
-use proctor_sessions::wire::images;
+use crate::prelude::*;
 
 /// The role of a part in the conversation.
 pub(super) enum Part {
@@ -23,15 +22,15 @@ pub(super) enum Part {
 #[derive(Default)]
 pub(super) struct CompactionRequest {
     /// `auto` or `manual`.
-    pub(super) trigger: Option<Arc<str>>,
+    pub(super) trigger: Text,
     /// The first message that stayed.
-    pub(super) tail: Option<Arc<str>>,
+    pub(super) tail: Text,
 }
 
 /// A tool part: the call, and its result once there is one. Version 2 has other names for the same.
 pub(super) struct Tool {
     /// The provider's name for the call.
-    pub(super) id: Option<Arc<str>>,
+    pub(super) id: Text,
     pub(super) name: Arc<str>,
     input: JsonText,
     result: Option<(Blocks, bool)>,
@@ -85,8 +84,7 @@ pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
     let Some(mut part) = Object::read(raw) else {
         return Part::Block(unknown("malformed", raw, assembler));
     };
-    let kind = part.take_text("type");
-    match kind.as_deref().unwrap_or("untyped") {
+    match part.take_text("type").as_deref().unwrap_or("untyped") {
         "text" => text(part, raw, assembler),
         "reasoning" => Part::Block(match part.take_text("text") {
             Some(text) => ContentBlock::thinking(text, part.take("metadata").and_then(signature)),
@@ -173,7 +171,7 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
         content.extend(text.map(ContentBlock::Text));
         if key == "output" {
             for raw in state.items("attachments") {
-                let file = Object::read(raw).map(|it| file(it, raw, assembler));
+                let file = Object::read(raw).map(|object| file(object, raw, assembler));
                 if let Some(Part::Block(block)) = file {
                     content.push(block);
                 }
@@ -197,10 +195,10 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
 }
 
 /// The provider's proof that reasoning is its own; it is under the provider's name.
-fn signature(metadata: &RawValue) -> Option<Arc<str>> {
+fn signature(metadata: &RawValue) -> Text {
     let providers = value(metadata);
     let mut providers = providers.as_object()?.values();
-    providers.find_map(|it| Some(it.get("signature")?.as_str()?.into()))
+    providers.find_map(|provider| Some(provider.get("signature")?.as_str()?.into()))
 }
 
 /// Cached tokens are counted apart.

@@ -8,16 +8,15 @@
 //! Source: anomalyco/opencode, `packages/schema/src/session-message.ts` and
 //! `packages/core/src/session/runner/to-llm-message.ts`, 2.0.15 and 2.0.21; November 2026.
 
-use super::super::prelude::*;
 use super::Reading;
-use proctor_sessions::wire::images;
+use crate::prelude::*;
 
 /// Rows that the model does not read.
 const BOOKKEEPING: &str = "agent-switched model-switched location-switched idle compaction-status";
 
 impl Reading {
     /// Reads a row of this type.
-    pub(super) fn row(&mut self, id: Option<Arc<str>>, kind: &str, raw: &RawValue) {
+    pub(super) fn row(&mut self, id: Text, kind: &str, raw: &RawValue) {
         let Some(mut row) = Object::read(raw) else {
             return keep_unread("malformed", raw, &mut self.assembler);
         };
@@ -63,8 +62,8 @@ impl Reading {
         let (None | Some("completed"), Some(summary)) = (status.as_deref(), summary) else {
             return self.assembler.skip("compaction that failed");
         };
-        let recent = row.take_words("recent").map_or_else(String::new, |it| {
-            format!("\n\n<recent-context>\n{it}\n</recent-context>")
+        let recent = row.take_words("recent").map_or_else(String::new, |value| {
+            format!("\n\n<recent-context>\n{value}\n</recent-context>")
         });
         let text = format!(
             "<conversation-checkpoint>\nThe following is a summary and serialized record of earlier \
@@ -81,7 +80,7 @@ impl Reading {
 fn file(raw: &RawValue) -> ContentBlock {
     let mut file = Object::read(raw).unwrap_or_default();
     let mime = file.take_text("mime");
-    let is_image = mime.as_ref().is_some_and(|it| it.starts_with("image/"));
+    let is_image = mime.as_ref().is_some_and(|mime| mime.starts_with("image/"));
     let data = file.take_text("data");
     let address = match (&mime, data) {
         (Some(mime), Some(data)) => Some(format!("data:{mime};base64,{data}").into()),

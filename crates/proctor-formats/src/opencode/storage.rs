@@ -10,10 +10,8 @@
 //! time. The very first messages hold their parts themselves: [`upgraded`] gives them the layout of
 //! later ones.
 
-use serde_json::json;
-
-use super::super::prelude::*;
 use super::{Reading, StoredMessage};
+use crate::prelude::*;
 
 /// How the names of sessions begin.
 const SESSION: &str = "ses_";
@@ -38,7 +36,7 @@ impl Tree {
     /// The tree that begins at `folder`.
     fn at(folder: &Folder) -> Option<Self> {
         let session = folder.folder("session");
-        let first = session.as_ref().and_then(|it| it.folder("message"));
+        let first = session.as_ref().and_then(|value| value.folder("message"));
         let (message, part) = match first {
             Some(message) => (message, session.as_ref()?.folder("part")),
             None => (folder.folder("message")?, folder.folder("part")),
@@ -51,7 +49,7 @@ impl Tree {
             let names = session.names().iter();
             names.filter_map(|name| session.folder(name))
         });
-        let infos = infos.filter(|it| it.names().iter().any(is_session));
+        let infos = infos.filter(|info| info.names().iter().any(is_session));
         Some(Self {
             infos: infos.collect(),
             message,
@@ -82,20 +80,15 @@ impl Tree {
 
 /// Whether a value is what a session says of itself in a file of its own.
 pub(super) fn is_session(value: &Value) -> bool {
-    is_shaped(
-        value,
-        "id^ses_ title:s version:s | id^ses_ title:s directory:s",
-    )
+    is_shaped(value, "id^ses_ title:s version,directory:s")
 }
 
 /// The folder with the messages of the session that the file at `path` is about.
 pub(super) fn messages_of(path: &Path) -> Option<Folder> {
     let name = path.file_stem()?.to_str()?;
-    let infos = path.parent()?;
-    let session = infos.parent()?;
-    let roots = [session, session.parent()?];
-    let folders = roots.map(|root| root.join("message").join(name));
-    folders.iter().find_map(|it| Folder::open(it).ok())
+    let session = path.parent()?.parent()?;
+    let folders = [session, session.parent()?].map(|root| root.join("message").join(name));
+    folders.iter().find_map(|folder| Folder::open(folder).ok())
 }
 
 /// Whether a folder holds opencode's files: `storage`, the folder around it if there is nothing else
@@ -113,12 +106,12 @@ fn trees(folder: &Folder) -> Vec<Tree> {
     if !folder.names().iter().all(is_own) {
         return Vec::new();
     }
-    let storage = |folder: &Folder| folder.folder("storage").and_then(|it| Tree::at(&it));
+    let storage = |folder: &Folder| folder.folder("storage").and_then(|value| Tree::at(&value));
     let mut trees: Vec<Tree> = storage(folder).into_iter().collect();
     if let Some(projects) = folder.folder("project") {
         let names = projects.names().iter();
         let projects = names.filter_map(|name| projects.folder(name));
-        trees.extend(projects.filter_map(|it| storage(&it)));
+        trees.extend(projects.filter_map(|project| storage(&project)));
     }
     trees
 }
@@ -129,11 +122,11 @@ fn one(folder: &Folder) -> Option<(Tree, &str)> {
     let name = path.file_name()?.to_str()?;
     let around = path.parent()?;
     let is_session = name.starts_with(SESSION) && around.file_name()? == "message";
-    if !is_session || !folder.names().iter().any(|it| it.starts_with(MESSAGE)) {
+    if !is_session || !folder.names().iter().any(|name| name.starts_with(MESSAGE)) {
         return None;
     }
     let root = around.parent()?;
-    let tree = Folder::open(root).ok().and_then(|it| Tree::at(&it));
+    let tree = Folder::open(root).ok().and_then(|root| Tree::at(&root));
     let tree = tree.or_else(|| Tree::at(&Folder::open(root.parent()?).ok()?))?;
     Some((tree, name))
 }
@@ -156,10 +149,9 @@ pub(super) fn read(folder: &Folder, files: &mut SessionFiles, _: &mut Source) ->
     }
 
     // The names of sessions begin with the latest.
-    sessions.sort_by_key(|it| {
-        it.messages()
-            .first()
-            .and_then(|first| first.details.timestamp)
+    sessions.sort_by_key(|item| {
+        let firsts = item.messages().first();
+        firsts.and_then(|first| first.details.timestamp)
     });
     Ok(sessions)
 }
@@ -169,10 +161,9 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
         return Ok(None);
     };
     let mut source = Source::default();
-    let info = match tree.info(id) {
-        Some(path) => one_value(&path, files, &mut source)?,
-        None => None,
-    };
+    let paths = tree.info(id);
+    let info = paths.map(|path| one_value(&path, files, &mut source));
+    let info = info.transpose()?.flatten();
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
     let parent = info.as_ref().and_then(|info| info["parentID"].as_str());
     let mut messages = Vec::new();
@@ -199,19 +190,15 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
 /// The names of a folder's JSON files, in their order.
 fn json_files(folder: &Folder) -> impl Iterator<Item = &str> {
     let names = folder.names().iter().map(String::as_str);
-    names.filter(|name| Path::new(name).extension().is_some_and(|it| it == "json"))
+    names.filter(|name| Path::new(name).extension().is_some_and(|one| one == "json"))
 }
 
 /// The value of one file. A product that is stopped while it writes leaves a file that is empty or
 /// cut; no other file needs it.
-fn one_value(
-    path: &Path,
-    files: &mut SessionFiles,
-    source: &mut Source,
-) -> Result<Option<Arc<str>>> {
+fn one_value(path: &Path, files: &mut SessionFiles, source: &mut Source) -> Result<Text> {
     let read = files.read(path).and_then(|documents| {
         let value = documents.values(source)?.into_iter().next();
-        let value: Option<&RawValue> = value.map(|it| it.parse()).transpose()?;
+        let value: Option<&RawValue> = value.map(|value| value.parse()).transpose()?;
         Ok(value.map(|raw| JsonText::from(raw).as_str().into()))
     });
     match read {
@@ -233,9 +220,7 @@ fn one_value(
 fn upgraded(stored: StoredMessage) -> StoredMessage {
     let info: Value = serde_json::from_str(&stored.info).unwrap_or_default();
     let parts = info["parts"].as_array().filter(|_| stored.parts.is_empty());
-    let Some(parts) = parts else {
-        return stored;
-    };
+    let Some(parts) = parts else { return stored };
     let written = |value: &Value| Arc::from(value.to_string());
     let about = &info["metadata"];
     if !about.is_object() {
@@ -252,13 +237,8 @@ fn upgraded(stored: StoredMessage) -> StoredMessage {
     }
     let model = &about["assistant"];
     let info = json!({
-        "id": info["id"],
-        "role": info["role"],
-        "time": about["time"],
-        "error": about["error"],
-        "modelID": model["modelID"],
-        "tokens": model["tokens"],
-        "summary": model["summary"],
+        "id": info["id"], "role": info["role"], "time": about["time"], "error": about["error"],
+        "modelID": model["modelID"], "tokens": model["tokens"], "summary": model["summary"],
     });
     StoredMessage {
         id: stored.id,
@@ -271,14 +251,10 @@ fn upgraded(stored: StoredMessage) -> StoredMessage {
 fn upgraded_part(part: &Value, tools: &Value) -> Value {
     match part["type"].as_str() {
         Some("reasoning") => json!({
-            "type": "reasoning",
-            "text": part["text"],
-            "metadata": part["providerMetadata"],
+            "type": "reasoning", "text": part["text"], "metadata": part["providerMetadata"],
         }),
         Some("file") => json!({
-            "type": "file",
-            "mime": part["mediaType"],
-            "filename": part["filename"],
+            "type": "file", "mime": part["mediaType"], "filename": part["filename"],
             "url": part["url"],
         }),
         Some("tool-invocation") if part["toolInvocation"].is_object() => {

@@ -1,9 +1,8 @@
 //! Events of version 0: actions and observations.
 
-use super::super::prelude::*;
-use super::super::product::json_object;
 use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
+use crate::prelude::*;
 
 /// Keys of an action that are not arguments of its call.
 const NO_ARGUMENTS: &str = "action action_risk cause confirmation_state id is_confirmed message \
@@ -36,17 +35,13 @@ impl Reading {
         let mut args = nested.unwrap_or_else(|| event.keys.clone());
         // The oldest records name no source; the agent waits for an answer, the user does not.
         let waits = args.take_flag("wait_for_response");
-        let is_user = match source.as_deref() {
-            Some(source) => source == "user",
-            None => kind == "message" && !waits,
-        };
+        let is_user = source.map_or(kind == "message" && !waits, |source| &*source == "user");
         match kind {
             "system" => self.system(&event, &mut args),
             "recall" => self.silent(&event, kind),
             "condensation" => {
                 let forgotten = self.forgotten(&mut args);
-                let summary = Self::summary(&mut args);
-                self.condensed(&forgotten, summary);
+                self.condensed(&forgotten, Self::summary(&mut args));
             }
             "message" => {
                 let mut blocks = args.take_blocks("content", Speaker::User, &mut self.assembler);
@@ -58,12 +53,8 @@ impl Reading {
                 }
                 // The agent speaks to the user.
                 let usage = self.cost(&mut event, None, None);
-                let usage = self.billed(usage);
-                let call = Call {
-                    usage,
-                    ..Call::default()
-                };
-                self.say(&event, blocks, call);
+                let (usage, call) = (self.billed(usage), Call::default());
+                self.say(&event, blocks, Call { usage, ..call });
             }
             _ if is_user => {
                 let command = args.first_text(&["command", "code"]);
@@ -106,8 +97,7 @@ impl Reading {
                 let id = call.take_text("id");
                 if id == wanted {
                     let function = call.take_object("function");
-                    let arguments = |mut it| parts::arguments(&mut it, &mut self.assembler);
-                    input = function.map(arguments);
+                    input = function.map(|mut one| parts::arguments(&mut one, &mut self.assembler));
                 } else if is_new {
                     self.pairs.unmade.extend(id);
                 }
@@ -132,10 +122,8 @@ impl Reading {
         blocks.push(ContentBlock::tool_use(tool_use.clone(), function, input));
         self.pairs.open.push_back(tool_use);
         self.pairs.said.extend(id.clone());
-        let billed = response.take("usage");
-        let usage = self
-            .cost(&mut event, billed, id.as_ref())
-            .filter(|_| is_new);
+        let cost = self.cost(&mut event, response.take("usage"), id.as_ref());
+        let usage = cost.filter(|_| is_new);
         let call = Call {
             usage: self.billed(usage),
             model: response.take_text("model"),
@@ -195,12 +183,7 @@ impl Reading {
     }
 
     /// The call that an observation answers; none if it is not an answer.
-    fn answered(
-        &mut self,
-        kind: &str,
-        cause: Option<&Arc<str>>,
-        named: Option<Arc<str>>,
-    ) -> Option<Arc<str>> {
+    fn answered(&mut self, kind: &str, cause: Option<&Arc<str>>, named: Text) -> Text {
         let caused = cause.and_then(|cause| self.pairs.uses.get(cause)).cloned();
         let found = caused.or(named);
         if let Some(id) = &found {
@@ -250,12 +233,8 @@ fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
 
 /// The texts that the product looked up for the model.
 fn recalled(extras: &mut Object<'_>) -> Blocks {
-    let texts = [
-        "repo_instructions",
-        "additional_agent_instructions",
-        "conversation_instructions",
-    ];
-    let texts = texts.iter().filter_map(|key| extras.take_words(key));
+    let keys = "repo_instructions additional_agent_instructions conversation_instructions";
+    let texts = keys.split(' ').filter_map(|key| extras.take_words(key));
     let mut texts: Vec<Arc<str>> = texts.collect();
     let known = extras.items("microagent_knowledge").into_iter();
     texts.extend(known.filter_map(|raw| Object::read(raw)?.take_text("content")));

@@ -1,8 +1,8 @@
 //! Events of version 1: each says what it is in its `kind`.
 
-use super::super::prelude::*;
 use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
+use crate::prelude::*;
 
 /// Events that no model sees.
 const BOOKKEEPING: &str = "ACPToolCallEvent CondensationRequest ConversationErrorEvent \
@@ -33,12 +33,9 @@ impl Reading {
             "Condensation" => {
                 let ids = event.keys.items("forgotten_event_ids").into_iter();
                 let forgotten: Vec<Arc<str>> = ids.filter_map(content::text).collect();
-                let summary = Self::summary(&mut event.keys);
-                self.condensed(&forgotten, summary);
+                self.condensed(&forgotten, Self::summary(&mut event.keys));
             }
-            known if is_one_of(BOOKKEEPING, known) => {
-                self.assembler.skip(&format!("event {known}"));
-            }
+            _ if is_one_of(BOOKKEEPING, kind) => self.assembler.skip(&format!("event {kind}")),
             _ => {
                 self.assembler.unknown(&format!("event {kind}"));
                 let blocks = vec![content::kept(kind, event.raw)];
@@ -218,9 +215,7 @@ fn said(raw: Option<&RawValue>, assembler: &mut Assembler) -> Blocks {
 
 /// A text, or a list of texts and pictures.
 fn shown(raw: Option<&RawValue>, assembler: &mut Assembler) -> Blocks {
-    let Some(raw) = raw else {
-        return Vec::new();
-    };
+    let Some(raw) = raw else { return Vec::new() };
     let Some(items) = items(raw) else {
         return assembler.blocks(Some(raw), Speaker::User);
     };

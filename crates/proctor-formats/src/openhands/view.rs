@@ -4,7 +4,7 @@
 //! others. Messages are made of events, so a message may be forgotten in part.
 
 use super::super::kept_context::{Records, Shown};
-use super::super::prelude::*;
+use crate::prelude::*;
 
 /// The events that the model was shown, in order.
 #[derive(Debug, Default)]
@@ -26,23 +26,13 @@ pub(super) struct Summary {
 
 impl View {
     /// Adds an event.
-    pub(super) fn show(
-        &mut self,
-        name: &Arc<str>,
-        role: Role,
-        blocks: &[ContentBlock],
-        tags: &[Tag],
-    ) {
-        self.places.entry(name.clone()).or_insert(self.events.len());
-        if !blocks.is_empty() {
-            self.records.note(Some(name), blocks);
+    pub(super) fn show(&mut self, id: &Arc<str>, role: Role, said: &[ContentBlock], tags: &[Tag]) {
+        self.places.entry(id.clone()).or_insert(self.events.len());
+        if !said.is_empty() {
+            self.records.note(Some(id), said);
         }
-        self.events.push(Shown {
-            name: Some(name.clone()),
-            role,
-            blocks: blocks.to_vec(),
-            tags: tags.to_vec(),
-        });
+        let (name, said) = (Some(id.clone()), said.to_vec());
+        self.events.push(Shown::of(name, role, said, tags.to_vec()));
     }
 
     /// The names of the events so far.
@@ -78,7 +68,7 @@ impl View {
         // The calls of one response may have results between them: messages are in order.
         let mut placed: Vec<(usize, usize, usize)> = placed.collect();
         placed.sort_unstable();
-        let is_behind = |rank: usize| self.summary.as_ref().is_some_and(|it| rank >= it.offset);
+        let is_behind = |rank: usize| self.summary.as_ref().is_some_and(|one| rank >= one.offset);
         let split = placed.iter().position(|(_, rank, _)| is_behind(*rank));
         let (before, behind) = placed.split_at(split.unwrap_or(placed.len()));
         let events = |part: &[(usize, usize, usize)]| -> Vec<Shown> {

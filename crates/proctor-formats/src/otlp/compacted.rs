@@ -5,9 +5,9 @@
 //! - `gen_ai.compaction.*` (`google/adk-python`, `telemetry/tracing.py` of 2.13): a span around each compaction. Only
 //!   one that was done names its result.
 
-use super::super::prelude::*;
 use super::super::traces::{Call, ToldCompaction};
 use super::{Attributes, Span, text};
+use crate::prelude::*;
 
 /// The attribute of a call whose context was compacted, and the event of that name.
 pub(super) const FLAG: &str = "gen_ai.conversation.compacted";
@@ -29,7 +29,7 @@ pub(super) fn told(attributes: &mut Attributes) -> Option<ToldCompaction> {
 pub(super) fn place(told: Vec<Call<Span>>, calls: &mut [Call<Span>], source: &mut Source) {
     let starts = calls.iter().enumerate();
     let starts = starts.filter_map(|(at, call)| Some((call.conversation.clone(), call.start?, at)));
-    let starts: BTreeSet<(Option<Arc<str>>, i128, usize)> = starts.collect();
+    let starts: BTreeSet<(Text, i128, usize)> = starts.collect();
     for span in told {
         let end = span.record.end;
         let Some(compaction) = span.record.compaction else {
@@ -37,10 +37,8 @@ pub(super) fn place(told: Vec<Call<Span>>, calls: &mut [Call<Span>], source: &mu
         };
         let since = end.filter(|_| compaction.is_dated).or(span.start);
         let later = since.and_then(|since| {
-            let mut later = starts.range((span.conversation.clone(), since, 0)..);
-            later
-                .next()
-                .filter(|(conversation, ..)| *conversation == span.conversation)
+            let next = starts.range((span.conversation.clone(), since, 0)..).next();
+            next.filter(|(conversation, ..)| *conversation == span.conversation)
         });
         match later {
             Some((.., at)) => calls[*at].record.compaction = Some(compaction),

@@ -1,10 +1,8 @@
 //! Messages in the attributes of the conventions.
 
-use serde_json::json;
-
-use super::super::prelude::*;
 use super::super::traces::{is_part, parsed};
 use super::Attributes;
+use crate::prelude::*;
 
 /// The messages of an attribute: a list, or one message, or the parts or the text of one.
 pub(super) fn list(value: Value, role: &str) -> Vec<Value> {
@@ -27,17 +25,15 @@ pub(super) fn content(value: Value) -> Value {
 pub(super) fn ai_sdk_answer(attributes: &mut Attributes) -> Option<Value> {
     let mut take = |key: &str| {
         let value = attributes.remove(&format!("ai.response.{key}"));
-        value.filter(|it| it != "")
+        value.filter(|value| value != "")
     };
     let thought = take("reasoning").map(|text| json!({"type": "reasoning", "content": text}));
     let said = take("text").or(take("object"));
     let said = said.map(|text| json!({"type": "text", "content": text}));
     let calls = take("toolCalls").map(parsed);
-    let calls = calls.and_then(|mut it| it.as_array_mut().map(std::mem::take));
-    let parts = thought
-        .into_iter()
-        .chain(said)
-        .chain(calls.into_iter().flatten());
+    let calls = calls.and_then(|mut calls| calls.as_array_mut().map(std::mem::take));
+    let thoughts = thought.into_iter();
+    let parts = thoughts.chain(said).chain(calls.into_iter().flatten());
     let parts: Vec<Value> = parts.collect();
     (!parts.is_empty()).then(|| json!({"role": "assistant", "parts": parts}))
 }
@@ -47,15 +43,13 @@ pub(super) fn flat(attributes: &mut Attributes, prefix: &str) -> Vec<Value> {
     type Fields = serde_json::Map<String, Value>;
     let mut messages: BTreeMap<usize, (Fields, BTreeMap<usize, Fields>)> = BTreeMap::new();
     attributes.retain(|key, value| {
-        let Some((at, field)) = key.strip_prefix(prefix).and_then(|it| it.split_once('.')) else {
+        let Some((at, field)) = key.strip_prefix(prefix).and_then(|one| one.split_once('.')) else {
             return true;
         };
-        let Ok(at) = at.parse() else {
-            return true;
-        };
+        let Ok(at) = at.parse() else { return true };
         let (fields, calls) = messages.entry(at).or_default();
         let call = field.strip_prefix("tool_calls.");
-        let call = call.and_then(|it| it.split_once('.'));
+        let call = call.and_then(|call| call.split_once('.'));
         match call.and_then(|(at, field)| Some((at.parse().ok()?, field))) {
             Some((at, field)) => {
                 let call: &mut Fields = calls.entry(at).or_default();

@@ -1,13 +1,9 @@
 //! Recognises the agent that sends a request, and the conversation that it names.
 
+use crate::prelude::*;
 use std::cell::{OnceCell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
-use std::sync::Arc;
-
-use proctor_sessions::Session;
-use proctor_sessions::wire::object::Object;
 
 /// The name of a conversation in a request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,17 +14,8 @@ pub(crate) struct Name {
 }
 
 /// Keys of a request, or of its metadata, that name a conversation, with the headers that do.
-const NAMES: [&str; 9] = [
-    "session_id",
-    "sessionId",
-    "conversation_id",
-    "conversationId",
-    "thread_id",
-    "threadId",
-    "x-session-id",
-    "x-claude-code-session-id",
-    "x-session-affinity",
-];
+const NAMES: &str = "session_id sessionId conversation_id conversationId thread_id threadId x-session-id \
+    x-claude-code-session-id x-session-affinity";
 
 impl Name {
     /// The name of a conversation that a trace knows.
@@ -45,7 +32,7 @@ impl Name {
         let inner = |key: &str| request.get(key).and_then(Object::read);
         let metadata = inner("metadata").unwrap_or_default();
         let headers = inner("headers").unwrap_or_default();
-        for place in NAMES {
+        for place in NAMES.split_whitespace() {
             for object in [request, &metadata, &headers] {
                 if let Some(value) = object.text(place) {
                     return Some(Self { place, value });
@@ -71,7 +58,7 @@ impl Name {
 }
 
 /// The session in Claude Code's name of a user: JSON with a `session_id`, or `user_…_session_ID`.
-fn session_of_user(user: &str) -> Option<Arc<str>> {
+fn session_of_user(user: &str) -> Text {
     let json: Option<serde_json::Value> = serde_json::from_str(user).ok();
     let named = json.and_then(|json| json.get("session_id")?.as_str().map(Arc::from));
     named.or_else(|| user.rsplit_once("_session_").map(|(_, id)| id.into()))

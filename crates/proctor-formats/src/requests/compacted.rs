@@ -1,19 +1,13 @@
 //! Adds to a session what a compaction left of it.
 
-use super::super::prelude::*;
 use super::said::{holds_answer, is_summary, summaries_in, written};
 use super::thread::Thread;
 use super::{FOR_SUMMARY, Request};
-use proctor_sessions::wire::Look;
+use crate::prelude::*;
 
 impl Thread {
     /// Adds a request that shows what a compaction left; these summaries were asked for apart.
-    pub(super) fn compact(
-        &mut self,
-        mut request: Request,
-        answers: &[Arc<str>],
-        asked: &[Arc<str>],
-    ) {
+    pub(super) fn compact(&mut self, mut request: Request, said: &[Arc<str>], asked: &[Arc<str>]) {
         self.adopt_ids(&mut request);
         let looks = &request.looks;
         self.names.extend(request.agent.name.clone());
@@ -22,26 +16,23 @@ impl Thread {
         let answer = parts.messages.pop();
         self.drop_request_for_summary(&parts.messages, looks);
         let at = self.session.parts().messages.len();
-        let places: Vec<Option<(usize, bool)>> = looks.iter().map(|it| self.place(it)).collect();
+        let places: Vec<Option<(usize, bool)>> = looks.iter().map(|one| self.place(one)).collect();
         let found = places.iter().enumerate();
-        let last_found = found
-            .filter_map(|(index, it)| Some((index, it.as_ref()?.0)))
-            .next_back();
+        let mut all = found.filter_map(|(index, it)| Some((index, it.as_ref()?.0)));
+        let last_found = all.next_back();
         let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
         let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
         let last = parts.messages.split_last();
-        let holds_summary =
-            |message: &Message| is_summary(message) || holds_answer(message, answers);
+        let holds_summary = |message: &Message| is_summary(message) || holds_answer(message, said);
         let is_last_new = last.is_some_and(|(last, front)| {
             !holds_summary(last) && front.iter().any(|message| holds_summary(message))
         });
         let follows_summary = |index: usize| is_last_new && index + 1 == looks.len();
         let mut left = Vec::new();
         let mut added = Vec::new();
-        let (of_answer, known): (Vec<_>, Vec<_>) = parts
-            .compactions
-            .into_iter()
-            .partition(|one| one.at >= looks.len());
+        let compactions = parts.compactions.into_iter();
+        let (of_answer, known): (Vec<_>, Vec<_>) =
+            compactions.partition(|one| one.at >= looks.len());
         for (index, message) in parts.messages.into_iter().enumerate() {
             // The provider does not send on what it summed up.
             for one in known.iter().filter(|one| one.at == index) {
@@ -58,13 +49,12 @@ impl Thread {
                     let (results, notes) = parted(message);
                     added.push(results);
                     if let Some(notes) = notes {
-                        let after = left
-                            .iter()
-                            .rposition(|it| matches!(it, Recorded::Written(_)));
+                        let mut each = left.iter();
+                        let after = each.rposition(|value| matches!(value, Recorded::Written(_)));
                         left.insert(after.map_or(0, |at| at + 1), Recorded::Written(notes));
                     }
                 }
-                None => left.push(written(&message, answers, asked)),
+                None => left.push(written(&message, said, asked)),
             }
         }
         if !self.is_context(&left, at) {
@@ -104,7 +94,7 @@ impl Thread {
         };
         let at = parts.messages.len() - 2;
         let summaries = summaries_in(answer);
-        let is_summary = sent.iter().any(|it| holds_answer(it, &summaries));
+        let is_summary = sent.iter().any(|value| holds_answer(value, &summaries));
         let whole = Look::of(answer).whole;
         let is_sent_back = looks.iter().any(|look| look.whole == whole);
         let is_since = parts.compactions.last().is_none_or(|last| last.at <= at);

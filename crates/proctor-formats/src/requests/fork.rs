@@ -6,9 +6,9 @@
 //! on from it while the conversation rests, it is the conversation's. If a later context holds its answer, it was
 //! a request for a summary. If the conversation goes on without it, it was beside it.
 
-use super::super::prelude::*;
 use super::said::{summaries_in, text};
 use super::{Join, Request};
+use crate::prelude::*;
 
 /// Where a session left another.
 pub(super) struct Fork {
@@ -118,17 +118,14 @@ impl Join {
             let source = &mut thread.session.parts_mut().source;
             source.skip("answer that the agent left out");
             thread.take_back();
-            let known = thread.length();
-            thread.grow(request, known);
+            thread.grow(request, thread.length());
         } else {
             self.compact(base, request);
         }
         let base = self.index(name).unwrap_or(base);
         let rests = self.threads[base].requests;
-        let forks = self
-            .threads
-            .iter_mut()
-            .filter_map(|thread| thread.fork.as_mut());
+        let each = self.threads.iter_mut();
+        let forks = each.filter_map(|thread| thread.fork.as_mut());
         for other in forks.filter(|other| (other.of, other.requests) == (left, requests)) {
             (other.of, other.requests) = (name, rests);
         }
@@ -157,9 +154,8 @@ impl Join {
         let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
         for thread in recent.filter(|_| !new.is_empty()) {
             let words = thread.last_words().map(summaries_in).unwrap_or_default();
-            let mut held = words
-                .into_iter()
-                .filter(|text| new.iter().any(|new| new.contains(&**text)));
+            let each = words.into_iter();
+            let mut held = each.filter(|text| new.iter().any(|new| new.contains(&**text)));
             if let Some(text) = held.next().filter(|_| thread.name != self.threads[of].name) {
                 summaries.push(text);
                 agents.push((thread.name, thread.agent.clone()));
@@ -196,9 +192,7 @@ impl Join {
         while at > 0 {
             at -= 1;
             let thread = &self.threads[at];
-            let Some(fork) = &thread.fork else {
-                continue;
-            };
+            let Some(fork) = &thread.fork else { continue };
             let is_again = fork.kind == Kind::Again;
             if !is_again && self.base(at).is_some() {
                 self.settle(at);

@@ -1,10 +1,8 @@
 //! Gives calls one id each: a client may name a call anew, and an API may leave ids out.
 
-use super::super::openai_chat::parts::UNNAMED;
-use super::super::prelude::*;
 use super::Request;
 use super::thread::Thread;
-use proctor_sessions::wire::Look;
+use crate::prelude::*;
 
 /// New ids by those that a request has.
 type Ids = BTreeMap<Arc<str>, Arc<str>>;
@@ -50,11 +48,8 @@ impl Thread {
         let mut ids = Ids::new();
         for id in unnamed.into_iter().filter(|id| taken.contains(*id)) {
             let mut others = (2_usize..).map(|number| Arc::from(format!("{id}-{number}")));
-            ids.extend(
-                others
-                    .find(|other| !taken.contains(other))
-                    .map(|other| (id.clone(), other)),
-            );
+            let other = others.find(|other| !taken.contains(other));
+            ids.extend(other.map(|other| (id.clone(), other)));
         }
         ids
     }

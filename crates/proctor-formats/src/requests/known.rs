@@ -1,8 +1,6 @@
 //! Knows what the requests of a log said, so that one is compared only with sessions that share something with it.
 
-use super::super::prelude::*;
-use proctor_sessions::units::ContentHash;
-use proctor_sessions::wire::Look;
+use crate::prelude::*;
 
 /// Hashes of the messages of earlier requests, with the sessions that have them.
 #[derive(Default)]
@@ -50,7 +48,7 @@ impl Known {
 /// The hashes of messages: of all of each, of the first text, which may be asked again with more behind it, and of what
 /// tool calls say with and without their ids.
 pub(super) fn hashes(messages: &[Arc<Message>], looks: &[Look]) -> Vec<ContentHash> {
-    let first = messages.first().and_then(|it| it.model_text().first());
+    let first = messages.first().and_then(|item| item.model_text().first());
     let first = first.map(|text| ContentHash::of(text.as_bytes()));
     let each = looks.iter().flat_map(|look| {
         let of_calls = [look.shape, look.form].map(|hash| look.has_calls().then_some(hash));

@@ -1,10 +1,8 @@
 //! Recognises summaries and the product's own acknowledgements in logged messages.
 
-use std::sync::Arc;
-
 use crate::gemini_cli::ACKS;
-use proctor_sessions::wire::Look;
-use proctor_sessions::{ContentBlock, Message, Recorded, Role, Session, Tag, Tags};
+use crate::prelude::*;
+use proctor_sessions::Tags;
 
 /// A prompt may hold a shorter answer by chance.
 const SUMMARY_CHARS: usize = 40;
@@ -23,19 +21,20 @@ pub(super) fn tag_acknowledgements(session: &mut Session) {
 
 /// A message that the product wrote; a summary if it holds one that was asked for apart, or is the
 /// user's and holds an answer of the model.
-pub(super) fn written(
-    message: &Arc<Message>,
-    answers: &[Arc<str>],
-    asked: &[Arc<str>],
-) -> Recorded {
-    if !holds_answer(message, answers) && !asked.iter().any(|it| text(message).contains(&**it)) {
-        return Recorded::Written(message.clone());
+pub(super) fn written(own: &Arc<Message>, answers: &[Arc<str>], asked: &[Arc<str>]) -> Recorded {
+    if !holds_answer(own, answers) && !asked.iter().any(|value| text(own).contains(&**value)) {
+        return Recorded::Written(own.clone());
     }
-    let mut summary = message.clone();
-    let tags = &mut Arc::make_mut(&mut summary).tags;
+    let mut summary = own.clone();
+    tag_as_summary(&mut summary);
+    Recorded::Written(summary)
+}
+
+/// Tags a message of the user's as the summary that it is.
+pub(super) fn tag_as_summary(message: &mut Arc<Message>) {
+    let tags = &mut Arc::make_mut(message).tags;
     tags.set(Tag::TypedUser, false);
     tags.set(Tag::CompactSummary, true);
-    Recorded::Written(summary)
 }
 
 /// Whether the log says that a message is a summary.

@@ -1,14 +1,10 @@
 //! A session that grows request by request.
 
-use super::super::kept_context;
-use super::super::openai_chat::parts::UNNAMED;
-use super::super::prelude::*;
 use super::agent::{Agent, Name, is_alike};
 use super::fork::Fork;
 use super::said::{holds_answer, is_summary, text, without_notes};
 use super::{Logged, Request, ToldCompaction};
-use proctor_sessions::units::{ApiCallId, ContentHash};
-use proctor_sessions::wire::Look;
+use crate::prelude::*;
 
 /// A session that grows request by request.
 pub(super) struct Thread {
@@ -113,7 +109,7 @@ impl Thread {
             calls: BTreeSet::new(),
             prompts: Vec::new(),
             requests: 1,
-            actions: usize::from(answer.is_some_and(|it| it.tool_uses().next().is_some())),
+            actions: usize::from(answer.is_some_and(|answer| answer.tool_uses().next().is_some())),
             before: (0, 0),
             fork: None,
             is_answered,
@@ -202,11 +198,6 @@ impl Thread {
         None
     }
 
-    /// Whether a request holds the only answer here: one request for a summary may hold that of another.
-    pub(super) fn is_asked_by(&self, request: &Request) -> bool {
-        self.requests == 1 && request.holds_last(self)
-    }
-
     /// Whether the last answer asks for tools.
     pub(super) fn is_open(&self) -> bool {
         let last = self.context.last();
@@ -263,15 +254,13 @@ impl Thread {
 
     /// Whether it begins with all that the other was asked, the last message perhaps with more behind it.
     pub(super) fn asks_what(&self, other: &Self) -> bool {
-        let (own, asked) = (
-            &self.session.parts().messages,
-            &other.session.parts().messages,
-        );
+        let own = &self.session.parts().messages;
+        let asked = &other.session.parts().messages;
         let Some((last, before)) = asked.split_last() else {
             return true;
         };
-        let is_last = |it: &Arc<Message>| {
-            it.role() == last.role() && it.content().starts_with(last.content())
+        let is_last = |value: &Arc<Message>| {
+            value.role() == last.role() && value.content().starts_with(last.content())
         };
         let before = &other.history[..before.len()];
         self.history.starts_with(before) && own.get(before.len()).is_some_and(is_last)
@@ -335,10 +324,8 @@ impl Thread {
     /// The last answer of such a session.
     pub(super) fn last_words(&self) -> Option<&Message> {
         let messages = &self.session.parts().messages;
-        messages
-            .last()
-            .map(|message| &**message)
-            .filter(|_| self.is_brief())
+        let last = messages.last();
+        last.map(|message| &**message).filter(|_| self.is_brief())
     }
 
     /// Adds a request, of which the first `known` messages are not new, and its answer.
@@ -354,8 +341,7 @@ impl Thread {
         let told = one.compaction;
         let at = self.session.parts().messages.len();
         let parts = one.session.into_parts();
-        let own = self.session.parts_mut();
-        let source = &mut own.source;
+        let source = &mut self.session.parts_mut().source;
         if parts.system.is_some() && !self.agent.has_prompt_of(&request.agent) {
             source.warn("the system prompt changed; the first one stands");
         }
@@ -379,25 +365,25 @@ impl Thread {
             }
             return;
         }
-        let mut before = compactions[..earlier].iter_mut();
-        match before.next_back() {
+        match compactions[..earlier].iter_mut().next_back() {
             Some(shown) if shown.at == at => {
                 shown.trigger = shown.trigger.take().or(told.trigger);
             }
-            _ => compactions.insert(
-                earlier,
-                RecordedCompaction {
+            _ => {
+                let (trigger, after) = (told.trigger, CompactedTo::Missing);
+                let compaction = RecordedCompaction {
                     at,
-                    trigger: told.trigger,
+                    trigger,
                     pre_tokens,
-                    after: CompactedTo::Missing,
-                },
-            ),
+                    after,
+                };
+                compactions.insert(earlier, compaction);
+            }
         }
     }
 
     /// Adds a compaction after the last call.
-    pub(super) fn client_compacted(&mut self, trigger: Option<Arc<str>>, after: CompactedTo) {
+    pub(super) fn client_compacted(&mut self, trigger: Text, after: CompactedTo) {
         let parts = self.session.parts_mut();
         let last = self.prompts.last();
         parts.compactions.push(RecordedCompaction {
@@ -475,8 +461,7 @@ impl Thread {
         let is_certain = self.agent.has_prompt_of(agent) && !self.is_named_otherwise(request);
         let mut found = 0;
         for look in &looks[begun..] {
-            let place = self.place(look).map(|(at, _)| at);
-            let is_said = place.is_some_and(|at| {
+            let is_said = self.place(look).map(|(at, _)| at).is_some_and(|at| {
                 let message = &self.session.parts().messages[at];
                 self.calls_a_tool(at) || is_certain && !message.has_tag(Tag::Synthetic)
             });
@@ -486,7 +471,7 @@ impl Thread {
         }
         let is_begun = begun > 0 && is_certain && self.agent.is_session_of(agent);
         let mut rest = request.asked()[begun..].iter();
-        let is_summed_up = rest.any(|it| is_summary(it) || holds_answer(it, answers));
+        let is_summed_up = rest.any(|value| is_summary(value) || holds_answer(value, answers));
         let is_kept = found > 0 || is_begun || is_summed_up && !self.is_named_otherwise(request);
         is_kept.then_some(begun + found)
     }

@@ -18,8 +18,7 @@ const USES_LOG: Range<usize> = 18..20;
 
 /// The database as it is with its log: none if no transaction of the log is whole.
 pub(super) fn merged(mut database: Vec<u8>, log: &[u8]) -> Option<Vec<u8>> {
-    let magic = word(log, 0)?;
-    let is_big = match magic ^ MAGIC {
+    let is_big = match word(log, 0)? ^ MAGIC {
         0 => false,
         1 => true,
         _ => return None,
@@ -46,8 +45,7 @@ pub(super) fn merged(mut database: Vec<u8>, log: &[u8]) -> Option<Vec<u8>> {
         open.push((usize::try_from(word(head, 0)?).ok()?.checked_sub(1)?, page));
         let pages = usize::try_from(word(head, 4)?).ok()?;
         if pages > 0 {
-            let length = pages.checked_mul(size)?;
-            database.resize(length.min(database.len() + log.len()), 0);
+            database.resize(pages.checked_mul(size)?.min(database.len() + log.len()), 0);
             for (at, page) in open.drain(..) {
                 let start = at.checked_mul(size)?;
                 if let Some(place) = database.get_mut(start..start.checked_add(size)?) {
@@ -64,8 +62,7 @@ pub(super) fn merged(mut database: Vec<u8>, log: &[u8]) -> Option<Vec<u8>> {
 
 /// A word of a header; they are big-endian.
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
-    Some(u32::from_be_bytes(bytes))
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 /// The sum goes on over these bytes, two words at a time.

@@ -1,16 +1,14 @@
 //! Opens a database, and reads rows of any content.
 
-use super::super::prelude::*;
+use crate::prelude::*;
 use std::cell::Cell;
 
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
-use crate::assemble::Assembler;
-use crate::file::{MAX_FILE, MAX_TEXT, session_name};
+use crate::file::MAX_TEXT;
 use crate::{crush, goose, openclaw, opencode};
-use proctor_sessions::{Session, Tag};
 
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Imported {
@@ -44,13 +42,10 @@ pub(super) fn load(path: &Path) -> Imported {
         if unread.is_empty() {
             return Err(ImportError::NoConversation(path));
         }
-        let tables = unread
-            .iter()
-            .map(|(table, rows)| format!("`{table}` × {rows}"));
-        return Err(ImportError::UnreadTables(
-            path,
-            tables.collect::<Vec<_>>().join(", "),
-        ));
+        let each = unread.iter();
+        let tables = each.map(|(table, rows)| format!("`{table}` × {rows}"));
+        let tables = tables.collect::<Vec<_>>().join(", ");
+        return Err(ImportError::UnreadTables(path, tables));
     };
     let skipped = &mut first.parts_mut().source.skipped;
     let named = |(table, rows)| {
@@ -64,16 +59,8 @@ pub(super) fn load(path: &Path) -> Imported {
 }
 
 /// The tables that are read, of any product.
-const READ: &[&str] = &[
-    "session",
-    "sessions",
-    "message",
-    "messages",
-    "part",
-    "session_message",
-    "transcript_events",
-    "usage_ledger",
-];
+const READ: &str =
+    "session sessions message messages part session_message transcript_events usage_ledger";
 
 /// Lists the sessions of a product's database.
 type List = fn(&Database) -> Result<Vec<Listed>>;
@@ -88,9 +75,9 @@ pub(crate) struct Listed {
     /// Whether a tool started it.
     pub(crate) is_child: bool,
     /// The session that started it, where that is listed.
-    pub(crate) main: Option<Arc<str>>,
+    pub(crate) main: Text,
     /// The model it was given, where that is listed.
-    pub(crate) model: Option<Arc<str>>,
+    pub(crate) model: Text,
 }
 
 /// A database, open for reading.
@@ -124,13 +111,12 @@ impl Database {
                 | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             Connection::open_with_flags(address(path), flags).map_err(failed)?
         };
-        connection
-            .execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;")
-            .map_err(failed)?;
+        let protected =
+            connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;");
+        protected.map_err(failed)?;
         let longest = i32::try_from(MAX_TEXT).unwrap_or(i32::MAX);
-        connection
-            .set_limit(Limit::SQLITE_LIMIT_LENGTH, longest)
-            .map_err(failed)?;
+        let limited = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest);
+        limited.map_err(failed)?;
         let mut database = Self {
             path: path.to_owned(),
             connection,
@@ -171,7 +157,8 @@ impl Database {
 
     /// The beginning of a session. A log beside the database that cannot be read with it is counted.
     pub(crate) fn assembler(&self, one: &Listed) -> Assembler {
-        let mut assembler = Assembler::new(one.is_child.then_some(Tag::Sidechain).as_slice());
+        let mut assembler = Assembler::default();
+        assembler.is_side = one.is_child;
         assembler.header.model.clone_from(&one.model);
         assembler.source.main = one.main.as_deref().map(session_name);
         if self.has_log {
@@ -195,20 +182,17 @@ impl Database {
 
     /// The tables that nothing reads and whose rows hold JSON, with the number of their rows.
     fn unread(&self) -> Vec<(Arc<str>, u64)> {
-        let others = self.tables.iter().filter(|it| !READ.contains(&&***it));
+        let others = self.tables.iter().filter(|table| !is_one_of(READ, table));
         let rows = others.filter_map(|table| {
             let name = table.replace('"', "\"\"");
             let row = self.rows::<32>(&format!("SELECT * FROM \"{name}\" LIMIT 1"), &[]);
             let row = row.ok()?.into_iter().next()?;
-            let is_json = |it: &Arc<str>| it.starts_with('{') && it.contains('"');
+            let is_json = |text: &Arc<str>| text.starts_with('{') && text.contains('"');
             if !row.iter().flatten().any(is_json) {
                 return None;
             }
-            let [[count]]: [[_; 1]; 1] = self
-                .rows(&format!("SELECT COUNT(*) FROM \"{name}\""), &[])
-                .ok()?
-                .try_into()
-                .ok()?;
+            let all_rows = self.rows(&format!("SELECT COUNT(*) FROM \"{name}\""), &[]);
+            let [[count]]: [[_; 1]; 1] = all_rows.ok()?.try_into().ok()?;
             Some((table.clone(), count?.parse().ok()?))
         });
         rows.collect()
@@ -228,15 +212,11 @@ impl Database {
     }
 
     /// The query's answer: the columns of each row.
-    pub(crate) fn rows<const N: usize>(
-        &self,
-        query: &str,
-        parameters: &[&str],
-    ) -> Result<Vec<[Option<Arc<str>>; N]>> {
+    pub(crate) fn rows<const N: usize>(&self, sql: &str, with: &[&str]) -> Result<Vec<[Text; N]>> {
         let failed = |error| damaged(&self.path, &error);
-        let mut statement = self.connection.prepare(query).map_err(failed)?;
-        let parameters = rusqlite::params_from_iter(parameters);
-        let mut rows = statement.query(parameters).map_err(failed)?;
+        let mut statement = self.connection.prepare(sql).map_err(failed)?;
+        let with = rusqlite::params_from_iter(with);
+        let mut rows = statement.query(with).map_err(failed)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
             let texts: [_; N] = std::array::from_fn(|column| text(row, column));
@@ -250,7 +230,7 @@ impl Database {
 
 /// The database with its log, where both are of a size that is held in memory and the log is whole.
 fn with_log(path: &Path, log: &Path) -> Option<Vec<u8>> {
-    let is_small = |path: &Path| path.metadata().is_ok_and(|it| it.len() <= MAX_FILE);
+    let is_small = |path: &Path| path.metadata().is_ok_and(|value| value.len() <= MAX_FILE);
     if !is_small(path) || !is_small(log) {
         return None;
     }
@@ -280,13 +260,11 @@ fn address(path: &Path) -> String {
 }
 
 /// The text of a column, whatever type it has; bytes that are not UTF-8 are replaced.
-fn text(row: &Row<'_>, column: usize) -> Option<Arc<str>> {
+fn text(row: &Row<'_>, column: usize) -> Text {
     match row.get_ref(column).ok()? {
         ValueRef::Null => None,
         ValueRef::Integer(number) => Some(number.to_string().into()),
         ValueRef::Real(number) => Some(number.to_string().into()),
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-            Some(String::from_utf8_lossy(bytes).into())
-        }
+        ValueRef::Text(text) | ValueRef::Blob(text) => Some(String::from_utf8_lossy(text).into()),
     }
 }

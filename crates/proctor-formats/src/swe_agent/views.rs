@@ -5,20 +5,15 @@
 //! next call as `messages`. Where a view is not what was seen before plus what was said since, the
 //! product changed its context there: that is a compaction.
 
-use super::super::conversations::Conversation;
-use super::super::kept_context;
-use super::super::openai_chat::{self, Dialect};
-use super::super::prelude::*;
-use proctor_sessions::ToolUse;
+use crate::prelude::*;
 
 /// The stored steps of one run.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Steps(Vec<Step>);
 
-#[derive(Debug)]
 struct Step {
     /// The model's text in it.
-    response: Option<Arc<str>>,
+    response: Text,
     /// The prompt of its call: a list of messages.
     view: Option<Box<RawValue>>,
 }
@@ -31,7 +26,9 @@ impl Steps {
         let mut shown_next = None;
         for raw in raws {
             let mut step = Object::read(raw).unwrap_or_default();
-            let [own, next] = ["query", "messages"].map(|key| step.take(key).filter(is_view));
+            // A value that is no list says nothing.
+            let [own, next] = ["query", "messages"]
+                .map(|key| step.take(key).filter(|raw| raw.get().starts_with('[')));
             let earlier = std::mem::replace(&mut shown_next, next);
             steps.push(Step {
                 response: step.take_text("response"),
@@ -54,7 +51,7 @@ impl Steps {
             let message = session.message(at);
             let is_its = |step: &Step| {
                 let response = step.response.as_deref();
-                is_even || response.is_some_and(|it| is_said(it, message))
+                is_even || response.is_some_and(|response| is_said(response, message))
             };
             let step = steps.clone().position(is_its);
             let step = step.and_then(|skipped| steps.nth(skipped));
@@ -76,37 +73,26 @@ impl Steps {
     }
 }
 
-/// Whether the value is a list: others say nothing.
-fn is_view(raw: &&RawValue) -> bool {
-    raw.get().starts_with('[')
-}
-
 /// The messages of a prompt, made as those of the history are.
 fn view_of(text: &str) -> Vec<Arc<Message>> {
     let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-    let mut assembler = Assembler::new([]);
+    let mut assembler = Assembler::default();
     let around = Object::default();
-    openai_chat::read(
-        Conversation { around, messages },
-        Dialect::SweAgent,
-        &mut assembler,
-    );
+    let conversation = Conversation { around, messages };
+    openai_chat::read(conversation, Dialect::SweAgent, &mut assembler);
     assembler.messages()
-}
-
-fn texts(message: &Message) -> String {
-    joined_texts(message.content()).trim().to_owned()
 }
 
 /// Whether a response is what the message says: all of it, or a text and an action cut out of it.
 fn is_said(response: &str, message: &Message) -> bool {
-    let (response, said) = (response.trim(), texts(message));
+    let said = joined_texts(message.content());
+    let (response, said) = (response.trim(), said.trim());
     let is_action = |(_, it): (usize, &ToolUse)| {
         let input: Value = serde_json::from_str(it.input.as_str()).unwrap_or_default();
         let command = input.get("command").and_then(Value::as_str);
         command.is_some_and(|command| response.contains(command.trim()))
     };
-    response == said || response.starts_with(&said) && message.tool_uses().any(is_action)
+    response == said || response.starts_with(said) && message.tool_uses().any(is_action)
 }
 
 /// A view in terms of the history: the messages that it keeps, edits and adds.

@@ -11,22 +11,20 @@
 //!
 //! The parts of OpenAI's and Anthropic's messages stay as they are.
 
-use serde_json::json;
-
-use super::super::prelude::*;
 use super::parsed;
+use crate::prelude::*;
 
 /// A message with its parts as content; the results in it are messages of their own, before it.
 pub(super) fn messages(message: Value) -> Vec<Value> {
     let Value::Object(mut message) = message else {
         return vec![message];
     };
-    let parts = message.remove("parts").filter(|it| !it.is_null());
+    let parts = message.remove("parts").filter(|value| !value.is_null());
     let parts = match (parts, message.get("content")) {
         (Some(Value::Array(parts)), _) => parts,
         (Some(other), _) => vec![other],
         (None, Some(Value::Array(parts)))
-            if parts.iter().all(|it| it.is_string() || is_part(it)) =>
+            if parts.iter().all(|part| part.is_string() || is_part(part)) =>
         {
             parts.clone()
         }
@@ -61,7 +59,7 @@ pub(super) fn messages(message: Value) -> Vec<Value> {
 
 /// The answers of a call: their parts are of one answer, unless several were asked for.
 pub(super) fn choices(answers: Vec<Value>, several: bool) -> Vec<Value> {
-    if several || !answers.iter().all(|it| it["parts"].is_array()) {
+    if several || !answers.iter().all(|answer| answer["parts"].is_array()) {
         return answers;
     }
     let mut answers = answers.into_iter();
@@ -82,7 +80,7 @@ pub(in super::super) fn is_part(value: &Value) -> bool {
     is_named(value)
         || value
             .as_object()
-            .is_some_and(|it| it.len() == 1 && it.keys().all(|key| is_one_of(BLOCKS, key)))
+            .is_some_and(|value| value.len() == 1 && value.keys().all(|key| is_one_of(BLOCKS, key)))
 }
 
 /// Whether it says what it is.
@@ -96,7 +94,7 @@ const BLOCKS: &str = "text toolUse toolResult reasoningContent image document js
 /// The first value under one of these keys that is there.
 pub(super) fn first<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {
     let mut keys = keys.split_whitespace();
-    keys.find_map(|key| value.get(key).filter(|it| !it.is_null()))
+    keys.find_map(|key| value.get(key).filter(|value| !value.is_null()))
 }
 
 /// The id, the name and the arguments of a call.
@@ -107,12 +105,12 @@ fn called(part: &Value) -> Option<[Value; 3]> {
         None => first(part, "functionCall function_call toolUse")?,
         Some(_) => return None,
     };
-    let [id, name, input] = [
+    let keys = [
         "id toolCallId toolUseId",
         "name toolName",
         "arguments args input",
-    ]
-    .map(|keys| first(call, keys).cloned().unwrap_or_default());
+    ];
+    let [id, name, input] = keys.map(|keys| first(call, keys).cloned().unwrap_or_default());
     Some([id, name, parsed(input)])
 }
 
@@ -135,10 +133,8 @@ fn answered(part: &Value) -> Option<Value> {
         _ => (told, false),
     };
     Some(json!({
-        "role": "tool",
-        "tool_call_id": first(result, "id toolCallId toolUseId"),
-        "name": first(result, "name toolName"),
-        "content": content_of(told.clone()),
+        "role": "tool", "tool_call_id": first(result, "id toolCallId toolUseId"),
+        "name": first(result, "name toolName"), "content": content_of(told.clone()),
         "is_error": failed || result["isError"] == true || result["status"] == "error",
     }))
 }
@@ -148,9 +144,7 @@ fn content_of(told: Value) -> Value {
     match told {
         Value::String(_) => told,
         Value::Null => json!(""),
-        Value::Array(parts) if parts.iter().all(is_part) => {
-            parts.into_iter().map(content_part).collect()
-        }
+        Value::Array(all) if all.iter().all(is_part) => all.into_iter().map(content_part).collect(),
         other => json!(other.to_string()),
     }
 }
@@ -227,23 +221,21 @@ fn as_message(message: Value) -> Value {
             message.insert("tool_call_id".to_owned(), id);
         }
         let told = message.get_mut("content");
-        let told = told.filter(|it| it.is_object() || is_list_of_others(it));
+        let told = told.filter(|told| told.is_object() || is_list_of_others(told));
         if let Some(told) = told {
             *told = json!(told.to_string());
         }
     }
     let calls = message.get("tool_calls").is_some_and(Value::is_array);
-    let beside = message
-        .get("additional_kwargs")
-        .map(|it| it["tool_calls"].clone());
-    if let Some(beside) = beside.filter(|it| !calls && it.is_array()) {
+    let additional = message.get("additional_kwargs");
+    let beside = additional.map(|value| value["tool_calls"].clone());
+    if let Some(beside) = beside.filter(|beside| !calls && beside.is_array()) {
         message.insert("tool_calls".to_owned(), beside);
     }
     let said = message.get("content").and_then(Value::as_array);
     let said = said.into_iter().flatten().map(|part| &part["id"]);
-    let said: BTreeSet<String> = said
-        .filter_map(|id| Some(id.as_str()?.to_owned()))
-        .collect();
+    let ids = said.filter_map(|id| Some(id.as_str()?.to_owned()));
+    let said: BTreeSet<String> = ids.collect();
     if let Some(calls) = message.get_mut("tool_calls").and_then(Value::as_array_mut) {
         // A call that stands in the content too is the same.
         calls.retain(|call| call["id"].as_str().is_none_or(|id| !said.contains(id)));
@@ -254,12 +246,12 @@ fn as_message(message: Value) -> Value {
 
 fn is_list_of_others(value: &Value) -> bool {
     let mut items = value.as_array().into_iter().flatten();
-    items.any(|it| !it.is_string() && !is_part(it))
+    items.any(|item| !item.is_string() && !is_part(item))
 }
 
 /// A call with its name and its arguments as a text in `function`.
 fn as_function(call: &mut Value) {
-    let name = first(call, "name toolName").filter(|it| it.is_string());
+    let name = first(call, "name toolName").filter(|value| value.is_string());
     let flat = name.is_some();
     let arguments = if flat {
         first(call, "args arguments input")

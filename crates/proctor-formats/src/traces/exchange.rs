@@ -5,14 +5,11 @@
 //! the AI SDK, or of `LangChain`; alone, in a list or in the request; as JSON, or as a text of JSON.
 //! Each is read by the importer of its shape, or of the one that [`chat`] gives it.
 
-use serde_json::{Map, json};
-
-use super::super::openai_chat::{self, Dialect};
 use super::super::openai_responses;
-use super::super::prelude::*;
 use super::super::requests::ToldCompaction;
 use super::super::{conversations::Conversation, langchain};
 use super::chat::{self, first};
+use crate::prelude::*;
 
 /// A call as a trace records it.
 #[derive(Default)]
@@ -59,13 +56,8 @@ impl Exchange {
             if self.model.is_null() {
                 self.model = model.unwrap_or_default();
             }
-            for key in [
-                "system",
-                "instructions",
-                "systemInstruction",
-                "system_instruction",
-            ] {
-                let said = request.shift_remove(key).filter(|it| !it.is_null());
+            for key in "system instructions systemInstruction system_instruction".split(' ') {
+                let said = request.shift_remove(key).filter(|value| !value.is_null());
                 let said = said.map(|said| match said.get("parts") {
                     Some(parts) => json!({"role": "system", "parts": parts}),
                     None => json!({"role": "system", "content": said}),
@@ -122,28 +114,20 @@ impl Exchange {
             let asked = self.asked.into_iter().flat_map(chat::messages);
             let answers = chat::choices(self.answers, self.several).into_iter();
             // A tool of the provider's may have answered in between.
-            let is_result = |it: &Value| it["role"] == "tool";
+            let is_result = |value: &Value| value["role"] == "tool";
             let (told, answers): (Vec<Value>, Vec<Value>) =
                 answers.flat_map(chat::messages).partition(is_result);
-            let choices = answers.into_iter().map(|it| json!({"message": it}));
+            let choices = answers.into_iter().map(|answer| json!({"message": answer}));
             (asked.chain(told).collect(), "choices", choices.collect())
         };
         let request = json!({
-            "model": self.model,
-            "tools": self.tools,
-            "timestamp": self.end,
-            "messages": asked,
-            "response": {
-                "id": self.id,
-                "model": self.answered_by,
-                list: answers,
-                "usage": usage,
-            },
+            "model": self.model, "tools": self.tools, "timestamp": self.end, "messages": asked,
+            "response": {"id": self.id, "model": self.answered_by, list: answers, "usage": usage},
         });
         let text = request.to_string();
         let conversation = conversation_of(&text);
         if is_items {
-            openai_responses::Reading::new(assembler).conversation(conversation);
+            openai_responses::Reading::after(0, assembler).conversation(conversation);
         } else {
             openai_chat::read(conversation, Dialect::Api, assembler);
         }
@@ -153,8 +137,7 @@ impl Exchange {
         let usage = self.billed();
         let mut answers = self.answers;
         for answer in &mut answers {
-            let is_constructor = answer["kwargs"].is_object();
-            let fields = match (is_constructor, answer["data"].is_object()) {
+            let fields = match (answer["kwargs"].is_object(), answer["data"].is_object()) {
                 (true, _) => &mut answer["kwargs"],
                 (false, true) => &mut answer["data"],
                 (false, false) => answer,
@@ -217,7 +200,7 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
         Value::String(_) | Value::Number(_) | Value::Bool(_) => return None,
     };
     let says = ["content", "tool_calls", "parts"].iter();
-    let says = says.filter(|key| object.get(**key).is_some_and(|it| !it.is_object()));
+    let says = says.filter(|key| object.get(**key).is_some_and(|value| !value.is_object()));
     let says = says.count() > 0;
     let value = Value::Object(object.clone());
     if object.contains_key("role") || langchain::is_message(&value) || is_item(&value) {
@@ -231,7 +214,7 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
         return Some(vec![json!({"role": role, "content": [value]})]);
     }
     let mut keys = MESSAGES.split_whitespace();
-    let inner = keys.find_map(|key| object.shift_remove(key).filter(|it| !it.is_null()))?;
+    let inner = keys.find_map(|key| object.shift_remove(key).filter(|value| !value.is_null()))?;
     for key in object.keys().filter(|key| !is_one_of(BESIDE, key)) {
         source.skip(&format!("key `{key}`"));
     }
@@ -274,7 +257,7 @@ fn is_item(value: &Value) -> bool {
     let kind = value["type"].as_str();
     let mut parts = value["content"].as_array().into_iter().flatten();
     kind.is_some_and(|kind| is_one_of(kinds, kind))
-        || parts.any(|it| matches!(it["type"].as_str(), Some("input_text" | "output_text")))
+        || parts.any(|part| matches!(part["type"].as_str(), Some("input_text" | "output_text")))
 }
 
 /// A message as `LangChain` has it.

@@ -139,16 +139,17 @@ fn csv(drawn: &[SheetRow<'_>]) -> anyhow::Result<Vec<u8>> {
         if at == 0 {
             writer.write_record(fields.keys())?;
         }
-        let text = |value: &Value| match value {
-            Value::Array(items) => {
-                let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-                neutralised(&items.join("\n"))
-            }
-            value => neutralised(value.as_str().unwrap_or_default()),
-        };
-        writer.write_record(fields.values().map(text))?;
+        writer.write_record(fields.values().map(text_of))?;
     }
     writer.into_inner().context("cannot write the sheet")
+}
+
+fn text_of(value: &Value) -> String {
+    let items = value
+        .as_array()
+        .map_or(std::slice::from_ref(value), Vec::as_slice);
+    let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+    neutralised(&items.join("\n"))
 }
 
 /// A spreadsheet runs a text that begins like a formula: an apostrophe is put before it.

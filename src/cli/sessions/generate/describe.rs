@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Args, make};
-use crate::cli::{
-    Exit, Facts, Format, chain, find_sessions, print, print_json, say, stop_with, template,
-};
+use super::Args;
+use crate::cli::{Exit, Facts, chain, find_sessions, print, print_json, say, stop_with, template};
 use crate::report::escape::{plain, short};
 use crate::session::import;
 use crate::session::session_profile::{self, Profiler, SessionProfile};
@@ -22,40 +20,34 @@ const COUNT: u64 = 4;
 const NAME: usize = 22;
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let names: Vec<String> = if args.targets.is_empty() {
-        let families = FAMILIES.iter();
-        families.map(|family| family.name.to_owned()).collect()
-    } else {
-        args.targets.clone()
-    };
+    let mut names = args.targets.clone();
+    if names.is_empty() {
+        names.extend(FAMILIES.iter().map(|family| family.name.to_owned()));
+    }
     let mut rows = Vec::new();
     let mut worst = Exit::Done;
     // Recordings that are named take the place of the known ones as a comparison.
     let mut recorded = session_profile::recorded()?;
     for name in names {
         let path = Path::new(&name);
-        let profile = if FAMILIES.iter().any(|family| family.name == name) {
-            of_family(args, &name)?
+        let mut profiler = Profiler::default();
+        if FAMILIES.iter().any(|family| family.name == name) {
+            for made in args.make(&name, args.count.unwrap_or(COUNT))? {
+                let (made, counts) = made?;
+                profiler.add(&made.session, &counts);
+            }
         } else if path.exists() {
             recorded.clear();
-            of_recordings(path, &mut worst)
+            add_recordings(path, &mut profiler, &mut worst);
         } else {
             let problem = format!("`{name}` is not a family, a file or a folder");
             let hint = "`proctor sessions generate list` names them";
             return stop_with(Exit::Usage, problem, hint);
-        };
-        rows.push((name, profile));
+        }
+        rows.push((name, profiler.profile()));
     }
-    if args.json || args.format == Format::Json {
-        let row = |(name, profile): &(String, SessionProfile)| {
-            let mut value = serde_json::to_value(profile)?;
-            value["name"] = json!(name);
-            anyhow::Ok(value)
-        };
-        let rows = rows
-            .iter()
-            .map(row)
-            .collect::<anyhow::Result<Vec<Value>>>()?;
+    if args.output.json {
+        let rows: Vec<Value> = rows.into_iter().map(row).collect::<Result<_, _>>()?;
         let facts = json!({ "counter": "o200k", "rows": rows, "recorded": recorded });
         print_json(&Facts::new("proctor-habits", facts))?;
     } else {
@@ -69,37 +61,28 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
-fn of_family(args: &Args, family: &str) -> anyhow::Result<SessionProfile> {
-    let mut profiler = Profiler::default();
-    for n in 0..args.count.unwrap_or(COUNT) {
-        let (made, counts) = make(&args.recipe(family, n))?;
-        profiler.add(&made.session, &counts);
-    }
-    Ok(profiler.profile())
+fn row((name, profile): (String, SessionProfile)) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(profile)?;
+    value["name"] = json!(name);
+    Ok(value)
 }
 
-/// All recordings of a file or folder. It reports those that cannot be read, and continues.
-fn of_recordings(path: &Path, worst: &mut Exit) -> SessionProfile {
-    let mut profiler = Profiler::default();
+/// Adds all recordings of a file or folder. It reports those that cannot be read, and continues.
+fn add_recordings(path: &Path, profiler: &mut Profiler, worst: &mut Exit) {
     for input in find_sessions::inputs(&[path.to_owned()]) {
         // Each file by itself: its texts are freed before the next.
         let counts = CountedTexts::new(Arc::new(O200k));
-        let error = match import::load(&input.path) {
-            Ok(sessions) => {
-                let sessions = sessions.iter();
-                sessions.for_each(|session| profiler.add(session, &counts));
-                continue;
+        match import::load(&input.path) {
+            Ok(sessions) => (sessions.iter()).for_each(|session| profiler.add(session, &counts)),
+            Err(error) if error.is_no_recording() && path.is_dir() => {
+                say(&format!("passed over: {}", plain(&error.to_string())));
             }
-            Err(error) => error,
-        };
-        if error.is_no_recording() && path.is_dir() {
-            say(&format!("passed over: {}", plain(&error.to_string())));
-        } else {
-            say(&format!("error: {}", chain(&error.into())));
-            *worst = Exit::Invalid;
+            Err(error) => {
+                say(&format!("error: {}", chain(&error.into())));
+                *worst = Exit::Invalid;
+            }
         }
     }
-    profiler.profile()
 }
 
 /// The last part of a path, which says more than its beginning.

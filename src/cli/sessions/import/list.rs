@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cli::find_sessions::{Input, is_something_else};
-use crate::cli::{Exit, Facts, print_json, prose, say, say_error};
+use crate::cli::{Exit, Facts, print_json, prose, say, say_error, template};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::import::file_info::{FileInfo, file_info};
@@ -17,57 +17,48 @@ pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
         .map(|input| (file_info(&input.path), input))
         .collect();
     let mut worst = Exit::Done;
-    let (mut passed, mut shown, mut rows) = (0, 0, Vec::new());
-    for looked in looked {
-        match looked {
-            (Ok(seen), input) => {
-                shown += 1;
-                if as_json {
-                    rows.push(row(&input, &seen));
-                } else {
-                    prose::say(&(plain(&line(&input, &seen)) + "\n"))?;
+    let (mut passed_over, mut rows) = (0, Vec::new());
+    for (info, input) in looked {
+        match info {
+            Ok(info) => {
+                let row = row(&input, &info);
+                if !as_json {
+                    let line = template::fill(LINE, &row)?;
+                    prose::say(&(plain(&line) + "\n"))?;
                 }
+                rows.push(row);
             }
-            (Err(error), input) if !input.is_named && is_something_else(&error) => passed += 1,
-            (Err(error), _) => worst = say_error(&error.into()),
+            Err(error) if !input.is_named && is_something_else(&error) => passed_over += 1,
+            Err(error) => worst = say_error(&error.into()),
         }
     }
+    let is_empty = rows.is_empty();
     if as_json {
-        let facts = json!({ "recordings": rows, "passed_over": passed });
+        let facts = json!({ "recordings": rows, "passed_over": passed_over });
         print_json(&Facts::new("proctor-recordings", facts))?;
     }
-    if passed > 0 {
-        say(&format!(
-            "passed over: {} of no known format",
-            many(passed, "file", "files")
-        ));
+    if passed_over > 0 {
+        let files = many(passed_over, "file", "files");
+        say(&format!("passed over: {files} of no known format"));
     }
-    if shown == 0 && worst == Exit::Done {
-        say(
-            "error: there is no recording in these folders\n hint: `proctor sessions` lists those on this machine",
-        );
-        worst = Exit::NothingSelected;
-    }
-    Ok(worst)
+    Ok(super::or_nothing(worst, is_empty))
 }
+
+/// What is said of a recording.
+const LINE: &str =
+    r#"{{ file }}: {{ format }}, {{ bytes }} bytes, {{ first or "–" }} to {{ last or "–" }}"#;
 
 fn time(time: Option<Timestamp>) -> Option<String> {
     let time = jiff::Timestamp::from_millisecond(time?.0).ok()?;
     Some(format!("{time:.0}"))
 }
 
-fn row(input: &Input, seen: &FileInfo) -> Value {
+fn row(input: &Input, info: &FileInfo) -> Value {
     json!({
         "file": input.path.display().to_string(),
-        "format": seen.format,
-        "bytes": seen.bytes,
-        "first": time(seen.first),
-        "last": time(seen.last),
+        "format": info.format,
+        "bytes": info.bytes,
+        "first": time(info.first),
+        "last": time(info.last),
     })
-}
-
-fn line(input: &Input, seen: &FileInfo) -> String {
-    let [first, last] = [seen.first, seen.last].map(|at| time(at).unwrap_or_else(|| "–".into()));
-    let (path, format, bytes) = (input.path.display(), &seen.format, seen.bytes);
-    format!("{path}: {format}, {bytes} bytes, {first} to {last}")
 }

@@ -50,7 +50,7 @@ pub(super) struct WrittenSession {
     file: String,
     /// The file of facts about it, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    truth: Option<String>,
+    pub(super) truth: Option<String>,
 }
 
 /// The counts of a recording's sessions.
@@ -61,7 +61,7 @@ pub(super) struct Tally {
     /// Its format.
     format: String,
     /// The sessions it holds.
-    sessions: Vec<WrittenSession>,
+    pub(super) sessions: Vec<WrittenSession>,
     /// Messages of all sessions.
     messages: usize,
     /// API calls.
@@ -103,15 +103,11 @@ pub(super) struct Tally {
 impl Tally {
     /// Nothing of the file at `path` yet.
     pub(super) fn of(path: &Path) -> Self {
+        let file = path.display().to_string();
         Self {
-            file: path.display().to_string(),
+            file,
             ..Self::default()
         }
-    }
-
-    /// How many sessions were written.
-    pub(super) fn sessions(&self) -> usize {
-        self.sessions.len()
     }
 
     /// Lists the replaced places by class, never the replaced text.
@@ -146,11 +142,11 @@ impl Tally {
         }
         self.messages += session.messages().len();
         self.calls += session.calls().len();
-        let calls = session.calls().iter();
-        let unbilled = calls.filter(|at| session.message(**at).details.usage.is_none());
-        let unbilled = unbilled.count();
-        if unbilled < session.calls().len() {
-            self.unbilled_calls += unbilled;
+        let answers = session.calls().iter();
+        let bills = answers.filter_map(|at| session.message(*at).details.usage);
+        match bills.count() {
+            0 => {}
+            billed => self.unbilled_calls += session.calls().len() - billed,
         }
         self.compactions += session.compactions().len();
         self.tokens += tokens;
@@ -171,13 +167,6 @@ impl Tally {
         let truth = recording.truth.as_ref();
         self.facts += truth.map_or(0, |truth| truth.facts.len());
         self.questions_left_out += recording.left_out;
-    }
-
-    /// Names the file of facts about the session that was added last.
-    pub(super) fn add_truth(&mut self, target: &Path) {
-        if let Some(last) = self.sessions.last_mut() {
-            last.truth = Some(target.display().to_string());
-        }
     }
 
     /// One line for the file.
