@@ -19,25 +19,62 @@ fn page(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The commands of the `console` and `sh` blocks of a page, in order.
-fn commands(text: &str) -> Vec<String> {
-    let mut commands = Vec::new();
-    let mut fence = None;
-    for line in text.lines() {
-        match (fence, line.strip_prefix("```")) {
-            (None, Some(language)) => fence = Some(language),
-            (Some(_), Some(_)) => fence = None,
-            (Some("console"), None) => {
-                commands.extend(line.strip_prefix("$ ").map(str::to_owned));
-            }
-            (Some("sh"), None) if !line.is_empty() => commands.push(line.to_owned()),
-            (Some(_) | None, None) => {}
-        }
-    }
-    commands
+/// A fenced block of a page: its language, the file that it is, and its lines.
+struct Block<'a> {
+    language: &'a str,
+    file: Option<&'a str>,
+    lines: Vec<&'a str>,
 }
 
-/// Runs a command of a page in a folder.
+/// The fenced blocks of a page, in order. The words behind the fence are the language and the file.
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else {
+            continue;
+        };
+        let mut words = info.split(' ');
+        blocks.push(Block {
+            language: words.next().unwrap_or_default(),
+            file: words.next(),
+            lines: lines.by_ref().take_while(|line| *line != "```").collect(),
+        });
+    }
+    blocks
+}
+
+impl<'a> Block<'a> {
+    /// The commands of a block: behind `$ ` in `console`, each line in `sh`. A `\` continues a line.
+    fn commands(&self) -> Vec<String> {
+        let mut commands: Vec<String> = Vec::new();
+        let mut continues = false;
+        for line in &self.lines {
+            let command = match self.language {
+                "console" if !continues => line.strip_prefix("$ "),
+                "console" | "sh" => Some(line.trim()),
+                _ => None,
+            };
+            let Some(command) = command.filter(|command| !command.is_empty()) else {
+                continue;
+            };
+            let whole = command.strip_suffix('\\').unwrap_or(command);
+            match commands.last_mut().filter(|_| continues) {
+                Some(last) => last.push_str(whole),
+                None => commands.push(whole.replace("cargo run --release -- ", "proctor ")),
+            }
+            continues = whole != command;
+        }
+        commands
+    }
+}
+
+/// The commands of a page, in order.
+fn commands(text: &str) -> Vec<String> {
+    blocks(text).iter().flat_map(Block::commands).collect()
+}
+
+/// Runs a command of a page in a folder, which is also the home; what a page calls `$CLONE` is this repository.
 fn shell(command: &str, folder: &Path) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_proctor"));
     let path = std::env::var("PATH").unwrap();
@@ -48,6 +85,8 @@ fn shell(command: &str, folder: &Path) -> Output {
             "PATH",
             format!("{}:{path}", program.parent().unwrap().display()),
         )
+        .env("CLONE", env!("CARGO_MANIFEST_DIR"))
+        .env("HOME", folder)
         .env_remove("PROCTOR_WINDOW")
         .env_remove("PROCTOR_COUNTER")
         .env_remove("PROCTOR_SEED")
@@ -67,29 +106,139 @@ fn printed(name: &str, command: &str, folder: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs all commands of a page in one folder, in order; each must succeed.
+/// The pages to learn from, the README among them, and those to look things up in, as links of the index lead to them.
+fn pages() -> (Vec<String>, Vec<String>) {
+    let index = std::fs::read_to_string(page("README.md")).unwrap();
+    let (to_learn, to_look_up) = index.split_once("\n## Reference").unwrap();
+    (links(to_learn), links(to_look_up))
+}
+
+/// Where the links of a page lead.
+fn links(text: &str) -> Vec<String> {
+    let links = text.split("](").skip(1);
+    links
+        .filter_map(|link| Some(link.split_once(')')?.0.to_owned()))
+        .collect()
+}
+
+/// Whether a command waits for a server, a key or a network, or has a word in capitals to be replaced: `SESSION`.
+fn needs_more(command: &str) -> bool {
+    let network = ["--graded", "--upstream", "proctor live", "proctor record"];
+    let mut words =
+        command.split(|letter: char| !letter.is_alphanumeric() && !"_$".contains(letter));
+    network.iter().any(|word| command.contains(word))
+        || words
+            .any(|word| word.len() > 2 && word.chars().all(|letter| letter.is_ascii_uppercase()))
+}
+
+/// Asserts that the parser of arguments takes all of a command: it refuses a flag behind the others, and only this.
 #[track_caller]
-fn run_all(name: &str, at_least: usize) {
+fn parses(name: &str, command: &str, folder: &Path) {
+    let end = [" -- ", " > ", " | ", " && ", " #", " &"].map(|end| command.find(end));
+    let (before, after) =
+        command.split_at(end.into_iter().flatten().min().unwrap_or(command.len()));
+    let after = after.strip_prefix(" -- ").map_or("", |_| after);
+    let command_line = format!("{before} --no-such-flag{after}");
+    let said = String::from_utf8(shell(&command_line, folder).stderr).unwrap();
+    assert!(
+        said.contains("unexpected argument") && said.contains("--no-such-flag"),
+        "{name}: `{command}`:\n{said}"
+    );
+}
+
+/// Fills a folder with what the pages assume: recordings without facts, one session, and the clients of the repository.
+fn prepare(text: &str, folder: &Path) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::os::unix::fs::symlink(root.join("clients"), folder.join("clients")).unwrap();
+    let session = root.join("scenarios/recorded/add-weeks.session.jsonl");
+    std::fs::copy(session, folder.join("session.jsonl")).unwrap();
+    if text.contains(" recordings") {
+        for family in ["code-review", "debugging"] {
+            let of = format!("{family} --rounds 40 --count 6 -o recordings");
+            printed(
+                "recordings",
+                &format!("proctor sessions generate {of}"),
+                folder,
+            );
+        }
+        printed("recordings", "rm recordings/*.truth.json", folder);
+    }
+}
+
+/// Follows a page in an empty folder: writes its files, block by block, and runs its commands in `console` blocks, in
+/// order. A sweep may recommend nothing, and a gate may fail. A block in `screen` is all that the command before it
+/// prints; `PROCTOR_BLESS=1` writes it.
+fn follow(name: &str) {
     let text = std::fs::read_to_string(page(name)).unwrap();
-    let commands = commands(&text);
-    assert!(commands.len() >= at_least, "{name}: {commands:?}");
     let folder = tempfile::tempdir().unwrap();
-    for command in commands {
-        let command = command.replace("cargo run --release -- ", "proctor ");
-        printed(name, &command, folder.path());
+    prepare(&text, folder.path());
+    let (mut files, mut shown, mut made) = (BTreeMap::new(), String::new(), text.clone());
+    for block in blocks(&text) {
+        let lines = block.lines.join("\n");
+        if block.language == "screen" {
+            made = made.replacen(&lines, shown.trim_end(), 1);
+        }
+        if let Some(file) = block.file {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let written = files.entry(file).or_insert_with(String::new);
+            *written += &(lines + "\n");
+            std::fs::write(path, written).unwrap();
+        }
+        for command in block.commands() {
+            let is_known = command.starts_with("proctor ") || command.starts_with("cp ");
+            if block.language != "console" || !is_known || needs_more(&command) {
+                continue;
+            }
+            let output = shell(&command, folder.path());
+            let said = String::from_utf8_lossy(&output.stderr);
+            let code = output.status.code();
+            let is_fine = matches!(code, Some(0 | 4 | 100));
+            assert!(is_fine, "{name}: `{command}`: {code:?}\n{said}");
+            shown = String::from_utf8(output.stdout).unwrap();
+        }
+    }
+    goldens::golden(&format!("docs/{name}"), &made);
+}
+
+#[test]
+fn the_parser_takes_the_commands_of_all_pages() {
+    let (to_learn, to_look_up) = pages();
+    let folder = tempfile::tempdir().unwrap();
+    for name in to_learn.iter().chain(&to_look_up) {
+        let text = std::fs::read_to_string(page(name)).unwrap();
+        let commands = commands(&text).into_iter();
+        for command in commands.filter(|command| command.starts_with("proctor ")) {
+            parses(name, &command, folder.path());
+        }
     }
 }
 
 #[test]
-fn the_commands_of_the_guides_run() {
-    for (name, at_least) in sampled([
-        ("getting-started.md", 6),
-        ("writing-a-scenario.md", 3),
-        ("scale.md", 6),
-        ("reference/synthetic-sessions.md", 4),
-    ]) {
-        run_all(name, at_least);
+fn the_commands_of_the_pages_to_learn_from_run() {
+    let (mut pages, _) = pages();
+    pages.push("reference/synthetic-sessions.md".to_owned());
+    for name in sampled(pages) {
+        follow(&name);
     }
+}
+
+#[test]
+fn the_screens_of_pages_are_those_of_today() {
+    for name in ["reading-a-report.md", "comparing.md"] {
+        follow(name);
+    }
+}
+
+#[test]
+fn the_pages_to_learn_from_stay_short() {
+    let (to_learn, _) = pages();
+    let words = to_learn.iter().map(|name| {
+        let text = std::fs::read_to_string(page(name)).unwrap();
+        text.split_whitespace().count()
+    });
+    let words: usize = words.sum();
+    assert!(words <= 16_000, "{words} words");
 }
 
 #[test]
@@ -116,7 +265,7 @@ fn the_reference_of_strategies_is_what_presets_and_code_say() {
 const PRICES: &str = "# Prices\n\n\
     Made by the tests from `src/model/price/*.toml`. Dollars per million tokens; an empty cell is unknown, never 0. Each \
     file names its documents and when they were read. A file of your own (`--set cache.prices=FILE`) goes before \
-    these: [`[cache]` in a scenario](../writing-a-scenario.md#cache-and-prices).\n\n\
+    these: [`[cache]` in a scenario](scenario.md#cache-and-prices).\n\n\
     *read* is the price of a token that is found in the prompt cache, and *of input* its share of the price of input: the \
     figure on which a bill depends most. Where the lowest or the highest share of the provider's models that are still \
     served would change a recommendation, or the sign of what a strategy saves, the report says so under *Turns with*. \
@@ -191,25 +340,46 @@ fn the_schema_of_the_protocol_is_what_the_code_reads_and_writes() {
     goldens::golden("docs/strategy.schema.json", &format!("{schema:#}\n"));
 }
 
+/// Whether a page has a heading with this anchor; any file has the empty one.
+fn has_anchor(path: &Path, anchor: &str) -> bool {
+    if anchor.is_empty() {
+        return path.exists();
+    }
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let mut headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+    headings.any(|heading| {
+        let title = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = title.replace(
+            |letter: char| !letter.is_alphanumeric() && !" -_".contains(letter),
+            "",
+        );
+        kept.replace(' ', "-") == anchor
+    })
+}
+
 #[test]
 fn links_between_the_guides_lead_somewhere() {
-    let pages = ["", "reference", "reference/stages"]
-        .map(|folder| std::fs::read_dir(page(folder)).unwrap());
-    for entry in pages.into_iter().flatten() {
+    let folders = ["..", "", "reference", "reference/stages", "experiments"];
+    let files = folders.map(|folder| std::fs::read_dir(page(folder)).ok());
+    for entry in files.into_iter().flatten().flatten() {
         let path = entry.unwrap().path();
-        if path.extension().is_none_or(|extension| extension != "md") {
+        if path
+            .extension()
+            .is_none_or(|extension| extension != "md" && extension != "txt")
+        {
             continue;
         }
-        let folder = path.parent().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        for (at, _) in text.match_indices("](") {
-            let target = text[at + 2..].split([')', '#']).next().unwrap();
-            let is_file = !target.is_empty() && !target.contains("://");
-            assert!(
-                !is_file || folder.join(target).exists(),
-                "{}: {target}",
-                path.display()
-            );
+        for link in links(&text).iter().filter(|link| !link.contains("://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let own = path.file_name().unwrap();
+            let target = if file.is_empty() {
+                Path::new(own)
+            } else {
+                Path::new(file)
+            };
+            let target = path.parent().unwrap().join(target);
+            assert!(has_anchor(&target, anchor), "{}: {link}", path.display());
         }
     }
 }

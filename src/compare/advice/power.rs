@@ -1,5 +1,5 @@
 //! How often the judgement is right, in worlds whose truth is known. `scripts/power` prints the tables of
-//! `docs/comparing.md` from here.
+//! `docs/reference/statistics.md` from here.
 
 use rayon::prelude::*;
 
