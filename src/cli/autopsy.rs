@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let prices = args.prices.iter();
     let set = prices.map(|file| format!("cache.prices={}", file.display()));
     let inputs = Inputs {
-        recordings: session,
+        session,
         strategy,
         set: set.collect(),
         ..Inputs::default()

@@ -151,7 +151,11 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
         }
         let found = recordings(path)?;
         if found.recordings.is_empty() {
-            return Err(no_recording(Exit::Invalid, &format!("{place}: "), path).into());
+            let place = match place {
+                Place::Flag(_) => String::new(),
+                place => format!("{place}: "),
+            };
+            return Err(no_recording(Exit::Invalid, &place, path).into());
         }
         all.extend(found.recordings.into_iter().map(SessionSource::Found));
         let others = found.passed_over.iter().map(ToString::to_string);

@@ -36,9 +36,6 @@ pub(super) struct Inputs {
     /// The sessions are those of agents that run
     #[arg(skip)]
     pub(super) of_agents: bool,
-    /// Recordings of a command that takes no scenario
-    #[arg(skip)]
-    pub(super) recordings: Vec<PathBuf>,
     /// Compare this program instead of the scenario's strategies (repeatable): any language, see
     /// `docs/reference/external-strategies.md`; as in `'python3 mine.py'`
     #[arg(long, value_name = "COMMAND")]
@@ -188,8 +185,7 @@ impl Inputs {
     fn scenario_and_recordings(&self) -> anyhow::Result<(Option<&Path>, Vec<Named<'_>>)> {
         let (recordings, scenarios): (Vec<&PathBuf>, Vec<&PathBuf>) =
             self.named.iter().partition(|path| is_recording(path));
-        let named = recordings.into_iter().chain(&self.recordings);
-        let named = named.map(|path| (path, ""));
+        let named = recordings.into_iter().map(|path| (path, ""));
         let flagged = self.session.iter().map(|path| (path, "--session "));
         let recordings = named.chain(flagged).map(|(path, flag)| {
             let place = Place::Flag(format!("{flag}{}", path.display()).into());

@@ -225,7 +225,7 @@ impl Bench {
         read.extend(followed(&names));
         // The settings are read as `run` reads them, so that both mean the same by the same words.
         let scenario = Inputs {
-            recordings: args.session.clone().into_iter().collect(),
+            session: args.session.clone().into_iter().collect(),
             strategy: read,
             window: args.window.clone(),
             set: args.set.clone(),
