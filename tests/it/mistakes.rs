@@ -248,34 +248,29 @@ fn every_mistake_gets_a_full_answer() {
     );
 }
 
-/// The program and the two commands of *Bring your own compaction* in the README, in an empty folder.
+/// The program of the README and its two commands, in an empty folder: the client is found where none is.
 #[test]
 fn the_own_code_of_the_readme_works_as_it_is_printed() {
     if Command::new("python3").arg("--version").output().is_err() {
         println!("skipped: there is no python3");
         return;
     }
-    let readme = include_str!("../../README.md");
-    let (_, section) = readme.split_once("## Bring your own compaction").unwrap();
-    let block = |language: &str| {
-        let (_, block) = section.split_once(&format!("```{language}\n")).unwrap();
-        block.split_once("```").unwrap().0
-    };
+    let (_, section) = include_str!("../../README.md")
+        .split_once("```python mine.py\n")
+        .unwrap();
+    let (program, section) = section.split_once("```").unwrap();
+    let (_, commands) = section.split_once("```console\n").unwrap();
+    let (commands, _) = commands.split_once("```").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("mine.py"), block("python")).unwrap();
-    let mut calls = 0;
-    for line in block("console")
-        .lines()
-        .filter(|line| line.starts_with("$ "))
-    {
-        let (_, call) = line
-            .split_once("-- ")
-            .filter(|(before, _)| before.ends_with("--release "))
-            .unwrap_or_else(|| line.split_once("proctor ").unwrap());
-        let call = call.split(" #").next().unwrap();
+    fs::write(folder.path().join("mine.py"), program).unwrap();
+    let calls = commands.lines().filter_map(|line| {
+        let (_, call) = line.split_once("cargo run --release -- ")?;
+        call.split(" #").next()
+    });
+    let calls: Vec<&str> = calls.collect();
+    assert_eq!(calls.len(), 2);
+    for call in calls {
         let output = proctor(folder.path(), &words(call));
         assert!(output.status.success(), "{call}: {output:?}");
-        calls += 1;
     }
-    assert_eq!(calls, 2);
 }
