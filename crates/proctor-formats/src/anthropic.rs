@@ -29,7 +29,7 @@ pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     around.header(assembler);
     let system = around.take_blocks("system", Speaker::User, assembler);
     assembler.header.system = system_text(&system, assembler);
-    let asked = excluded(&mut around);
+    let kept = excluded(&mut around);
     let time = around.take_time("timestamp", assembler);
     let response = around.take_object("response");
     // Counters beside messages without a response are those of the last message.
@@ -37,24 +37,24 @@ pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     let last = messages.len().saturating_sub(1);
     for (at, raw) in messages.into_iter().enumerate() {
         let usage = if at == last { &mut usage } else { &mut None };
-        message(raw, &asked, usage, assembler);
+        message(raw, &kept, usage, assembler);
     }
     if usage.is_some() {
         assembler.skip("usage without a response");
     }
     if let Some(response) = response {
-        assistant(response, time, &asked, None, assembler);
+        assistant(response, time, &kept, None, assembler);
     }
     around.count_left("key", assembler);
 }
 
-fn message(raw: &RawValue, asked: &Kept, usage: &mut Option<&RawValue>, assembler: &mut Assembler) {
+fn message(raw: &RawValue, kept: &Tools, usage: &mut Option<&RawValue>, assembler: &mut Assembler) {
     let Some(mut object) = Object::read(raw) else {
         return keep_unread("malformed", raw, assembler);
     };
     let role = object.take_text("role");
     match role.as_deref() {
-        Some("assistant") => assistant(object, None, asked, usage.take(), assembler),
+        Some("assistant") => assistant(object, None, kept, usage.take(), assembler),
         Some(role @ ("user" | "system")) => {
             let blocks = object.take_blocks("content", Speaker::User, assembler);
             let mut tag = speaker_of(&blocks);
@@ -74,7 +74,7 @@ fn message(raw: &RawValue, asked: &Kept, usage: &mut Option<&RawValue>, assemble
 fn assistant(
     mut object: Object<'_>,
     time: When,
-    asked: &Kept,
+    kept: &Tools,
     billed: Option<&RawValue>,
     assembler: &mut Assembler,
 ) {
@@ -82,7 +82,7 @@ fn assistant(
     let own = object.take("usage").or(billed);
     let is_compacted = summed_up(&mut blocks, own, assembler);
     let usage = assembler.usage(own, CachedTokens::Apart);
-    applied(&mut object, asked, usage.as_ref(), assembler);
+    applied(&mut object, kept, usage.as_ref(), assembler);
     let timestamp = object.take_time("timestamp", assembler).or(time);
     let (id, model) = (object.take_text("id"), object.take_text("model"));
     let record = Answer {
@@ -103,10 +103,10 @@ fn assistant(
 const CLEARED: &str = "[Old tool result content cleared]";
 
 /// The tools whose results a request asks the API never to clear.
-type Kept = BTreeSet<Arc<str>>;
+type Tools = BTreeSet<Arc<str>>;
 
 /// Reads the key `context_management` of a request.
-fn excluded(around: &mut Object<'_>) -> Kept {
+fn excluded(around: &mut Object<'_>) -> Tools {
     let items = around.inner("context_management").items("edits");
     let objects = items.into_iter().filter_map(Object::read);
     let tools = objects.flat_map(|mut edit| edit.items("exclude_tools"));
@@ -159,7 +159,7 @@ fn summed_tokens(usage: &Value) -> Option<Tokens> {
 }
 
 /// Reads the edits that the provider applied to the response's own request.
-fn applied(said: &mut Object<'_>, asked: &Kept, usage: Option<&Usage>, assembler: &mut Assembler) {
+fn applied(said: &mut Object<'_>, kept: &Tools, usage: Option<&Usage>, assembler: &mut Assembler) {
     for edit in said.inner("context_management").items("applied_edits") {
         let edit = value(edit);
         let kind = edit["type"].as_str().unwrap_or("untyped");
@@ -168,7 +168,7 @@ fn applied(said: &mut Object<'_>, asked: &Kept, usage: Option<&Usage>, assembler
             Some(results) if kind.starts_with("clear_tool_uses") => {
                 let freed = edit["cleared_input_tokens"].as_u64().unwrap_or_default();
                 let before = usage.map(|usage| Tokens(usage.prompt().0.saturating_add(freed)));
-                clear(kind, results, before, asked, assembler);
+                clear(kind, results, before, kept, assembler);
             }
             _ => assembler.skip(&format!("edit {kind}")),
         }
@@ -176,12 +176,12 @@ fn applied(said: &mut Object<'_>, asked: &Kept, usage: Option<&Usage>, assembler
 }
 
 /// The oldest results of this number were cleared before the call that comes next.
-fn clear(kind: &str, count: u64, before: Option<Tokens>, asked: &Kept, assembler: &mut Assembler) {
+fn clear(kind: &str, count: u64, before: Option<Tokens>, kept: &Tools, assembler: &mut Assembler) {
     let at = assembler.flush();
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let mut edits = Edits::new();
     let answered = assembler.answered();
-    let oldest = answered.filter(|(name, _)| !asked.contains(*name));
+    let oldest = answered.filter(|(name, _)| !kept.contains(*name));
     let mut cleared = 0;
     for (_, (message, block)) in oldest.take(count) {
         let editeds = edits.entry(message);

@@ -108,9 +108,7 @@ impl Assembler {
             None => {
                 self.flush();
                 let at = self.drafts.len();
-                if let Some(call) = &part.call {
-                    self.calls.insert(call.clone(), at);
-                }
+                self.calls.extend(part.call.clone().map(|call| (call, at)));
                 if let Some(model) = &part.model {
                     *self.models.entry(model.clone()).or_default() += 1;
                 }
@@ -146,9 +144,8 @@ impl Assembler {
         }
         draft.reasoning = draft.reasoning.max(part.reasoning);
         draft.tags.extend(part.tags);
-        if let Some(record) = record {
-            self.placed.insert(record.clone(), at);
-        }
+        self.placed
+            .extend(record.map(|record| (record.clone(), at)));
         for _ in 0..repeated {
             self.warn("a tool use was recorded twice; the second is left out");
         }
@@ -194,9 +191,8 @@ impl Assembler {
         let records = std::mem::take(&mut self.pending_records);
         if !draft.blocks.is_empty() {
             let at = self.drafts.len();
-            for record in records {
-                self.placed.insert(record, at);
-            }
+            self.placed
+                .extend(records.into_iter().map(|record| (record, at)));
             for (place, block) in draft.blocks.iter().enumerate() {
                 if let ContentBlock::ToolResult(result) = block {
                     let id = result.tool_use_id.clone();

@@ -210,9 +210,7 @@ impl Reading {
                     model_set_context name";
         let texts = keys.split_whitespace();
         let texts: Vec<Arc<str>> = texts.filter_map(|key| content.take_words(key)).collect();
-        if !texts.is_empty() {
-            said.push(ContentBlock::Text(texts.join("\n").into()));
-        }
+        said.extend((!texts.is_empty()).then(|| ContentBlock::Text(texts.join("\n").into())));
         for (key, raw) in content.into_entries() {
             if key != "language" && matches!(raw.get().bytes().next(), Some(b'[' | b'{')) {
                 self.assembler.skip(&format!("content key `{key}`"));

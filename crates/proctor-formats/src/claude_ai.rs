@@ -86,9 +86,11 @@ impl Reading {
             }
             Some("human") => {
                 let mut said = self.attachments(&mut message);
-                for raw in &parts {
-                    said.push(self.assembler.part(raw, Speaker::User));
-                }
+                said.extend(
+                    parts
+                        .iter()
+                        .map(|raw| self.assembler.part(raw, Speaker::User)),
+                );
                 said.extend(text.filter(|_| parts.is_empty()).map(ContentBlock::Text));
                 self.assembler.hear(None, said, time, [Tag::TypedUser]);
             }

@@ -463,9 +463,8 @@ impl Rollout {
             Item::Other(blocks) => {
                 self.is_open = false;
                 let tag = kept_context::tag_of(&blocks);
-                if tag == Some(Tag::TypedUser) {
-                    self.typed.push(blocks.clone());
-                }
+                self.typed
+                    .extend((tag == Some(Tag::TypedUser)).then(|| blocks.clone()));
                 self.assembler.hear(None, blocks, time, tag);
             }
             Item::Product(blocks) => {

@@ -248,9 +248,7 @@ impl<'a> Reading<'a> {
                 }
             }
         }
-        if !text.is_empty() {
-            blocks.push(ContentBlock::Text(text.into()));
-        }
+        blocks.extend((!text.is_empty()).then(|| ContentBlock::Text(text.into())));
         blocks
     }
 

@@ -106,9 +106,7 @@ fn part(
         }
         "tool_result" if !is_model => data.take_text("tool_call_id").map(|id| {
             let mut blocks = Vec::from_iter(data.take_text("content").map(ContentBlock::Text));
-            if data.take_words("data").is_some() {
-                blocks.push(content::kept("media", raw));
-            }
+            blocks.extend(data.take_words("data").map(|_| content::kept("media", raw)));
             ContentBlock::tool_result(id, blocks, data.take_flag("is_error"))
         }),
         "image_url" => data.take("url").map(content::image),

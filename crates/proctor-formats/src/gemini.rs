@@ -146,9 +146,7 @@ fn answered(said: &mut Blocks, record: Answer, assembler: &mut Assembler) {
         }
         blocks.push(block);
     }
-    if !words.is_empty() {
-        blocks.push(ContentBlock::Text(words.into()));
-    }
+    blocks.extend((!words.is_empty()).then(|| ContentBlock::Text(words.into())));
     if !blocks.is_empty() {
         assembler.assistant(None, Answer { blocks, ..record });
     }

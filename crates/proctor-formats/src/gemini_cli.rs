@@ -191,9 +191,8 @@ impl<'a> Chat<'a> {
             self.steps[place] = Step::Said(record);
             return self.assembler.skip("earlier form of a record");
         }
-        if let Some(id) = &record.id {
-            self.places.insert(id.clone(), self.steps.len());
-        }
+        self.places
+            .extend(record.id.clone().map(|id| (id, self.steps.len())));
         self.steps.push(Step::Said(record));
     }
 

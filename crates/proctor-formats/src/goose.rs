@@ -245,9 +245,7 @@ fn response(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBl
             }
             None => items(value),
         };
-        for raw in parts? {
-            content.extend(told(raw, assembler));
-        }
+        content.extend(parts?.into_iter().filter_map(|raw| told(raw, assembler)));
     } else {
         content.extend(result.take_text("error").map(ContentBlock::Text));
     }

@@ -79,9 +79,7 @@ pub(super) fn joined(pieces: Vec<Recorded>) -> Vec<Recorded> {
 
 /// Adds these messages, if there are any.
 pub(super) fn keep(range: Range<usize>, pieces: &mut Vec<Recorded>) {
-    if !range.is_empty() {
-        pieces.push(Recorded::Kept(range));
-    }
+    pieces.extend((!range.is_empty()).then_some(Recorded::Kept(range)));
 }
 
 /// A record of a context after a compaction.
@@ -116,9 +114,8 @@ pub(super) struct Records(BTreeMap<Arc<str>, Blocks>);
 impl Records {
     /// Takes note of a record of the history.
     pub(super) fn note(&mut self, name: Option<&Arc<str>>, blocks: &[ContentBlock]) {
-        if let Some(name) = name {
-            self.0.insert(name.clone(), blocks.to_vec());
-        }
+        self.0
+            .extend(name.map(|name| (name.clone(), blocks.to_vec())));
     }
 
     /// A context of records, as what stayed of the history before message `at` and what was

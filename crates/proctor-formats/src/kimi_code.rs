@@ -207,9 +207,7 @@ impl Agent {
             Some("user" | "system") => {
                 let said = message.take_blocks("content", Speaker::User, &mut self.assembler);
                 let is_typed = is_typed && role.as_deref() == Some("user");
-                if is_typed {
-                    self.typed.push(said.clone());
-                }
+                self.typed.extend(is_typed.then(|| said.clone()));
                 let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
                 self.assembler.hear(None, said, time, [tag]);
             }

@@ -102,9 +102,7 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
             None => loose.push(raw),
         }
     }
-    if !loose.is_empty() {
-        found.push(loose);
-    }
+    found.extend((!loose.is_empty()).then_some(loose));
     Ok(found)
 }
 

@@ -148,9 +148,7 @@ fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>> {
             }
         }
     }
-    if !loose.is_empty() {
-        rows.push((loose, Object::default()));
-    }
+    rows.extend((!loose.is_empty()).then(|| (loose, Object::default())));
     match problem {
         Some(problem) if rows.is_empty() => Err(problem),
         _ => Ok(rows),

@@ -251,9 +251,8 @@ impl Reading {
     /// The name of an entry, which says these blocks.
     fn name(&mut self, at: usize, blocks: &[ContentBlock]) -> Arc<str> {
         let name: Arc<str> = format!("entry {at}").into();
-        if !blocks.is_empty() {
-            self.said.push((at, name.clone()));
-        }
+        self.said
+            .extend((!blocks.is_empty()).then(|| (at, name.clone())));
         name
     }
 

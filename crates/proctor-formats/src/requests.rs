@@ -401,7 +401,5 @@ fn tag_orphans(session: &mut Session) {
     }
     let warnings = &mut session.parts_mut().source.warnings;
     warnings.remove(ORPHANS);
-    if orphans > 0 {
-        warnings.insert(ORPHANS.to_owned(), orphans);
-    }
+    warnings.extend((orphans > 0).then(|| (ORPHANS.to_owned(), orphans)));
 }

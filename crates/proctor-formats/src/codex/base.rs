@@ -23,8 +23,8 @@ impl Rollouts {
         self.0.insert(from.to_owned());
         let is_date =
             |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-        let mut each = from.ancestors().skip(1).take(DEPTH + 1).into_iter();
-        let folder = each.find(|value| !value.file_name().is_some_and(is_date))?;
+        let mut folders = from.ancestors().skip(1).take(DEPTH + 1);
+        let folder = folders.find(|folder| !folder.file_name().is_some_and(is_date))?;
         let end = format!("-{}", base.thread_id);
         let path = rollout(&Folder::open(folder).ok()?, &end, DEPTH)?;
         if !self.0.insert(path.clone()) {

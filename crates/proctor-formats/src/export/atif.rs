@@ -13,9 +13,7 @@ pub fn atif(session: &Session) -> Exported {
     let mut left_out = Counts::default();
     left_out.add("compaction", session.compactions().len());
     let mut steps: Vec<Value> = Vec::new();
-    if let Some(system) = session.system() {
-        steps.push(step("system", system, None));
-    }
+    steps.extend(session.system().map(|system| step("system", system, None)));
     // The step of each tool use.
     let mut calls: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for message in session.messages() {

@@ -100,9 +100,8 @@ pub(crate) fn tool_uses(object: &mut Object<'_>, assembler: &mut Assembler) -> B
         let function = function.or_else(|| call.take_object("custom"))?;
         tool_use(id, function, assembler)
     });
-    if let Some(function) = object.take_object("function_call") {
-        uses.extend(tool_use(None, function, assembler));
-    }
+    let function = object.take_object("function_call");
+    uses.extend(function.and_then(|function| tool_use(None, function, assembler)));
     uses
 }
 

@@ -176,14 +176,12 @@ fn shell(mut metadata: Object<'_>) -> String {
         ("working_dir", "Current working directory:"),
         ("py_interpreter_path", "Python interpreter:"),
     ] {
-        if let Some(value) = metadata.take_words(key) {
-            parts.push(format!("\n[{words} {value}]"));
-        }
+        let value = metadata.take_words(key);
+        parts.extend(value.map(|value| format!("\n[{words} {value}]")));
     }
     let code = metadata.take("exit_code").map(RawValue::get);
-    if let Some(code) = code.filter(|code| !matches!(*code, "-1" | "null")) {
-        parts.push(format!("\n[Command finished with exit code {code}]"));
-    }
+    let code = code.filter(|code| !matches!(*code, "-1" | "null"));
+    parts.extend(code.map(|code| format!("\n[Command finished with exit code {code}]")));
     parts.concat()
 }
 

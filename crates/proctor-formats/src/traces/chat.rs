@@ -49,9 +49,7 @@ pub(super) fn messages(message: Value) -> Vec<Value> {
     // A message of results alone says nothing else.
     if messages.is_empty() || !said.is_empty() || !unnamed.is_empty() {
         message.insert("content".to_owned(), said.into());
-        if !unnamed.is_empty() {
-            message.insert("tool_calls".to_owned(), unnamed.into());
-        }
+        message.extend((!unnamed.is_empty()).then(|| ("tool_calls".to_owned(), unnamed.into())));
         messages.push(as_message(message.into()));
     }
     messages
@@ -208,18 +206,15 @@ fn as_message(message: Value) -> Value {
         Some("human") => Some("user"),
         _ => None,
     };
-    if let Some(role) = role {
-        message.insert("role".to_owned(), json!(role));
-    }
+    message.extend(role.map(|role| ("role".to_owned(), json!(role))));
     // The call is billed where the trace says so.
     for known in ["finish_reason", "stop_reason", "stop_sequence", "usage"] {
         message.shift_remove(known);
     }
     if message.get("role").is_some_and(|role| role == "tool") {
         let id = message.shift_remove("id");
-        if let Some(id) = id.filter(|_| !message.contains_key("tool_call_id")) {
-            message.insert("tool_call_id".to_owned(), id);
-        }
+        let id = id.filter(|_| !message.contains_key("tool_call_id"));
+        message.extend(id.map(|id| ("tool_call_id".to_owned(), id)));
         let told = message.get_mut("content");
         let told = told.filter(|told| told.is_object() || is_list_of_others(told));
         if let Some(told) = told {
@@ -229,9 +224,8 @@ fn as_message(message: Value) -> Value {
     let calls = message.get("tool_calls").is_some_and(Value::is_array);
     let additional = message.get("additional_kwargs");
     let beside = additional.map(|value| value["tool_calls"].clone());
-    if let Some(beside) = beside.filter(|beside| !calls && beside.is_array()) {
-        message.insert("tool_calls".to_owned(), beside);
-    }
+    let beside = beside.filter(|beside| !calls && beside.is_array());
+    message.extend(beside.map(|beside| ("tool_calls".to_owned(), beside)));
     let said = message.get("content").and_then(Value::as_array);
     let said = said.into_iter().flatten().map(|part| &part["id"]);
     let ids = said.filter_map(|id| Some(id.as_str()?.to_owned()));
