@@ -27,7 +27,7 @@ pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) ->
         ErrorKind::UnknownArgument => call.unknown_argument(&invalid),
         ErrorKind::InvalidValue if value.is_empty() => {
             let problem = format!("`{}` needs a value", flag_of(&invalid));
-            (problem, format!("write `{}`", call.usage_of(&invalid)))
+            (problem, format!("write `{}`", usage_of(&invalid)))
         }
         ErrorKind::InvalidValue => call.unknown_value(&invalid, &value, error),
         ErrorKind::ValueValidation => {
@@ -151,8 +151,8 @@ impl<'a> Call<'a> {
     }
 
     fn unknown_argument(&self, typed: &str) -> (String, String) {
-        let before = self.words.iter().rev().skip_while(|word| *word != typed);
-        let before = before.skip(1).next();
+        let mut before = self.words.iter().rev().skip_while(|word| *word != typed);
+        let before = before.nth(1);
         if let Some(flag) = before.filter(|word| word.starts_with('-'))
             && typed.parse::<f64>().is_ok()
         {
@@ -201,13 +201,13 @@ impl<'a> Call<'a> {
             None => (problem, format!("it is one of {}", valid.join(", "))),
         }
     }
+}
 
-    /// The flag with its value, as the help writes it.
-    fn usage_of(&self, arg: &str) -> String {
-        arg.replace(['<', '>'], "")
-            .replace("[=", "=")
-            .replace(']', "")
-    }
+/// The flag with its value, as the help writes it.
+fn usage_of(arg: &str) -> String {
+    arg.replace(['<', '>'], "")
+        .replace("[=", "=")
+        .replace(']', "")
 }
 
 /// The name that was meant, where most of its letters were typed.
