@@ -39,6 +39,7 @@ mod default_strategies;
 mod doctor;
 mod examples;
 mod exit;
+mod explain;
 mod find_sessions;
 mod forecast;
 mod graded_run;
@@ -125,6 +126,9 @@ enum Command {
     Cache(cassette::Args),
     /// Check a scenario, and list what it would run with which settings
     Doctor(doctor::Args),
+    /// Say what the code of a verdict or a warning means
+    #[command(hide = true)]
+    Explain(explain::Args),
     /// Print a JSON Schema, for editors
     Schema(schema::Args),
     /// Print a completion script for a shell
@@ -186,6 +190,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Judge(args) => judge::run(&args),
         Command::Cache(args) => cassette::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

@@ -10,6 +10,7 @@ use crate::stats::multiple::holm;
 pub mod advice;
 mod axis;
 pub mod baseline;
+pub mod code;
 mod canonical;
 mod changes;
 pub mod gate;
@@ -24,6 +25,7 @@ pub mod tasks;
 
 pub use axis::{Axis, Kind, Margins};
 pub use changes::{AxisCoverage, BrokenRule, ChangedProbe, Coverage, NewDeath};
+pub(crate) use code::Code;
 pub use judge::{AxisFinding, Chance, Findings, Rule, State, Target};
 pub(crate) use pair::of_pair;
 pub use prices::Repriced;
@@ -33,16 +35,23 @@ pub use source::{ComparedRun, FactText, Mismatch};
 /// One line of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What it says in one word: `use`, `keep`, `trade`, `avoid`, or the verdict of a gate.
-    pub label: &'static str,
     /// One sentence or more. It holds names from the run, to be escaped.
     pub text: String,
+    /// Its code; `None` where it only adds numbers to another line.
+    pub(crate) code: Option<Code>,
 }
 
 impl Line {
-    pub(crate) fn new(label: &'static str, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { label, text }
+    pub(crate) fn new(code: Code, text: impl Into<String>) -> Self {
+        let (text, code) = (text.into(), Some(code));
+        Self { text, code }
+    }
+
+    /// The sentences with the code behind them.
+    pub(crate) fn in_full(&self) -> String {
+        let text = &self.text;
+        self.code
+            .map_or_else(|| text.clone(), |code| code.behind(text))
     }
 }
 

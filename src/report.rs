@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::compare::Code;
 use crate::compare::advice::Verdict;
 use crate::compare::sweep::Sweep;
 use crate::metric::CellSummary;
@@ -183,7 +184,7 @@ pub struct Run {
     /// Who judges answers.
     pub judge: Option<ModelEntry>,
     /// The calibration of each judge against people's labels: `not calibrated`, or the verdict of
-    /// `proctor calibrate`.
+    /// `proctor judge test`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub judges: BTreeMap<String, String>,
 }
@@ -214,6 +215,8 @@ pub struct Banner {
     pub level: BannerLevel,
     /// One sentence or two.
     pub text: String,
+    /// Its code, which `proctor explain` tells more about.
+    pub(crate) code: Code,
 }
 
 /// How a banner is shown.
@@ -230,15 +233,28 @@ pub enum BannerLevel {
 
 impl Banner {
     /// A notice on the nature of the numbers.
-    pub(crate) fn note(text: impl Into<String>) -> Self {
+    pub(crate) fn note(code: Code, text: impl Into<String>) -> Self {
         let (level, text) = (BannerLevel::Note, text.into());
-        Self { level, text }
+        Self { level, text, code }
     }
 
     /// Why the numbers mean less than it seems.
-    pub(crate) fn warning(text: impl Into<String>) -> Self {
-        let (level, text) = (BannerLevel::Warning, text.into());
-        Self { level, text }
+    pub(crate) fn warning(code: Code, text: impl Into<String>) -> Self {
+        let level = BannerLevel::Warning;
+        let notice = Self::note(code, text);
+        Self { level, ..notice }
+    }
+
+    /// Why the numbers mean nothing.
+    pub(crate) fn invalid(code: Code, text: impl Into<String>) -> Self {
+        let level = BannerLevel::Invalid;
+        let notice = Self::note(code, text);
+        Self { level, ..notice }
+    }
+
+    /// The text with the code behind it.
+    pub(crate) fn in_full(&self) -> String {
+        self.code.behind(&self.text)
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = "Gate")]
     gate: GateOptions,
     #[command(flatten, next_help_heading = "Output")]
-    output: Output,
+    output: OutputOptions,
 }
 
 /// The rules for a change, on the command line.
@@ -69,7 +69,7 @@ pub(super) struct MarginOptions {
 
 /// Where the comparison goes.
 #[derive(Debug, clap::Args)]
-struct Output {
+struct OutputOptions {
     /// Also write the comparison to this file: .md for a comment, .full.md, .json, .txt, .junit.xml,
     /// or .svg for a forest plot; an older file is removed first (repeatable). `-` is standard output
     #[arg(short, long, value_name = "FILE", allow_hyphen_values = true)]
@@ -81,7 +81,7 @@ struct Output {
     json: bool,
 }
 
-impl Output {
+impl OutputOptions {
     fn printed(&self) -> OutputFormat<'_> {
         if self.json {
             OutputFormat::Json

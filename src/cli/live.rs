@@ -292,7 +292,7 @@ mod with_http {
             let lost = live_run::unanswered(outcomes, &finished, &self.scenario);
             for outcome in outcomes {
                 let mut all = finished.iter();
-                if all.any(|it| live_run::is_of(outcome, it, &self.scenario)) {
+                if all.any(|one| live_run::is_of(outcome, one, &self.scenario)) {
                     continue;
                 }
                 let (task, repeat) = (&outcome.task, outcome.repeat);

@@ -72,7 +72,7 @@ impl ModelOptions {
     }
 
     /// Whether no socket may be opened, by what is typed.
-    pub(super) fn is_offline(&self) -> bool {
+    pub(super) fn is_offline(self) -> bool {
         self.offline || self.replay == Some(ReplayMode::Strict)
     }
 
@@ -80,7 +80,7 @@ impl ModelOptions {
     /// no other place.
     #[cfg(feature = "http")]
     pub(super) fn of_scenario(
-        &self,
+        self,
         scenario: &Scenario,
         folder: &Path,
     ) -> anyhow::Result<RunModels> {
@@ -92,7 +92,7 @@ impl ModelOptions {
     /// Connects the models of a plan; answers are kept in the run's folder if the scenario names no
     /// other place. Parts whose folders are beside one another share them.
     pub(super) fn connect(
-        &self,
+        self,
         plan: &mut Plan,
         folder: &Path,
         part: &PartOptions,

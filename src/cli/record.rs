@@ -112,20 +112,20 @@ mod with_http {
     impl Tally {
         /// How many requests failed or lost their clients, and on a line of its own how long the others were delayed.
         pub(crate) fn rest(&mut self) -> String {
-            let mut rest = format!("{} failed", self.failed);
-            rest += &match self.left {
+            let left = match self.left {
                 0 => String::new(),
                 1 => "; 1 client went away before its answer".to_owned(),
                 left => format!("; {left} clients went away before their answers"),
             };
-            self.added.sort_unstable();
-            if !self.added.is_empty() {
-                let [median, most] = [50, 95].map(|percent| self.percentile(percent));
-                rest += &format!(
-                    "\nproctor delayed half of the answers by at most {median:.1} ms, and 95 % by at most {most:.1} ms"
-                );
+            let rest = format!("{} failed{left}", self.failed);
+            if self.added.is_empty() {
+                return rest;
             }
-            rest
+            self.added.sort_unstable();
+            let [median, most] = [50, 95].map(|percent| self.percentile(percent));
+            format!(
+                "{rest}\nproctor delayed half of the answers by at most {median:.1} ms, and 95 % by at most {most:.1} ms"
+            )
         }
 
         /// The added time that so many of 100 requests had at most, in milliseconds; the times are sorted.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::judge::{AxisFinding, Pairs, Rule, State};
 use super::tasks::TasksSolved;
-use super::{Axis, Line, Margins, Sample, judge};
+use super::{Axis, Code, Line, Margins, Sample, SessionSample, judge};
 use crate::naming::base_name;
 use crate::stats::multiple::holm;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -53,19 +53,19 @@ pub enum Answer {
 }
 
 impl Answer {
-    fn word(self) -> &'static str {
+    fn code(self) -> Code {
         match self {
-            Self::NothingRan => "nothing ran",
-            Self::NoOutcomes => "no outcomes",
-            Self::AllBroken => "everything breaks",
-            Self::NothingFires => "nothing fires",
-            Self::FewSessions => "few sessions",
-            Self::Use => "use",
-            Self::PlainTail => "plain tail",
-            Self::Ahead => "ahead",
-            Self::Trade => "trade",
-            Self::Keep => "keep",
-            Self::Undecided => "undecided",
+            Self::NothingRan => Code::NothingRan,
+            Self::NoOutcomes => Code::NoOutcomes,
+            Self::AllBroken => Code::AllBroken,
+            Self::NothingFires => Code::NothingFires,
+            Self::FewSessions => Code::FewSessions,
+            Self::Use => Code::Use,
+            Self::PlainTail => Code::PlainTail,
+            Self::Ahead => Code::Ahead,
+            Self::Trade => Code::Trade,
+            Self::Keep => Code::Keep,
+            Self::Undecided => Code::Undecided,
         }
     }
 
@@ -101,6 +101,8 @@ pub struct Verdict {
     pub margins: Margins,
     /// What the first sentence says.
     pub answer: Answer,
+    /// Its code, which `proctor explain` tells more about.
+    pub(crate) code: Code,
     /// The strategy that it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
@@ -122,8 +124,8 @@ pub struct Verdict {
 
 impl Verdict {
     /// Puts a sentence in front of all others.
-    pub(crate) fn begin_with(&mut self, label: &'static str, text: String) {
-        self.said.insert(0, Line::new(label, text));
+    pub(crate) fn begin_with(&mut self, code: Code, text: String) {
+        self.said.insert(0, Line::new(code, text));
         self.sentences = self.lines().into_iter().map(|line| line.text).collect();
     }
 
@@ -131,8 +133,9 @@ impl Verdict {
     pub(crate) fn answer(&mut self, answer: Answer) {
         self.answer = answer;
         self.strategy = None;
-        self.said = vec![Line::new(answer.word(), answer.sentence())];
-        self.sentences = self.lines().into_iter().map(|it| it.text).collect();
+        self.code = answer.code();
+        self.said = vec![Line::new(answer.code(), answer.sentence())];
+        self.sentences = self.lines().into_iter().map(|line| line.text).collect();
     }
 }
 
@@ -189,7 +192,7 @@ impl From<&AxisFinding> for Difference {
             difference: found.difference(),
             interval: found
                 .bounds
-                .map(|it| (it.interval_lower, it.interval_upper)),
+                .map(|bounds| (bounds.interval_lower, bounds.interval_upper)),
             note: found.note.clone(),
         }
     }
@@ -204,6 +207,8 @@ pub struct Avoid {
     pub why: String,
     /// Whether it is because it did not run to the end: a table says so, too.
     pub is_broken: bool,
+    /// Its code.
+    pub(crate) code: Code,
 }
 
 /// A row of a run, before it is judged.
@@ -290,14 +295,21 @@ impl Rows {
 
     /// The independent sessions in which doing nothing completes.
     fn fitting(&self) -> usize {
-        let sessions = &self.nothing.sample.sessions;
-        let fitting = sessions
-            .iter()
-            .filter(|(id, _)| self.nothing.fits.contains(*id));
-        let clusters: BTreeSet<&str> = fitting
-            .map(|(id, session)| session.cluster.as_deref().unwrap_or(id))
-            .collect();
-        clusters.len()
+        self.clusters_with(|id, _| self.nothing.fits.contains(id))
+    }
+
+    /// Whether doing nothing completes in all of them.
+    fn fits_everywhere(&self) -> bool {
+        let mut sessions = self.nothing.sample.sessions.keys();
+        sessions.all(|id| self.nothing.fits.contains(id))
+    }
+
+    /// How many independent sessions have a session of this kind.
+    fn clusters_with(&self, is_meant: impl Fn(&str, &SessionSample) -> bool) -> usize {
+        let sessions = self.nothing.sample.sessions.iter();
+        let meant = sessions.filter(|(id, session)| is_meant(id, session));
+        let clusters = meant.map(|(id, session)| session.cluster.as_deref().unwrap_or(id));
+        clusters.collect::<BTreeSet<&str>>().len()
     }
 
     /// Judges the rows that are sound, the lowest bill first.
@@ -315,7 +327,7 @@ impl Rows {
                     row,
                     total: self.total(&row.sample, |_| true),
                     nothing,
-                    control: control.map(|it| Three::of(&against(it), &self.rule)),
+                    control: control.map(|sample| Three::of(&against(sample), &self.rule)),
                     cheaper: None,
                     p: [1.0, 1.0],
                     adjusted_p: 1.0,
@@ -330,7 +342,7 @@ impl Rows {
             }
             cases[at].p = [p_of_nothing(&cases[at]), p_of_control(&cases[at])];
         }
-        let p_values: Vec<f64> = cases.iter().map(|it| it.p[0].max(it.p[1])).collect();
+        let p_values: Vec<f64> = cases.iter().map(|case| case.p[0].max(case.p[1])).collect();
         for (case, p) in cases.iter_mut().zip(holm(&p_values)) {
             case.adjusted_p = p;
         }
@@ -341,12 +353,12 @@ impl Rows {
     /// shown to beat it.
     fn cheaper(&self, case: &Case<'_>, before: &[Case<'_>]) -> Option<String> {
         let own = case.total?;
-        let rows = before.iter().map(|it| (&it.row.sample, it.total));
+        let rows = before.iter().map(|case| (&case.row.sample, case.total));
         let controls = self
             .strategies
             .iter()
             .filter_map(|row| row.control.as_ref());
-        let controls = controls.map(|it| (it, self.total(it, |_| true)));
+        let controls = controls.map(|sample| (sample, self.total(sample, |_| true)));
         let mut others: Vec<(&Sample, f64)> = rows
             .chain(controls)
             .filter_map(|(sample, total)| Some((sample, total?)))
@@ -369,7 +381,7 @@ impl Rows {
         let own = case.row.name();
         let mut others: Vec<&Sample> = others
             .chain(controls)
-            .filter(|it| it.strategy != own && super::sweep::broken(it).is_none())
+            .filter(|sample| sample.strategy != own && super::sweep::broken(sample).is_none())
             .collect();
         let key = |it: &&Sample| self.total(it, |_| true).unwrap_or(f64::INFINITY);
         others.sort_by(|left, right| key(left).total_cmp(&key(right)));
@@ -378,7 +390,7 @@ impl Rows {
             if !three.dominates() {
                 return None;
             }
-            let better = three.all().filter(|it| it.state == State::Better);
+            let better = three.all().filter(|found| found.state == State::Better);
             let best = better.max_by(|a, b| a.difference().total_cmp(&b.difference()))?;
             Some((other.strategy.clone(), best.clone()))
         })
@@ -394,7 +406,7 @@ impl Rows {
                 self.clusters >= FEWEST_SESSIONS && case.is_shown() && dominator.is_none();
             recommended.extend(is_recommended.then_some(at));
             let needed = case.sessions_needed(strategies);
-            let more = needed.map(|it| it.saturating_sub(self.clusters).max(1));
+            let more = needed.map(|needed| needed.saturating_sub(self.clusters).max(1));
             let obstacle = (!is_recommended).then(|| self.obstacle(case, dominator, strategies));
             let of =
                 |three: &Option<Three>| three.as_ref().map(Three::differences).unwrap_or_default();
@@ -403,7 +415,7 @@ impl Rows {
                 bill: case.total,
                 fired: case.row.fired,
                 against_nothing: of(&case.nothing),
-                control: case.row.control.as_ref().map(|it| it.strategy.clone()),
+                control: case.row.control.as_ref().map(|one| one.strategy.clone()),
                 against_control: of(&case.control),
                 adjusted_p: case.adjusted_p,
                 more_sessions: more.filter(|_| !is_recommended),
@@ -423,6 +435,7 @@ impl Rows {
             clusters: self.clusters,
             margins: self.rule.margins.clone(),
             answer: Answer::Keep,
+            code: Code::Keep,
             strategy: None,
             sentences: Vec::new(),
             avoid: self.avoid(&cases, &recommended),
@@ -504,6 +517,7 @@ fn is_plain_tail(case: &Case<'_>) -> bool {
 }
 
 #[cfg(test)]
+#[path = "advice/tests/power.rs"]
 mod power;
 #[cfg(test)]
 mod tests;

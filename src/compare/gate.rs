@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::axis::{Axis, Kind, Margins};
 use super::judge::{AxisFinding, Findings, LEVEL, NOTHING, State, Target};
 use super::prices::PRICED;
-use super::{BrokenRule, ChangedProbe, NewDeath, Sample};
+use super::{BrokenRule, ChangedProbe, Code, NewDeath, Sample};
 use crate::stats::bounds::Bounds;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
@@ -44,6 +44,15 @@ impl Verdict {
             Self::NonInferior => "non-inferior",
             Self::Inconclusive => "inconclusive",
             Self::Regressed => "regressed",
+        }
+    }
+
+    pub(crate) fn code(self) -> Code {
+        match self {
+            Self::Improved => Code::Improved,
+            Self::NonInferior => Code::NonInferior,
+            Self::Inconclusive => Code::Inconclusive,
+            Self::Regressed => Code::Regressed,
         }
     }
 
@@ -137,6 +146,8 @@ pub struct GateResult {
     pub candidate: String,
     /// The worst of all below.
     pub verdict: Verdict,
+    /// Its code, which `proctor explain` tells more about.
+    pub(crate) code: Code,
     /// Sessions that newly die: each is a hard break.
     pub deaths: Vec<NewDeath>,
     /// Probes of high importance that were lost: each is a hard break.
@@ -220,12 +231,12 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
         || !findings.broken_rules.is_empty()
         || !avoided.is_empty()
         || coverage.is_some();
-    let worst = axes.iter().map(|it| it.verdict).max();
+    let worst = axes.iter().map(|axis| axis.verdict).max();
     let verdict = if is_broken {
         Verdict::Regressed
     } else {
         // The best is only said where nothing is worse than it.
-        let improved = axes.iter().any(|it| it.verdict == Verdict::Improved);
+        let improved = axes.iter().any(|axis| axis.verdict == Verdict::Improved);
         match worst {
             Some(worst) if !unconfirmed_deaths.is_empty() => worst.max(Verdict::Inconclusive),
             Some(Verdict::NonInferior) if improved => Verdict::Improved,
@@ -237,6 +248,7 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
         baseline: findings.baseline.clone(),
         candidate: findings.candidate.clone(),
         verdict,
+        code: verdict.code(),
         deaths,
         lost,
         unconfirmed_deaths,
@@ -319,9 +331,9 @@ fn lacking(findings: &Findings, asked: f64) -> Option<String> {
 /// What is worse and passes: within the margin, or without one.
 fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
     let mut found = Vec::new();
-    for gated in axes.iter().filter(|it| it.verdict != Verdict::Regressed) {
+    for gated in axes.iter().filter(|one| one.verdict != Verdict::Regressed) {
         let finding = findings.axis(gated.axis);
-        let is_worse = finding.is_some_and(|it| it.difference() < 0.0);
+        let is_worse = finding.is_some_and(|found| found.difference() < 0.0);
         let is_known = gated.verdict != Verdict::Inconclusive;
         if let Some(finding) = finding.filter(|_| is_worse && is_known) {
             found.push(format!("{}, within the margin", finding.in_words()));
@@ -330,7 +342,7 @@ fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
     let fewer: BTreeSet<(&str, &str)> = findings
         .changed
         .iter()
-        .filter(|it| it.lost)
+        .filter(|probe| probe.lost)
         .map(fact)
         .collect();
     if !fewer.is_empty() {
@@ -345,7 +357,7 @@ fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
     }
     let shown = findings.axes.iter();
     let open: Vec<String> = shown
-        .filter(|it| !axes.iter().any(|gated| gated.axis == it.axis))
+        .filter(|found| !axes.iter().any(|gated| gated.axis == found.axis))
         .map(AxisFinding::in_words)
         .collect();
     if !open.is_empty() {
@@ -432,7 +444,7 @@ fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> Gated
             return gated(at_ends[0].max(verdict), None, None);
         }
         // Where the sessions are too few by themselves, that is said.
-        if verdict != Verdict::Inconclusive && at_ends.iter().any(|it| *it != verdict) {
+        if verdict != Verdict::Inconclusive && at_ends.iter().any(|end| *end != verdict) {
             return unclear(format!("{}, which could turn the verdict", found.open()));
         }
     }

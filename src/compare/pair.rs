@@ -1,7 +1,7 @@
 //! The verdict on a comparison of two strategies, in one sentence.
 
 use super::words::{deciding, listed};
-use super::{Axis, AxisFinding, Findings, Line, State};
+use super::{Axis, AxisFinding, Code, Findings, Line, State};
 use crate::naming::short_name;
 
 /// Names the one to use. It must be shown to be better on one axis, and not worse on each of the others.
@@ -14,13 +14,13 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     let axes = judged(findings);
     if axes.is_empty() {
         let why = "Not decided: no axis could be compared; bill, facts and actions need values on both sides.";
-        return Line::new("not decided", why);
+        return Line::new(Code::Undecided, why);
     }
     let better = of(&axes, State::Better);
     let worse = of(&axes, State::Worse);
     let open = of(&axes, State::Unknown);
-    let apart: Vec<String> = axes.iter().filter_map(|it| not_known(it)).collect();
-    let held: Vec<String> = axes.iter().filter_map(|it| held(it)).collect();
+    let apart: Vec<String> = axes.iter().filter_map(|axis| not_known(axis)).collect();
+    let held: Vec<String> = axes.iter().filter_map(|axis| held(axis)).collect();
     let notes = notes(&axes);
     let rest = |items: &[String]| match items {
         [] => String::new(),
@@ -33,16 +33,16 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
             let open = of_open(&open);
             let parts: Vec<String> = open.into_iter().chain(apart).collect();
             let text = format!("Not decided: {}{}{notes}.", listed(&parts), rest(&held));
-            Line::new("not decided", text)
+            Line::new(Code::Undecided, text)
         }
-        ("", "") if axes.iter().all(|it| it.difference() == 0.0) => {
+        ("", "") if axes.iter().all(|axis| axis.difference() == 0.0) => {
             let text =
                 format!("No difference: {name} and {other} are the same on every axis{notes}.");
-            Line::new("no difference", text)
+            Line::new(Code::NoDifference, text)
         }
         ("", "") => {
             let text = format!("No difference: {name} is {}{notes}.", listed(&held));
-            Line::new("no difference", text)
+            Line::new(Code::NoDifference, text)
         }
         (better, "") if is_open => {
             let parts: Vec<String> = of_open(&open).into_iter().chain(apart).collect();
@@ -51,18 +51,18 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
                 listed(&parts),
                 rest(&held)
             );
-            Line::new("not decided", text)
+            Line::new(Code::Undecided, text)
         }
         (better, "") => {
             let text = format!("Use {name}: better on {better}{}{notes}.", rest(&held));
-            Line::new("use", text)
+            Line::new(Code::Use, text)
         }
         ("", worse) => {
             let text = format!(
                 "Keep {other}: {name} is worse on {worse}{}{notes}.",
                 rest(&held)
             );
-            Line::new("keep", text)
+            Line::new(Code::Keep, text)
         }
         (better, worse) => {
             let text = format!(
@@ -70,7 +70,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
                 capital(&name),
                 rest(&apart)
             );
-            Line::new("trade", text)
+            Line::new(Code::Trade, text)
         }
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
 fn judged(findings: &Findings) -> Vec<&AxisFinding> {
     let never = [Axis::Completion, Axis::Refused].map(|axis| findings.axis(axis));
     let never = never.into_iter().flatten();
-    let mut axes: Vec<&AxisFinding> = never.filter(|it| it.difference() < 0.0).collect();
+    let mut axes: Vec<&AxisFinding> = never.filter(|axis| axis.difference() < 0.0).collect();
     axes.extend(deciding(findings));
     axes
 }
@@ -126,8 +126,8 @@ fn held(found: &AxisFinding) -> Option<String> {
 
 /// Who wrote what is compared.
 fn notes(axes: &[&AxisFinding]) -> String {
-    let noted = axes.iter().filter(|it| it.state != State::NotComparable);
-    let mut notes: Vec<&str> = noted.filter_map(|it| it.note.as_deref()).collect();
+    let noted = axes.iter().filter(|one| one.state != State::NotComparable);
+    let mut notes: Vec<&str> = noted.filter_map(|one| one.note.as_deref()).collect();
     notes.dedup();
     match notes.as_slice() {
         [] => String::new(),

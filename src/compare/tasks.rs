@@ -6,13 +6,10 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Line;
+use super::{Code, Line};
 use crate::naming::short_name;
 use crate::stats::wilson;
 use crate::units::Usd;
-
-/// The largest share of tasks that a strategy may lose, for a recommendation.
-const LOST_AT_MOST: f64 = 0.05;
 
 /// How one run of a task ended.
 #[derive(Debug, Clone)]
@@ -107,7 +104,7 @@ impl TasksSolved {
         let digits = usize::from(solved.fract() != 0.0);
         let mut text = format!("{name}: {solved:.digits$} of {tasks} tasks solved");
         let Some(against) = &self.against else {
-            return Line::new("tasks", text);
+            return Line::new(Code::TasksSolved, text);
         };
         let baseline = short_name(&against.baseline);
         let (won, lost) = (against.won, against.lost);
@@ -132,8 +129,7 @@ impl TasksSolved {
             text,
             "{p}{saved}{some}. Share lost: at most {most:.0} % (95 %)"
         );
-        let label = if against.is_shown() { "use" } else { "tasks" };
-        Line::new(label, text)
+        Line::new(Code::TasksSolved, text)
     }
 }
 
@@ -173,11 +169,6 @@ impl TasksAgainst {
             saved: (old > 0.0).then(|| 1.0 - new / old),
             billed: bills.len(),
         }
-    }
-
-    /// Whether it is shown to lose no more tasks than the margin, and saves something.
-    fn is_shown(&self) -> bool {
-        self.lost_at_most <= LOST_AT_MOST && self.saved.is_some_and(|saved| saved > 0.0)
     }
 }
 
@@ -249,7 +240,6 @@ mod tests {
         let against = codex.against.as_ref().unwrap();
         assert_eq!((against.tasks, against.won, against.lost), (2, 0, 1));
         assert!((against.saved.unwrap() - (1.0 - 80.0 / 200.0)).abs() < 1e-9);
-        assert!(!against.is_shown());
         assert_eq!(
             codex.line().text,
             "codex: 2.5 of 3 tasks solved; against none 0 won, 1 lost (p 1.00), 60 % of its bill saved. Share lost: at \

@@ -17,8 +17,6 @@ pub(crate) type Sample = (f64, usize);
 /// The function of a metric, and how its values of several cells become one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Formula {
-    /// It has tables of its own.
-    Nothing,
     /// A mean over clusters.
     Mean(fn(&CellSummary) -> Option<Sample>),
     /// What is saved of a total.
@@ -87,7 +85,6 @@ impl Metric {
     pub(crate) fn over(&self, cells: &[&CellSummary], anchors: Anchors) -> Option<PooledValue> {
         let all = cells.iter();
         Some(match self.function {
-            Formula::Nothing => return None,
             Formula::Mean(of) => PooledValue::Estimate(estimate(cells, of)?),
             Formula::Saved(of) => PooledValue::Estimate(saved(cells, of)?),
             Formula::Total(of) => {

@@ -4,7 +4,7 @@
 
 use super::answers::Scope;
 use super::cost::{Bill, SchemeCost, Time};
-use super::pool::Formula::{Count, Largest, Mean, Nothing, Pool, Saved, Tokens, Total};
+use super::pool::Formula::{Count, Largest, Mean, Pool, Saved, Tokens, Total};
 use super::pool::{PooledValue, counted};
 use super::{CellSummary, Direction, Mark, Metric, Unit};
 use super::{compaction, completion, cost, fidelity, summaries, survival, tokens, trail};
@@ -14,7 +14,6 @@ const REPLAY: &str = "the replay";
 const COUNTER: &str = "the replay, by the scenario's token counter";
 const CACHE: &str =
     "the simulated prompt cache, under the scheme that the note below the comparison names";
-const CACHE_BY_SCHEME: &str = "the simulated prompt cache, scheme by scheme";
 const READER: &str = "a reader's answers, graded";
 const SURVIVAL: &str = "string matching (evaluator `survival`)";
 const TOOL_CALLS: &str = "string matching on tool calls";
@@ -374,60 +373,4 @@ pub static METRICS: &[Metric] = metrics! {
     /// count over all cells
     "agent_failures" = "agent retries", Count, Lower, REPLAY, Some((40, 27)), [HideZeros]
         => Count(|cell| Some(cell.context_pressure.agent_failures));
-};
-
-/// Metrics with a table of their own, named as their columns there.
-pub static DETAILS: &[Metric] = metrics! {
-    /// cost of all calls of the agent and of the strategy, in uncached input tokens of the same price, over the calls reached
-    /// C = uncached + w·written + r·read + o·output; w, r, o relative to input
-    "cost" = "input equivalents", Tokens, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
-
-    /// prompts that were neither read from the cache nor written to it, the strategy's calls included
-    /// prompt − written − read
-    "uncached" = "uncached", Tokens, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
-
-    /// prompts that were written to the cache
-    /// behind the prefix that was read, up to the last breakpoint; rounded down to the scheme's step
-    "written" = "written", Tokens, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
-
-    /// prompts that were read from the cache
-    /// the longest live prefix that the scheme finds; rounded down to its step, and nothing below its minimum
-    "read" = "read", Tokens, Higher, CACHE_BY_SCHEME, None, [] => Nothing;
-
-    /// input and output of the strategy's calls before a call
-    /// Σ input and output of purpose compaction, those to another model left out
-    "compaction_tokens" = "for compaction", Tokens, Lower, COUNTER, None, [] => Nothing;
-
-    /// input and output of the strategy's calls in the background
-    /// Σ input and output of purpose background, those to another model left out
-    "background_tokens" = "in background", Tokens, Lower, COUNTER, None, [] => Nothing;
-
-    /// input and output of the strategy's calls after a refused prompt
-    /// Σ input and output of purpose recovery, those to another model left out
-    "recovery_tokens" = "for recovery", Tokens, Lower, COUNTER, None, [] => Nothing;
-
-    /// input and output of the strategy's calls to another model than the agent's
-    /// Σ input and output, for all purposes
-    "elsewhere_tokens" = "by another model", Tokens, Lower, COUNTER, None, [] => Nothing;
-
-    /// the call from which on a strategy has cost less than full history, to the end; the median over the cells that have one
-    /// the first call k with Σ C < Σ C⁰ over calls up to j, for every j ≥ k
-    "break_even_call" = "from call", Count, Lower, CACHE_BY_SCHEME, None, [] => Nothing;
-
-    /// the bill, scheme by scheme; an answer of the agent counts as its text or as the tokens billed for it, whichever is more, since recorded counters may be partial
-    /// as for the bill; not measured where the price of a class that occurs is unknown
-    "dollars" = "dollars", Dollars, Lower, PRICES, None, [] => Nothing;
-
-    /// modelled time of the calls in the background
-    /// as for waiting, over purpose background
-    "background_seconds" = "modelled background", Seconds, Lower, LATENCY, None, [] => Nothing;
-
-    /// modelled time that the agent waits for compactions asked for in the background, where they are wanted before they are written. At most this: tools take time too, which is not modelled
-    /// Σ over such compactions of max(0, time of their requests − time of the agent's calls since they were asked for)
-    "waited_seconds" = "waited for background", Seconds, Lower, LATENCY, None, [] => Nothing;
-
-    /// processor time of the strategy's own code, that of a program included, models left out: p50 and p95 of a call, and all calls; measured on the machine of the run, and never added to modelled time
-    /// time of before_call, on_overflow, on_append and after_call less that of its models
-    "strategy_cpu" = "strategy's own time", Seconds, Lower, "the processor clocks of the thread and, on Linux, of the program; `timings.jsonl`, `report --timings`", None, []
-        => Nothing;
 };

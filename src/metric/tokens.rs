@@ -64,11 +64,6 @@ impl Savings {
         let spent = (self.prompts + self.strategy).share_of(self.reference)?;
         Some(1.0 - spent)
     }
-
-    /// The same as if the strategy's own calls were free. Formula: `1 − S′/S⁰`.
-    pub fn share_without_calls(&self) -> Option<f64> {
-        Some(1.0 - self.prompts.share_of(self.reference)?)
-    }
 }
 
 /// A share of what is compared, over the calls compared.
@@ -147,6 +142,5 @@ mod tests {
         compacted.model_calls = vec![summary.clone(), summary];
         let savings = Savings::of(&compacted, &full).unwrap();
         assert_eq!(in_percent(savings.share()), "53.1");
-        assert_eq!(in_percent(savings.share_without_calls()), "58.6");
     }
 }

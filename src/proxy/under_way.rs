@@ -318,7 +318,8 @@ async fn refusal(mut answer: reqwest::Response) -> Option<Vec<u8>> {
 fn reported(response: &str) -> Option<Problem> {
     let answer = response.contains("\"error\"");
     let answer: Value = answer.then(|| serde_json::from_str(response).ok())??;
-    let is_error = answer["type"] == "error" || answer.get("error").is_some_and(|it| !it.is_null());
+    let is_error =
+        answer["type"] == "error" || answer.get("error").is_some_and(|error| !error.is_null());
     is_error.then_some(Problem::Reported(answer))
 }
 
@@ -327,7 +328,7 @@ fn reported_words(event: &Value) -> String {
     let errors = [&event["error"], &event["response"]["error"], event];
     let mut names = errors
         .into_iter()
-        .flat_map(|it| [&it["type"], &it["code"], &it["status"]]);
+        .flat_map(|error| [&error["type"], &error["code"], &error["status"]]);
     let kind = names.find_map(|name| name.as_str().filter(|name| is_word(name)));
     let kind = kind.map(|kind| format!(": {kind}")).unwrap_or_default();
     format!("the API reported an error in its answer{kind}")

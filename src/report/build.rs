@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::compare::Code;
 use crate::compare::advice::Verdict;
 use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
@@ -12,8 +13,8 @@ use crate::record::words::{ModelKind, Worth};
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
-    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject,
-    controls::ControlFailure, display, evidence, sections,
+    Banner, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject, controls::ControlFailure,
+    display, evidence, sections,
 };
 
 /// The reference's name in records.
@@ -26,6 +27,21 @@ const SCRIPTED: &str = "answers scripted, not a result of a model";
 const SCRIPTED_VERDICTS: &str = "verdicts scripted, not a result of a model";
 
 const SCRIPTED_SUMMARIES: &str = "summaries scripted, not a result of a model";
+
+const NOTHING: &str = "no cell was recorded: there is nothing to compare";
+
+const UNASKED: &str = "the reader was not asked: answers are not measured";
+
+const OUTSTANDING: &str = "are outstanding: run the same command again to continue";
+
+const FAILED: &str = "failed: see the cells that ended early";
+
+const NOT_MEASURABLE: &str =
+    "are not measurable, and count in no number: see the cells that ended early";
+
+const UNUSED: &str = "records are not used: they repeat a cell or belong to none of this run";
+
+const ONE_SESSION: &str = "one session: no number here has an interval";
 
 /// Everything that sections are made of.
 pub(super) struct Material<'a> {
@@ -61,7 +77,9 @@ impl<'a> Material<'a> {
 
     /// The summaries of the strategies alone.
     pub(super) fn compared(&self) -> impl Iterator<Item = &StrategySummary> {
-        self.strategies.iter().filter(|it| it.arm == Arm::Strategy)
+        self.strategies
+            .iter()
+            .filter(|one| one.arm == Arm::Strategy)
     }
 
     /// The rows of [`Self::rows`], with a mark at strategies that are broken.
@@ -70,7 +88,7 @@ impl<'a> Material<'a> {
         cells: impl Fn(&'s StrategySummary) -> C,
     ) -> Vec<Row> {
         let mut rows = self.rows(cells);
-        for strategy in self.strategies.iter().filter(|it| it.broken().is_some()) {
+        for strategy in self.strategies.iter().filter(|one| one.broken().is_some()) {
             let own = rows.iter_mut().filter(|row| row.name == strategy.name);
             own.for_each(|row| row.marks.push(RowMark::Broken(None)));
         }
@@ -97,7 +115,7 @@ impl<'a> Material<'a> {
     /// Whether any strategy asked a model.
     pub(super) fn has_calls(&self) -> bool {
         let mut strategies = self.strategies.iter();
-        strategies.any(|it| it.model_calls.total().calls > 0)
+        strategies.any(|strategy| strategy.model_calls.total().calls > 0)
     }
 
     /// Whether anything was planted in any session that was run.
@@ -121,7 +139,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let (comparison, twins) = sections::comparison::section(&material);
     let trust = evidence::trust(&material);
     let mut banners = banners(&material, &coverage, &controls);
-    banners.push(Banner::note(&*trust));
+    banners.push(Banner::note(Code::Trust, &*trust));
     banners.extend(twins);
     banners.extend(sections::sizes::banners(&material));
     banners.extend(sections::generations::banner(&material));
@@ -136,7 +154,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         let Some(mark) = strategy.own_mechanism() else {
             continue;
         };
-        let rows = tables.iter_mut().flat_map(|it| &mut it.table.rows);
+        let rows = tables.iter_mut().flat_map(|one| &mut one.table.rows);
         rows.filter(is_own)
             .for_each(|row| row.marks.push(mark.into()));
     }
@@ -334,7 +352,7 @@ fn material<'a>(
     let own = manifest
         .strategies
         .iter()
-        .map(|it| (Arm::Strategy, &*it.name));
+        .map(|entry| (Arm::Strategy, &*entry.name));
     let names = [(Arm::Reference, FULL), (Arm::Floor, EMPTY)]
         .into_iter()
         .chain(own);
@@ -346,7 +364,7 @@ fn material<'a>(
     let ceiling = ReaderCeiling::of(&cells_of(FULL), &cells_of(EMPTY)).filter(|_| is_live);
     if ceiling.is_some_and(|ceiling| ceiling.is_refused()) {
         let compared = strategies.iter_mut();
-        for strategy in compared.filter(|it| it.arm == Arm::Strategy) {
+        for strategy in compared.filter(|strategy| strategy.arm == Arm::Strategy) {
             strategy.values.remove("answers");
         }
     }
@@ -370,110 +388,114 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     let has_items = material.has_items();
     let is_empty = coverage.recorded == 0;
     let is_asked = material.cells.iter().any(|cell| was_asked(cell));
-    let note = |applies: bool, text: &str| applies.then(|| Banner::note(text));
-    let warning = |applies: bool, text: &str| applies.then(|| Banner::warning(text));
-    let of_cells = |count: usize, what: &str| {
-        let text = format!("{count} of {} cells {what}", coverage.planned);
-        (count > 0).then_some(text)
-    };
+    let scripted = [
+        (reader == Some(Scripted), SCRIPTED),
+        (summariser == Scripted, SCRIPTED_SUMMARIES),
+        (judge == Some(Scripted), SCRIPTED_VERDICTS),
+    ];
     let live = material.live.as_ref();
-    let outstanding = "are outstanding: run the same command again to continue";
-    let failed = "failed: see the cells that ended early";
-    let not_measurable =
-        "are not measurable, and count in no number: see the cells that ended early";
     let invalid = match controls {
         Controls::Failed { failures } => Some(invalid(failures)),
         Controls::Passed { .. } | Controls::NotMeasured => None,
     };
     let is_unasked = !is_empty && has_items && !is_asked && reader.is_some();
-    let mut banners: Vec<Banner> = [
-        invalid,
-        nothing_to_choose(material),
-        warning(reader == Some(Scripted), SCRIPTED),
-        warning(summariser == Scripted, SCRIPTED_SUMMARIES),
-        warning(judge == Some(Scripted), SCRIPTED_VERDICTS),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let mut banners: Vec<Banner> = [invalid, nothing_to_choose(material)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let scripted = scripted.into_iter().filter(|(applies, _)| *applies);
+    banners.extend(scripted.map(|(_, text)| Banner::warning(Code::Scripted, text)));
     banners.extend(sections::models::uncalibrated(material));
     let drifted = sections::models::drifted(material);
-    banners.extend(drifted.into_iter().map(Banner::warning));
-    let faults = manifest.faults.as_ref();
-    let faults = faults.map(|it| format!("what went wrong, went wrong on purpose: {it}"));
-    let unused = (coverage.unused > 0).then(|| {
-        let unused = coverage.unused;
-        format!("{unused} records are not used: they repeat a cell or belong to none of this run")
-    });
+    let drifted = drifted.into_iter();
+    banners.extend(drifted.map(|text| Banner::warning(Code::JudgeMisses, text)));
     let left_out = manifest.left_out.iter();
     banners.extend(left_out.map(|(reason, count)| {
         let sessions = display::many(*count, "session is", "sessions are");
-        Banner::note(format!("{sessions} left out: {reason}"))
+        Banner::note(Code::LeftOut, format!("{sessions} left out: {reason}"))
     }));
-    let rest = [
-        sections::answers::ceiling(material).map(Banner::note),
-        sections::answers::too_long(material).map(Banner::warning),
-        sections::answers::need_judge(material).map(Banner::warning),
-        faults.map(Banner::warning),
-        live.and_then(LiveTotals::not_applied).map(Banner::warning),
-        warning(
-            is_empty,
-            "no cell was recorded: there is nothing to compare",
+    let warnings = [
+        (Code::TooLong, sections::answers::too_long(material)),
+        (Code::NeedsJudge, sections::answers::need_judge(material)),
+        (Code::Faults, manifest.faults.as_ref().map(on_purpose)),
+        (Code::NotApplied, live.and_then(LiveTotals::not_applied)),
+        (Code::NothingRan, is_empty.then(|| NOTHING.to_owned())),
+        (
+            Code::Outstanding,
+            coverage.in_words(coverage.outstanding, OUTSTANDING),
         ),
-        note(
-            is_unasked,
-            "the reader was not asked: answers are not measured",
-        ),
-        of_cells(coverage.outstanding, outstanding).map(Banner::warning),
-        of_cells(coverage.failed, failed).map(Banner::warning),
-        of_cells(coverage.not_measurable, not_measurable).map(Banner::note),
-        unused.map(Banner::warning),
-        note(
-            manifest.sessions.len() == 1,
-            "one session: no number here has an interval",
+        (Code::Failed, coverage.in_words(coverage.failed, FAILED)),
+        (
+            Code::Unused,
+            (coverage.unused > 0).then(|| format!("{} {UNUSED}", coverage.unused)),
         ),
     ];
-    banners.extend(rest.into_iter().flatten());
+    let is_alone = manifest.sessions.len() == 1;
+    let notes = [
+        (Code::EvidenceCeiling, sections::answers::ceiling(material)),
+        (Code::NotAsked, is_unasked.then(|| UNASKED.to_owned())),
+        (
+            Code::NotMeasurable,
+            coverage.in_words(coverage.not_measurable, NOT_MEASURABLE),
+        ),
+        (Code::OneSession, is_alone.then(|| ONE_SESSION.to_owned())),
+    ];
+    let warnings = warnings.into_iter();
+    banners.extend(warnings.filter_map(|(code, text)| Some(Banner::warning(code, text?))));
+    let notes = notes.into_iter();
+    banners.extend(notes.filter_map(|(code, text)| Some(Banner::note(code, text?))));
     banners
+}
+
+fn on_purpose(faults: &String) -> String {
+    format!("what went wrong, went wrong on purpose: {faults}")
+}
+
+impl Coverage {
+    /// `3 of 192 cells failed`; nothing of no cell.
+    fn in_words(&self, cells: usize, what: &str) -> Option<String> {
+        (cells > 0).then(|| format!("{cells} of {} cells {what}", self.planned))
+    }
 }
 
 /// Says that the strategies differ in nothing worth knowing: none fits, or none changed anything.
 fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
-    let ran: Vec<&StrategySummary> = material.compared().filter(|it| it.cells > 0).collect();
+    let ran: Vec<&StrategySummary> = material.compared().filter(|one| one.cells > 0).collect();
     let window = in_window(&material.manifest.window);
-    let text = if ran.is_empty() {
+    let (code, text) = if ran.is_empty() {
         return None;
-    } else if ran.iter().all(|it| it.failures.len() == it.cells) {
+    } else if ran.iter().all(|one| one.failures.len() == one.cells) {
         let failed = material.cells.iter().find_map(|cell| match &cell.end {
             End::Failed { error, .. } => Some(crate::report::escape::short(error, 300)),
             _ => None,
         });
-        format!("every strategy failed: {}", failed.unwrap_or_default())
-    } else if ran.iter().all(|it| it.broken().is_some()) {
-        let first = ran.iter().filter_map(|it| it.deaths.first()).min();
+        let text = format!("every strategy failed: {}", failed.unwrap_or_default());
+        (Code::AllFailed, text)
+    } else if ran.iter().all(|one| one.broken().is_some()) {
+        let first = ran.iter().filter_map(|one| one.deaths.first()).min();
         let first = first.map(|call| format!(", the first at call {call}"));
-        format!(
+        let text = format!(
             "nothing fits: under every strategy some session breaks {window}{}; use a larger one",
             first.unwrap_or_default()
-        )
-    } else if ran.iter().all(|it| it.fired == 0)
-        && let Some(failure) = material.cells.iter().flat_map(|it| &it.failures).next()
+        );
+        (Code::AllBroken, text)
+    } else if ran.iter().all(|strategy| strategy.fired == 0)
+        && let Some(failure) = material.cells.iter().flat_map(|cell| &cell.failures).next()
     {
-        format!(
+        let text = format!(
             "no strategy changed anything {window}: attempts failed, the first because {}",
             crate::report::escape::short(&failure.error, 300)
-        )
-    } else if ran.iter().all(|it| it.fired == 0) {
-        format!(
+        );
+        (Code::AttemptsFailed, text)
+    } else if ran.iter().all(|strategy| strategy.fired == 0) {
+        let text = format!(
             "nothing fires: no strategy changed anything {window}; a smaller one shows what they do"
-        )
+        );
+        (Code::NothingFires, text)
     } else {
         return None;
     };
-    Some(Banner {
-        level: BannerLevel::Invalid,
-        text,
-    })
+    Some(Banner::invalid(code, text))
 }
 
 /// `in the window of 80000 tokens`; the window is as the manifest writes it.
@@ -491,8 +513,6 @@ fn invalid(failures: &[ControlFailure]) -> Banner {
     let error = crate::report::InvalidRun {
         failures: failures.to_vec(),
     };
-    Banner {
-        level: BannerLevel::Invalid,
-        text: format!("INVALID: {error}; no number below may be believed"),
-    }
+    let text = format!("INVALID: {error}; no number below may be believed");
+    Banner::invalid(Code::ControlsFailed, text)
 }

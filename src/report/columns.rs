@@ -65,7 +65,7 @@ fn metric(metric: &Metric) -> Option<Cell> {
         Formula::Total(of) => Cell::number(metric.name, move |cell| of(cell)?.own),
         Formula::Count(of) => Cell::count(metric.name, of),
         Formula::Tokens(of) | Formula::Largest(of) => Cell::tokens(metric.name, of),
-        Formula::Nothing | Formula::Pool(_) => return None,
+        Formula::Pool(_) => return None,
     })
 }
 

@@ -31,7 +31,8 @@ const MOST_CHANGED: usize = 20;
 pub fn render(report: &Report) -> String {
     let mut out = format!("# {}\n\n", escape::markdown(&report.title));
     let banners = report.banners.iter();
-    let (notes, warnings): (Vec<_>, Vec<_>) = banners.partition(|it| it.level == BannerLevel::Note);
+    let (notes, warnings): (Vec<_>, Vec<_>) =
+        banners.partition(|one| one.level == BannerLevel::Note);
     for warning in warnings {
         banner(&mut out, warning);
     }
@@ -43,9 +44,9 @@ pub fn render(report: &Report) -> String {
     if !(notes.is_empty() && report.lines.is_empty()) {
         out.push_str("\n## How far to trust this\n\n");
     }
-    let notes = notes.iter().map(|note| &note.text);
-    for line in notes.chain(&report.lines) {
-        let _ = writeln!(out, "- {}", escape::markdown(line));
+    let notes = notes.iter().map(|note| note.in_full());
+    for line in notes.chain(report.lines.iter().cloned()) {
+        let _ = writeln!(out, "- {}", escape::markdown(&line));
     }
     out.push_str("\nEvery table: `-o report.full.md`.\n");
     cut(out)
@@ -84,7 +85,7 @@ fn few_columns(report: &Report) -> Section {
     let rows = rows.into_iter().map(|row| {
         let cells = columns
             .iter()
-            .map(|it| headline::cell(report, row, it.column));
+            .map(|column| headline::cell(report, row, column.column));
         let cells = cells.map(|cell| cell.cloned().unwrap_or(Cell::NOT_MEASURED));
         Row {
             cells: cells.collect(),
@@ -97,7 +98,7 @@ fn few_columns(report: &Report) -> Section {
     let more = (more > 0).then(|| format!("and {others}: `-o report.full.md`"));
     let heads = columns
         .iter()
-        .map(|it| Column::new(it.column, it.words(report), 0));
+        .map(|column| Column::new(column.column, column.words(report), 0));
     let section = Section::new("comparison", rows).more_columns(heads);
     section.with_notes([note.to_owned()].into_iter().chain(more))
 }
@@ -116,7 +117,11 @@ fn of_comparison(out: &mut String, report: &Report) {
         shown.most_rows = 0;
         // A fact has one row, however often it is asked for and scored.
         let mut seen = BTreeSet::new();
-        let session = shown.table.columns.iter().position(|it| it.id == "session");
+        let session = shown
+            .table
+            .columns
+            .iter()
+            .position(|one| one.id == "session");
         shown.table.rows.retain(|row| {
             let session = session.and_then(|at| row.cells.get(at - 1));
             let cells = [row.cells.first(), session];

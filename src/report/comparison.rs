@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::junit::{Case, Outcome, Suite};
 use super::{Banner, Cell, Report, Role, Section, Subject, display, sections};
 use crate::compare::gate::{Ending, GateResult, GatedAxis, Verdict};
-use crate::compare::{Axis, AxisFinding, Findings, Mismatch, Repriced};
+use crate::compare::{Axis, AxisFinding, Code, Findings, Mismatch, Repriced};
 use crate::metric::cost::SimulatedCost;
 use crate::record::{OWN_MECHANISM, schema_of};
 
@@ -92,12 +92,14 @@ impl Comparisons {
     /// The report: the verdict with its reason as the title, and three tables for each comparison.
     pub fn report(self) -> Report {
         let differs = |mismatch: &Mismatch| {
-            Banner::warning(format!(
+            let text = format!(
                 "differs: {}: {} in the baseline, {} in the candidate",
                 mismatch.what, mismatch.baseline, mismatch.candidate
-            ))
+            );
+            Banner::warning(Code::Differs, text)
         };
-        let notes = self.notes().into_iter().map(Banner::note);
+        let notes = self.notes().into_iter();
+        let notes = notes.map(|(code, text)| Banner::note(code, text));
         let differs = self.mismatches.iter().map(differs);
         Report {
             title: self.title(),
@@ -110,17 +112,23 @@ impl Comparisons {
 
     /// Which costs were computed again at the candidate's prices, what importers mended in the sessions, and how
     /// far simulated costs are from the bill, in words: once for all strategies of a run.
-    fn notes(&self) -> Vec<String> {
+    fn notes(&self) -> Vec<(Code, String)> {
         let all = || self.comparisons.iter();
         let repriced = all().filter_map(|one| one.comparison.repriced.as_ref());
         let repairs = all().flat_map(|one| &one.repairs).cloned();
         let simulated = all().flat_map(|one| &one.simulated_cost);
-        let notes: [BTreeSet<String>; 3] = [
-            repriced.map(Repriced::words).collect(),
-            repairs.collect(),
-            simulated.map(SimulatedCost::words).collect(),
+        let notes: [(Code, BTreeSet<String>); 3] = [
+            (Code::Repriced, repriced.map(Repriced::words).collect()),
+            (Code::Repaired, repairs.collect()),
+            (
+                Code::SimulatedCost,
+                simulated.map(SimulatedCost::words).collect(),
+            ),
         ];
-        notes.into_iter().flatten().collect()
+        let notes = notes.into_iter();
+        notes
+            .flat_map(|(code, texts)| texts.into_iter().map(move |text| (code, text)))
+            .collect()
     }
 
     fn title(&self) -> String {
@@ -134,7 +142,8 @@ impl Comparisons {
             (Some(Ending::Passed) | None, _) => "✅",
         };
         let why = self.why().map(|why| format!(": {why}"));
-        format!("{sign} Proctor: {verdict}{}", why.unwrap_or_default())
+        let title = format!("{sign} Proctor: {verdict}{}", why.unwrap_or_default());
+        verdict.code().behind(&title)
     }
 
     /// The worst verdict of all; `None` where nothing was gated.
@@ -232,10 +241,12 @@ impl Comparisons {
             Verdict::Inconclusive if !self.fails_on_inconclusive => Outcome::Skipped,
             Verdict::Inconclusive | Verdict::Regressed => Outcome::Failed(verdict.name()),
         };
+        let messages = messages.into_iter();
+        let messages = messages.map(|message| verdict.code().behind(&message));
         Case {
             name: name.to_owned(),
             outcome,
-            messages,
+            messages: messages.collect(),
         }
     }
 }

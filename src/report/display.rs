@@ -27,6 +27,14 @@ pub(crate) fn points(share: f64) -> String {
     }
 }
 
+/// `61`: whole points.
+pub(crate) fn whole(share: f64) -> String {
+    match format!("{:.0}", share * 100.0).as_str() {
+        "-0" => "0".to_owned(),
+        text => text.replace('-', "−"),
+    }
+}
+
 /// `812`, `12.3k`, `1.2M`.
 pub(crate) fn tokens(tokens: u64) -> String {
     Tokens(tokens).in_short()

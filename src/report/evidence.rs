@@ -6,6 +6,7 @@ use super::build::Material;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use super::{escape, headline};
+use crate::compare::Code;
 use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
@@ -15,7 +16,7 @@ use crate::metric::{CellSummary, PooledValue};
 use crate::naming::{base_name, short_name};
 use crate::record::words::{Fidelity, ModelKind, product};
 use crate::record::{Arm, CellRecord, Manifest, kinds_of, repairs};
-use crate::units::Usd;
+use crate::units::{Usd, many};
 use crate::window::Window;
 
 /// The format of generated sessions.
@@ -32,14 +33,12 @@ pub(super) fn verdict(
 ) -> Verdict {
     let source = ComparedRun::with_added(manifest, cells);
     let clusters = manifest.clusters();
-    let ran = material
-        .cells
-        .iter()
-        .filter_map(|it| clusters.get(&*it.session));
-    let ran: BTreeSet<&&str> = ran.collect();
-    let strategies = material
-        .compared()
-        .filter_map(|it| row(it, &source, material));
+    let cells = material.cells.iter();
+    let ran: BTreeSet<&&str> = cells
+        .filter_map(|cell| clusters.get(&*cell.session))
+        .collect();
+    let compared = material.compared();
+    let strategies = compared.filter_map(|strategy| row(strategy, &source, material));
     let rows = Rows {
         population: population(manifest, true),
         clusters: ran.len(),
@@ -53,7 +52,7 @@ pub(super) fn verdict(
         verdict.answer(Answer::NoOutcomes);
     }
     if let (Some(reader), Some(ceiling)) = (&manifest.reader, material.ceiling) {
-        verdict.begin_with("reader", ceiling.sentence(&reader.name));
+        verdict.begin_with(Code::ReaderRefused, ceiling.sentence(&reader.name));
     }
     verdict
 }
@@ -83,14 +82,14 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
         .manifest
         .strategies
         .iter()
-        .find(|it| it.name == name);
+        .find(|entry| entry.name == name);
     Some(Row {
         control: source.strategy(&format!("tail@{name}")).cloned(),
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),
-        is_program: entry.is_some_and(|it| it.toml.contains("kind = \"external\"")),
-        tokens_saved: strategy.estimate("tokens").map(|it| it.point_estimate),
+        is_program: entry.is_some_and(|one| one.toml.contains("kind = \"external\"")),
+        tokens_saved: strategy.estimate("tokens").map(|one| one.point_estimate),
         cause: cause(strategy, material),
         sample: sample.clone(),
     })
@@ -127,45 +126,28 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
     if is_read_alike && calls < rest {
         return None;
     }
-    let count = |count: usize, one: &str, more: &str| super::display::many(count, one, more);
-    Some(if edits >= calls && edits >= rest {
+    let (words, amount) = if edits >= calls && edits >= rest {
         let patches = strategy.stages.values().map(|stage| stage.patches).sum();
-        let edits_in_words = count(patches, "edit breaks", "edits break");
-        format!(
-            "as {edits_in_words} the prompt cache{}",
-            in_dollars(edits, is_priced)
-        )
+        let patches = many(patches, "edit breaks", "edits break");
+        (format!("as {patches} the prompt cache"), edits)
     } else if calls >= rest {
         let asked = strategy.model_calls.total().calls;
-        format!(
-            "as {} of its own{}",
-            count(asked, "call", "calls"),
-            in_dollars(calls, is_priced)
-        )
+        let asked = many(asked, "call", "calls");
+        (format!("as {asked} of its own"), calls)
     } else {
-        format!(
-            "as less of each prompt is read from the cache{}",
-            in_dollars(rest, is_priced)
-        )
-    })
-}
-
-fn in_dollars(amount: f64, is_priced: bool) -> String {
-    if is_priced {
-        format!(" ({})", Usd::of_dollars(amount))
-    } else {
-        String::new()
-    }
+        let words = "as less of each prompt is read from the cache";
+        (words.to_owned(), rest)
+    };
+    let dollars = is_priced.then(|| format!(" ({})", Usd::of_dollars(amount)));
+    Some(words + &dollars.unwrap_or_default())
 }
 
 /// Doing nothing, session by session: what the recorded product did where it compacted and that is known, else
 /// full history.
 fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
     let references: Vec<&CellRecord> = material.references().collect();
-    let by_session = references
-        .iter()
-        .map(|cell| (&*cell.session, *cell))
-        .collect();
+    let by_session = references.iter().map(|cell| (&*cell.session, *cell));
+    let by_session = by_session.collect();
     let mut sample = Sample::of("none", "", &references, &by_session, material.manifest);
     source.place_in_clusters(&mut sample);
     let mut fits: BTreeSet<String> = full_fits(material).into_iter().map(str::to_owned).collect();
@@ -174,10 +156,8 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
     fits.extend(ran.map(|cell| cell.session.clone()));
     if let Some(recorded) = source.strategy("recorded") {
         let cells = material.cells_of("recorded");
-        let fired: BTreeSet<&str> = cells
-            .filter(|it| !it.compactions.is_empty())
-            .map(|it| &*it.session)
-            .collect();
+        let fired = cells.filter(|cell| !cell.compactions.is_empty());
+        let fired: BTreeSet<&str> = fired.map(|cell| &*cell.session).collect();
         for (id, session) in &recorded.sessions {
             if fired.contains(id.as_str()) && session.dead == 0 {
                 sample.sessions.insert(id.clone(), session.clone());
@@ -205,21 +185,14 @@ fn task_runs(cells: &[CellSummary]) -> Vec<TaskRun<'_>> {
 
 /// The sessions whose full history fits the window at every call.
 fn full_fits<'a>(material: &Material<'a>) -> BTreeSet<&'a str> {
-    let windows = material
-        .cells
-        .iter()
-        .filter_map(|cell| Some((cell.session.as_str(), cell.window?)));
+    let cells = material.cells.iter();
+    let windows = cells.filter_map(|cell| Some((cell.session.as_str(), cell.window?)));
     let windows: BTreeMap<&str, Window> = windows.collect();
-    let fits = |cell: &&CellRecord| {
+    let fitting = material.references().filter(|cell| {
         let window = windows.get(cell.session.as_str());
-        window.is_some_and(|window| {
-            !cell
-                .prompt_tokens
-                .iter()
-                .any(|prompt| window.overflows(*prompt))
-        })
-    };
-    let fitting = material.references().filter(fits);
+        let mut prompts = cell.prompt_tokens.iter();
+        window.is_some_and(|window| !prompts.any(|prompt| window.overflows(*prompt)))
+    });
     fitting.map(|cell| cell.session.as_str()).collect()
 }
 
@@ -245,7 +218,7 @@ pub(super) fn population(manifest: &Manifest, with_families: bool) -> String {
         _ => String::new(),
     };
     let [one, more] = ["session", "sessions"].map(|noun| format!("{kind}{noun}"));
-    super::display::many(clusters.len(), &one, &more) + &families
+    many(clusters.len(), &one, &more) + &families
 }
 
 /// Whether no session was generated.
@@ -280,45 +253,40 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     if material.has_items() {
         let judges = models::judges_in_words(&models::judges(material));
         let judges = judges.map(|judges| format!("judge {judges}"));
-        found.push(match reader {
-            None => {
-                let decided = judges
-                    .as_deref()
-                    .map(|judges| format!(", {judges} decided the unsure"));
-                format!(
-                    "facts are found by string search{}",
-                    decided.unwrap_or_default()
-                )
+        found.push(match (reader, &judges) {
+            (None, None) => "facts are found by string search".to_owned(),
+            (None, Some(judges)) => {
+                format!("facts are found by string search, {judges} decided the unsure")
             }
-            Some(reader) if reader.kind == ModelKind::Live => {
+            (Some(reader), _) if reader.kind == ModelKind::Live => {
                 format!("the answers are by {}", reader.name)
             }
-            Some(_) => "answers were scripted".to_owned(),
+            (Some(_), _) => Code::Scripted.behind("answers were scripted"),
         });
         if reader.is_some() {
             found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));
         }
     } else if is_recorded(manifest) {
-        found.push("no facts are known (`proctor probes derive` derives some)".to_owned());
+        let none = "no facts are known (`proctor sessions facts` derives some)";
+        found.push(Code::NoFacts.behind(none));
     }
     if material.has_calls() {
         found.push(match summariser.kind {
-            ModelKind::Deterministic if reader.is_none() => {
-                "rules wrote the summaries, and no model was asked (`--graded local` asks one)"
-                    .to_owned()
-            }
-            ModelKind::Deterministic => "rules wrote the summaries".to_owned(),
-            ModelKind::Scripted => "summaries were scripted".to_owned(),
+            ModelKind::Deterministic if reader.is_none() => Code::WrittenByRules.behind(
+                "rules wrote the summaries, and no model was asked (`--graded local` asks one)",
+            ),
+            ModelKind::Deterministic => Code::WrittenByRules.behind("rules wrote the summaries"),
+            ModelKind::Scripted => Code::Scripted.behind("summaries were scripted"),
             ModelKind::Live => format!("the summaries are by {}", summariser.name),
         });
     }
-    let random = manifest.strategies.iter().filter(|it| it.is_random);
-    let random: Vec<&str> = random.map(|it| it.name.as_str()).collect();
+    let random = manifest.strategies.iter().filter(|entry| entry.is_random);
+    let random: Vec<&str> = random.map(|entry| entry.name.as_str()).collect();
     if !random.is_empty() {
         let names = random.join(", ");
-        found.push(format!(
+        found.push(Code::Random.behind(&format!(
             "the same session got different contexts under {names}: repeats show how much that matters"
-        ));
+        )));
     }
     let actions = if is_closed(material) {
         "an agent ran under each strategy and chose its own actions; apart from tasks and what was billed, the numbers are of a replay"
@@ -334,33 +302,34 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         }
         None => format!("{it}, usual breakpoints"),
     });
-    let simulated = material.simulated_cost().map(|it| it.words());
+    let simulated = material.simulated_cost().map(|cost| cost.words());
     let partly = cost::partly_known(material);
-    let dollars = cost::unpriced(material);
-    let fast = cost::fast(material);
-    let repairs = repairs(&manifest.sessions);
+    let partly = (!partly.is_empty()).then(|| partly.join("; "));
     let left_out: usize = manifest.left_out.values().sum();
     let left_out = (left_out > 0).then(|| {
-        let sessions = super::display::many(left_out, "session is", "sessions are");
+        let sessions = many(left_out, "session is", "sessions are");
         format!("{sessions} left out, `--tables` says why")
     });
     let parts = [
-        sizes,
-        simulated,
-        cache,
-        (!partly.is_empty()).then(|| partly.join("; ")),
-        dollars,
-        Some(found.join("; ")),
-        early(material),
-        silent(material),
-        worth(manifest),
-        left_out,
-        repairs,
-        fast,
-        live.and_then(LiveTotals::waited),
+        (None, sizes),
+        (Some(Code::SimulatedCost), simulated),
+        (None, cache),
+        (Some(Code::PartlyKnown), partly),
+        (Some(Code::Unpriced), cost::unpriced(material)),
+        (None, Some(found.join("; "))),
+        (Some(Code::FiresEarly), early(material)),
+        (Some(Code::NeverFired), silent(material)),
+        (Some(Code::Outline), worth(manifest)),
+        (Some(Code::LeftOut), left_out),
+        (Some(Code::Repaired), repairs(&manifest.sessions)),
+        (None, cost::fast(material)),
+        (None, live.and_then(LiveTotals::waited)),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().map(|it| capital(&it)).collect();
-    parts.join(". ") + "."
+    let parts = parts.into_iter().filter_map(|(code, text)| {
+        let text = capital(&text?);
+        Some(code.map_or_else(|| text.clone(), |code| code.behind(&text)))
+    });
+    parts.collect::<Vec<String>>().join(". ") + "."
 }
 
 /// Below this share of the window a strategy that compacts at a limit may believe in a smaller one.
@@ -386,8 +355,8 @@ fn early(material: &Material<'_>) -> Option<String> {
 
 /// The strategies that never fired, and how full the window was at most.
 fn silent(material: &Material<'_>) -> Option<String> {
-    let silent = limited(material).filter(|it| it.cells > 0 && it.fired == 0);
-    let names = named(silent.map(|it| short_name(&it.name)))?;
+    let silent = limited(material).filter(|strategy| strategy.cells > 0 && strategy.fired == 0);
+    let names = named(silent.map(|strategy| short_name(&strategy.name)))?;
     let full = material.references().filter_map(|cell| {
         let effective = cell.window.map(|window| window.effective());
         let prompt = cell.prompt_tokens.iter().max();
@@ -426,14 +395,14 @@ fn worth(manifest: &Manifest) -> Option<String> {
         (Fidelity::Outline, "outlines of their products"),
         (Fidelity::Close, "close to their products"),
     ];
-    let groups = groups.map(|(fidelity, words)| {
-        let strategies = manifest.strategies.iter();
-        let own =
-            strategies.filter(|entry| entry.worth.as_ref().map(|it| it.fidelity) == Some(fidelity));
-        let names = named(own.map(|entry| base_name(&entry.name)));
-        names.map(|names| format!("{words}: {names}"))
+    let groups = groups.into_iter().filter_map(|(fidelity, words)| {
+        let own = manifest.strategies.iter().filter_map(|entry| {
+            let is_so = entry.worth.as_ref()?.fidelity == fidelity;
+            is_so.then(|| base_name(&entry.name))
+        });
+        Some(format!("{words}: {}", named(own)?))
     });
-    let groups: Vec<String> = groups.into_iter().flatten().collect();
+    let groups: Vec<String> = groups.collect();
     (!groups.is_empty()).then(|| groups.join("; "))
 }
 

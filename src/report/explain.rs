@@ -217,30 +217,24 @@ fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<Te
             ..
         } = usage;
         let written = usage.prompt() - input_uncached - cache_read;
-        row(
-            name,
-            [input_uncached, written, cache_read, output]
-                .map(Cell::tokens)
-                .into(),
-        )
+        let classes = [input_uncached, written, cache_read, output];
+        row(name, classes.map(Cell::tokens).into())
     };
     let parts = [
         ("the agent", own),
         ("the strategy", asked),
         ("full history", reference),
     ];
+    let (spent, whole) = if is_in_tokens {
+        (
+            1_000 * (own.prompt() + asked.total()).0,
+            1_000 * reference.prompt().0,
+        )
+    } else {
+        (cost.cost, cost.reference_cost)
+    };
     Some(Terms {
-        fraction: if is_in_tokens {
-            (
-                (own.prompt() + asked.total()).0 as f64,
-                reference.prompt().0 as f64,
-            )
-        } else {
-            (
-                cost.cost as f64 / 1_000.0,
-                cost.reference_cost as f64 / 1_000.0,
-            )
-        },
+        fraction: (spent as f64 / 1_000.0, whole as f64 / 1_000.0),
         columns: vec!["billed", "uncached", "written", "read", "output"],
         rows: parts.map(row_of).into(),
         ..Terms::default()
@@ -329,12 +323,9 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
 /// The bill in dollars: its input tokens at their price.
 fn bill(terms: Terms, price: &PriceEntry) -> Option<Terms> {
     let (spent, each) = (terms.fraction.0, price.per_token.input?.in_dollars());
-    let in_dollars = format!(
-        "{} of {}: {spent:.1} input tokens at ${:.2} per million",
-        price.model,
-        price.date,
-        each * 1e6
-    );
+    let (model, date, million) = (&price.model, &price.date, each * 1e6);
+    let in_dollars =
+        format!("{model} of {date}: {spent:.1} input tokens at ${million:.2} per million");
     Some(Terms {
         fraction: (spent * each, 1.0),
         notes: [terms.notes, vec![in_dollars]].concat(),
@@ -374,10 +365,7 @@ fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
             let Some((score, outcome)) = item.verdict().and_then(Verdict::scored) else {
                 continue;
             };
-            let answer = item
-                .answer
-                .as_ref()
-                .and_then(|answer| answer.text.as_deref());
+            let answer = item.answer.as_ref().and_then(|it| it.text.as_deref());
             let outcome = display::name_of(&outcome);
             let said = answer.map(|answer| format!("{outcome}: {answer}"));
             (score, 1, said.unwrap_or(outcome))
@@ -405,10 +393,7 @@ fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
         fraction: (sum, weights),
         columns: vec!["fact", "score", "weight", "question", "value", found],
         rows,
-        notes: (!is_of_answers)
-            .then(|| corrected.to_owned())
-            .into_iter()
-            .collect(),
+        notes: Vec::from_iter((!is_of_answers).then(|| corrected.to_owned())),
     })
 }
 

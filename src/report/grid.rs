@@ -31,6 +31,17 @@ pub(super) struct GridRow {
     pub(super) below: String,
 }
 
+impl GridRow {
+    /// A row of these values.
+    pub(super) fn of(name: &str, cells: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            cells: cells.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+}
+
 impl Terminal {
     /// Rows with their headings, which come first. Texts are escaped here.
     pub(super) fn grid(self, rows: &[GridRow]) -> Vec<String> {

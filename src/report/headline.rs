@@ -99,9 +99,9 @@ pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> 
     let comparison = report.section("comparison");
     let is_known = |headline: &&Headline| {
         let id = headline.column;
-        let mut columns = comparison.iter().flat_map(|it| &it.table.columns);
+        let mut columns = comparison.iter().flat_map(|section| &section.table.columns);
         // An edge that no strategy names repeats the usual bill.
-        let is_hidden = columns.any(|it| it.id == id && it.priority == Column::FILES_ONLY);
+        let is_hidden = columns.any(|one| one.id == id && one.priority == Column::FILES_ONLY);
         let mut cells = rows.iter().filter_map(|row| cell(report, row, id));
         !is_hidden && cells.any(|cell| cell.value != Value::NotApplicable)
     };
@@ -110,14 +110,14 @@ pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> 
 
 /// Which of the two measures of facts kept is among these headlines: the first one.
 pub(super) fn kept(headlines: &[&Headline]) -> Option<&'static str> {
-    let mut ids = headlines.iter().map(|it| it.column);
+    let mut ids = headlines.iter().map(|column| column.column);
     ids.find(|id| KEPT.contains(id))
 }
 
 /// Leaves out the other one.
 pub(super) fn keep_one(headlines: &mut Vec<&'static Headline>) {
     let kept = kept(headlines);
-    headlines.retain(|it| !KEPT.contains(&it.column) || Some(it.column) == kept);
+    headlines.retain(|column| !KEPT.contains(&column.column) || Some(column.column) == kept);
 }
 
 /// The cell of a row in the column of a headline; `None` where it was not measured.
@@ -128,20 +128,12 @@ pub(super) fn cell<'a>(report: &'a Report, row: &'a Row, column: &str) -> Option
 
 /// A value in whole points and half of its interval: `25` and `±5`.
 pub(super) fn short_value(cell: &Cell) -> (String, Option<String>) {
-    let whole = |share: f64| {
-        let text = format!("{:.0}", (share * 100.0).abs());
-        if share < 0.0 && text != "0" {
-            format!("−{text}")
-        } else {
-            text
-        }
-    };
     match cell.value {
         Value::Share(share) => {
             let half = display::bounds(cell).map(|(low, high)| (high - low) / 2.0);
-            let most = cell.most.map(|most| format!("–{}", whole(most)));
-            let text = whole(share) + &most.unwrap_or_default();
-            (text, half.map(|half| format!("±{}", whole(half))))
+            let most = cell.most.map(|most| format!("–{}", display::whole(most)));
+            let text = display::whole(share) + &most.unwrap_or_default();
+            (text, half.map(|half| format!("±{}", display::whole(half))))
         }
         Value::NotMeasured | Value::NotApplicable => ("–".to_owned(), None),
         ref value => (display::value(value), None),
@@ -175,7 +167,7 @@ pub(super) fn label(name: &str) -> String {
 /// Whether the verdict says to avoid a strategy, for another reason than that it breaks.
 pub(super) fn is_avoided(report: &Report, row: &Row) -> bool {
     let mut avoided = report.verdict.iter().flat_map(|verdict| &verdict.avoid);
-    avoided.any(|it| !it.is_broken && it.strategy == row.name)
+    avoided.any(|one| !one.is_broken && one.strategy == row.name)
 }
 
 /// Each control that the verdict quotes, behind its strategy.
@@ -185,7 +177,7 @@ pub(super) fn with_controls<'a>(report: &'a Report, rows: Vec<&'a Row>) -> Vec<&
         all.push(row);
         let control = format!("tail@{}", row.name);
         let mut controls = report.quoted_controls.iter();
-        all.extend(controls.find(|it| it.name == control));
+        all.extend(controls.find(|row| row.name == control));
     }
     all
 }

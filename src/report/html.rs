@@ -49,7 +49,9 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     };
     let verdict = report.verdict.as_ref().map(|verdict| {
         let lines = verdict.lines().into_iter();
-        let lines: Vec<Json> = lines.map(|line| json!({ "text": line.text })).collect();
+        let lines: Vec<Json> = lines
+            .map(|line| json!({ "text": line.in_full() }))
+            .collect();
         json!({ "lines": lines, "trust": report.totals })
     });
     let banners = |is_urgent: bool| {

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{RenderError, Report, RowMark, Subject, template};
+use super::{RenderError, Report, Subject, template};
+use crate::compare::Code;
 
 /// Checks of one run or strategy.
 #[derive(Serialize)]
@@ -34,7 +35,7 @@ pub(crate) enum Outcome {
 /// strategy is broken; of a comparison one per strategy and gated metric.
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     let (name, suites) = match &report.subject {
-        Subject::Comparison(comparisons) => ("proctor gate", comparisons.suites()),
+        Subject::Comparison(comparisons) => ("proctor compare --gate", comparisons.suites()),
         Subject::Run | Subject::Sweep(_) => ("proctor run", vec![of_run(report)]),
     };
     of_suites(name, &suites)
@@ -55,12 +56,16 @@ fn of_run(report: &Report) -> Suite {
             .map_or(Outcome::Passed, |_| Outcome::Failed("broken")),
         messages: failure.into_iter().collect(),
     };
-    let controls = report.controls().err().map(|invalid| invalid.to_string());
+    let invalid = report.controls().err();
+    let controls = invalid.map(|invalid| Code::ControlsFailed.behind(&invalid.to_string()));
     let mut cases = vec![case("controls", controls)];
     cases.extend(report.strategies().map(|row| {
         let mut marks = row.marks.iter();
         let broken = marks.find(|mark| mark.is_broken());
-        case(&row.name, broken.map(RowMark::to_string))
+        case(
+            &row.name,
+            broken.map(|mark| Code::Broken.behind(&mark.to_string())),
+        )
     }));
     let run = report.run.as_ref();
     let name = run.map_or(String::new(), |run| run.scenario.clone());

@@ -228,28 +228,6 @@ pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> 
     widths
 }
 
-/// Columns that are not in the first table, in their order, as further tables of at most `limit`:
-/// each takes as many as fit next to the names, and at least one.
-pub(crate) fn overflow(specs: &[ColumnSpec], shown: &[bool], limit: usize) -> Vec<Vec<usize>> {
-    let names = specs.first().map_or(0, |spec| spec.narrowest);
-    let mut tables: Vec<Vec<usize>> = Vec::new();
-    let mut used = limit + 1;
-    for (at, spec) in specs.iter().enumerate().skip(1) {
-        if shown.get(at).copied().unwrap_or(true) {
-            continue;
-        }
-        used += GAP + spec.narrowest;
-        match tables.last_mut() {
-            Some(table) if used <= limit => table.push(at),
-            Some(_) | None => {
-                tables.push(vec![at]);
-                used = names + GAP + spec.narrowest;
-            }
-        }
-    }
-    tables
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,18 +308,5 @@ mod tests {
         assert_eq!(columns(&specs, 20), [Some(10), None, None, Some(6)]);
         let specs = [spec(0, 10, 10), spec(ColumnSpec::NEVER, 1, 1)];
         assert_eq!(columns(&specs, 90), [Some(10), None]);
-    }
-
-    #[test]
-    fn what_the_first_table_does_not_hold_stands_in_further_ones() {
-        let spec = |narrowest| ColumnSpec {
-            priority: 0,
-            narrowest,
-            widest: narrowest,
-        };
-        let specs = [spec(10), spec(5), spec(30), spec(6), spec(6), spec(6)];
-        let shown = [true, true, false, false, false, false];
-        assert_eq!(overflow(&specs, &shown, 26), [vec![2], vec![3, 4], vec![5]]);
-        assert!(overflow(&specs, &[true; 6], 26).is_empty());
     }
 }

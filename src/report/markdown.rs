@@ -1,8 +1,7 @@
-//! Markdown in full: every section, as tables GitHub shows in the width of a pull request.
+//! Markdown in full: every section, as tables of GitHub, which scroll where they are wide.
 
 use std::fmt::Write as _;
 
-use crate::report::layout::{self, ColumnSpec};
 use crate::report::{
     Audience, Banner, BannerLevel, Cell, Column, Report, Section, Table, Value, display, escape,
 };
@@ -13,16 +12,9 @@ const LEGEND: &str = "Bold: best, or within its ±, among the strategies that fi
 ± is half of the 95 % t interval over sessions, in points, a range one that ends at 0 or 100; n is \
 sessions/items, as in the heading unless a cell has its own.";
 
-/// A table of more characters than this is too wide for the review of a change.
-const WIDTH: usize = 120;
-
-/// Prose wraps: it asks for no more.
-const PROSE: usize = 24;
-
 /// Writes the report as GitHub Markdown: every section.
 ///
-/// Columns that do not fit 120 characters are in folded tables of their own, and sections for files
-/// are folded. Metrics that were not measured take no column: they are named.
+/// Sections for files are folded. Metrics that were not measured take no column: they are named.
 pub fn render(report: &Report) -> String {
     let mut out = format!("# {}\n\n", escape::markdown(&report.title));
     for shown in &report.banners {
@@ -45,7 +37,7 @@ pub(super) fn verdict(out: &mut String, report: &Report) {
     };
     out.push_str("## Verdict\n\n");
     for line in verdict.lines() {
-        let _ = writeln!(out, "- {}", escape::markdown(&line.text));
+        let _ = writeln!(out, "- {}", escape::markdown(&line.in_full()));
     }
     if !report.totals.is_empty() {
         let _ = writeln!(out, "- {}", escape::markdown(&report.totals));
@@ -60,7 +52,11 @@ pub(super) fn banner(out: &mut String, banner: &Banner) {
         BannerLevel::Warning => "WARNING",
         BannerLevel::Note => "NOTE",
     };
-    let _ = writeln!(out, "> [!{kind}]\n> {}\n", escape::markdown(&banner.text));
+    let _ = writeln!(
+        out,
+        "> [!{kind}]\n> {}\n",
+        escape::markdown(&banner.in_full())
+    );
 }
 
 pub(super) fn write_section(out: &mut String, section: &Section) {
@@ -76,19 +72,8 @@ pub(super) fn write_section(out: &mut String, section: &Section) {
         let rows = display::many(table.rows.len(), "row", "rows");
         let _ = write!(out, "<details><summary>{rows}</summary>\n\n");
     }
-    write_table(out, table, &columns.first);
-    if !columns.overflow.is_empty() {
-        let more = columns.overflow.iter().map(Vec::len).sum();
-        let more = display::many(more, "more column", "more columns");
-        if !is_folded {
-            let _ = write!(out, "\n<details><summary>{more}</summary>\n");
-        }
-        for overflow in &columns.overflow {
-            out.push('\n');
-            write_table(out, table, overflow);
-        }
-    }
-    if is_folded || !columns.overflow.is_empty() {
+    write_table(out, table, &columns.shown);
+    if is_folded {
         out.push_str("\n</details>\n");
     }
     let is_comparison = section.id == "comparison";
@@ -106,13 +91,11 @@ fn named(what: &str, labels: &[&str]) -> Option<String> {
     (!labels.is_empty()).then(|| format!("{what}: {}", labels.join(", ")))
 }
 
-/// The columns of each table.
+/// The columns of a table.
 #[derive(Default)]
 struct Columns<'a> {
-    /// The first table's, without the names.
-    first: Vec<usize>,
-    /// Those of tables that are folded.
-    overflow: Vec<Vec<usize>>,
+    /// Those that are shown, without the names.
+    shown: Vec<usize>,
     /// Labels of those that were not measured.
     missing: Vec<&'a str>,
     /// Labels of those that are left out because they are zero everywhere.
@@ -122,56 +105,25 @@ struct Columns<'a> {
 impl<'a> Columns<'a> {
     fn of(table: &'a Table) -> Self {
         let mut found = Self::default();
-        let nothing = |cell: &Cell| matches!(cell.value, Value::NotMeasured | Value::NotApplicable);
-        let nothing_or_zero = |cell: &Cell| nothing(cell) || cell.value == Value::Count(0);
-        let mut shown = vec![0];
         for (at, column) in table.columns.iter().enumerate().skip(1) {
-            if !table.rows.is_empty() && table.cells(at).all(nothing) {
+            if !table.rows.is_empty() && table.cells(at).all(is_nothing) {
                 found.missing.push(&column.label);
-            } else if column.priority == Column::FILES_ONLY && table.cells(at).all(nothing_or_zero)
-            {
+            } else if column.priority == Column::FILES_ONLY && table.cells(at).all(is_zero) {
                 found.zero.push(&column.label);
             } else {
-                shown.push(at);
+                found.shown.push(at);
             }
         }
-        let specs: Vec<ColumnSpec> = shown.iter().map(|at| spec(table, *at)).collect();
-        let widths = layout::columns(&specs, WIDTH);
-        let fits: Vec<bool> = widths.iter().map(Option::is_some).collect();
-        let place = |at: usize| shown[at];
-        let fitting = (1..shown.len()).filter(|at| fits[*at]);
-        found.first = fitting.map(place).collect();
-        let overflow = layout::overflow(&specs, &fits, WIDTH).into_iter();
-        let overflow = overflow.map(|table| table.into_iter().map(place).collect());
-        found.overflow = overflow.collect();
         found
     }
 }
 
-/// How wide a column is where headings and prose wrap and numbers do not.
-fn spec(table: &Table, at: usize) -> ColumnSpec {
-    let column = &table.columns[at];
-    let shared = table.shared_n(at);
-    let names = table.rows.iter().filter(|_| at == 0);
-    let names = names.map(|row| layout::narrowest(&row.name, PROSE, PROSE));
-    let cells = table.cells(at).map(|cell| {
-        if let Value::Text(text) = &cell.value {
-            layout::width(text).min(PROSE)
-        } else {
-            let lines = lines(cell, shared);
-            let widths = lines.iter().map(|line| layout::width(line));
-            widths.max().unwrap_or(0)
-        }
-    });
-    let head = layout::narrowest(&column.label, PROSE, PROSE);
-    let n = shared.map_or(0, |n| layout::width(&display::n(n)));
-    let widest = names.chain(cells).chain([head, n]).max().unwrap_or(0);
-    ColumnSpec {
-        // Here nothing is too long to come last.
-        priority: column.priority.min(ColumnSpec::NEVER - 1),
-        narrowest: widest,
-        widest,
-    }
+fn is_nothing(cell: &Cell) -> bool {
+    matches!(cell.value, Value::NotMeasured | Value::NotApplicable)
+}
+
+fn is_zero(cell: &Cell) -> bool {
+    is_nothing(cell) || cell.value == Value::Count(0)
 }
 
 pub(super) fn write_table(out: &mut String, table: &Table, columns: &[usize]) {

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::compare::Line;
 use crate::compare::advice::Verdict;
+use crate::compare::{Code, Line};
 use crate::naming::short_name;
 use crate::record::words::ModelKind;
 use crate::report::grid::{GridRow, INDENT};
@@ -74,13 +74,7 @@ fn is_measured(report: &Report, row: &Row, column: &str) -> bool {
 
 /// The value of a row as a number: a share, a count, or seconds.
 fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
-    match headline::cell(report, row, metric)?.value {
-        Value::Share(share) => Some(share),
-        Value::Count(count) | Value::Tokens(count) => Some(count as f64),
-        Value::Dollars(dollars) => Some(dollars.in_dollars()),
-        Value::Seconds(seconds) => Some(seconds),
-        _ => None,
-    }
+    headline::cell(report, row, metric)?.value.number()
 }
 
 /// The most rows, lost facts, lines of the verdict, and lines on how far to trust it.
@@ -131,14 +125,8 @@ impl Terminal {
         add(&mut out, self.rows(report, options.sort, rows));
         add(&mut out, self.verdict(&self.sentences(report), sentences));
         let mut ends = self.lost(report, lost);
-        let mut sure = self.beside("Sure?", &trust(report));
-        if sure.len() > trusted {
-            sure.truncate(trusted);
-            if let Some(last) = sure.last_mut() {
-                *last = layout::cut(&format!("{last} …"), self.columns());
-            }
-        }
-        ends.extend(sure);
+        let sure = self.beside("Sure?", &trust(report));
+        ends.extend(self.at_most(sure, trusted));
         ends.extend(self.beside("More", MORE));
         ends.extend(self.command("Next", &report.next, &report.next_why));
         add(&mut out, ends);
@@ -225,22 +213,25 @@ impl Terminal {
         let mut lines = Vec::new();
         let mut left_out = 0;
         let urgent = report.banners.iter();
-        for banner in urgent.filter(|it| it.level != BannerLevel::Note) {
+        for banner in urgent.filter(|banner| banner.level != BannerLevel::Note) {
             let (style, sign) = banner.level.sign();
             if lines.len() >= NOTICES {
                 left_out += 1;
                 continue;
             }
             let indent = sign.len();
-            let text = escape::plain(&banner.text);
-            let mut wrapped = wrap(&text, self.columns() - indent);
-            let is_cut = wrapped.len() > 2;
-            wrapped.truncate(2);
+            let room = self.columns() - indent;
+            let mut wrapped = wrap(&escape::plain(&banner.in_full()), room);
+            if let [_, second, _, ..] = wrapped.as_mut_slice() {
+                let code = format!(" [{}]", banner.code);
+                let start = layout::cut(&format!("{second} …"), room - code.len());
+                *second = start + &code;
+                wrapped.truncate(2);
+            }
             for (at, line) in wrapped.iter().enumerate() {
                 let lead = if at == 0 { sign } else { "   " };
-                let more = if is_cut && at == 1 { "…" } else { "" };
                 let lead = &lead[..indent];
-                lines.push(self.paint(style, &format!("{lead}{}{more}", line.trim_end())));
+                lines.push(self.paint(style, &format!("{lead}{}", line.trim_end())));
             }
         }
         if left_out > 0 {
@@ -262,10 +253,7 @@ impl Terminal {
             "bill" if report.is_recorded && report.live.is_none() => "your bill".to_owned(),
             _ => it.words(report),
         };
-        let mut grid = vec![GridRow {
-            cells: columns.iter().map(heading).collect(),
-            ..GridRow::default()
-        }];
+        let mut grid = vec![GridRow::of("", columns.iter().map(heading))];
         grid.extend(shown.iter().map(|row| grid_row(report, row, &columns)));
         let mut out = self.grid(&grid);
         if left_out > 0 {
@@ -282,7 +270,11 @@ impl Terminal {
         let mut said = said.unwrap_or_default();
         let also = (self.columns() < WIDE).then(|| also(report)).flatten();
         if let Some(also) = also {
-            said.insert(said.len().min(1), Line::new("also", also));
+            let also = Line {
+                text: also,
+                code: None,
+            };
+            said.insert(said.len().min(1), also);
         }
         said
     }
@@ -290,10 +282,20 @@ impl Terminal {
     /// Sentences in at most so many lines.
     pub(super) fn verdict(self, said: &[Line], most: usize) -> Vec<String> {
         let paragraphs = said.iter().map(|line| {
-            let (start, rest) = first_words(&line.text);
-            self.paragraph(start, rest, HANGING)
+            let text = line.in_full();
+            let (start, rest) = first_words(&text);
+            let mut lines = self.paragraph(start, rest, HANGING);
+            if let (Some(code), Some(last)) = (line.code, lines.last_mut()) {
+                let code = format!("[{code}]");
+                *last = last.replace(&code, &self.paint(Style::Dim, &code));
+            }
+            lines
         });
-        let mut lines: Vec<String> = paragraphs.flatten().collect();
+        self.at_most(paragraphs.flatten().collect(), most)
+    }
+
+    /// So many lines at most; of more the last one ends with `…`.
+    fn at_most(self, mut lines: Vec<String>, most: usize) -> Vec<String> {
         if lines.len() > most {
             lines.truncate(most);
             if let Some(last) = lines.last_mut() {
@@ -350,12 +352,10 @@ const MORE: &str = "-o report.html: pictures, timelines, each lost fact; --table
 /// How far to trust the numbers, and how they are written.
 fn trust(report: &Report) -> String {
     let shares = "Shares are in %, with ± half of a 95 % interval over sessions.";
-    let mut rows = report.strategies();
-    let has_intervals = rows.any(|row| {
-        report
-            .share(row, "actions")
-            .is_some_and(|it| it.1.is_some())
-    });
+    let mut shares_of = report
+        .strategies()
+        .filter_map(|row| report.share(row, "actions"));
+    let has_intervals = shares_of.any(|(_, interval)| interval.is_some());
     if has_intervals && !report.trust.is_empty() {
         format!("{} {shares}", report.trust)
     } else {
@@ -403,7 +403,7 @@ fn also(report: &Report) -> Option<String> {
 /// Why the values of a row are of something else than those of the others.
 fn apart(row: &Row) -> Option<String> {
     row.marks.iter().find_map(|mark| match mark {
-        RowMark::OwnWindow { .. } => Some("in its own window".to_owned()),
+        RowMark::OwnWindow { .. } => Some(Code::OwnWindow.behind("in its own window")),
         RowMark::NotMeasurableIn { some, sessions } => {
             Some(format!("in {} of {sessions}", sessions - some))
         }
@@ -420,7 +420,7 @@ fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
     let cells = columns.iter().map(|column| cell(report, row, column));
     let known = columns
         .iter()
-        .take_while(|it| has_numbers || it.column == headline::SOLVED);
+        .take_while(|column| has_numbers || column.column == headline::SOLVED);
     let cells = cells.take(known.count()).collect();
     let (end, style, below) = match why {
         Some(why) if has_numbers => (String::new(), Style::Plain, why),
@@ -450,7 +450,10 @@ fn about(report: &Report, took: Option<Duration>) -> String {
         run.reader.as_ref(),
         run.judge.as_ref(),
     ];
-    let is_live = models.iter().flatten().any(|it| it.kind == ModelKind::Live);
+    let is_live = models
+        .iter()
+        .flatten()
+        .any(|one| one.kind == ModelKind::Live);
     let is_live = is_live || report.live.is_some();
     let coverage = report.coverage;
     let cells = (coverage.outstanding > 0)
@@ -512,11 +515,14 @@ fn not_ranked(row: &Row) -> Option<String> {
         match mark {
             // A strategy that never fires and dies is broken, whatever mark comes first.
             RowMark::Broken(Some(breakage)) => {
-                return Some(format!("✗ {}", breakage.in_words(" sessions", "call ")));
+                let why = breakage.in_words(" sessions", "call ");
+                return Some(format!("✗ [{}] {why}", Code::Broken));
             }
-            RowMark::NeverFired => why = Some("changed nothing"),
-            RowMark::NoCells => why = Some("no cells yet"),
-            RowMark::NotMeasurable => why = Some("not measurable on these sessions"),
+            RowMark::NeverFired => why = Some(("changed nothing", Code::NeverFired)),
+            RowMark::NoCells => why = Some(("no cells yet", Code::Outstanding)),
+            RowMark::NotMeasurable => {
+                why = Some(("not measurable on these sessions", Code::NotMeasurable));
+            }
             RowMark::NotMeasurableIn { .. } => elsewhere = format!(", {mark}"),
             RowMark::Broken(None)
             | RowMark::BrokenSetting(_)
@@ -524,13 +530,13 @@ fn not_ranked(row: &Row) -> Option<String> {
             | RowMark::Note(_) => {}
         }
     }
-    why.map(|why| format!("– {why}{elsewhere}"))
+    why.map(|(why, code)| format!("– {why}{elsewhere} [{code}]"))
 }
 
 /// `25 ±5`: whole points, and half of the interval; `3 of 10` of what is counted.
 fn cell(report: &Report, row: &Row, column: &Headline) -> String {
     let section = report.section("comparison");
-    let Some(cell) = section.and_then(|it| it.table.cell(row, column.column)) else {
+    let Some(cell) = section.and_then(|section| section.table.cell(row, column.column)) else {
         return String::new();
     };
     if let Value::Fraction(part, whole) = cell.value {

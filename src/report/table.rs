@@ -293,6 +293,16 @@ impl Value {
         matches!(self, Self::Text(_))
     }
 
+    /// The value as a number; `None` of words, of a count out of a total, and of nothing.
+    pub(crate) fn number(&self) -> Option<f64> {
+        match *self {
+            Self::Share(value) | Self::Seconds(value) => Some(value),
+            Self::Tokens(count) | Self::Count(count) => Some(count as f64),
+            Self::Dollars(dollars) => Some(dollars.in_dollars()),
+            Self::Fraction(..) | Self::Text(_) | Self::NotMeasured | Self::NotApplicable => None,
+        }
+    }
+
     /// A share; `NotMeasured` where there is none, or it is not finite.
     pub(crate) fn percent(share: Option<f64>) -> Self {
         match share {

@@ -74,7 +74,7 @@ impl Terminal {
         }
         for banner in &report.banners {
             let (style, sign) = banner.level.sign();
-            self.write_lines(&mut out, style, sign, &banner.text);
+            self.write_lines(&mut out, style, sign, &banner.in_full());
         }
         for section in &report.sections {
             if section.audience == Audience::Everyone {

@@ -15,9 +15,13 @@ use crate::shared;
 use crate::support::{said, typed};
 
 fn autopsy(folder: &Path, arguments: &[&str]) -> Output {
+    autopsy_in("80", folder, arguments)
+}
+
+fn autopsy_in(columns: &str, folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder)
-        .env("COLUMNS", "80")
+        .env("COLUMNS", columns)
         .env("PROCTOR_COUNTER", "chars/4")
         .env("HOME", folder)
         .arg("autopsy")
@@ -298,6 +302,45 @@ fn what_cannot_be_known_is_said_and_nothing_is_made_up() {
     later.compactions[0].at = 0;
     later.write(path);
     assert!(screen(path, &["s.jsonl"]).contains("begins with a summary"));
+}
+
+#[test]
+fn a_recording_that_is_not_whole_says_so_and_a_missing_one_is_named_as_it_was_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let mut midway = lossy();
+    midway.messages.remove(0);
+    for compaction in &mut midway.compactions {
+        compaction.at -= 1;
+    }
+    midway.write(path);
+    assert!(screen(path, &["s.jsonl"]).contains("begins in the middle of a session"));
+    let whole = format!("{}/claude-code/split-calls.jsonl", crate::FIXTURES);
+    let whole = std::fs::read(whole).unwrap();
+    std::fs::write(path.join("open.jsonl"), &whole[..whole.len() - 20]).unwrap();
+    let shown = screen(path, &["open.jsonl"]);
+    assert!(shown.contains("the last line was cut"), "{shown}");
+    let missing = autopsy(path, &["none.jsonl"]);
+    let said = String::from_utf8(missing.stderr).unwrap();
+    assert!(said.contains("there is no session `none.jsonl`"), "{said}");
+}
+
+#[test]
+fn in_sixty_columns_no_row_of_a_table_wraps() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    lossy().write(path);
+    let output = autopsy_in("60", path, &["s.jsonl"]);
+    let narrow = String::from_utf8(output.stdout).unwrap();
+    let output = autopsy_in("100", path, &["s.jsonl"]);
+    let wide = String::from_utf8(output.stdout).unwrap();
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60));
+    for first in ["thrown", "files", "values", "cache break", "compaction"] {
+        let rows = |text: &str| text.lines().filter(|line| line.starts_with(first)).count();
+        assert_eq!(rows(&narrow), rows(&wide), "{narrow}");
+    }
+    let last = narrow.lines().find(|line| line.starts_with("files"));
+    assert_eq!(last.unwrap().split_whitespace().count(), 8, "{narrow}");
 }
 
 #[test]

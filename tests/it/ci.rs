@@ -353,7 +353,7 @@ fn the_gitlab_example_writes_the_results_it_names() {
     assert!(
         repository
             .read(junit)
-            .contains("<testsuites name=\"proctor gate\"")
+            .contains("<testsuites name=\"proctor compare --gate\"")
     );
 }
 

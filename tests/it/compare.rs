@@ -345,8 +345,8 @@ fn an_underpowered_change_is_inconclusive_and_says_how_many_sessions_it_needs() 
             "--gate",
             "--out",
             "new",
-            "--fail-on",
-            "inconclusive",
+            "--set",
+            "gate.fail_on=inconclusive",
         ],
         103,
         &[
@@ -434,7 +434,7 @@ fn another_word_for_a_metric_is_an_error_that_says_its_name() {
         let arguments: Vec<&str> = arguments.split(' ').collect();
         bench.check(&arguments, 2, &[says]);
     };
-    let gate = "gate old --baseline main --margin";
+    let gate = "compare --gate old --baseline main --margin";
     check(
         &format!("{gate} survival=0.05"),
         "`survival` is called `facts`",
@@ -1619,7 +1619,7 @@ fn the_screen_says_whose_prices_both_sides_have() {
             .output()
             .unwrap();
         let said = text(&output);
-        let words = " Costs of 4 sessions: both sides priced with the candidate's prices (our-model, 2026-11-01).";
+        let words = " Costs of 4 sessions: both sides priced with the candidate's prices (our-model, 2026-11-01) [W23].";
         assert_eq!(said.matches(words).count(), 1, "{said}");
     }
 }

@@ -44,7 +44,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-impl<'a> Block<'a> {
+impl Block<'_> {
     /// The commands of a block: behind `$ ` in `console`, each line in `sh`. A `\` continues a line.
     fn commands(&self) -> Vec<String> {
         let mut commands: Vec<String> = Vec::new();
@@ -245,6 +245,21 @@ fn the_pages_to_learn_from_stay_short() {
 fn the_reference_of_metrics_is_what_the_code_writes() {
     let written = proctor::metric::reference::reference();
     goldens::golden("docs/reference/metrics.md", &written);
+}
+
+#[test]
+fn the_page_of_codes_is_what_explain_says() {
+    let written = proctor::compare::code::reference().unwrap();
+    goldens::golden("docs/reference/codes.md", &written);
+    let folder = tempfile::tempdir().unwrap();
+    let said = printed("codes.md", "proctor explain '[v3]'", folder.path());
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&written).contains(&words(&said)), "{said}");
+    let listed = printed("codes.md", "proctor explain", folder.path());
+    assert_eq!(listed.lines().count(), written.matches("\n## ").count());
+    let unknown = shell("proctor explain V33", folder.path());
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("did you mean `V3`"));
 }
 
 #[test]

@@ -460,7 +460,6 @@ fn savings_bill_every_call_the_strategy_made() {
     let summary = CellSummary::of(&halved, Some(&full));
     let savings = summary.savings.unwrap();
     close(savings.share().unwrap(), 1.0 - (23.0 + 9.0) / 36.0);
-    close(savings.share_without_calls().unwrap(), 13.0 / 36.0);
     assert_eq!(summary.model_calls.total().calls, 2);
     assert_eq!(summary.model_calls.recovery.failed, 1);
     assert_eq!(summary.peak_prompt, Some(Tokens(4_000)));
@@ -882,26 +881,22 @@ fn a_pull_request_shows_what_matters_and_folds_the_rest() {
         .filter(|line| line.starts_with("| strategy"))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
-    let wide: usize = heads.iter().map(Vec::len).max().unwrap();
-    assert!(heads.len() > 2 && wide < 13, "{heads:?}");
-    let first: Vec<&str> = heads[0]
-        .iter()
-        .map(|head| head.split("<br>").next().unwrap())
-        .collect();
-    assert_eq!(first[..3], ["strategy", "completion", "fired"]);
-    assert!(
-        first.contains(&"tokens saved") && first.contains(&"facts kept"),
-        "{first:?}"
-    );
+    let [heads] = heads.as_slice() else {
+        panic!("{heads:?}")
+    };
+    let names = heads.iter().map(|head| head.split("<br>").next().unwrap());
+    let names: Vec<&str> = names.collect();
+    assert_eq!(names[..3], ["strategy", "completion", "fired"]);
     // What was measured stands in one table, and what was not in none.
-    let all: Vec<&str> = heads.iter().flat_map(|head| &head[1..]).copied().collect();
-    let distinct: std::collections::BTreeSet<&str> = all.iter().copied().collect();
-    assert_eq!(all.len(), distinct.len(), "{all:?}");
-    assert!(distinct.contains("calls") && !distinct.contains("bill saved"));
+    let distinct: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+    assert_eq!(names.len(), distinct.len(), "{names:?}");
+    for name in ["tokens saved", "facts kept", "calls"] {
+        assert!(distinct.contains(name), "{names:?}");
+    }
+    assert!(!distinct.contains("bill saved"));
     assert!(comparison.contains("not measured: bill, bill saved, "));
     let (open, closed) = ("<details>", "</details>");
     assert_eq!(shown.matches(open).count(), shown.matches(closed).count());
-    assert!(comparison.find(open).unwrap() > comparison.find("tokens saved").unwrap());
 }
 
 #[test]

@@ -38,10 +38,7 @@ struct Shards {
 
 fn shards(typed: &str) -> Result<Shards, String> {
     let (by, number) = match typed.split_once(':') {
-        Some((by, number)) => (
-            by.parse::<Division>().map_err(|error| error.to_string())?,
-            number,
-        ),
+        Some((by, number)) => (by.parse::<Division>()?, number),
         None => (Division::Cost, typed),
     };
     let of = number

@@ -52,7 +52,7 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = "Models")]
     proposer: Proposer,
     #[command(flatten, next_help_heading = "Output")]
-    output: Output,
+    output: Target,
 }
 
 #[derive(Debug, clap::Args)]
@@ -69,7 +69,7 @@ struct Proposer {
 }
 
 #[derive(Debug, clap::Args)]
-struct Output {
+struct Target {
     /// File to write, or a folder where there are several sessions
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,

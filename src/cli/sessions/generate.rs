@@ -50,11 +50,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     #[command(flatten, next_help_heading = "Output")]
-    output: Output,
+    output: Target,
 }
 
 #[derive(Debug, clap::Args)]
-struct Output {
+struct Target {
     /// Folder the files are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,

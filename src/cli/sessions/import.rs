@@ -53,7 +53,7 @@ pub(super) struct Args {
     output: PathBuf,
     /// Format of the recordings; detected if not given
     #[arg(long, value_name = "NAME",
-          value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|it| it.format())))]
+          value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|importer| importer.format())))]
     format: Option<String>,
     /// Format the sessions are written in
     #[arg(long, value_enum, default_value_t = OutputFormat::Native, help_heading = "Output")]
@@ -240,7 +240,7 @@ impl ImportRun<'_> {
             None => native::write(session, out),
             Some(exported) => out.write_all(exported.json.as_bytes()),
         })?;
-        let left_out = exported.map_or_else(BTreeMap::new, |it| it.left_out);
+        let left_out = exported.map_or_else(BTreeMap::new, |exported| exported.left_out);
         let mut tokens = Tokens::ZERO;
         if let Some(counter) = counter(&self.args.counter) {
             tokens = session.texts().map(|text| counter.count(text)).sum();

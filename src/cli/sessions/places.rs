@@ -12,7 +12,9 @@ static PAGE: &str = include_str!("../../../docs/reference/formats.md");
 
 /// Products, and the paths at which their sessions may be.
 fn table() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    let section = PAGE.split("\n## ").find(|it| it.starts_with("Where "));
+    let section = PAGE
+        .split("\n## ")
+        .find(|section| section.starts_with("Where "));
     let rows = section.into_iter().flat_map(str::lines);
     rows.filter_map(|row| {
         let (product, cells) = row.strip_prefix("| ")?.split_once(" | `")?;
@@ -110,23 +112,26 @@ fn matching(folder: PathBuf, pattern: &str, closed: &mut BTreeSet<String>) -> Ve
         paths = match name.split_once('*') {
             None => paths.iter().map(|path| path.join(name)).collect(),
             Some((start, end)) => {
-                let names = paths.iter().flat_map(|path| entries(path, closed));
-                let fits = |path: &PathBuf| {
-                    let name = path.file_name().unwrap_or_default().to_string_lossy();
-                    let rest = name.strip_prefix(start);
-                    rest.is_some_and(|rest| rest.ends_with(end))
-                };
-                names.filter(fits).collect()
+                let inner = paths.iter().flat_map(|path| entries(path, closed));
+                inner.filter(|path| fits(path, start, end)).collect()
             }
         };
     }
     paths
 }
 
+/// Whether a file's name begins and ends so.
+fn fits(path: &Path, start: &str, end: &str) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let rest = name.strip_prefix(start);
+    rest.is_some_and(|rest| rest.ends_with(end))
+}
+
 /// What is in a folder; nothing where it is none.
 fn entries(folder: &Path, closed: &mut BTreeSet<String>) -> Vec<PathBuf> {
-    let entries = there(folder, std::fs::read_dir(folder), closed).into_iter();
-    let mut paths: Vec<PathBuf> = entries.flatten().flatten().map(|it| it.path()).collect();
+    let found = there(folder, std::fs::read_dir(folder), closed);
+    let entries = found.into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
     paths
 }

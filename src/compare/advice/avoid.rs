@@ -2,8 +2,8 @@
 
 use super::case::Case;
 use super::{Avoid, Rows};
-use crate::compare::Axis;
 use crate::compare::words::percent;
+use crate::compare::{Axis, Code};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 
@@ -19,6 +19,7 @@ impl Rows {
                 strategy: case.row.name().to_owned(),
                 why,
                 is_broken: false,
+                code: Code::Avoid,
             }));
         }
         let broken = self.strategies.iter().filter_map(|row| {
@@ -26,6 +27,7 @@ impl Rows {
                 strategy: row.name().to_owned(),
                 why: row.broken.clone()?,
                 is_broken: true,
+                code: Code::Broken,
             })
         });
         found.extend(broken);
@@ -34,9 +36,9 @@ impl Rows {
 
     fn why_avoid(&self, case: &Case<'_>) -> Option<String> {
         let margin = self.rule.margins.get(Axis::Bill).unwrap_or_default();
-        let bill = case.nothing.as_ref().and_then(|it| it.bill.as_ref());
+        let bill = case.nothing.as_ref().and_then(|three| three.bill.as_ref());
         let is_dearer = bill.is_some_and(|bill| {
-            let is_shown = bill.bounds.is_some_and(|it| it.interval_upper < 0.0);
+            let is_shown = bill.bounds.is_some_and(|one| one.interval_upper < 0.0);
             is_shown && bill.difference() < -margin
         });
         if is_dearer || self.is_dearer_everywhere(case, margin) {
@@ -54,16 +56,13 @@ impl Rows {
         if better.difference() < better.margin {
             return None;
         }
-        let own = self.saves(case).is_some_and(|saved| saved < 0.0);
-        let dearer = if own && case.nothing.is_none() {
-            self.dearer(case) + "; "
-        } else {
-            String::new()
-        };
+        let mut why = String::new();
+        if case.nothing.is_none() && self.saves(case).is_some_and(|saved| saved < 0.0) {
+            why = self.dearer(case) + "; ";
+        }
+        let (other, better) = (short_name(&other), better.in_words());
         Some(format!(
-            "{dearer}{} is no worse on any axis, and better on {}",
-            short_name(&other),
-            better.in_words()
+            "{why}{other} is no worse on any axis, and better on {better}"
         ))
     }
 
@@ -71,28 +70,22 @@ impl Rows {
     fn is_dearer_everywhere(&self, case: &Case<'_>, margin: f64) -> bool {
         let sessions = &self.nothing.sample.sessions;
         let is_dearer = |id: &String| {
-            let of = |sample| self.total(sample, |other| other == id);
-            let pair = of(&case.row.sample).zip(of(&self.nothing.sample));
-            pair.is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))
+            let [own, nothing] = [&case.row.sample, &self.nothing.sample]
+                .map(|sample| self.total(sample, |other| other == id));
+            own.zip(nothing)
+                .is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))
         };
-        self.clusters < FEWEST_SESSIONS
-            && !sessions.is_empty()
-            && sessions
-                .keys()
-                .all(|id| self.nothing.fits.contains(id) && is_dearer(id))
+        let is_few = self.clusters < FEWEST_SESSIONS && !sessions.is_empty();
+        is_few && self.fits_everywhere() && sessions.keys().all(is_dearer)
     }
 
     /// `31 % fewer tokens, 4.9 times the bill of doing nothing, as 921 edits break the prompt cache`.
     fn dearer(&self, case: &Case<'_>) -> String {
         let tokens = case.row.tokens_saved.filter(|tokens| *tokens > 0.005);
         let tokens = tokens.map(|tokens| format!("{} % fewer tokens, ", percent(tokens)));
-        let (nothing, saved) = (
-            self.nothing_costs().unwrap_or(f64::NAN),
-            self.saves(case).unwrap_or(f64::NAN),
-        );
-        let times = 1.0 - saved / nothing;
-        let mut sessions = self.nothing.sample.sessions.keys();
-        let of = if case.nothing.is_some() || sessions.all(|id| self.nothing.fits.contains(id)) {
+        let saved = self.saves(case).zip(self.nothing_costs());
+        let times = saved.map_or(f64::NAN, |(saved, nothing)| 1.0 - saved / nothing);
+        let of = if case.nothing.is_some() || self.fits_everywhere() {
             "doing nothing"
         } else {
             "full history"
@@ -103,10 +96,9 @@ impl Rows {
             format!("{times:.1} times the bill of {of}")
         };
         let cause = case.row.cause.as_ref().map(|cause| format!(", {cause}"));
-        format!(
-            "{}{dearer}{}",
-            tokens.unwrap_or_default(),
-            cause.unwrap_or_default()
-        )
+        [tokens, Some(dearer), cause]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Three {
 impl Three {
     pub(super) fn of(pairs: &Pairs<'_>, rule: &Rule) -> Self {
         let answers = pairs.judge(Axis::Answers, rule);
-        let answers = answers.filter(|it| it.state != State::NotComparable);
+        let answers = answers.filter(|found| found.state != State::NotComparable);
         Self {
             bill: pairs.judge(Axis::Bill, rule),
             kept: answers.or_else(|| pairs.judge(Axis::Facts, rule)),
@@ -42,7 +42,7 @@ impl Three {
     /// The axes of quality on which it is shown to be better, in words.
     pub(super) fn better(&self) -> Vec<String> {
         let quality = self.quality().into_iter().flatten();
-        let better = quality.filter(|it| it.state == State::Better);
+        let better = quality.filter(|found| found.state == State::Better);
         better.map(AxisFinding::in_words).collect()
     }
 
@@ -73,7 +73,7 @@ impl Three {
             self.kept.as_ref(),
             self.actions.as_ref(),
         ];
-        all.into_iter().all(is_held) && self.all().any(|it| it.state == State::Better)
+        all.into_iter().all(is_held) && self.all().any(|found| found.state == State::Better)
     }
 
     pub(super) fn differences(&self) -> Vec<Difference> {
@@ -107,7 +107,7 @@ pub(super) fn is_above(found: Option<&AxisFinding>) -> bool {
 
 /// The p value of a difference in the good direction.
 pub(super) fn p_of(found: Option<&AxisFinding>) -> f64 {
-    let known = found.filter(|it| it.state != State::NotComparable);
+    let known = found.filter(|found| found.state != State::NotComparable);
     known.map_or(1.0, AxisFinding::one_sided_p)
 }
 
@@ -156,9 +156,9 @@ impl Case<'_> {
         let is_cheaper = three
             .bill
             .as_ref()
-            .is_some_and(|it| it.state == State::Better);
+            .is_some_and(|found| found.state == State::Better);
         let lost = three.quality().into_iter().flatten();
-        let lost = lost.filter(|it| it.state == State::Worse && it.difference() < -it.margin);
+        let lost = lost.filter(|one| one.state == State::Worse && one.difference() < -one.margin);
         lost.filter(|_| is_cheaper).collect()
     }
 
@@ -194,7 +194,7 @@ impl Case<'_> {
         };
         let open = |three: &Three| {
             let quality = three.quality().into_iter().flatten();
-            let open = quality.filter(|it| !it.state.is_not_worse());
+            let open = quality.filter(|found| !found.state.is_not_worse());
             open.map(not_worse).collect::<Option<Vec<usize>>>()
         };
         if let Some(three) = &self.nothing {

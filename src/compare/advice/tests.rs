@@ -511,28 +511,28 @@ fn compare_says_of_a_world_what_run_says() {
         let line = of_pair(&found);
         let gated = gate(&found, [&left, &right], &Rules::default(), 1);
         // A gate passes what is used or the same, and fails what is worse in anything.
-        let fails = matches!(line.label, "trade" | "keep");
+        let fails = matches!(line.code, Some(Code::Trade | Code::Keep));
         assert_eq!(
             gated.verdict == Gated::Regressed,
             fails,
             "{}: {gated:?}",
             line.text
         );
-        (line.label, line.text)
+        (line.code, line.text)
     };
-    let (label, text) = of((0.9, 0.99), (1.0, 1.0));
-    assert_eq!(label, "use", "{text}");
+    let (code, text) = of((0.9, 0.99), (1.0, 1.0));
+    assert_eq!(code, Some(Code::Use), "{text}");
     assert!(
         text.starts_with("Use codex: better on bill −10 % ["),
         "{text}"
     );
-    let (label, text) = of((0.9, 0.92), (1.0, 1.0));
-    assert_eq!(label, "trade", "{text}");
-    let (label, text) = of((1.14, 1.0), (1.0, 1.0));
+    let (code, text) = of((0.9, 0.92), (1.0, 1.0));
+    assert_eq!(code, Some(Code::Trade), "{text}");
+    let (code, text) = of((1.14, 1.0), (1.0, 1.0));
     assert!(
-        label == "keep" && text.starts_with("Keep none: codex is worse on bill +14 % ["),
+        code == Some(Code::Keep) && text.starts_with("Keep none: codex is worse on bill +14 % ["),
         "{text}"
     );
-    let (label, _) = of((1.0, 1.0), (1.0, 1.0));
-    assert_eq!(label, "no difference");
+    let (code, _) = of((1.0, 1.0), (1.0, 1.0));
+    assert_eq!(code, Some(Code::NoDifference));
 }

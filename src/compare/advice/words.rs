@@ -1,6 +1,7 @@
 //! The sentences of an advice.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use super::case::{Case, Three, is_above};
 use super::{Answer, Contender, Row, Rows, Verdict, is_plain_tail};
@@ -8,10 +9,10 @@ use crate::compare::judge::{AxisFinding, State};
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::points;
 use crate::compare::words::{listed, money, percent};
-use crate::compare::{Line, Margins, judge};
+use crate::compare::{Code, Line, Margins, Sample, judge};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
-use crate::units::many;
+use crate::units::{Tokens, many};
 
 /// Strategies to avoid that are named one by one; the others are counted.
 const SHOWN: usize = 2;
@@ -33,22 +34,20 @@ impl Verdict {
         }
         if !self.turns_with.is_empty() {
             let text = format!("Turns with: {}.", self.turns_with.join("; "));
-            lines.push(Line::new("turns with", text));
+            lines.push(Line::new(Code::TurnsWith, text));
         }
-        let avoid = self.avoid.iter().filter(|it| !it.is_broken);
+        let avoid = self.avoid.iter().filter(|one| !one.is_broken);
         for one in avoid.clone().take(SHOWN) {
             let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
-            lines.push(Line::new("avoid", text));
+            lines.push(Line::new(Code::Avoid, text));
         }
         let others: Vec<String> = avoid
             .skip(SHOWN)
-            .map(|it| short_name(&it.strategy))
+            .map(|one| short_name(&one.strategy))
             .collect();
         if !others.is_empty() {
-            lines.push(Line::new(
-                "avoid",
-                format!("Avoid also {}.", listed(&others)),
-            ));
+            let text = format!("Avoid also {}.", listed(&others));
+            lines.push(Line::new(Code::Avoid, text));
         }
         lines
     }
@@ -58,7 +57,7 @@ impl Verdict {
         let controls = self
             .contenders
             .iter()
-            .filter_map(|it| it.control.as_deref());
+            .filter_map(|one| one.control.as_deref());
         controls.filter(|control| {
             let name = short_name(control);
             let is_word = |text: &str| {
@@ -76,62 +75,67 @@ impl Rows {
         let (answer, case) = self.answer(verdict, cases, recommended);
         let contender = case.and_then(|case| {
             let mut contenders = verdict.contenders.iter();
-            contenders.find(|it| it.strategy == case.row.name())
+            contenders.find(|one| one.strategy == case.row.name())
         });
-        let (label, text) = match (answer, case.zip(contender)) {
-            (Answer::Use, Some((case, _))) => ("use", self.use_it(case, cases, recommended)),
-            (Answer::PlainTail, Some((case, _))) => ("plain tail", plain_tail(case)),
-            (Answer::Ahead, Some((case, contender))) => ("ahead", self.ahead(case, contender)),
-            (Answer::Trade, Some((case, _))) => ("trade", self.trade(case)),
-            (Answer::Keep, Some((case, contender))) => ("keep", self.keep(case, contender, cases)),
-            (Answer::Undecided, Some((case, contender))) => {
-                ("undecided", self.undecided(case, contender))
-            }
-            (Answer::FewSessions, found) => ("few sessions", self.few(found.map(|it| it.0))),
-            (answer, _) => (answer.word(), answer.sentence()),
+        let text = match (answer, case.zip(contender)) {
+            (Answer::Use, Some((case, _))) => self.use_it(case, cases, recommended),
+            (Answer::PlainTail, Some((case, _))) => plain_tail(case),
+            (Answer::Ahead, Some((case, contender))) => self.ahead(case, contender),
+            (Answer::Trade, Some((case, _))) => self.trade(case),
+            (Answer::Keep, Some((case, contender))) => self.keep(case, contender, cases),
+            (Answer::Undecided, Some((case, contender))) => self.undecided(case, contender),
+            (Answer::FewSessions, found) => self.few(found.map(|found| found.0)),
+            (answer, _) => answer.sentence(),
         };
         verdict.answer = answer;
+        verdict.code = answer.code();
         verdict.strategy = case.map(|case| case.row.name().to_owned());
-        verdict.said.push(Line::new(label, text));
+        verdict.said.push(Line::new(answer.code(), text));
         if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
             let plain = cases
                 .iter()
-                .find(|it| it.row.is_program && is_plain_tail(it));
-            let plain = plain.map(|case| Line::new("plain tail", plain_tail(case)));
+                .find(|other| other.row.is_program && is_plain_tail(other));
+            let plain = plain.map(|case| Line::new(Code::PlainTail, plain_tail(case)));
             verdict.said.extend(plain);
         }
         if answer == Answer::Ahead {
-            let trade = cases.iter().find(|it| !it.given_up().is_empty());
+            let trade = cases.iter().find(|other| !other.given_up().is_empty());
             verdict
                 .said
-                .extend(trade.map(|case| Line::new("trade", self.trade(case))));
+                .extend(trade.map(|case| Line::new(Code::Trade, self.trade(case))));
         }
         verdict.turns_with = self.turns(verdict);
-        verdict.sentences = verdict.lines().into_iter().map(|it| it.text).collect();
+        verdict.sentences = verdict.lines().into_iter().map(|line| line.text).collect();
     }
 
     fn money(&self, amount: f64) -> String {
         money(amount, self.is_in_dollars())
     }
 
+    /// A bill, or the word where it is not known.
+    fn bill(&self, amount: Option<f64>) -> String {
+        amount.map_or_else(|| "bill".to_owned(), |amount| self.money(amount))
+    }
+
     /// What doing nothing costs, in the sessions in which it is a choice, and in all where it is none.
     pub(super) fn nothing_costs(&self) -> Option<f64> {
-        let fits = |id: &str| self.nothing.fits.contains(id);
-        let all = self.fitting() < FEWEST_SESSIONS;
-        self.total(&self.nothing.sample, |id| all || fits(id))
+        self.costs_there(&self.nothing.sample)
     }
 
     /// What a case saves of that.
     pub(super) fn saves(&self, case: &Case<'_>) -> Option<f64> {
-        let fits = |id: &str| self.nothing.fits.contains(id);
+        Some(self.nothing_costs()? - self.costs_there(&case.row.sample)?)
+    }
+
+    /// What a sample costs in those sessions.
+    fn costs_there(&self, sample: &Sample) -> Option<f64> {
         let all = self.fitting() < FEWEST_SESSIONS;
-        let own = self.total(&case.row.sample, |id| all || fits(id))?;
-        Some(self.nothing_costs()? - own)
+        self.total(sample, |id| all || self.nothing.fits.contains(id))
     }
 
     /// `$4.10 (bill −5 % [−7, −3]; it fired in 3 of 10)`; `more` stands behind the dollars.
     fn amount(&self, case: &Case<'_>, more: &str) -> String {
-        let bill = case.nothing.as_ref().and_then(|it| it.bill.as_ref());
+        let bill = case.nothing.as_ref().and_then(|three| three.bill.as_ref());
         let bill = bill.map(AxisFinding::in_words).into_iter();
         let words: Vec<String> = bill.chain(self.fired(case)).collect();
         let amount = self.saves(case).map(|amount| self.money(amount));
@@ -146,53 +150,37 @@ impl Rows {
         if fired * 2 >= all {
             return None;
         }
-        let others = case
-            .row
-            .largest_elsewhere
-            .map_or_else(String::new, |largest| {
-                format!(
-                    "; in the others no prompt passed {} tokens",
-                    largest.in_short()
-                )
-            });
-        Some(format!("it fired in {fired} of {all}{others}"))
+        let mut text = format!("it fired in {fired} of {all}");
+        if let Some(largest) = case.row.largest_elsewhere.map(Tokens::in_short) {
+            let _ = write!(text, "; in the others no prompt passed {largest} tokens");
+        }
+        Some(text)
     }
 
     /// ` SESSION is 43 % of that bill.`, where one session weighs so much.
     fn weight(&self, case: &Case<'_>) -> String {
-        let sessions = self.nothing.sample.sessions.iter();
         let mut clusters: BTreeMap<&str, f64> = BTreeMap::new();
-        let mut all = 0.0;
-        for (id, session) in sessions {
-            let bill = self
-                .total(&case.row.sample, |other| other == id)
-                .unwrap_or(0.0);
-            *clusters
-                .entry(session.cluster.as_deref().unwrap_or(id))
-                .or_default() += bill;
-            all += bill;
+        for (id, session) in &self.nothing.sample.sessions {
+            let bill = self.total(&case.row.sample, |other| other == id);
+            let cluster = session.cluster.as_deref().unwrap_or(id);
+            *clusters.entry(cluster).or_default() += bill.unwrap_or(0.0);
         }
+        let all: f64 = clusters.values().sum();
         let largest = clusters
             .into_iter()
-            .max_by(|left, right| left.1.total_cmp(&right.1));
-        let largest = largest.filter(|(_, bill)| *bill > LARGE * all);
-        largest.map_or_else(String::new, |(name, bill)| {
-            format!(" {name} is {} % of its bill.", percent(bill / all))
-        })
+            .max_by(|one, next| one.1.total_cmp(&next.1));
+        match largest {
+            Some((name, bill)) if bill > LARGE * all => {
+                format!(" {name} is {} % of its bill.", percent(bill / all))
+            }
+            Some(_) | None => String::new(),
+        }
     }
 
     /// `, and gives up 7 points of actions`, where that is more than the margin.
     fn loses(&self, case: &Case<'_>) -> String {
-        let quality = case
-            .nothing
-            .as_ref()
-            .map(Three::quality)
-            .into_iter()
-            .flatten();
-        let lost = quality.flatten().filter(|found| {
-            let margin = self.rule.margins.get(found.axis);
-            margin.is_some_and(|margin| found.difference() < -margin)
-        });
+        let quality = case.nothing.iter().flat_map(Three::quality).flatten();
+        let lost = quality.filter(|found| is_lost(found, &self.rule.margins));
         let lost =
             lost.map(|found| format!("{} points of {}", points(found.difference()), found.axis));
         let lost: Vec<String> = lost.collect();
@@ -205,17 +193,11 @@ impl Rows {
 
     /// ` on the 7 of 9 sessions with a known bill`; nothing where all have one.
     fn priced(&self) -> String {
-        let sessions = self.nothing.sample.sessions.iter();
-        let priced = sessions.filter(|(_, session)| session.metrics.contains_key(judge::DOLLARS));
-        let priced = priced.map(|(id, session)| session.cluster.as_deref().unwrap_or(id));
-        let priced = priced.collect::<BTreeSet<&str>>().len();
-        if priced == 0 || priced == self.clusters {
-            String::new()
-        } else {
-            format!(
-                " on the {priced} of {} sessions with a known bill",
-                self.clusters
-            )
+        let all = self.clusters;
+        match self.clusters_with(|_, it| it.metrics.contains_key(judge::DOLLARS)) {
+            0 => String::new(),
+            priced if priced == all => String::new(),
+            priced => format!(" on the {priced} of {all} sessions with a known bill"),
         }
     }
 
@@ -224,7 +206,7 @@ impl Rows {
         let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
             return String::new();
         };
-        let better = three.quality().into_iter().filter(|it| is_above(*it));
+        let better = three.quality().into_iter().filter(|found| is_above(*found));
         let mut better: Vec<String> = better.flatten().map(AxisFinding::in_words).collect();
         if better.is_empty() {
             better.extend(three.bill.as_ref().map(AxisFinding::in_words));
@@ -258,14 +240,14 @@ impl Rows {
         let twins = recommended.iter().skip(1).map(|at| &cases[*at]);
         let (same, others): (Vec<&Case<'_>>, Vec<&Case<'_>>) = twins.partition(|other| {
             let three = Three::between(&case.row.sample, &other.row.sample, &self.rule);
-            three.all().all(|it| it.state == State::Same)
+            three.all().all(|found| found.state == State::Same)
         });
-        let same: Vec<String> = same.iter().map(|it| it.row.sample.title()).collect();
+        let same: Vec<String> = same.iter().map(|twin| twin.row.sample.title()).collect();
         let same = match same.as_slice() {
             [] => String::new(),
             same => format!(" (the same: {})", listed(same)),
         };
-        let others: Vec<String> = others.iter().map(|it| self.beside(case, it)).collect();
+        let others: Vec<String> = others.iter().map(|one| self.beside(case, one)).collect();
         let others = match others.as_slice() {
             [] => String::new(),
             others => format!(" Shown as well: {}.", listed(others)),
@@ -273,18 +255,10 @@ impl Rows {
         let control = self.beaten_control(case);
         let why = match &case.nothing {
             Some(three) => {
-                let quality: Vec<String> = three
-                    .quality()
-                    .into_iter()
-                    .flatten()
-                    .map(AxisFinding::in_words)
-                    .collect();
+                let quality = || three.quality().into_iter().flatten();
+                let in_words: Vec<String> = quality().map(AxisFinding::in_words).collect();
                 let usual = Margins::default();
-                let accepts_loss = three.quality().into_iter().flatten().any(|found| {
-                    usual
-                        .get(found.axis)
-                        .is_some_and(|margin| found.difference() < -margin)
-                });
+                let accepts_loss = quality().any(|found| is_lost(found, &usual));
                 let keeps = if accepts_loss {
                     "gives up no more than the margins accept"
                 } else {
@@ -293,13 +267,12 @@ impl Rows {
                 format!(
                     "It saves {} and {keeps} ({}){control}",
                     self.amount(case, ""),
-                    listed(&quality)
+                    listed(&in_words)
                 )
             }
             None => format!(
                 "Nothing here that runs to the end, and is shown to keep as much, costs less than its {}{control}",
-                case.total
-                    .map_or_else(|| "bill".to_owned(), |it| self.money(it))
+                self.bill(case.total)
             ),
         };
         format!(
@@ -313,16 +286,11 @@ impl Rows {
 
     /// That full history does not fit, and what it would cost.
     fn unfit(&self) -> String {
-        let sessions = self.nothing.sample.sessions.iter();
-        let unfit = sessions.filter(|(id, _)| !self.nothing.fits.contains(*id));
-        let unfit = unfit.map(|(id, session)| session.cluster.as_deref().unwrap_or(id));
-        let (unfit, all) = (unfit.collect::<BTreeSet<&str>>().len(), self.clusters);
-        let fitting = all.saturating_sub(unfit);
-        if fitting == all {
-            return String::new();
-        }
-        let fits = match fitting {
-            0 => "no session".to_owned(),
+        let all = self.clusters;
+        let unfit = self.clusters_with(|id, _| !self.nothing.fits.contains(id));
+        let fits = match all.saturating_sub(unfit) {
+            0 if unfit > 0 => "no session".to_owned(),
+            some if some == all => return String::new(),
             some => format!("{some} of {all} sessions"),
         };
         format!(" Full history fits the window in {fits}.")
@@ -349,17 +317,14 @@ impl Rows {
         }
         let (accepted, _) = taken.contenders(&taken.cases());
         let mut contenders = accepted.iter();
-        let own = contenders.find(|it| it.strategy == case.row.name());
-        let how = match own {
-            Some(own) if own.is_recommended => {
+        let own = contenders.find(|one| one.strategy == case.row.name());
+        let how = match own.map(|own| (own.is_recommended, &own.obstacle)) {
+            Some((true, _)) => {
                 let takes = if flags.len() == 1 { "takes" } else { "take" };
                 format!("; {} {takes} it", listed(&flags))
             }
-            Some(own) => own
-                .obstacle
-                .as_ref()
-                .map_or_else(String::new, |why| format!("; besides, {why}")),
-            None => String::new(),
+            Some((false, Some(why))) => format!("; besides, {why}"),
+            Some((false, None)) | None => String::new(),
         };
         format!(
             "{name} is a trade: it saves {} and gives up {}{how}. Shown on {}.",
@@ -375,34 +340,30 @@ impl Rows {
             Some(_) => format!("it saves {}", self.amount(case, "")),
             None => format!(
                 "it is the cheapest of what keeps as much ({})",
-                case.total.map_or_else(String::new, |it| self.money(it))
+                self.bill(case.total)
             ),
         };
-        let against = case.control.as_ref().zip(contender.control.as_ref());
-        let control = against.map_or_else(String::new, |(three, control)| {
+        let mut text = format!("{name} is ahead, not decided: {saves}");
+        if let Some((three, control)) = case.control.as_ref().zip(contender.control.as_ref()) {
             let quality: Vec<String> = three.all().map(AxisFinding::in_words).collect();
-            format!(
-                ", and against {} it has {}",
-                short_name(control),
-                listed(&quality)
-            )
-        });
+            let (control, quality) = (short_name(control), listed(&quality));
+            let _ = write!(text, ", and against {control} it has {quality}");
+        }
+        text.push('.');
+        if let Some(why) = &contender.obstacle {
+            let _ = write!(text, " Not shown: {why}.");
+        }
         let more = contender.more_sessions.unwrap_or(1);
-        let why = contender
-            .obstacle
-            .as_ref()
-            .map_or_else(String::new, |why| format!(" Not shown: {why}."));
+        let more = many(more, "more session", "more sessions");
         format!(
-            "{name} is ahead, not decided: {saves}{control}.{why} About {} like these would show it.{}",
-            many(more, "more session", "more sessions"),
+            "{text} About {more} like these would show it.{}",
             self.unfit()
         )
     }
 
     fn keep(&self, case: &Case<'_>, contender: &Contender, cases: &[Case<'_>]) -> String {
         let name = short_name(case.row.name());
-        let cost = self.nothing_costs().map(|cost| self.money(cost));
-        let cost = cost.unwrap_or_else(|| "bill".to_owned()) + &self.priced();
+        let cost = self.bill(self.nothing_costs()) + &self.priced();
         let is_dearer = self.saves(case).is_some_and(|saved| saved <= 0.0);
         let why = if is_dearer {
             format!(
@@ -441,9 +402,8 @@ impl Rows {
     }
 
     fn undecided(&self, case: &Case<'_>, contender: &Contender) -> String {
-        let bill = case
-            .total
-            .map_or_else(String::new, |it| format!(" ({})", self.money(it)));
+        let bill = case.total.map(|total| format!(" ({})", self.money(total)));
+        let bill = bill.unwrap_or_default();
         let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
         format!(
             "Not decided: {} has the lowest bill{bill}; {obstacle}.{}",
@@ -455,17 +415,11 @@ impl Rows {
     /// One session, or two to five: what was seen, and what to do.
     fn few(&self, case: Option<&Case<'_>>) -> String {
         let (all, clusters) = (self.nothing.sample.sessions.len(), self.clusters);
-        let cost = self.total(&self.nothing.sample, |_| true);
-        let cost = cost.map_or_else(
-            || "has no price".to_owned(),
-            |it| format!("costs {}", self.money(it)),
-        );
-        let is_whole = self
-            .nothing
-            .sample
-            .sessions
-            .keys()
-            .all(|id| self.nothing.fits.contains(id));
+        let cost = match self.total(&self.nothing.sample, |_| true) {
+            Some(total) => format!("costs {}", self.money(total)),
+            None => "has no price".to_owned(),
+        };
+        let is_whole = self.fits_everywhere();
         let nothing = if is_whole {
             format!("doing nothing {cost}")
         } else {
@@ -498,37 +452,35 @@ impl Rows {
                 "On {on}: {nothing}; {best}. One session decides nothing: give a folder."
             );
         }
-        let range = case
-            .and_then(|case| self.range(case))
-            .map_or_else(String::new, |range| format!(" ({range})"));
+        let range = case.and_then(|case| self.range(case)).unwrap_or_default();
         format!(
             "On these {clusters} sessions: {nothing}; {best}{range}. {FEWEST_SESSIONS} are the least that decide anything."
         )
     }
 
-    /// From session to session, how much of the bill is saved: `2 % to 9 % saved from session to session`.
+    /// From session to session, how much of the bill is saved: ` (2 % to 9 % of the bill saved from session to session)`.
     fn range(&self, case: &Case<'_>) -> Option<String> {
         let sessions = self.nothing.sample.sessions.keys();
         let saved = sessions.filter_map(|id| {
             let of = |sample| self.total(sample, |other| other == id);
             Some(1.0 - of(&case.row.sample)? / of(&self.nothing.sample)?)
         });
-        let saved: Vec<f64> = saved.filter(|it| it.is_finite()).collect();
+        let saved: Vec<f64> = saved.filter(|share| share.is_finite()).collect();
         let low = saved.iter().copied().reduce(f64::min)?;
         let high = saved.iter().copied().reduce(f64::max)?;
-        let [low, high] = [low, high].map(|it| {
-            let sign = if it < 0.0 { "−" } else { "" };
-            format!("{sign}{} %", percent(it))
+        let [low, high] = [low, high].map(|share| {
+            let sign = if share < 0.0 { "−" } else { "" };
+            format!("{sign}{} %", percent(share))
         });
         Some(format!(
-            "{low} to {high} of the bill saved from session to session"
+            " ({low} to {high} of the bill saved from session to session)"
         ))
     }
 
     /// The assumptions under which the recommendation is another one, or the sign of what a strategy saves.
     pub(super) fn turns(&self, verdict: &Verdict) -> Vec<String> {
         let sessions = self.nothing.sample.sessions.values();
-        let known: BTreeSet<&String> = sessions.flat_map(|it| it.alternatives.keys()).collect();
+        let known: BTreeSet<&String> = sessions.flat_map(|one| one.alternatives.keys()).collect();
         let turns = known.into_iter().filter_map(|at| {
             let mut other = self.clone();
             let rows = other.strategies.iter_mut();
@@ -546,8 +498,8 @@ impl Rows {
     fn turn(&self, verdict: &Verdict, at: &str, other: &Self) -> Option<String> {
         let (contenders, _) = other.contenders(&other.cases());
         let used = |contenders: &[Contender]| -> Vec<String> {
-            let used = contenders.iter().filter(|it| it.is_recommended);
-            let rows = used.filter_map(|it| self.row(&it.strategy));
+            let used = contenders.iter().filter(|one| one.is_recommended);
+            let rows = used.filter_map(|one| self.row(&one.strategy));
             rows.map(|row| row.sample.title()).collect()
         };
         let (before, after) = (used(&verdict.contenders), used(&contenders));
@@ -588,8 +540,14 @@ impl Rows {
     }
 }
 
+/// Whether more is lost than the margin of the axis.
+fn is_lost(found: &AxisFinding, margins: &Margins) -> bool {
+    let margin = margins.get(found.axis);
+    margin.is_some_and(|margin| found.difference() < -margin)
+}
+
 fn plain_tail(case: &Case<'_>) -> String {
-    let control = case.row.control.as_ref().map_or("", |it| &it.strategy);
+    let control = case.row.control.as_ref().map_or("", |one| &one.strategy);
     format!(
         "Your program {} is a plain tail: the same bill and the same facts as {}, which keeps the newest rounds in \
          the same size and no more.",

@@ -1,12 +1,13 @@
 //! Comparisons on one screen: what changed in a few rows each, the verdict, and what was lost.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use super::difference::{change, interval, level, margin};
 use super::hard_breaks::{self, fact_of, probe_and_percent};
 use super::{Comparisons, GatedComparison, MOST_BREAKS};
 use crate::compare::gate::{GateResult, Verdict};
-use crate::compare::{Axis, AxisFinding, ChangedProbe, Line, State, Target, of_pair};
+use crate::compare::{Axis, AxisFinding, ChangedProbe, Code, Line, State, Target, of_pair};
 use crate::report::display::many;
 use crate::report::evidence::capital;
 use crate::report::grid::{GridRow, INDENT};
@@ -26,7 +27,8 @@ impl Terminal {
         room: Room,
     ) -> Vec<String> {
         let mut comparisons: Vec<&GatedComparison> = compared.comparisons.iter().collect();
-        comparisons.sort_by_key(|one| std::cmp::Reverse(one.gated.as_ref().map(|it| it.verdict)));
+        comparisons
+            .sort_by_key(|one| std::cmp::Reverse(one.gated.as_ref().map(|gated| gated.verdict)));
         let [rows, lost, sentences, _] = room;
         // Each takes some six lines.
         let shown = comparisons.len().min((rows / 3).max(1));
@@ -51,10 +53,8 @@ impl Terminal {
             out.push(format!("{INDENT}… and {others}: --tables"));
         }
         let is_alone = comparisons.len() == 1;
-        let said: Vec<Line> = comparisons
-            .iter()
-            .map(|it| sentence(it, is_alone))
-            .collect();
+        let said = comparisons.iter().map(|one| sentence(one, is_alone));
+        let said: Vec<Line> = said.collect();
         add(&mut out, self.verdict(&said, sentences));
         let mut ends = self.losses(&comparisons, lost);
         ends.extend(self.beside("Sure?", &trust(compared)));
@@ -64,10 +64,8 @@ impl Terminal {
     }
 
     fn rows_of(self, one: &GatedComparison, heading: &str) -> Vec<String> {
-        let mut rows = vec![GridRow {
-            cells: ["before", "after", "change"].map(str::to_owned).to_vec(),
-            ..GridRow::default()
-        }];
+        let heads = ["before", "after", "change"].map(str::to_owned);
+        let mut rows = vec![GridRow::of("", heads)];
         rows.extend(shown(one).map(|metric| {
             let gated = one.gated_axis(metric.axis);
             let verdict = gated.map_or(metric.state.name(), |gated| gated.verdict.name());
@@ -75,15 +73,14 @@ impl Terminal {
                 interval if interval == "exact" => String::new(),
                 interval => format!(" {interval}"),
             };
+            let cells = [
+                level(metric, metric.baseline),
+                level(metric, metric.candidate),
+                change(metric) + &interval,
+            ];
             GridRow {
-                name: metric.axis.name().to_owned(),
-                cells: vec![
-                    level(metric, metric.baseline),
-                    level(metric, metric.candidate),
-                    format!("{}{interval}", change(metric)),
-                ],
                 end: verdict.to_owned(),
-                ..GridRow::default()
+                ..GridRow::of(metric.axis.name(), cells)
             }
         }));
         let mut out = vec![self.heading(&escape::plain(heading))];
@@ -145,7 +142,7 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
     one.comparison.axes.iter().filter(move |found| {
         let gated = one.gated_axis(found.axis);
         let is_open = gated
-            .is_some_and(|it| matches!(it.verdict, Verdict::Regressed | Verdict::Inconclusive));
+            .is_some_and(|one| matches!(one.verdict, Verdict::Regressed | Verdict::Inconclusive));
         let is_headline = match found.axis {
             Axis::Bill | Axis::Plumbing | Axis::Actions | Axis::Tokens | Axis::Calls => true,
             Axis::Facts | Axis::Answers => kept == Some(found.axis),
@@ -172,16 +169,14 @@ fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
     };
     let of = (!is_alone).then(|| format!("{}: ", one.title()));
     let (of, reasons) = (of.unwrap_or_default(), reasons(one, gated).join("; "));
-    let notes: Vec<String> = gated
+    let notes = gated
         .notes
         .iter()
-        .map(|note| format!(" {}.", capital(note)))
-        .collect();
+        .map(|note| format!(" {}.", capital(note)));
+    let notes: String = notes.collect();
     let verdict = capital(gated.verdict.name());
-    Line::new(
-        gated.verdict.name(),
-        format!("{verdict}: {of}{reasons}.{}", notes.concat()),
-    )
+    let text = format!("{verdict}: {of}{reasons}.{notes}");
+    Line::new(gated.code, text)
 }
 
 /// The reasons for a verdict: hard breaks first, then the metrics with that verdict.
@@ -198,7 +193,7 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
     if more > 0 {
         reasons.push(many(more, "more hard break", "more hard breaks"));
     }
-    let metrics = gated.axes.iter().filter(|it| it.verdict == gated.verdict);
+    let metrics = gated.axes.iter().filter(|one| one.verdict == gated.verdict);
     for it in metrics {
         let Some(metric) = one.comparison.axis(it.axis) else {
             reasons.push(format!("{}: {}", it.axis, it.why()));
@@ -233,16 +228,19 @@ fn trust(compared: &Comparisons) -> String {
     } else {
         " Nothing in them depends on chance."
     };
-    let apart = compared
+    let axes = compared
         .comparisons
         .iter()
         .flat_map(|one| &one.comparison.axes);
-    let apart = apart.filter(|found| found.state == State::NotComparable);
+    let apart = axes.filter(|found| found.state == State::NotComparable);
     let apart: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
-    let apart = apart
-        .into_iter()
-        .map(|why| format!("not comparable: {why}"));
-    let more = apart.chain(compared.notes());
-    let more = more.map(|words| format!(" {}.", capital(&words)));
-    format!("{about}{chance}{}", more.collect::<String>())
+    let mut text = format!("{about}{chance}");
+    for why in apart {
+        let why = format!("Not comparable: {why}");
+        let _ = write!(text, " {}.", Code::NotComparable.behind(&why));
+    }
+    for (code, note) in compared.notes() {
+        let _ = write!(text, " {}.", code.behind(&capital(&note)));
+    }
+    text
 }

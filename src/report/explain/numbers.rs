@@ -2,6 +2,7 @@
 //! the number of its row.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -124,8 +125,6 @@ pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainErr
             sessions: values(metric, &cells, anchors),
         })
     };
-    let needs_prices = matches!(metric.unit, Unit::Dollars | Unit::Seconds)
-        || matches!(metric.function, Formula::Saved(_)) && metric.name.starts_with("bill");
     let rows = report.compared().iter().chain(&report.quoted_controls);
     let strategies: Vec<Number> = rows.filter_map(number).collect();
     if strategies.is_empty() {
@@ -139,11 +138,7 @@ pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainErr
         doc: metric.doc,
         formula: metric.formula,
         pooling: pooling(metric),
-        prices: if needs_prices {
-            prices(report)
-        } else {
-            Vec::new()
-        },
+        prices: prices(report, metric),
         strategies,
     })
 }
@@ -155,7 +150,7 @@ fn pooling(metric: &Metric) -> Pooling {
         Formula::Total(_) => Pooling::Total,
         Formula::Count(_) | Formula::Tokens(_) => Pooling::Sum,
         Formula::Largest(_) => Pooling::Largest,
-        Formula::Pool(_) | Formula::Nothing => match metric.name {
+        Formula::Pool(_) => match metric.name {
             "facts" => Pooling::Corrected,
             "completion" | "fired" | "broke_even" => Pooling::Share,
             _ => Pooling::Together,
@@ -191,10 +186,8 @@ fn value(
     match metric.function {
         Formula::Saved(of) => totals(cells, |cell| {
             let spending = of(cell)?;
-            spending
-                .dollars
-                .filter(|_| is_priced)
-                .or(Some(spending.tokens))
+            let dollars = spending.dollars.filter(|_| is_priced);
+            dollars.or(Some(spending.tokens))
         }),
         Formula::Total(of) => totals(cells, |cell| {
             let amount = of(cell)?;
@@ -211,14 +204,15 @@ fn value(
             (kept.map(|kept| kept.point_estimate), None)
         }
         _ => {
-            let cell = metric
-                .over(cells, anchors)
-                .map(|it| pooled_cell(metric, it));
-            let of = cell.as_ref().and_then(|cell| match cell.value {
+            let Some(pooled) = metric.over(cells, anchors) else {
+                return (None, None);
+            };
+            let cell = pooled_cell(metric, pooled);
+            let of = match cell.value {
                 Value::Fraction(_, whole) => Some(whole as f64),
                 _ => None,
-            });
-            (cell.and_then(|cell| Some(Figure::of(&cell)?.value)), of)
+            };
+            (Figure::of(&cell).map(|figure| figure.value), of)
         }
     }
 }
@@ -242,9 +236,12 @@ fn totals(
     (sum(|pair| pair.0), sum(|pair| pair.1))
 }
 
-/// The prices in force, a line for each model.
-fn prices(report: &Report) -> Vec<String> {
-    let prices = report.cells.iter().filter_map(|cell| cell.price.as_ref());
+/// The prices in force, a line for each model; none where the metric needs none.
+fn prices(report: &Report, metric: &Metric) -> Vec<String> {
+    let needs_prices = matches!(metric.unit, Unit::Dollars | Unit::Seconds)
+        || matches!(metric.function, Formula::Saved(_)) && metric.name.starts_with("bill");
+    let cells = report.cells.iter().filter(|_| needs_prices);
+    let prices = cells.filter_map(|cell| cell.price.as_ref());
     let lines: BTreeSet<String> = prices.map(price).collect();
     lines.into_iter().collect()
 }
@@ -261,13 +258,9 @@ fn price(price: &PriceEntry) -> String {
     let classes = classes.into_iter().filter_map(|(name, each)| {
         Some(format!("{name} {}", Usd(each?.0.saturating_mul(1_000_000))))
     });
-    let classes: Vec<String> = classes.collect();
-    format!(
-        "{} of {}, per million tokens: {}",
-        price.model,
-        price.date,
-        classes.join(", ")
-    )
+    let classes = classes.collect::<Vec<_>>().join(", ");
+    let (model, date) = (&price.model, &price.date);
+    format!("{model} of {date}, per million tokens: {classes}")
 }
 
 impl Pooling {
@@ -311,11 +304,8 @@ impl Numbers {
             format!("formula: {}", self.formula),
             format!("here: {}", self.pooling.in_words()),
         ];
-        let prices = self
-            .prices
-            .iter()
-            .take(3)
-            .map(|price| format!("prices: {price}"));
+        let prices = self.prices.iter().take(3);
+        let prices = prices.map(|price| format!("prices: {price}"));
         for paragraph in paragraphs.into_iter().chain(prices) {
             lines.extend(layout::wrap(&paragraph, columns));
         }
@@ -338,15 +328,10 @@ impl Numbers {
 
     /// The number of a strategy, and below it as many values as fit into these lines.
     fn of_strategy(&self, number: &Number, columns: usize, most: usize) -> Vec<String> {
-        let chance = number
-            .chance
-            .map(|chance| format!(", f = {}", display::percent(chance)));
-        let head = format!(
-            "{}: {}{}",
-            number.strategy,
-            number.shown,
-            chance.unwrap_or_default()
-        );
+        let mut head = format!("{}: {}", number.strategy, number.shown);
+        if let Some(chance) = number.chance {
+            let _ = write!(head, ", f = {}", display::percent(chance));
+        }
         let mut lines: Vec<String> = layout::wrap(&head, columns).into_iter().take(1).collect();
         let values = number.sessions.iter().map(|session| self.in_words(session));
         let values = values.collect::<Vec<_>>().join(" ");

@@ -328,7 +328,7 @@
       var entries = entries_of(calls, cell, call);
       if (entries) show_entries(below, entries, cell, call);
       add(out, "p", (entries ? "This command prints its entries whole. " : "This command prints its entries. ") +
-        "RECORDING is the session's file; proctor generate writes a synthetic one.").className = "quiet";
+        "RECORDING is the session's file; proctor sessions generate writes a synthetic one.").className = "quiet";
       add(out, "pre", "proctor inspect RECORDING --id " + quoted(session) + " --strategy " + quoted(cell.strategy) +
         (cell.window === null ? "" : " --window " + quoted(cell.window)) +
         (cell.counter === null ? "" : " --set " + quoted("counter=" + cell.counter)) + " --at " + call);

@@ -164,12 +164,8 @@ fn row(table: &Table, row: &Row, label: &str, cells: &[Json]) -> Json {
 /// A cell whose column has this n in its heading.
 fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -> Json {
     let number = match &cell.value {
-        Value::Share(share) => Some(*share),
-        Value::Tokens(count) | Value::Count(count) => Some(*count as f64),
         Value::Fraction(part, whole) if *whole > 0 => Some(*part as f64 / *whole as f64),
-        Value::Dollars(dollars) => Some(dollars.in_dollars()),
-        Value::Seconds(seconds) => Some(*seconds),
-        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
+        value => value.number(),
     };
     json!({
         "is_hidden": is_hidden,

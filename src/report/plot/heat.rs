@@ -123,8 +123,7 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
         outline(scene, edges, VERMILLION, 3);
     }
     draw_row_labels(scene, &pair.rows, left, top, row);
-    let below = below(scene, &pair.columns, left, lower, column);
-    scale(scene, left, below + 12.0, (low, high))
+    below(scene, &pair.columns, left, lower, column)
 }
 
 /// The number of a cell with its font size: with a decimal, without it, or small.
@@ -176,25 +175,6 @@ fn below(scene: &mut Scene, columns: &[String], left: f64, lower: f64, column: f
         longest = longest.max(length);
     }
     lower + longest + 10.0
-}
-
-/// The ramp with its two ends; returns where it ends.
-fn scale(scene: &mut Scene, left: f64, top: f64, (low, high): (f64, f64)) -> f64 {
-    const STEPS: u32 = 40;
-    if low > high {
-        return top;
-    }
-    let (from, to) = (left + 60.0, left + MAP - 60.0);
-    let step = (to - from) / f64::from(STEPS);
-    for at in 0..STEPS {
-        let share = f64::from(at) / f64::from(STEPS - 1);
-        let x = from + step * f64::from(at);
-        scene.rect([x, top, x + step + 0.5, top + 10.0], shade(share), 1.0);
-    }
-    outline(scene, [from, top, to, top + 10.0], INK, 1);
-    scene.label((from - 6.0, top + 5.0), &display::percent(low), HPos::Right);
-    scene.label((to + 6.0, top + 5.0), &display::percent(high), HPos::Left);
-    top + 26.0
 }
 
 /// Where a value lies between the least and the most; the middle where all are the same.

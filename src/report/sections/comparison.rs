@@ -76,16 +76,16 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
 /// shown.
 pub(crate) fn rows(material: &Material<'_>) -> Vec<Row> {
     let all = || material.strategies.iter();
-    let most = all().map(|it| it.sessions).max().unwrap_or(0);
-    let shown = all().filter(|it| it.arm == Arm::Strategy || super::is_measured(it));
-    shown.map(|it| row(material, it, most)).collect()
+    let most = all().map(|one| one.sessions).max().unwrap_or(0);
+    let shown = all().filter(|one| one.arm == Arm::Strategy || super::is_measured(one));
+    shown.map(|one| row(material, one, most)).collect()
 }
 
 /// The metrics of the comparison: some are known only where agents ran, or have the place of dollars.
 fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
     let is_closed = is_closed(material);
     let mut strategies = material.strategies.iter();
-    let is_priced = strategies.any(|it| it.values.contains_key("bill"));
+    let is_priced = strategies.any(|strategy| strategy.values.contains_key("bill"));
     metric::columns().into_iter().filter(move |metric| {
         (is_closed || !metric.is(Mark::Closed)) && !(is_priced && metric.is(Mark::Unpriced))
     })
@@ -93,7 +93,7 @@ fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
 
 /// Whether any strategy names the lowest entry that it changes next.
 fn has_edges(material: &Material<'_>) -> bool {
-    let mut costs = material.strategies.iter().flat_map(|it| &it.costs);
+    let mut costs = material.strategies.iter().flat_map(|one| &one.costs);
     costs.any(|cost| cost.bill == Bill::Own(Placement::Edge))
 }
 
@@ -103,8 +103,8 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     let is_missing = |metric: &Metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional);
     let missing = columns
         .iter()
-        .filter(|it| it.priority == Column::FILES_ONLY);
-    let missing = missing.filter(|it| metric::metric(it.id).is_some_and(is_missing));
+        .filter(|column| column.priority == Column::FILES_ONLY);
+    let missing = missing.filter(|column| metric::metric(column.id).is_some_and(is_missing));
     let mut labels: Vec<&str> = missing.map(|column| &*column.label).collect();
     if labels.is_empty() {
         return None;
@@ -150,7 +150,7 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
     let calls: usize = cells().map(|cell| cell.prompt_tokens.len()).sum();
     // Prompts that were sent though they do not fit the window: the recorded product did so.
     let over = |cell: &&CellRecord| {
-        let is_over = |prompt: &&Tokens| cell.window.is_some_and(|it| it.overflows(**prompt));
+        let is_over = |prompt: &&Tokens| cell.window.is_some_and(|one| one.overflows(**prompt));
         cell.prompt_tokens.iter().filter(is_over).count()
     };
     let is_closed = is_closed(material);
@@ -190,7 +190,7 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
             && over == 0
             && (strategy.fired > 0 || is_closed)
             && strategy.sessions == sessions,
-        cells: metrics(material).map(|it| cell(strategy, it)).collect(),
+        cells: metrics(material).map(|one| cell(strategy, one)).collect(),
     }
 }
 
@@ -247,15 +247,12 @@ fn mark_best(
         Direction::Lower => -1.0,
         Direction::Neutral => return,
     };
-    let value = |(index, row): (usize, &Row)| match row.cells[at].value {
-        Value::Share(share) => Some((index, sign * share)),
-        Value::Tokens(count) | Value::Count(count) => Some((index, sign * count as f64)),
-        Value::Dollars(dollars) => Some((index, sign * dollars.in_dollars())),
-        Value::Seconds(seconds) => Some((index, sign * seconds)),
-        Value::Fraction(..) | Value::Text(_) | Value::NotMeasured | Value::NotApplicable => None,
-    };
     let ranked = rows.iter().enumerate().filter(|(_, row)| row.ranked);
-    let values: Vec<(usize, f64)> = ranked.filter_map(value).collect();
+    let values = ranked.filter_map(|(index, row)| {
+        let value = row.cells[at].value.number()?;
+        Some((index, sign * value))
+    });
+    let values: Vec<(usize, f64)> = values.collect();
     let best = values.iter().map(|(_, v)| *v);
     let best = best.fold(f64::NEG_INFINITY, f64::max);
     if metric.is(Mark::Savings) && best < 0.0 {
@@ -281,7 +278,7 @@ fn mark_best(
         return;
     }
     let name = |(row, _): &(usize, f64)| rows[*row].name.as_str();
-    let is_written = |row: &(usize, f64)| writers.is_some_and(|it| it.contains(name(row)));
+    let is_written = |row: &(usize, f64)| writers.is_some_and(|one| one.contains(name(row)));
     let are_twins = |left: &(usize, f64), right: &(usize, f64)| {
         let both = |group: &Vec<&str>| group.contains(&name(left)) && group.contains(&name(right));
         twins.iter().any(both)

@@ -1,6 +1,7 @@
 //! Compaction by compaction: what each freed, the floor under it, and when the next one came.
 
 use super::prelude::*;
+use crate::compare::Code;
 use crate::metric::generations::{Generation, STUCK_RULE, generations};
 
 /// From this compaction on, the later ones share a row.
@@ -30,10 +31,11 @@ pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
     });
     let stuck: Vec<String> = stuck.collect();
     (!stuck.is_empty()).then(|| {
-        Banner::note(format!(
-            "stuck at least once: {} ({STUCK_RULE})",
-            stuck.join(", ")
-        ))
+        let stuck = stuck.join(", ");
+        Banner::note(
+            Code::Stuck,
+            format!("stuck at least once: {stuck} ({STUCK_RULE})"),
+        )
     })
 }
 

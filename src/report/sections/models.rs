@@ -3,6 +3,7 @@
 
 use super::prelude::*;
 use super::row;
+use crate::compare::Code;
 use crate::metric::cached_calls::by_purpose;
 use crate::probe::judge::{JudgeTask, prompt_id, rubric_hash};
 use crate::record::verdicts::{by_judge, fit_task, narrow_judges, prompt_of};
@@ -219,15 +220,18 @@ pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
         let says = |rest: &str| format!("judge {name} is {}: {rest}", in_words(found));
         Some(match found.map(|known| known.verdict) {
             Some(CalibrationStatus::Calibrated) => return None,
-            None => Banner::warning(says(
-                "nobody compared its verdicts with people's (`proctor calibrate`)",
-            )),
-            Some(CalibrationStatus::Provisional) => Banner::note(says(
-                "it agrees with people as far as it was compared with them",
-            )),
-            Some(CalibrationStatus::Unfit) => Banner::warning(says(
-                "it does not agree with people, and its verdicts should not be believed",
-            )),
+            None => Banner::warning(
+                Code::JudgeUnproven,
+                says("nobody compared its verdicts with people's (`proctor judge test`)"),
+            ),
+            Some(CalibrationStatus::Provisional) => Banner::note(
+                Code::JudgeUnproven,
+                says("it agrees with people as far as it was compared with them"),
+            ),
+            Some(CalibrationStatus::Unfit) => Banner::warning(
+                Code::JudgeUnproven,
+                says("it does not agree with people, and its verdicts should not be believed"),
+            ),
         })
     };
     // Of one whose verdicts do not count, that is said.

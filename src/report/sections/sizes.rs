@@ -1,6 +1,7 @@
 //! How prompts were sized: as billed or as counted, and how well that explains the bill.
 
 use super::prelude::*;
+use crate::compare::Code;
 use crate::record::{Factor, HiddenThinking, KnownBy, Prediction, SessionEntry, Sizes};
 use crate::report::display;
 
@@ -48,17 +49,19 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
     let line = line(material);
     let mut banners = Vec::new();
     if billed.is_empty() && !counted.is_empty() && !counted.iter().any(is_known) {
-        banners.push(Banner::warning(format!(
+        let text = format!(
             "{line}: no session says how large its system prompt and tools are, so that prompts are smaller \
              here than they were billed (`window.head_tokens` sets a size)"
-        )));
+        );
+        banners.push(Banner::warning(Code::SizesUnknown, text));
     }
     if !billed.is_empty() && !counted.is_empty() {
-        banners.push(Banner::warning(format!(
-                "averages mix sessions sized as billed ({}) and as counted ({}): see the table of sizes",
-                billed.len(),
-                counted.len()
-            )));
+        let text = format!(
+            "averages mix sessions sized as billed ({}) and as counted ({}): see the table of sizes",
+            billed.len(),
+            counted.len()
+        );
+        banners.push(Banner::warning(Code::SizesMixed, text));
     }
     banners
 }

@@ -2,10 +2,10 @@
 
 use super::screen::number;
 use crate::compare::sweep::{KnobPair, PairCell, Standing, Sweep, SweepPoint, is_of_window, pairs};
-use crate::report::escape;
 use crate::report::grid::{GridRow, INDENT};
 use crate::report::layout;
 use crate::report::terminal::Terminal;
+use crate::report::{display, escape};
 
 /// A grid with more values of a knob is no longer read at a glance.
 const MOST_VALUES: usize = 10;
@@ -22,29 +22,15 @@ pub(super) fn grid(sweep: &Sweep, terminal: Terminal) -> Option<Vec<String>> {
     if knobs.any(|knob| is_of_window(&knob.knob)) || most > MOST_VALUES {
         return None;
     }
-    let mut rows = vec![GridRow {
-        cells: pair
-            .columns
-            .iter()
-            .map(|value| escape::plain(value) + " ")
-            .collect(),
-        ..GridRow::default()
-    }];
-    rows.extend(
-        pair.rows
-            .iter()
-            .zip(&pair.cells)
-            .map(|(name, cells)| GridRow {
-                name: name.clone(),
-                cells: cells.iter().map(|cell| cell_text(cell.as_ref())).collect(),
-                ..GridRow::default()
-            }),
-    );
+    let columns = pair.columns.iter().map(|value| escape::plain(value) + " ");
+    let mut rows = vec![GridRow::of("", columns)];
+    rows.extend(pair.rows.iter().zip(&pair.cells).map(|(name, cells)| {
+        let cells = cells.iter().map(|cell| cell_text(cell.as_ref()));
+        GridRow::of(name, cells)
+    }));
     let table = terminal.grid(&rows);
-    if table
-        .iter()
-        .any(|line| layout::width(line) > terminal.columns())
-    {
+    let mut widths = table.iter().map(|line| layout::width(line));
+    if widths.any(|width| width > terminal.columns()) {
         return None;
     }
     let mut lines = terminal.paragraph(INDENT, &title(sweep, &pair), INDENT.len());
@@ -57,14 +43,12 @@ pub(super) fn grid(sweep: &Sweep, terminal: Terminal) -> Option<Vec<String>> {
 /// Numbers and knobs in words.
 fn title(sweep: &Sweep, pair: &KnobPair) -> String {
     let (rows, columns) = (&pair.knobs.0, &pair.knobs.1);
-    let rows = match rows.as_str() {
-        "" => String::new(),
-        rows => format!(" rows: {rows};"),
-    };
-    format!(
-        "{} saved / {} kept, in percent;{rows} columns: {columns}",
-        sweep.cost, sweep.quality
-    )
+    let (saved, kept) = (sweep.cost, sweep.quality);
+    let numbers = format!("{saved} saved / {kept} kept, in percent");
+    match rows.as_str() {
+        "" => format!("{numbers}; columns: {columns}"),
+        rows => format!("{numbers}; rows: {rows}; columns: {columns}"),
+    }
 }
 
 /// `12 / 90`, in the brackets of the chosen setting or of the default.
@@ -85,13 +69,7 @@ fn cell_text(cell: Option<&PairCell>) -> String {
 }
 
 fn percent(share: Option<f64>) -> String {
-    let Some(share) = share else {
-        return "–".to_owned();
-    };
-    match format!("{:.0}", share * 100.0).as_str() {
-        "-0" => "0".to_owned(),
-        text => text.replace('-', "−"),
-    }
+    share.map_or_else(|| "–".to_owned(), display::whole)
 }
 
 /// The marks that occur, with the numbers behind them.
@@ -112,9 +90,8 @@ fn legend(sweep: &Sweep, pair: &KnobPair) -> Vec<String> {
         format!("{sign} {words}: {}", numbers(sweep, point))
     });
     let mut cells = pair.cells.iter().flatten().flatten();
-    let broken = cells
-        .any(|cell| cell.broken > 0)
-        .then(|| "✗ broken".to_owned());
+    let has_broken = cells.any(|cell| cell.broken > 0);
+    let broken = has_broken.then(|| "✗ broken".to_owned());
     lines.chain(broken).collect()
 }
 

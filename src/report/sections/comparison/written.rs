@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::compare::Code;
 use crate::record::StrategyEntry;
 use crate::record::words::ModelKind;
 use crate::report::build::Material;
@@ -98,9 +99,10 @@ pub(super) fn banner(twins: &[Vec<&str>]) -> Option<Banner> {
         names.collect::<Vec<_>>().join(", ")
     };
     let groups: Vec<String> = twins.iter().map(quoted).collect();
-    Some(Banner::note(format!(
+    let text = format!(
         "no best-mark between {}: they differ only in what a model would have written, and \
              no language model wrote summaries",
         groups.join("; nor between ")
-    )))
+    );
+    Some(Banner::note(Code::Twins, text))
 }
