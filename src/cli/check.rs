@@ -94,9 +94,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let outcome = if args.strategy_stdio {
         // There is one connection: one play at a time.
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-        one.install(|| check::check(&spec, &settings))
+        one.install(|| check::check(&spec, &settings))?
     } else {
-        check::check(&spec, &settings)
+        check::check(&spec, &settings)?
     };
     if let Some(path) = &args.junit {
         let suite = suite(spec.name(), &outcome, args.strict);

@@ -30,6 +30,10 @@ const GRACE: Duration = Duration::from_millis(200);
 /// Files that it may say it loaded.
 const MOST_FILES: usize = 2_000;
 
+/// The client for programs in Python, and the folder in that of each process where it is.
+const PYTHON_CLIENT: &str = include_str!("../../../clients/python/proctor_strategy.py");
+const CLIENT_FOLDER: &str = ".proctor";
+
 /// A running program.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -63,14 +67,11 @@ impl Process {
     /// Starts a program and greets it.
     pub(super) fn start(host: &Host, launch: &Launch) -> Result<Self, ProgramError> {
         let program = launch.command.join(" ");
-        let failed = |why: String| ProgramError::Start {
+        let folder = empty_folder(&host.folder).map_err(|error| ProgramError::Start {
             program: program.clone(),
-            why,
-        };
-        let folder = empty_folder(&host.folder).map_err(|error| {
             // Which name was tried does not matter.
-            let source = error.source().map(ToString::to_string);
-            failed(source.unwrap_or_else(|| error.to_string()))
+            why: error.source().unwrap_or(&error).to_string(),
+            hint: "it works in a new folder in that for temporary files".to_owned(),
         })?;
         let mut words = launch.command.iter().map(|word| {
             let file = host.files.get(word);
@@ -78,22 +79,26 @@ impl Process {
         });
         let mut command = Command::new(words.next().unwrap_or_default());
         let passed = host.environment.iter();
+        // The program's own modules and a `PYTHONPATH` that is let in come first.
+        let client = folder.path().join(CLIENT_FOLDER);
+        command.args(words).env_clear();
+        if put_client(&client).is_ok() {
+            command.env("PYTHONPATH", client);
+        }
         command
-            .args(words)
-            .env_clear()
             .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
             .current_dir(folder.path());
         let mut group = host
             .groups
             .spawn(command, folder.path())
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| ProgramError::refused(&program, &error))?;
         group.limit_memory(launch.memory);
         let stderr = Arc::default();
         let lines = match (group.leader.stdout.take(), group.leader.stdin.take()) {
             (Some(source), Some(sink)) => {
                 Lines::over(Box::new(source), Box::new(sink), launch.line)
             }
-            _ => return Err(failed("it has no standard streams".to_owned())),
+            _ => return Err(ProgramError::NotLocated),
         };
         let (listening, silent) = channel();
         if let Some(pipe) = group.leader.stderr.take() {
@@ -118,6 +123,7 @@ impl Process {
             return Err(ProgramError::Start {
                 program: launch.command.join(" "),
                 why: "another cell has its only connection".to_owned(),
+                hint: "give `--jobs 1`".to_owned(),
             });
         };
         lines.forget_answers();
@@ -132,10 +138,8 @@ impl Process {
             owner,
         };
         // One that does not say hello was never asked anything.
-        process.greet().map_err(|error| ProgramError::Start {
-            program: launch.command.join(" "),
-            why: error.to_string(),
-        })?;
+        let greeted = process.greet();
+        greeted.map_err(|error| error.at_start(&launch.command.join(" ")))?;
         Ok(process)
     }
 
@@ -341,6 +345,11 @@ fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
         let excess = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..excess);
     }
+}
+
+fn put_client(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(folder)?;
+    std::fs::write(folder.join("proctor_strategy.py"), PYTHON_CLIENT)
 }
 
 /// An empty folder, deleted with all that was put into it.
