@@ -41,16 +41,8 @@ pub(super) struct Args {
     /// Check this strategy instead of a program: the name of a preset, with overrides in brackets
     #[arg(long, value_name = "NAME", group = "checked")]
     strategy: Option<String>,
-    /// Check the program that started this one: it speaks the protocol on standard input and output, and nothing else is
-    /// printed there
-    #[arg(long, group = "checked", requires = "results")]
-    strategy_stdio: bool,
-    /// Write the outcome of each law to this file, as JSON lines
-    #[arg(long, value_name = "FILE")]
-    results: Option<PathBuf>,
-    /// List the names of the laws, a line each
-    #[arg(long, group = "checked")]
-    laws: bool,
+    #[command(flatten)]
+    clients: ForClients,
     /// Fail for laws that should hold, too
     #[arg(long)]
     strict: bool,
@@ -77,6 +69,21 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// Options of test runners.
+#[derive(Debug, clap::Args)]
+struct ForClients {
+    /// Check the program that started this one: it speaks the protocol on standard input and output, and nothing else is
+    /// printed there
+    #[arg(long, group = "checked", requires = "results")]
+    strategy_stdio: bool,
+    /// Write the outcome of each law to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+    /// List the names of the laws, a line each
+    #[arg(long, group = "checked")]
+    laws: bool,
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut named = args.allow.iter().chain(&args.only);
     if let Some(name) = named.find(|name| !check::laws().any(|law| law == **name)) {
@@ -84,14 +91,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = format!("the laws are {}", laws.join(", "));
         return stop_with(Exit::Usage, format!("there is no law `{name}`"), hint);
     }
-    if args.laws {
+    if args.clients.laws {
         let laws: Vec<&str> = check::laws().collect();
         super::print(&format!("{}\n", laws.join("\n")))?;
         return Ok(Exit::Done);
     }
     let spec = args.spec()?;
     let settings = args.settings(&spec)?;
-    let outcome = if args.strategy_stdio {
+    let outcome = if args.clients.strategy_stdio {
         // There is one connection: one play at a time.
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
         one.install(|| check::check(&spec, &settings))?
@@ -105,7 +112,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let broken = [Level::Must, Level::Should].map(|level| outcome.broken(level));
     let laws: Vec<Value> = outcome.laws.iter().map(|law| facts(law, args)).collect();
-    if let Some(path) = &args.results {
+    if let Some(path) = &args.clients.results {
         let lines: Vec<String> = laws.iter().map(|law| format!("{law}\n")).collect();
         write_whole(path, lines.concat().as_bytes())?;
     }
@@ -120,7 +127,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "findings": broken[1],
         "laws": laws,
     });
-    if !args.strategy_stdio {
+    if !args.clients.strategy_stdio {
         show(
             args.json,
             "proctor-check",
@@ -145,7 +152,7 @@ impl Args {
         }
         let place = Place::Flag("check".into());
         let mut table = Table::new(place.clone());
-        let caller = self.strategy_stdio.then_some(programs::CALLER);
+        let caller = self.clients.strategy_stdio.then_some(programs::CALLER);
         let words = caller
             .into_iter()
             .chain(self.command.iter().map(|word| &**word));
@@ -250,7 +257,7 @@ fn found(law: &str, finding: &Finding, args: &Args) -> Value {
         .map(|word| " ".to_owned() + &escape::shell(word));
     let of = match &args.strategy {
         Some(name) => escape::flag("--strategy", name),
-        None if args.strategy_stdio => "--strategy-stdio --results FILE".to_owned(),
+        None if args.clients.strategy_stdio => "--strategy-stdio --results FILE".to_owned(),
         None => "--".to_owned() + &words.collect::<String>(),
     };
     json!({

@@ -193,9 +193,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     journal.forget(&again, plan.manifest())?;
     say_again(&again, args.cells.fresh);
     let workers = Workers {
-        threads: match args.inputs.has_caller() {
-            true => 1,
-            false => models::threads(args.cells.jobs, &plan),
+        threads: if args.inputs.has_caller() {
+            1
+        } else {
+            models::threads(args.cells.jobs, &plan)
         },
         stop,
     };
