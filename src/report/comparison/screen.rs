@@ -130,7 +130,7 @@ fn title(compared: &Comparisons, is_one_pair: bool) -> String {
     let Some(one) = compared.comparisons.first().filter(|_| is_one_pair) else {
         return what;
     };
-    let sessions = one.comparison.coverage.paired_sessions;
+    let sessions = one.comparison.coverage.paired_clusters;
     let sessions = many(sessions, "session", "sessions");
     escape::plain(&format!("{what}: {}, {sessions}", sides(one)))
 }
