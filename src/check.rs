@@ -14,6 +14,7 @@ use self::play::Plays;
 use self::world::{Matter, Scene};
 use crate::session::Session;
 use crate::strategy::StrategySpec;
+use crate::strategy::external::ProgramError;
 use crate::strategy::external::protocol::{Hello, ProgramKind};
 use crate::units::Tokens;
 
@@ -131,15 +132,15 @@ pub fn laws() -> impl Iterator<Item = &'static str> {
 
 /// Holds a strategy against every law, over sessions that come from the seed.
 ///
-/// Where the strategy cannot even answer, the other laws are not tried.
-pub fn check(spec: &StrategySpec, settings: &Settings) -> Outcome {
+/// Where the strategy cannot even answer, the other laws are not tried; fails where its program does not start.
+pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, ProgramError> {
+    let hello = spec.build().map(|strategy| strategy.declared());
+    let hello = hello.unwrap_or_else(|_| Ok(Hello::default()))?;
     let scenes = world::scenes(settings.seed);
     let plays: Vec<Plays<'_>> = scenes
         .into_iter()
         .map(|scene| Plays::of(spec, scene))
         .collect();
-    let hello = spec.build().ok().and_then(|strategy| strategy.declared());
-    let hello = hello.unwrap_or_default();
     let answers = plays
         .first()
         .map(|plays| (plays, judged(&LAWS[0], plays, &Known::default())));
@@ -155,11 +156,11 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Outcome {
             }
             _ => law.checked(State::NotTried),
         });
-        return Outcome {
+        return Ok(Outcome {
             kind: hello.kind,
             laws: laws.collect(),
             changed: (0, plays.len()),
-        };
+        });
     }
     plays.par_iter().for_each(|plays| {
         plays.usual();
@@ -184,11 +185,11 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Outcome {
     let fired = plays
         .iter()
         .filter(|plays| !plays.usual().record.compactions.is_empty());
-    Outcome {
+    Ok(Outcome {
         kind,
         changed: (fired.count(), plays.len()),
         laws: laws.collect(),
-    }
+    })
 }
 
 fn judged(law: &CheckLaw, plays: &Plays<'_>, known: &Known) -> Judged {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,7 +23,8 @@ use crate::runner::PlanError;
 use crate::session::ground_truth::GroundTruth;
 use crate::session::import::ImportError;
 use crate::session::{Session, native};
-use crate::settings::{SettingError, did_you_mean};
+use crate::settings::SettingError;
+use crate::strategy::external::ProgramError;
 
 mod apply;
 mod autopsy;
@@ -74,6 +75,7 @@ mod sessions;
 mod strategies;
 mod sweep;
 mod template;
+mod usage;
 
 pub use exit::Exit;
 
@@ -138,43 +140,29 @@ enum Command {
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
     let typed: Vec<OsString> = std::env::args_os().collect();
-    let matches = examples::with_examples(Cli::command()).try_get_matches_from(&typed);
+    let command = examples::with_examples(Cli::command());
+    let matches = command.clone().try_get_matches_from(&typed);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(mut error) => {
-            if error.use_stderr() && old_names::are_said(&typed) {
-                return Exit::Usage.into();
-            }
-            suggest_command(&mut error);
-            // Help and version are results; everything else is a mistake in the call.
-            let _ = error.print();
-            return if error.use_stderr() {
-                Exit::Usage.into()
-            } else {
-                Exit::Done.into()
-            };
-        }
+        Err(error) => return without_command(&error, &command, &typed).into(),
     };
     // A panic is a mistake in Proctor. The hook has printed it; the exit code must not be 101.
     let exit = catch_unwind(|| dispatch(cli.command)).unwrap_or(Exit::Internal);
     exit.into()
 }
 
-/// Names the command that was meant, where clap sees no likeness: it knows no two letters that changed places.
-fn suggest_command(error: &mut clap::Error) {
-    let suggested = ContextKind::SuggestedSubcommand;
-    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
-        return;
-    };
-    if error.get(suggested).is_some() {
-        return;
-    }
-    let cli = Cli::command();
-    let names = cli
-        .get_subcommands()
-        .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
-    if let Some(meant) = did_you_mean(typed, names).map(str::to_owned) {
-        error.insert(suggested, ContextValue::Strings(vec![meant]));
+/// Help and version are results; everything else is a mistake in the call.
+fn without_command(error: &clap::Error, command: &clap::Command, typed: &[OsString]) -> Exit {
+    if !error.use_stderr() {
+        let _ = error.print();
+        Exit::Done
+    } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        Exit::Usage
+    } else if old_names::are_said(typed) {
+        Exit::Usage
+    } else {
+        say_error(&usage::explained(error, command, typed).into())
     }
 }
 
@@ -229,6 +217,8 @@ fn explain(error: &anyhow::Error) -> (Exit, Option<String>) {
 fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Option<String>)> {
     if let Some(stop) = cause.downcast_ref::<CliError>() {
         Some((stop.exit, stop.hint.clone()))
+    } else if let Some(error) = cause.downcast_ref::<ProgramError>() {
+        Some((Exit::Invalid, Some(error.hint().to_owned())))
     } else if let Some(error) = cause.downcast_ref::<SettingError>() {
         Some((Exit::Invalid, error.hint.clone()))
     } else if let Some(error) = cause.downcast_ref::<ImportError>() {
@@ -251,6 +241,10 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
                 "`proctor run --dry-run --shards N --out DIR` of the same scenario and options makes it again"
                     .to_owned(),
             ),
+            PlanError::Unread { .. } => Some(
+                "check the path; it starts at the working directory, or at the folder of the scenario that names it"
+                    .to_owned(),
+            ),
             PlanError::AllLeftOut(_) => Some(
                 "`--window 8000` takes one size for all sessions, and `--set window.floor=0` any share"
                     .to_owned(),
@@ -263,7 +257,13 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
             JournalError::Io { .. } | JournalError::Gone(_) => Exit::NotWritten,
             _ => Exit::Invalid,
         };
-        Some((exit, error.hint()))
+        let hint = match error {
+            JournalError::Io(..) => {
+                Some("make the folder first, or name a place where files can be written".to_owned())
+            }
+            _ => error.hint(),
+        };
+        Some((exit, hint))
     } else if let Some(error) = cause.downcast_ref::<CassetteError>() {
         let exit = match error {
             CassetteError::Io { .. } => Exit::NotWritten,
@@ -319,13 +319,25 @@ fn stop_with<T>(
 fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
-        let said = cause.to_string();
+        let said = without_number(&cause.to_string());
         if !text.contains(&said) {
             text.push_str(if text.is_empty() { "" } else { ": " });
             text.push_str(&said);
         }
     }
     escape::plain(&text)
+}
+
+/// The words of the operating system, without the number of its error and the name of a temporary file.
+fn without_number(text: &str) -> String {
+    let text = text.split(" at path \"").next().unwrap_or(text);
+    match text.split_once(" (os error ") {
+        Some((words, rest)) => {
+            let behind = rest.split_once(')').map_or("", |(_, behind)| behind);
+            format!("{words}{behind}")
+        }
+        None => text.to_owned(),
+    }
 }
 
 /// Prints a line on standard error.
@@ -482,13 +494,19 @@ fn token_count(typed: &str) -> Option<u64> {
 /// Reads a text file; `what` names it in errors, as in `scenario `.
 fn read_text(what: &str, path: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(path).map_err(|error| {
+        let error = without_number(&error.to_string());
         let problem = format!("cannot read {what}`{}`: {error}", path.display());
-        CliError::new(Exit::Invalid, problem)
+        CliError::new(Exit::Invalid, problem).with_hint("check the path, and that it names a text")
     })
 }
 
 /// Reads a run folder.
 fn read_run(folder: &Path) -> anyhow::Result<Run> {
+    if folder.is_file() {
+        let problem = format!("`{}` is a file, and a run is a folder", folder.display());
+        let hint = "`proctor run` names the folder that it writes";
+        return stop_with(Exit::Invalid, problem, hint);
+    }
     Run::read(folder).with_context(|| format!("cannot read the run in `{}`", folder.display()))
 }
 

@@ -86,6 +86,7 @@ pub struct Plan {
     manifest: Manifest,
     sessions: Vec<LoadedSession>,
     passed_over: Vec<String>,
+    lost_lines: BTreeSet<String>,
     sources: Vec<PlannedSource>,
     scenario: Scenario,
     prices: Arc<Prices>,
@@ -118,6 +119,7 @@ impl Plan {
             manifest,
             sessions: loaded.sessions,
             passed_over: loaded.passed_over,
+            lost_lines: loaded.lost_lines,
             sources: loaded.sources,
             asked_prices: Arc::new(prices::asked(&scenario.models, &prices)),
             scenario,
@@ -128,7 +130,7 @@ impl Plan {
             plan.connect(&Access::none())?;
         }
         match part {
-            None => plan.note_programs(),
+            None => plan.note_programs()?,
             Some(part) => plan.take_plan(part)?,
         }
         Ok(plan)
@@ -155,6 +157,11 @@ impl Plan {
     /// conversation, or this build cannot read them.
     pub fn passed_over(&self) -> &[String] {
         &self.passed_over
+    }
+
+    /// The lines of recordings that could not be read and are left out, in words, with their files.
+    pub fn lost_lines(&self) -> &BTreeSet<String> {
+        &self.lost_lines
     }
 
     /// The scenario it was made of.

@@ -172,7 +172,8 @@ impl Scenario {
             }
             if strategies.iter().any(|other| other.name() == spec.name()) {
                 let problem = format!("strategy `{}` is named twice", spec.name());
-                return Err(SettingError::new(table.place(), problem));
+                let hint = "leave one of them out, or give it a `name` of its own";
+                return Err(SettingError::new(table.place(), problem).with_hint(hint));
             }
             strategies.push(spec);
         }

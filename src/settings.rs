@@ -131,7 +131,8 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(file, line) => write!(f, "`{file}`: line {line}"),
-            Self::Flag(flag) => write!(f, "flag `{flag}`"),
+            Self::Flag(flag) if flag.starts_with('-') => write!(f, "flag `{flag}`"),
+            Self::Flag(argument) => write!(f, "`{argument}`"),
             Self::Environment(name) => write!(f, "environment variable `{name}`"),
             Self::BuiltIn => f.write_str("built-in default"),
         }
@@ -193,7 +194,9 @@ impl Table {
         let at = |offset| Place::File(file.clone(), line(offset));
         let table = DeTable::parse(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
-            SettingError::new(&at(start), error.message().trim().to_owned())
+            SettingError::new(&at(start), error.message().trim().to_owned()).with_hint(
+                "the file is TOML: a line is `key = value` or `[table]`, and a text is in quotes",
+            )
         })?;
         convert_entries(table.get_ref(), &at(0), &at)
     }

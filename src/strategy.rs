@@ -114,7 +114,7 @@ pub trait Stage: Debug + Send {
     }
 
     /// Its kind and the laws that it breaks on purpose, as a program of its own says.
-    fn declared(&self) -> Option<Hello> {
+    fn declared(&self) -> Option<Result<Hello, ProgramError>> {
         None
     }
 

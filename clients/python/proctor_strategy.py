@@ -312,20 +312,32 @@ class _Loop:
         self.id: Optional[int] = None  # Of the line that is to be answered.
         self.events: Any = None
         self.broken: Optional[Exception] = None
+        self.told = ""
 
     def run(self) -> None:
-        for raw in iter(self.source.readline, b""):
+        later: Optional[Dict[str, Any]] = None
+        while later is not None or (raw := self.source.readline()):
             try:
-                answer = self.answer(self.read(raw))
+                asked, later = later or self.read(raw), None
+                answer = self.answer(asked)
                 line = None if answer is None else self.line(answer)
+            except _Overtaken as overtaken:
+                later = overtaken.line
+                continue
             except Exception as error:  # Whatever the program does wrong: its cell fails with this reason.
-                traceback.print_exc()
+                self.tell(traceback.format_exc())
                 hint = ": `@strategy` starts at once, so put it last in the file" if type(error) is NameError else ""
                 line = self.line({"type": "error", "message": f"{type(error).__name__}: {error}{hint}"})
             if line is not None:
                 self.write(line)
         if self.events is not None:
             self.events.close()
+
+    def tell(self, trace: str) -> None:
+        """Prints a call stack, once as often as it comes."""
+        if trace != self.told:
+            print(trace, file=sys.stderr, end="")
+        self.told = trace
 
     def read(self, raw: bytes) -> Dict[str, Any]:
         line: Dict[str, Any] = json.loads(raw)
@@ -389,6 +401,14 @@ class _Loop:
         return self.events.run_until_complete(result)
 
 
+class _Overtaken(BaseException):
+    """Proctor no longer waits for the answer, and went on with this line."""
+
+    def __init__(self, line: Dict[str, Any]) -> None:
+        super().__init__("Proctor went on")
+        self.line = line
+
+
 class _Ask:
     """`ask("Summarise: …")` is the text of the answer, or raises `AskFailed`.
 
@@ -430,6 +450,8 @@ class _Ask:
             if not raw:
                 raise SystemExit(0)
             answer = self._loop.read(raw)
+        if answer["type"] != "answer":
+            raise _Overtaken(answer)
         if answer.get("error"):
             raise AskFailed(answer["error"])
         return Reply(answer.get("text") or "", answer.get("stop") or "end")

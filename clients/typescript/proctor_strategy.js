@@ -155,6 +155,8 @@ export async function serve(program, source, write) {
     let view = new View(shape);
     let broken;
     let asking = Promise.resolve();
+    /** Came where the answer of a model was due: Proctor no longer waits, and went on. */
+    let later;
     async function full(what, options = {}) {
         let messages = typeof what === "string" ? [{ role: "user", content: what }] : what;
         let system = options.system;
@@ -176,7 +178,11 @@ export async function serve(program, source, write) {
             const next = await lines.next();
             if (next.done)
                 throw new AskFailed("failed");
-            return read(next.value);
+            const came = read(next.value);
+            if (came.type === "answer")
+                return came;
+            later = came;
+            throw new AskFailed("failed");
         });
         asking = answer.catch(() => { });
         const { text, stop, error } = await answer;
@@ -241,15 +247,26 @@ export async function serve(program, source, write) {
             return { type: "unchanged", reason: error.message };
         }
     }
-    for (let next = await lines.next(); !next.done; next = await lines.next()) {
+    let told = "";
+    for (;;) {
+        const next = later === undefined ? await lines.next() : undefined;
+        if (next?.done)
+            break;
+        const line = next ? read(next.value) : later;
+        later = undefined;
         try {
-            const said = await answer(read(next.value));
-            if (said)
+            const said = await answer(line);
+            if (said && later === undefined)
                 say(said);
         }
         catch (error) {
+            if (later !== undefined)
+                continue;
             // Whatever the program does wrong: its cell fails with this reason.
-            process.stderr.write(`${error?.stack ?? error}\n`);
+            const trace = `${error?.stack ?? error}\n`;
+            if (trace !== told)
+                process.stderr.write(trace);
+            told = trace;
             say({ type: "error", message: String(error) });
         }
     }

@@ -215,6 +215,8 @@ export async function serve(
   let view = new View(shape);
   let broken: { error: unknown } | undefined;
   let asking: Promise<unknown> = Promise.resolve();
+  /** Came where the answer of a model was due: Proctor no longer waits, and went on. */
+  let later: any;
 
   async function full(what: string | readonly Message[], options: AskOptions = {}): Promise<Reply> {
     let messages: readonly Message[] = typeof what === "string" ? [{ role: "user", content: what }] : what;
@@ -236,7 +238,10 @@ export async function serve(
       say(line);
       const next = await lines.next();
       if (next.done) throw new AskFailed("failed");
-      return read(next.value);
+      const came = read(next.value);
+      if (came.type === "answer") return came;
+      later = came;
+      throw new AskFailed("failed");
     });
     asking = answer.catch(() => {});
     const { text, stop, error } = await answer;
@@ -294,13 +299,21 @@ export async function serve(
     }
   }
 
-  for (let next = await lines.next(); !next.done; next = await lines.next()) {
+  let told = "";
+  for (;;) {
+    const next = later === undefined ? await lines.next() : undefined;
+    if (next?.done) break;
+    const line = next ? read(next.value) : later;
+    later = undefined;
     try {
-      const said = await answer(read(next.value));
-      if (said) say(said);
+      const said = await answer(line);
+      if (said && later === undefined) say(said);
     } catch (error) {
+      if (later !== undefined) continue;
       // Whatever the program does wrong: its cell fails with this reason.
-      process.stderr.write(`${(error as Error)?.stack ?? error}\n`);
+      const trace = `${(error as Error)?.stack ?? error}\n`;
+      if (trace !== told) process.stderr.write(trace);
+      told = trace;
       say({ type: "error", message: String(error) });
     }
   }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Exit, programs, prompts, show, stop_with};
 use crate::check::{self, Checked, Finding, Level, Outcome, Settings, State};
+use crate::record::journal::write_whole;
 use crate::report::escape;
 use crate::report::junit::{self, Case, Suite};
 use crate::session::ContentBlock;
@@ -40,6 +41,8 @@ pub(super) struct Args {
     /// Check this strategy instead of a program: the name of a preset, with overrides in brackets
     #[arg(long, value_name = "NAME", group = "checked")]
     strategy: Option<String>,
+    #[command(flatten)]
+    clients: ForClients,
     /// Fail for laws that should hold, too
     #[arg(long)]
     strict: bool,
@@ -66,6 +69,21 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// Options of test runners.
+#[derive(Debug, clap::Args)]
+struct ForClients {
+    /// Check the program that started this one: it speaks the protocol on standard input and output, and nothing else is
+    /// printed there
+    #[arg(long, group = "checked", requires = "results")]
+    strategy_stdio: bool,
+    /// Write the outcome of each law to this file, as JSON lines
+    #[arg(long, value_name = "FILE")]
+    results: Option<PathBuf>,
+    /// List the names of the laws, a line each
+    #[arg(long, group = "checked")]
+    laws: bool,
+}
+
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut named = args.allow.iter().chain(&args.only);
     if let Some(name) = named.find(|name| !check::laws().any(|law| law == **name)) {
@@ -73,16 +91,31 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = format!("the laws are {}", laws.join(", "));
         return stop_with(Exit::Usage, format!("there is no law `{name}`"), hint);
     }
+    if args.clients.laws {
+        let laws: Vec<&str> = check::laws().collect();
+        super::print(&format!("{}\n", laws.join("\n")))?;
+        return Ok(Exit::Done);
+    }
     let spec = args.spec()?;
     let settings = args.settings(&spec)?;
-    let outcome = check::check(&spec, &settings);
+    let outcome = if args.clients.strategy_stdio {
+        // There is one connection: one play at a time.
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+        one.install(|| check::check(&spec, &settings))?
+    } else {
+        check::check(&spec, &settings)?
+    };
     if let Some(path) = &args.junit {
         let suite = suite(spec.name(), &outcome, args.strict);
         let text = junit::of_suites("proctor check", &[suite])?;
         super::write_output(path, text.as_bytes())?;
     }
     let broken = [Level::Must, Level::Should].map(|level| outcome.broken(level));
-    let laws = outcome.laws.iter().map(|checked| facts(checked, args));
+    let laws: Vec<Value> = outcome.laws.iter().map(|law| facts(law, args)).collect();
+    if let Some(path) = &args.clients.results {
+        let lines: Vec<String> = laws.iter().map(|law| format!("{law}\n")).collect();
+        write_whole(path, lines.concat().as_bytes())?;
+    }
     let (changed, sessions) = outcome.changed;
     let all = json!({
         "strategy": spec.name(),
@@ -92,16 +125,22 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "sessions": sessions,
         "broken": broken[0],
         "findings": broken[1],
-        "laws": laws.collect::<Vec<_>>(),
+        "laws": laws,
     });
-    let done = show(
-        args.json,
-        "proctor-check",
-        all,
-        include_str!("text/check.txt"),
-    )?;
+    if !args.clients.strategy_stdio {
+        show(
+            args.json,
+            "proctor-check",
+            all,
+            include_str!("text/check.txt"),
+        )?;
+    }
     let is_failed = broken[0] > 0 || args.strict && broken[1] > 0;
-    Ok(if is_failed { Exit::GateFailed } else { done })
+    Ok(if is_failed {
+        Exit::GateFailed
+    } else {
+        Exit::Done
+    })
 }
 
 impl Args {
@@ -113,8 +152,11 @@ impl Args {
         }
         let place = Place::Flag("check".into());
         let mut table = Table::new(place.clone());
-        let words = self.command.iter();
-        let words: Vec<Setting> = words.map(|word| Setting::new(&**word, &place)).collect();
+        let caller = self.clients.strategy_stdio.then_some(programs::CALLER);
+        let words = caller
+            .into_iter()
+            .chain(self.command.iter().map(|word| &**word));
+        let words: Vec<Setting> = words.map(|word| Setting::new(word, &place)).collect();
         table.put("command", words, &place);
         for (key, seconds) in [
             ("timeout_seconds", self.timeout),
@@ -215,6 +257,7 @@ fn found(law: &str, finding: &Finding, args: &Args) -> Value {
         .map(|word| " ".to_owned() + &escape::shell(word));
     let of = match &args.strategy {
         Some(name) => escape::flag("--strategy", name),
+        None if args.clients.strategy_stdio => "--strategy-stdio --results FILE".to_owned(),
         None => "--".to_owned() + &words.collect::<String>(),
     };
     json!({

@@ -108,6 +108,11 @@ impl Side {
             }
         } else {
             let file = baseline_path(place, baselines);
+            if !file.exists() && path.is_file() {
+                let problem = format!("`{place}` is neither the folder of a run nor a baseline");
+                let hint = "`proctor run` replays recordings, and names the folder that it writes";
+                return stop_with(Exit::Baseline, problem, hint);
+            }
             if !file.exists() {
                 let problem = format!(
                     "there is no run in a folder `{place}`, and no baseline `{}`",

@@ -19,6 +19,14 @@ fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
+/// An example of a command, by its whole name: the first that has this word, else the first.
+pub(super) fn of(name: &str, word: &str) -> Option<&'static str> {
+    let lines = EXAMPLES.lines().map(str::trim);
+    let mut calls = lines.filter(|call| call.starts_with(name));
+    let first = calls.clone().next();
+    calls.find(|call| call.contains(word)).or(first)
+}
+
 /// The place of a command in the help.
 fn place(name: &str) -> Option<usize> {
     blocks().position(|(known, _)| known == name)

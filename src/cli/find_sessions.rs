@@ -92,6 +92,7 @@ fn sorted(
     for Input { path, is_named } in inputs {
         match look(&path) {
             Err(error) if is_named => return Err(error),
+            Err(error @ ImportError::NotFound(_)) => found.passed_over.push(error),
             Err(error) if is_something_else(&error) => found.passed_over.push(error),
             Ok(()) | Err(_) => found.recordings.push(path),
         }
@@ -150,7 +151,11 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
         }
         let found = recordings(path)?;
         if found.recordings.is_empty() {
-            return Err(no_recording(Exit::Invalid, &format!("{place}: "), path).into());
+            let place = match place {
+                Place::Flag(_) => String::new(),
+                place => format!("{place}: "),
+            };
+            return Err(no_recording(Exit::Invalid, &place, path).into());
         }
         all.extend(found.recordings.into_iter().map(SessionSource::Found));
         let others = found.passed_over.iter().map(ToString::to_string);
@@ -175,6 +180,12 @@ fn say_each(passed_over: &[String], place: &str) {
 /// Lists the files in folders that are not among a run's sessions, and counts the sessions that are
 /// left out.
 pub(super) fn say_passed_over(plan: &Plan) {
+    for lost in plan.lost_lines().iter().take(NAMED) {
+        say(&format!(
+            "!! {}; copy the file again, or go on without it",
+            plain(lost)
+        ));
+    }
     say_each(plan.passed_over(), "");
     for (reason, count) in &plan.manifest().left_out {
         let sessions = many(*count, "session", "sessions");

@@ -1,27 +1,118 @@
-//! `proctor init`: a scenario to start from.
+//! `proctor init`: a scenario to start from, or a compaction of one's own with its tests.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Exit, print, write_new};
+use super::{Exit, make_folder, print, refuse_existing, write_new};
 
 /// Arguments of `proctor init`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// File to write
-    #[arg(default_value = "proctor.toml")]
-    path: PathBuf,
-    /// Overwrite an existing file
+    /// File to write; with `--python` or `--typescript` the folder for the files, by default this one
+    path: Option<PathBuf>,
+    /// Write a compaction in Python: the function, its client, its tests for pytest, a scenario and a workflow
+    #[arg(long, conflicts_with = "typescript")]
+    python: bool,
+    /// Write a compaction in JavaScript or TypeScript: the function, its client, its tests for vitest, a scenario and
+    /// a workflow
+    #[arg(long)]
+    typescript: bool,
+    /// Overwrite existing files
     #[arg(short, long)]
     force: bool,
 }
 
 const STARTER: &str = include_str!("../../scenarios/starter.toml");
+const SUITE: &str = include_str!("../../examples/ci/suite.toml");
+
+/// Where files go, with their texts.
+type Files = [(&'static str, &'static str)];
+
+const PYTHON: &Files = &[
+    (
+        "compaction.py",
+        include_str!("../../examples/python/compaction.py"),
+    ),
+    (
+        "test_compaction.py",
+        include_str!("../../examples/python/test_compaction.py"),
+    ),
+    (
+        "proctor_strategy.py",
+        include_str!("../../clients/python/proctor_strategy.py"),
+    ),
+    ("suite.toml", SUITE),
+    (
+        ".github/workflows/compaction.yml",
+        include_str!("../../examples/python/workflow.yml"),
+    ),
+];
+
+const TYPESCRIPT: &Files = &[
+    (
+        "compaction.js",
+        include_str!("../../examples/typescript/compaction.js"),
+    ),
+    (
+        "compaction.test.js",
+        include_str!("../../examples/typescript/compaction.test.js"),
+    ),
+    (
+        "package.json",
+        include_str!("../../examples/typescript/package.json"),
+    ),
+    (
+        "proctor_strategy.js",
+        include_str!("../../clients/typescript/proctor_strategy.js"),
+    ),
+    (
+        "proctor_strategy.d.ts",
+        include_str!("../../clients/typescript/proctor_strategy.d.ts"),
+    ),
+    ("suite.toml", SUITE),
+    (
+        ".github/workflows/compaction.yml",
+        include_str!("../../examples/typescript/workflow.yml"),
+    ),
+];
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    write_new(&args.path, STARTER.as_bytes(), args.force)?;
+    if args.python {
+        return write_all(args, PYTHON, "python3 compaction.py", "pytest");
+    }
+    if args.typescript {
+        return write_all(args, TYPESCRIPT, "node compaction.js", "npm test");
+    }
+    let path = args.path.as_deref().unwrap_or(Path::new("proctor.toml"));
+    write_new(path, STARTER.as_bytes(), args.force)?;
     print(&format!(
         "wrote `{0}`; run it with `proctor run {0}`\n",
-        args.path.display()
+        path.display()
+    ))?;
+    Ok(Exit::Done)
+}
+
+/// Writes all of the files, or none where one of them is there already; says what to do with them.
+fn write_all(args: &Args, files: &Files, program: &str, tests: &str) -> anyhow::Result<Exit> {
+    let folder = args.path.as_deref().unwrap_or(Path::new("."));
+    for (name, _) in files {
+        refuse_existing(&folder.join(name), args.force)?;
+    }
+    for (name, text) in files {
+        let path = folder.join(name);
+        make_folder(path.parent().unwrap_or(folder))?;
+        // The packages bring the client; a copy beside the program needs none.
+        let text = text.replace("from \"proctor-bench\"", "from \"./proctor_strategy.js\"");
+        write_new(&path, text.as_bytes(), args.force)?;
+    }
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    let change = match args.path {
+        Some(_) => format!("  cd {}\n", folder.display()),
+        None => String::new(),
+    };
+    print(&format!(
+        "wrote {}\n{change}  proctor check -- {program}\n  \
+         proctor run suite.toml --strategy none --strategy-cmd '{program}'\n  {tests}\n",
+        names.join(", ")
     ))?;
     Ok(Exit::Done)
 }

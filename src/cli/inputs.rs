@@ -37,7 +37,8 @@ pub(super) struct Inputs {
     #[arg(skip)]
     pub(super) of_agents: bool,
     /// Compare this program instead of the scenario's strategies (repeatable): any language, see
-    /// `docs/reference/external-strategies.md`; as in `'python3 mine.py'`
+    /// `docs/reference/external-strategies.md`; as in `'python3 mine.py'`. `-` is the program that started this one, on
+    /// standard input and output
     #[arg(long, value_name = "COMMAND")]
     pub(super) strategy_cmd: Vec<String>,
     /// Set one value: a scenario key (`window.max_output=8000`), or a knob of a strategy
@@ -233,6 +234,13 @@ impl Inputs {
         named.chain(flags).collect()
     }
 
+    /// Whether standard input and output belong to a strategy.
+    pub(super) fn has_caller(&self) -> bool {
+        self.strategy_cmd
+            .iter()
+            .any(|command| command == programs::CALLER)
+    }
+
     /// Whether the strategies are those of the built-in quick start.
     fn has_default_strategies(&self) -> anyhow::Result<bool> {
         let is_chosen = !self.strategy.is_empty() || !self.strategy_cmd.is_empty();
@@ -336,9 +344,25 @@ fn is_toml(path: &Path) -> bool {
     ending.is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
 }
 
+/// Whether a file that is no recording for this reason may be a scenario.
+fn may_be_scenario(path: &Path, error: &ImportError) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let is_data = matches!(ending, Some("json" | "jsonl"));
+    match error {
+        ImportError::NotJson(_) => !is_data && std::fs::read_to_string(path).is_ok(),
+        ImportError::NotFound(_) => true,
+        _ => false,
+    }
+}
+
 /// The settings of a scenario, and the folder where its relative paths start.
 fn table_of(path: &Path) -> anyhow::Result<(Table, PathBuf)> {
     let shown = path.display().to_string();
+    // The reason why it is no recording says more than that it is no scenario.
+    match format_of(path) {
+        Err(error) if !is_toml(path) && !may_be_scenario(path, &error) => return Err(error.into()),
+        _ => {}
+    }
     let what = if is_toml(path) { "scenario " } else { "" };
     let text = read_text(what, path).map_err(|stop| {
         match did_you_mean(&shown, PRESETS.iter().map(|(name, _)| *name)) {
@@ -356,21 +380,9 @@ fn table_of(path: &Path) -> anyhow::Result<(Table, PathBuf)> {
         if is_toml(path) {
             return error;
         }
-        let is_data = path
-            .extension()
-            .is_some_and(|ending| ending == "json" || ending == "jsonl");
-        let problem = if is_data {
-            "it is no recording that Proctor reads".to_owned()
-        } else {
-            format!(
-                "it is neither a scenario nor a known recording: {}",
-                error.problem
-            )
-        };
-        let error = SettingError { problem, ..error };
-        error.with_hint(
-            "a scenario is TOML; `proctor sessions import FILE` says why it reads no recording",
-        )
+        let problem = format!("it is neither a scenario nor a recording: {}", error.problem);
+        SettingError { problem, ..error }
+            .with_hint("a scenario is TOML and ends in `.toml`; recordings are JSON: `proctor sessions` lists yours")
     })?;
     if table.get("name").is_none() {
         name_after(path, &mut table);

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use super::environment;
 use super::interrupt::end_programs_on_interrupt;
 use crate::settings::{Place, Setting, SettingError, Table};
-use crate::strategy::external::{ALWAYS, Host};
+use crate::strategy::external::{ALWAYS, Caller, Host};
 use crate::strategy::preset::StrategySpec;
 use crate::units::is_valid_id;
+
+/// The command of the program that started this process: it speaks on standard input and output.
+pub(super) const CALLER: &str = "-";
 
 /// Finds the programs of each of these strategies.
 pub(super) fn locate(strategies: &mut [StrategySpec]) -> Result<(), SettingError> {
@@ -31,10 +34,21 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
         ..Host::default()
     };
     for (command, names, place) in spec.programs() {
+        if *command == [CALLER] && matches!(place, Place::Flag(_)) {
+            let (source, sink) = (std::io::stdin(), std::io::stdout());
+            host.caller = Some(Caller::over(Box::new(source), Box::new(sink)));
+            continue;
+        }
         let names = ALWAYS.into_iter().chain(names);
         let values = names.filter_map(|name| Some((name.into(), environment(name)?.into())));
         host.environment.extend(values);
         let folder = folder_of(place);
+        if let Some(script) = missing_script(&command, &folder) {
+            let error = SettingError::new(place, format!("there is no file `{script}`"));
+            return Err(error.with_hint(
+                "check the path; it starts at the working directory, or at the folder of the file that names it",
+            ));
+        }
         for word in command {
             let path = folder.join(word);
             if !path.is_file() {
@@ -65,6 +79,15 @@ const LAUNCHERS: [&str; 12] = [
     "python", "pypy", "uv", "env", "node", "bun", "deno", "tsx", "sh", "bash", "ruby", "perl",
 ];
 
+/// The script that a command runs by its launcher, where it is not there.
+fn missing_script<'a>(command: &[&'a str], folder: &Path) -> Option<&'a str> {
+    let [launcher, script, ..] = command else {
+        return None;
+    };
+    let is_named = is_launcher(launcher) && Path::new(script).extension().is_some();
+    (is_named && !script.starts_with('-') && !folder.join(script).exists()).then_some(*script)
+}
+
 /// Whether a word is one of these, whatever its folder and version: `../venv/bin/python3.12`.
 fn is_launcher(word: &str) -> bool {
     let name = Path::new(word)
@@ -84,7 +107,8 @@ pub(super) fn of_flag(
     let words = shlex::split(command).filter(|words| !words.is_empty());
     let Some(words) = words else {
         let problem = format!("`{command}` is no command: a quote is not closed, or it is empty");
-        return Err(SettingError::new(&place, problem));
+        let error = SettingError::new(&place, problem);
+        return Err(error.with_hint("as in `--strategy-cmd 'python3 mine.py'`"));
     };
     let mut files = words.iter().filter(|word| Path::new(word).is_file());
     let file = files.find(|word| !is_launcher(word));
@@ -102,6 +126,10 @@ pub(super) fn of_flag(
     };
     let number = taken.entry(name.clone()).or_default();
     *number += 1;
+    if command == CALLER && *number > 1 {
+        let problem = "standard input and output are one program's";
+        return Err(SettingError::new(&place, problem.to_owned()));
+    }
     let name = match *number {
         1 => name,
         number => format!("{name}-{number}"),

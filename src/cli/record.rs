@@ -87,7 +87,8 @@ mod with_http {
     /// A proxy in front of an API.
     pub(crate) fn listen(address: SocketAddr, upstream: &str) -> anyhow::Result<Proxy> {
         let proxy = Proxy::bind(address, upstream)
-            .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))?;
+            .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))
+            .map_err(|stop| stop.with_hint("as in `--upstream https://api.anthropic.com`"))?;
         if !address.ip().is_loopback() {
             say("warning: everybody who reaches this address can use it");
         }

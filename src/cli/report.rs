@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{CliError, Exit, print, read_run, say, stop, stop_with, terminal};
+use super::{CliError, Exit, print, read_run, say, stop_with, terminal};
 use crate::metric::name::called;
 use crate::record::journal::{check_writable, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
@@ -338,7 +338,11 @@ pub(super) fn check_place(path: &Path) -> anyhow::Result<()> {
         path.display(),
         folder.display()
     );
-    stop(Exit::NotWritten, problem)
+    let hint = format!(
+        "`mkdir -p {}` makes it",
+        crate::report::escape::shell(&folder.display().to_string())
+    );
+    stop_with(Exit::NotWritten, problem, hint)
 }
 
 /// The format of a file, by its ending.

@@ -114,6 +114,14 @@ fn dry_run(args: &Args, scenario: Scenario) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    if args.inputs.has_caller() && (args.json || args.output.takes_stdout()) {
+        let problem = "`--strategy-cmd -` has standard output to itself";
+        return stop_with(
+            Exit::Usage,
+            problem,
+            "write the report to a file: `-o report.json`",
+        );
+    }
     let beside = args.out.as_deref().and_then(Path::parent);
     let beside = beside.unwrap_or(&args.reports);
     let is_typed_offline = args.models.is_offline();
@@ -185,7 +193,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     journal.forget(&again, plan.manifest())?;
     say_again(&again, args.cells.fresh);
     let workers = Workers {
-        threads: models::threads(args.cells.jobs, &plan),
+        threads: if args.inputs.has_caller() {
+            1
+        } else {
+            models::threads(args.cells.jobs, &plan)
+        },
         stop,
     };
     let already = cells.iter().filter(|key| journal.done().contains(*key));
@@ -272,7 +284,8 @@ fn replay(
     }
     summary.failed = Some(failed);
     summary.answers = Some((silence.asked, silence.items()));
-    if !args.json && args.part.part().is_none() && !args.output.takes_stdout() {
+    let has_stdout = !args.json && !args.output.takes_stdout() && !args.inputs.has_caller();
+    if has_stdout && args.part.part().is_none() {
         // Piped output is the same bytes each time, so it holds no time.
         let is_terminal = io::stdout().is_terminal();
         let took = is_terminal.then(|| started.elapsed());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Exit, print, prose, show, show_with, stop, stop_with, template};
+use super::{Exit, print, prose, show, show_with, stop_with, template};
 use crate::settings::{Place, Reader, Table};
 use crate::strategy::control::CONTROLS;
 use crate::strategy::law::Law;
@@ -109,7 +109,11 @@ fn list(words: &[String], args: &Args) -> anyhow::Result<Exit> {
             "no strategy has `{}` in its name, product, description, source or stages",
             words.join(" ")
         );
-        return stop(Exit::NothingSelected, problem);
+        return stop_with(
+            Exit::NothingSelected,
+            problem,
+            "`proctor strategies` lists all",
+        );
     }
     let strategies: Vec<Value> = strategies.into_iter().map(|(.., entry)| entry).collect();
     let is_described = args.all || !words.is_empty() && strategies.len() <= DESCRIBED;

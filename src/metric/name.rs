@@ -15,7 +15,7 @@ fn names(word: &str) -> &'static [&'static str] {
         "blocking_seconds" | "latency" => &["waiting"],
         "token_savings" | "token_savings_of_totals" | "tokens_of_totals" => &["tokens"],
         "token_savings_without_calls" => &["tokens_without_calls"],
-        "cost" | "savings" | "dollars" => &["bill", "bill_saved"],
+        "cost" | "savings" | "dollars" | "price" => &["bill", "bill_saved"],
         "cost_savings" => &["bill_saved", "bill"],
         "cost_savings_edge" => &["bill_saved_edge"],
         _ => &[],

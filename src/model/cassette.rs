@@ -561,7 +561,10 @@ impl CassetteError {
             Self::BadLine { line, .. } => Some(format!(
                 "delete line {line}: its answer is asked for again, and the others are kept"
             )),
-            Self::Io { .. } | Self::NoCassette { .. } => None,
+            Self::NoCassette { .. } => {
+                Some("a run keeps its answers in `cassette.jsonl` in its folder".to_owned())
+            }
+            Self::Io { .. } => None,
         }
     }
 }

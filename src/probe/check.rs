@@ -41,8 +41,15 @@ impl Mistake {
 impl TruthFile {
     /// Reads the text of a file.
     pub fn read(text: &str) -> Result<Self, Mistake> {
-        let truth: GroundTruth = serde_json::from_str(text)
-            .map_err(|error| Mistake::of_file(error.line().max(1), error.to_string()))?;
+        let truth: GroundTruth = serde_json::from_str(text).map_err(|error| {
+            let problem = if text.contains(GroundTruth::FORMAT) {
+                error.to_string()
+            } else {
+                "it is not a file of facts, which `proctor sessions facts RECORDING` writes"
+                    .to_owned()
+            };
+            Mistake::of_file(error.line().max(1), problem)
+        })?;
         // Ids are searched for in the order of the facts.
         let mut lines = Vec::with_capacity(truth.facts.len());
         let mut from = 0;

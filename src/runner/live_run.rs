@@ -1,6 +1,6 @@
 //! A closed loop as a run: each cell is replayed as it happened, and so measured as any other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -119,6 +119,7 @@ pub fn write(
         manifest: manifest_of(scenario, Vec::new(), &prices),
         sessions: Vec::new(),
         passed_over: Vec::new(),
+        lost_lines: BTreeSet::new(),
         scenario: scenario.clone(),
         asked_prices: Arc::new(prices::asked(&scenario.models, &prices)),
         prices: Arc::new(prices),

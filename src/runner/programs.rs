@@ -8,7 +8,9 @@ use super::{Plan, PlanError, prepare};
 use crate::record::journal::Journal;
 use crate::record::{CellKey, CellRecord, End, ProgramState};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
+use crate::settings::SettingError;
 use crate::strategy::StrategySpec;
+use crate::strategy::external::ProgramError;
 use crate::units::ContentHash;
 use crate::window::Window;
 
@@ -123,11 +125,15 @@ impl Plan {
     }
 
     /// Notes the state of each program: its files, and its cell of the shortest session, which it is asked for twice. One
-    /// whose answers differ is marked; one that fails says so in its cells.
-    pub(super) fn note_programs(&mut self) {
+    /// whose answers differ is marked; one that fails says so in its cells. One that does not start is a mistake of
+    /// the scenario.
+    pub(super) fn note_programs(&mut self) -> Result<(), SettingError> {
         let programs = self.programs();
         if programs.is_empty() {
-            return;
+            return Ok(());
+        }
+        for at in &programs {
+            starts(&self.scenario.strategies[*at])?;
         }
         let sessions = self.sessions.iter();
         let shortest = sessions.min_by_key(|loaded| loaded.session.messages().len());
@@ -161,6 +167,7 @@ impl Plan {
                 answers: answers.map(|(record, _)| ContentHash::of_values([json!(record)]).hex(16)),
             });
         }
+        Ok(())
     }
 
     /// Refuses programs that are not those which the plan of a part was made with.
@@ -187,6 +194,16 @@ impl Plan {
         let strategies = self.scenario.strategies.iter().enumerate();
         let programs = strategies.filter(|(_, spec)| !spec.programs().is_empty());
         programs.map(|(at, _)| at).collect()
+    }
+}
+
+/// Refuses a strategy whose programs do not start.
+fn starts(spec: &StrategySpec) -> Result<(), SettingError> {
+    match (spec.build()?.declared(), spec.programs().first()) {
+        (Err(error @ ProgramError::Start { .. }), Some((.., place))) => {
+            Err(SettingError::new(place, error.to_string()).with_hint(error.hint()))
+        }
+        _ => Ok(()),
     }
 }
 

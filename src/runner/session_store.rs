@@ -46,6 +46,8 @@ pub(super) struct SessionStore {
     pub(super) passed_over: Vec<String>,
     /// The first recording among them: it cannot be read.
     unreadable: Option<ImportError>,
+    /// The lines of recordings that could not be read, in words.
+    pub(super) lost_lines: BTreeSet<String>,
     /// How many sessions are not replayed, by the reason.
     pub(super) left_out: BTreeMap<String, usize>,
     /// The sessions of each source of the scenario.
@@ -410,6 +412,11 @@ impl Reading<'_> {
                 read.shorten(repeated)?;
             }
             let session = &read.texts.session;
+            if let SessionSource::File(path, _) | SessionSource::Found(path) = source {
+                let lost = session.source().lost_lines();
+                let lost = lost.map(|what| format!("`{}`: {what}", path.display()));
+                self.all.lost_lines.extend(lost);
+            }
             self.facts.put_in_place(session, &mut read.probes)?;
             if read.repeated.is_some() && session.calls().is_empty() {
                 self.repeated += 1;

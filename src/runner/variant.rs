@@ -1,7 +1,7 @@
 //! Other plans over sessions that are loaded already, which sweeps run; and the conditions under which the
 //! results of two plans may be compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -145,6 +145,7 @@ impl Plan {
             sessions,
             // Said where the whole plan was made.
             passed_over: Vec::new(),
+            lost_lines: BTreeSet::new(),
             sources: Vec::new(),
             scenario,
             prices: self.prices.clone(),

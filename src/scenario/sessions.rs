@@ -35,8 +35,9 @@ pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, S
             wrong(keys.place_of("count"), problem)
         }
         (Some(_), Some(_)) => {
-            let problem = "`[[sessions]]` has both `path` and `synthetic`: make two of them";
-            wrong(table.place(), problem)
+            let problem = "`[[sessions]]` has both `path` and `synthetic`";
+            let hint = "give each a table of its own";
+            Err(SettingError::new(table.place(), problem).with_hint(hint))
         }
         (None, None) => wrong(
             table.place(),

@@ -178,7 +178,10 @@ impl<'a> Reader<'a> {
         let listed: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
         let error = self.wrong(key, setting, &format!("one of {}", listed.join(", ")));
         Err(match &setting.value {
-            Value::Text(text) => with_suggestion(error, text, words.iter().copied()),
+            Value::Text(text) => match did_you_mean(text, words.iter().copied()) {
+                Some(_) => with_suggestion(error, text, words.iter().copied()),
+                None => error,
+            },
             _ => error,
         })
     }

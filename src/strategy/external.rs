@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,11 +14,13 @@ use std::time::Duration;
 pub mod protocol;
 
 mod contents;
+mod lines;
 mod loaded;
 mod process;
 
 pub(crate) use contents::edits_to;
 pub(super) use contents::{Contents, Reading, message_line, raw};
+pub use lines::Caller;
 pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
@@ -38,6 +41,8 @@ pub struct Host {
     pub files: BTreeMap<String, PathBuf>,
     /// Where they are entered while they run.
     pub groups: Groups,
+    /// The program that started this process, which is spoken to in place of any command.
+    pub caller: Option<Caller>,
 }
 
 /// A command with its limits.
@@ -89,7 +94,10 @@ impl Programs {
         let Some(host) = &self.host else {
             return Err(ProgramError::NotLocated);
         };
-        Process::start(host, launch)
+        match &host.caller {
+            Some(caller) => Process::of_caller(caller, launch),
+            None => Process::start(host, launch),
+        }
     }
 
     /// The files that the program of this command consists of now: as it says itself when it is started, else those that
@@ -98,6 +106,12 @@ impl Programs {
         let Some(host) = &self.host else {
             return LoadedFiles::new();
         };
+        if host.caller.is_some() {
+            return self
+                .hello(launch)
+                .map(|hello| hello.files)
+                .unwrap_or_default();
+        }
         let started = Process::start(host, launch);
         let said = started.map(|process| process.hello.files.clone());
         let said = said.unwrap_or_default();
@@ -108,12 +122,12 @@ impl Programs {
         }
     }
 
-    /// The answer of this command's program to `hello`; `None` where it does not start.
-    pub(super) fn hello(&self, launch: &Launch) -> Option<Hello> {
-        let process = self.take(launch).ok()?;
+    /// The answer of this command's program to `hello`.
+    pub(super) fn hello(&self, launch: &Launch) -> Result<Hello, ProgramError> {
+        let process = self.take(launch)?;
         let hello = process.hello.clone();
         self.give_back(process);
-        Some(hello)
+        Ok(hello)
     }
 
     /// Takes a process back whose cell is over.
@@ -137,6 +151,8 @@ pub enum ProgramError {
         program: String,
         /// Why, in words.
         why: String,
+        /// How to mend it.
+        hint: String,
     },
     /// It ended, gave no answer in time, or one that does not fit what was asked.
     #[error("{problem}{}", behind(stderr))]
@@ -151,25 +167,74 @@ pub enum ProgramError {
     GaveUp(String),
 }
 
+impl ProgramError {
+    /// The same failure of a program that was asked for nothing yet, without all of its standard error.
+    fn at_start(self, program: &str) -> Self {
+        let why = match self {
+            Self::Output { problem, stderr } => problem + &last_words(stderr.trim()),
+            other => return other,
+        };
+        let hint = format!(
+            "`{program}` alone shows all that it prints; a program answers as \
+             `docs/reference/external-strategies.md` says"
+        );
+        let program = program.to_owned();
+        Self::Start { program, why, hint }
+    }
+
+    /// How to mend it.
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Start { hint, .. } => hint,
+            _ => "`proctor check` says which rule of the protocol a program breaks",
+        }
+    }
+
+    /// The operating system does not start it.
+    fn refused(program: &str, error: &io::Error) -> Self {
+        let (why, hint) = match error.kind() {
+            io::ErrorKind::NotFound => (
+                "there is no such program".to_owned(),
+                "check the name; a path starts at the working directory, or at the folder of the file that names it",
+            ),
+            io::ErrorKind::PermissionDenied => (
+                "it is not executable".to_owned(),
+                "`chmod +x FILE` makes it so; or name what runs it, as in `python3 FILE`",
+            ),
+            _ => (
+                error.to_string(),
+                "a script begins with a line such as `#!/usr/bin/env python3`; or name what runs it, as in `python3 FILE`",
+            ),
+        };
+        let (program, hint) = (program.to_owned(), hint.to_owned());
+        Self::Start { program, why, hint }
+    }
+}
+
 /// The line of standard error that says most first, for tables cut what is long; then how to mend it, then the rest.
 fn behind(stderr: &str) -> String {
     let text = stderr.trim();
+    let words = last_words(text);
+    if last_line(text).is_none_or(|last| last == text) {
+        words
+    } else {
+        format!("{words}; all of it: {text}")
+    }
+}
+
+/// The line of standard error that says most, and how to mend it.
+fn last_words(text: &str) -> String {
     let Some(last) = last_line(text) else {
         return String::new();
     };
-    let is_client = last.contains("proctor_strategy");
-    let hint = if is_client && last.contains("No module named") {
-        "; get the client with `pip install ./clients/python`, or copy `clients/python/proctor_strategy.py` beside the program"
-    } else if is_client && last.contains("Cannot find module") {
+    let is_client = last.contains("proctor_strategy") && last.contains("Cannot find module");
+    let hint = if is_client {
         "; copy `clients/typescript/proctor_strategy.js` beside the program"
     } else {
         ""
     };
-    if last == text {
-        format!("; standard error: {last}{hint}")
-    } else {
-        format!("; standard error ends with: {last}{hint}; all of it: {text}")
-    }
+    let ends = if last == text { "" } else { " ends with" };
+    format!("; standard error{ends}: {last}{hint}")
 }
 
 /// The last line that is neither indented nor a mere sign, as `}`: Node prints the call stack and its version after the

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::external::{Hello, LoadedFiles};
+use super::external::{Hello, LoadedFiles, ProgramError};
 use super::guard::{Breaker, Guards, OnInflation, PostCheck};
 use super::history::History;
 use super::situation::Situation;
@@ -209,9 +209,12 @@ impl Pipeline {
         stages.flat_map(|stage| stage.loaded_files()).collect()
     }
 
-    /// The kind of the first program among its stages and the laws that it breaks on purpose, as it says itself.
-    pub fn declared(&self) -> Option<Hello> {
-        self.slots.iter().find_map(|slot| slot.stage.declared())
+    /// Starts the programs among its stages. The first of them says its kind and the laws that it breaks on purpose.
+    pub fn declared(&self) -> Result<Hello, ProgramError> {
+        let stages = self.slots.iter().map(|slot| &slot.stage);
+        let declared = stages.filter_map(|stage| stage.declared());
+        let declared: Vec<Hello> = declared.collect::<Result<_, _>>()?;
+        Ok(declared.into_iter().next().unwrap_or_default())
     }
 }
 

@@ -73,9 +73,20 @@ impl StrategySpec {
             let known = PRESETS.iter().map(|(preset, _)| *preset);
             let known = known.chain(["tail@20000"]);
             let error = SettingError::new(place, format!("unknown strategy `{name}`"));
-            let hint = match Path::new(name).extension() {
-                Some(_) => format!("`--strategy-cmd 'python3 {name}'` takes a program of your own"),
-                None => "`proctor strategies` lists them".to_owned(),
+            if let Some((first, _)) = name.split_once(',') {
+                let hint =
+                    format!("name each with a flag of its own: `--strategy {first} --strategy …`");
+                return Err(error.with_hint(hint));
+            }
+            let extension = Path::new(name).extension().unwrap_or_default();
+            let hint = match extension.to_str() {
+                Some("py") => {
+                    format!("`--strategy-cmd 'python3 {name}'` takes a program of your own")
+                }
+                Some("js" | "mjs" | "ts" | "sh" | "rb") => {
+                    format!("`--strategy-cmd '{name}'` takes a program of your own")
+                }
+                _ => "`proctor strategies` lists them".to_owned(),
             };
             return Err(with_suggestion(error.with_hint(hint), name, known));
         };

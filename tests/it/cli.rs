@@ -290,218 +290,30 @@ fn ctrl_c_ends_a_sweep_as_it_ends_a_run() {
     assert!(results("out") == results("whole"));
 }
 
-/// Runs with bad input: the message, the hint, exit code 3, and nothing written or changed.
-#[track_caller]
-fn refuses(files: &[(&str, &str)], arguments: &[&str], says: &[&str]) {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        fs::write(folder.path().join(name), text).unwrap();
-    }
-    let before = tree(folder.path());
-    let output = run(folder.path(), arguments);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    for words in says {
-        assert!(said.contains(words), "{said}\n\ndoes not say\n\n{words}");
-    }
-    assert!(stdout(&output).is_empty());
-    assert_eq!(tree(folder.path()), before);
-}
-
 #[test]
-fn bad_input_is_refused_with_file_line_what_and_how_to_mend() {
-    let scenario = |text: &str| text.to_owned() + SMALL;
-    refuses(
-        &[("s.toml", &scenario("\nsede = 7\n"))],
-        &["run", "s.toml"],
-        &["`s.toml`: line 2: unknown key `sede`, did you mean `seed`?"],
-    );
-    refuses(
-        &[],
-        &["run", "absent.toml"],
-        &["cannot read scenario `absent.toml`", "hint: "],
-    );
-    refuses(
-        &[],
-        &["run", "--session", "absent.jsonl"],
-        &["absent.jsonl", "hint: "],
-    );
-    refuses(
-        &[("s.toml", "name = ")],
-        &["run", "s.toml"],
-        &["`s.toml`: line 1"],
-    );
-    refuses(
-        &[("empty.jsonl", "")],
-        &["run", "--session", "empty.jsonl"],
-        &["empty.jsonl", "hint: "],
-    );
-    refuses(
-        &[("text.jsonl", "this is not JSON\n")],
-        &["run", "--session", "text.jsonl"],
-        &["text.jsonl", "hint: "],
-    );
-    let header = r#"{"format":"proctor-session","version":1,"id":"x"}"#;
-    let message = r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#;
-    let cut = format!(
-        "{header}\n{message}\n{{\"role\":\"assistant\",\"content\":[{{\"type\"\n{message}\n"
-    );
-    refuses(
-        &[("cut.session.jsonl", &cut)],
-        &["run", "--session", "cut.session.jsonl"],
-        &["cut.session.jsonl", "line 3"],
-    );
-    refuses(
-        &[("none.session.jsonl", &format!("{header}\n"))],
-        &["run", "--session", "none.session.jsonl"],
-        &["none.session.jsonl", "no message"],
-    );
-    refuses(
-        &[],
-        &["run", "--strategy", "observation-maskin"],
-        &["unknown strategy `observation-maskin`, did you mean `observation-masking`?"],
-    );
-    refuses(
-        &[],
-        &[
-            "run",
-            "--strategy",
-            "observation-masking[clear_results.keep_last=0]",
-        ],
-        &["`clear_results.keep_last` must be a whole number of at least 1, not `0`"],
-    );
-    refuses(
-        &[("s.toml", &SMALL.replace("keep_last = 2", "keep_last = 0"))],
-        &["run", "s.toml"],
-        &["`s.toml`: line 10: `clear_results.keep_last` must be"],
-    );
-    refuses(
-        &[("c.csv", "question,answer\r\na,b\r\n,b\r\n")],
-        &["judge", "test", "c.csv"],
-        &["line 3 of `c.csv`: `question` is empty"],
-    );
-    refuses(
-        &[],
-        &["run", "--window", "fit:0"],
-        &["flag `--window fit:0`: `window.fraction` must be above 0, not `0`"],
-    );
-    // A strategy that somebody chose is refused; one of the defaults is left out.
-    let small = ["--window", "12k", "--sample", "1"];
-    let chosen = [&["run", "--strategy", "claude-code"], &small[..]].concat();
-    let reserve = "reserves 13000 tokens of the effective window, which has 12000";
-    refuses(&[], &chosen, &[reserve]);
+fn a_default_strategy_that_does_not_fit_the_window_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
-    let ran = run(folder.path(), &[&["run"], &small[..]].concat());
-    assert!(ran.status.success(), "{}", stderr(&ran));
-    assert!(stderr(&ran).contains(reserve) && stderr(&ran).contains("is left out"));
-    let priced = format!("{SMALL}[cache]\nmodel = 'claude-sonnet-5_5'\n");
-    refuses(
-        &[("s.toml", &priced)],
-        &["run", "s.toml"],
-        &[
-            "`s.toml`: line 16: there are no prices of a model `claude-sonnet-5_5`, did you mean `claude-sonnet-5-5`?",
-            "`--set cache.prices=FILE`",
-        ],
-    );
-    for (arguments, says, mends) in [
-        (
-            [
-                "--strategy",
-                "observation-masking[clear_results.keep_last=3",
-            ],
-            "opens a bracket and does not close it",
-            "overrides end with `]`",
-        ),
-        (
-            ["--strategy", "tail@abc"],
-            "flag `--strategy tail@abc`: `tail@abc` follows `abc`, which the scenario does not run",
-            "a number of tokens, as in `tail@20000`",
-        ),
-        (
-            ["--window", "abc"],
-            "`abc` is not a window",
-            "`native`, `fit:0.6`, or `matched`",
-        ),
-        (["--window", "80kk"], "`80kk` is not a window", "`200k`"),
-        (["--window", "-5"], "`-5` is not a window", "`200k`"),
-        (
-            ["--set", "window.tokens=80k"],
-            "not `\"80k\"`",
-            "write `80_000`",
-        ),
-    ] {
-        refuses(&[], &["run", arguments[0], arguments[1]], &[says, mends]);
-    }
-    refuses(
-        &[(
-            "s.toml",
-            "[[sessions]]\npath = 'x'\nsynthetic = { family = 'ci-agent', seed = 1, rounds = 5 }\n",
-        )],
-        &["run", "s.toml"],
-        &["`s.toml`: line 1: `[[sessions]]` has both `path` and `synthetic`"],
-    );
-    refuses(
-        &[("no.jsonl", "{}\n")],
-        &["cache", "verify", "no.jsonl"],
-        &["`no.jsonl` is not a cassette"],
-    );
-    refuses(
-        &[("labels.csv", "question;answer\nq;a\n")],
-        &["judge", "test", "labels.csv"],
-        &["there is no column `question`"],
-    );
-    refuses(
-        &[],
-        &["run", "--set", "window.tokns=5"],
-        &["unknown key `window.tokns`, did you mean `tokens`?"],
+    let ran = run(folder.path(), &["run", "--window", "12k", "--sample", "1"]);
+    let said = stderr(&ran);
+    assert!(ran.status.success(), "{said}");
+    assert!(
+        said.contains("which has 12000") && said.contains("is left out"),
+        "{said}"
     );
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir(folder.path().join("page.html")).unwrap();
-    for (report, says) in [
-        ("page.html", "`page.html`"),
-        ("absent/page.html", "there is no folder `absent`"),
-    ] {
-        let output = run(folder.path(), &["run", "--out", "run", "-o", report]);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(110), "{said}");
-        assert!(said.contains(says), "{said}");
-    }
-    assert_eq!(tree(folder.path()), []);
-}
-
-#[test]
-fn wrong_use_exits_2_and_help_exits_0() {
+fn help_exits_0_and_a_call_without_a_command_2() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, code) in [
         (&["--help"][..], 0),
         (&["run", "--help"], 0),
         (&["--version"], 0),
         (&[], 2),
-        (&["rnu"], 2),
-        (&["run", "-o", "report.xyz"], 2),
-        (&["run", "--save-baseline", ""], 2),
-        (&["strategies", "find", "zzz"], 4),
     ] {
         let output = run(folder.path(), arguments);
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{arguments:?}: {}",
-            stderr(&output)
-        );
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     }
-    let output = run(folder.path(), &["run", "--tables=zzz"]);
-    assert_eq!(output.status.code(), Some(2));
-    let said = stderr(&output);
-    assert!(
-        said.contains("the tables are ") && said.contains(", comparison, "),
-        "{said}"
-    );
-    assert_eq!(tree(folder.path()), []);
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn inputs_that_mean_nothing_are_refused() {
     refused(
         folder,
         &["odd.jsonl"],
-        "it is no recording that Proctor reads",
+        "cannot tell the format of `odd.jsonl`: it is JSON with the keys `x`",
     );
     refused(folder, &["empty.jsonl"], "empty.jsonl` is empty");
     refused(

@@ -49,6 +49,7 @@ mod manual;
 #[cfg(feature = "http")]
 mod metered;
 mod metrics;
+mod mistakes;
 #[cfg(feature = "http")]
 mod models;
 mod noise;

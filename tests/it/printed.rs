@@ -197,20 +197,6 @@ fn an_import_as_json_says_what_its_lines_say_and_fits_its_schema() {
 }
 
 #[test]
-fn a_command_that_is_misspelt_is_told_which_one_was_meant() {
-    let folder = tempfile::tempdir().unwrap();
-    for (typed, meant) in [("rnu", "run"), ("reprot", "report"), ("dcotor", "doctor")] {
-        let output = run(folder.path(), None, &[typed]);
-        assert_eq!(output.status.code(), Some(2));
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains(&format!("'{meant}'")), "{typed}: {said}");
-    }
-    let output = run(folder.path(), None, &["zzz"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!said.contains("similar"), "{said}");
-}
-
-#[test]
 fn what_does_nothing_is_said() {
     let folder = folder();
     let path = folder.path();
@@ -476,20 +462,4 @@ fn runs_of_a_folder_are_listed_where_it_is_none() {
             "{said}"
         );
     }
-}
-
-#[test]
-fn a_program_that_does_not_start_breaks_one_law_and_the_others_are_not_tried() {
-    let folder = tempfile::tempdir().unwrap();
-    let typed = ["check", "--junit", "check.xml", "--", "no-such-program"];
-    let output = run(folder.path(), None, &typed);
-    assert_eq!(output.status.code(), Some(100));
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.starts_with("FAIL  answers: "), "{text}");
-    let (_, others) = text.split_once("not tried: ").unwrap();
-    let others = others.lines().next().unwrap().split(", ").count();
-    let junit = fs::read_to_string(folder.path().join("check.xml")).unwrap();
-    assert_eq!(junit.matches("<skipped ").count(), others, "{junit}");
-    assert_eq!(junit.matches("<failure ").count(), 1, "{junit}");
-    assert!(text.contains("1 required law is broken"), "{text}");
 }

@@ -30,9 +30,9 @@ pub enum ImportError {
     /// The file holds no byte, or only white space.
     #[error("`{}` is empty", .0.display())]
     Empty(PathBuf),
-    /// No importer recognises the file.
-    #[error("cannot tell the format of `{}`", .0.display())]
-    UnknownFormat(PathBuf),
+    /// No importer recognises the file: its content, in words.
+    #[error("cannot tell the format of `{}`: it is {}", .0.display(), .1)]
+    UnknownFormat(PathBuf, String),
     /// A recording of a product that is not read, and what to do instead.
     #[error("`{}` is a recording of {}, which is not read", .0.display(), .1)]
     UnreadProduct(PathBuf, &'static str, &'static str),
@@ -118,7 +118,7 @@ impl ImportError {
                 | Self::NoMessages(..)
                 | Self::NoAnswer(..)
                 | Self::NotUnderstood(..)
-                | Self::UnknownFormat(_)
+                | Self::UnknownFormat(..)
                 | Self::UnreadProduct(..)
                 | Self::Compressed(_)
                 | Self::Database(_)
@@ -129,7 +129,9 @@ impl ImportError {
     /// How to mend it, where that can be said in general; printed on a line of its own.
     pub fn hint(&self) -> Option<&'static str> {
         let hint = match self {
-            Self::Session(..) => return None,
+            Self::Session(..) => {
+                "its messages break a rule of docs/reference/session-format.md: make the file again, or mend it"
+            }
             Self::Io(_, cause) => match cause.kind() {
                 io::ErrorKind::PermissionDenied => {
                     "make it readable for the user that runs this, or move it elsewhere"
@@ -155,9 +157,8 @@ impl ImportError {
                 "it may be of another product, or of a newer version: `proctor sessions import --format NAME` \
                  reads it as that all the same"
             }
-            Self::UnknownFormat(_) => {
-                "`proctor sessions import --format NAME` reads it as that; \
-                 `proctor sessions import --help` lists the formats"
+            Self::UnknownFormat(..) => {
+                "a recording has the messages or requests of an agent; `proctor sessions` lists those on this machine"
             }
             Self::UnreadProduct(_, _, hint) => hint,
             Self::NotJson(_) => {

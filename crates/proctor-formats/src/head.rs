@@ -48,6 +48,26 @@ impl Head {
         self.values.first()
     }
 
+    /// The first record in words, for an error about a file that is no recording.
+    pub(super) fn in_words(&self) -> String {
+        /// The keys that are named.
+        const KEYS: usize = 5;
+        let of = match self.first() {
+            Some(Value::Array(items)) if items.is_empty() => return "an empty list".to_owned(),
+            Some(Value::Array(_)) => "a list of values",
+            Some(_) => "JSON",
+            None => return "JSON that is cut or damaged where it begins".to_owned(),
+        };
+        let keys = self.first_item().and_then(Value::as_object);
+        let keys = keys.into_iter().flat_map(|object| object.keys());
+        let keys = keys.take(KEYS).map(|key| format!("`{key}`"));
+        let keys = keys.collect::<Vec<_>>().join(", ");
+        match &*keys {
+            "" => format!("{of} that is cut, or without keys"),
+            keys => format!("{of} with the keys {keys}"),
+        }
+    }
+
     /// The value at a JSON pointer in the first record.
     pub(super) fn at(&self, pointer: &str) -> Option<&Value> {
         self.first()?.pointer(pointer)

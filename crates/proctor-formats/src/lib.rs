@@ -458,9 +458,10 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {
-        match unread_product(&Head::of(head)) {
+        let head = Head::of(head);
+        match unread_product(&head) {
             Some((product, hint)) => ImportError::UnreadProduct(path, product, hint),
-            None => ImportError::UnknownFormat(path),
+            None => ImportError::UnknownFormat(path, head.in_words()),
         }
     } else if inspect::is_archive(head) && path.extension().is_some_and(|value| value == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())

@@ -14,9 +14,10 @@ pub(super) const IMPORTER: Importer = Importer::of_file("request-log", |_| false
     .with_folders(is_log_folder, |_| None, import_folder);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    match api_of(&Head::of(&file.bytes)) {
+    let head = Head::of(&file.bytes);
+    match api_of(&head) {
         Some(importer) => importer.import_with_truth(&file.path, &mut &file.bytes[..]),
-        None => Err(ImportError::UnknownFormat(file.path)),
+        None => Err(ImportError::UnknownFormat(file.path, head.in_words())),
     }
 }
 

@@ -50,6 +50,15 @@ impl Source {
         count(&mut self.warnings, what);
     }
 
+    /// The warnings that lines of the file could not be read: something of the conversation is lost.
+    pub fn lost_lines(&self) -> impl Iterator<Item = &str> {
+        let warnings = self.warnings.keys().map(String::as_str);
+        warnings.filter(|what| {
+            let mut begins = ["line ", "further lines ", "the last line "].into_iter();
+            begins.any(|begin| what.starts_with(begin))
+        })
+    }
+
     /// Counts something that does not belong to the conversation.
     pub fn skip(&mut self, what: &str) {
         count(&mut self.skipped, what);

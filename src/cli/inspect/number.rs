@@ -69,6 +69,11 @@ fn unknown_metric(metric: &str, known: &[&str], error: &ExplainError) -> anyhow:
     if let Some(problem) = called(metric, known) {
         return stop(Exit::Usage, problem);
     }
+    if let Some(problem) = called(metric, &EXPLAINED) {
+        let problem = format!("{problem}, and the run did not measure it");
+        let hint = format!("it measured {}", known.join(", "));
+        return stop_with(Exit::Usage, problem, hint);
+    }
     let hint = format!("it can be one of {}", known.join(", "));
     stop_with(Exit::Usage, error.to_string(), hint)
 }

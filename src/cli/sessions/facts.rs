@@ -324,7 +324,8 @@ fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<Unso
 fn read(path: &Path) -> anyhow::Result<TruthFile> {
     let hint = "`proctor sessions facts SESSION -o FILE` writes one";
     let text = read_text("", path).map_err(|stop| stop.with_hint(hint))?;
-    TruthFile::read(&text).or_else(|mistake| stop(Exit::Invalid, in_words(path, &mistake)))
+    TruthFile::read(&text)
+        .or_else(|mistake| stop_with(Exit::Invalid, in_words(path, &mistake), hint))
 }
 
 fn in_words(path: &Path, mistake: &Mistake) -> String {

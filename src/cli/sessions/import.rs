@@ -172,6 +172,7 @@ fn or_nothing(worst: Exit, is_empty: bool) -> Exit {
         return worst;
     }
     say("error: there is no recording in these folders");
+    say(" hint: `proctor sessions` lists those on this machine");
     Exit::NothingSelected
 }
 

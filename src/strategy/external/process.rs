@@ -1,10 +1,10 @@
-//! One process: started, written to, read from within limits, and ended with all that it started.
+//! One program: started or met, written to, read from within limits, and ended with all that it started.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Read;
 use std::path::Path;
-use std::process::{ChildStdin, Command};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::lines::{Caller, Lines, Output};
 use super::protocol::{FromProgram, Hello, Numbered, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
 use crate::process::{Group, PATIENCE};
@@ -29,8 +30,9 @@ const GRACE: Duration = Duration::from_millis(200);
 /// Files that it may say it loaded.
 const MOST_FILES: usize = 2_000;
 
-/// Lines that it may print in this time: each may take as much of it as any other.
-const LAST_LINES: u32 = 100;
+/// The client for programs in Python, and the folder in that of each process where it is.
+const PYTHON_CLIENT: &str = include_str!("../../../clients/python/proctor_strategy.py");
+const CLIENT_FOLDER: &str = ".proctor";
 
 /// A running program.
 #[derive(Debug)]
@@ -38,44 +40,38 @@ pub(crate) struct Process {
     pub(super) launch: Launch,
     /// Its answer to `hello`.
     pub(crate) hello: Hello,
+    lines: Lines,
+    owner: Owner,
+}
+
+/// Who started a program.
+#[derive(Debug)]
+enum Owner {
+    /// Proctor did.
+    Proctor(Child),
+    /// The program started Proctor, and gets its lines back.
+    Program(Caller),
+}
+
+/// A process that Proctor started.
+#[derive(Debug)]
+struct Child {
     group: Group,
-    /// Lines to write: a thread of its own does it, so that a program that does not read is no deadlock.
-    input: Option<Sender<Vec<u8>>>,
-    output: Receiver<Output>,
-    /// The `id` of the line that was sent last; none before the first.
-    last_id: Option<u64>,
-    /// Whether more output lay there when the last line was read.
-    is_followed: bool,
     stderr: Arc<Mutex<Vec<u8>>>,
     /// Disconnected once standard error is read to its end.
     silent: Receiver<()>,
     _folder: TempDir,
 }
 
-/// A piece of standard output.
-#[derive(Debug)]
-enum Output {
-    Line {
-        text: Vec<u8>,
-        /// Whether the program had written more by then.
-        is_followed: bool,
-    },
-    TooLong,
-    Closed,
-}
-
 impl Process {
     /// Starts a program and greets it.
     pub(super) fn start(host: &Host, launch: &Launch) -> Result<Self, ProgramError> {
         let program = launch.command.join(" ");
-        let failed = |why: String| ProgramError::Start {
+        let folder = empty_folder(&host.folder).map_err(|error| ProgramError::Start {
             program: program.clone(),
-            why,
-        };
-        let folder = empty_folder(&host.folder).map_err(|error| {
             // Which name was tried does not matter.
-            let source = error.source().map(ToString::to_string);
-            failed(source.unwrap_or_else(|| error.to_string()))
+            why: error.source().unwrap_or(&error).to_string(),
+            hint: "it works in a new folder in that for temporary files".to_owned(),
         })?;
         let mut words = launch.command.iter().map(|word| {
             let file = host.files.get(word);
@@ -83,48 +79,67 @@ impl Process {
         });
         let mut command = Command::new(words.next().unwrap_or_default());
         let passed = host.environment.iter();
+        // The program's own modules and a `PYTHONPATH` that is let in come first.
+        let client = folder.path().join(CLIENT_FOLDER);
+        command.args(words).env_clear();
+        if put_client(&client).is_ok() {
+            command.env("PYTHONPATH", client);
+        }
         command
-            .args(words)
-            .env_clear()
             .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
             .current_dir(folder.path());
         let mut group = host
             .groups
             .spawn(command, folder.path())
-            .map_err(|error| failed(error.to_string()))?;
+            .map_err(|error| ProgramError::refused(&program, &error))?;
         group.limit_memory(launch.memory);
-        let (input, lines) = channel();
-        let (found, output) = sync_channel(4);
         let stderr = Arc::default();
-        if let Some(pipe) = group.leader.stdin.take() {
-            spawn(move || write_lines(pipe, &lines));
-        }
-        if let Some(pipe) = group.leader.stdout.take() {
-            let longest = launch.line;
-            spawn(move || read_lines(pipe, longest, &found));
-        }
+        let lines = match (group.leader.stdout.take(), group.leader.stdin.take()) {
+            (Some(source), Some(sink)) => {
+                Lines::over(Box::new(source), Box::new(sink), launch.line)
+            }
+            _ => return Err(ProgramError::NotLocated),
+        };
         let (listening, silent) = channel();
         if let Some(pipe) = group.leader.stderr.take() {
             let kept = Arc::clone(&stderr);
-            spawn(move || {
+            std::thread::spawn(move || {
                 keep_end(pipe, &kept);
                 drop(listening);
             });
         }
-        let mut process = Self {
-            launch: launch.clone(),
-            hello: Hello::default(),
+        let child = Child {
             group,
-            input: Some(input),
-            output,
-            last_id: None,
-            is_followed: false,
             stderr,
             silent,
             _folder: folder,
         };
+        Self::met(launch, lines, Owner::Proctor(child))
+    }
+
+    /// Greets the program that started this process.
+    pub(super) fn of_caller(caller: &Caller, launch: &Launch) -> Result<Self, ProgramError> {
+        let Some(mut lines) = caller.take() else {
+            return Err(ProgramError::Start {
+                program: launch.command.join(" "),
+                why: "another cell has its only connection".to_owned(),
+                hint: "give `--jobs 1`".to_owned(),
+            });
+        };
+        lines.forget_answers();
+        Self::met(launch, lines, Owner::Program(caller.clone()))
+    }
+
+    fn met(launch: &Launch, lines: Lines, owner: Owner) -> Result<Self, ProgramError> {
+        let mut process = Self {
+            launch: launch.clone(),
+            hello: Hello::default(),
+            lines,
+            owner,
+        };
         // One that does not say hello was never asked anything.
-        process.greet().map_err(|error| failed(error.to_string()))?;
+        let greeted = process.greet();
+        greeted.map_err(|error| error.at_start(&launch.command.join(" ")))?;
         Ok(process)
     }
 
@@ -133,8 +148,12 @@ impl Process {
             protocol: PROTOCOL,
             proctor: env!("CARGO_PKG_VERSION"),
         })?;
-        let line = self.next_line(self.launch.start, "start_seconds")?;
-        let (answer, id) = self.parsed(&line)?;
+        let mut line = self.next_line(self.launch.start, "start_seconds")?;
+        let (mut answer, mut id) = self.parsed(&line)?;
+        while self.is_late(id.as_ref()) {
+            line = self.next_line(self.launch.start, "start_seconds")?;
+            (answer, id) = self.parsed(&line)?;
+        }
         let FromProgram::Hello(hello) = answer else {
             return Err(self.wrong("the first line must be `hello`".to_owned(), &line));
         };
@@ -166,15 +185,12 @@ impl Process {
         let bytes = if matches!(line, ToProgram::Session { .. }) {
             serde_json::to_vec(line)
         } else {
-            let id = self.last_id.map_or(0, |last| last + 1);
-            self.last_id = Some(id);
+            let id = self.lines.next_id();
             serde_json::to_vec(&Numbered { id, line })
         };
         let mut bytes = bytes.unwrap_or_default();
         bytes.push(b'\n');
-        if let Some(input) = &self.input {
-            let _ = input.send(bytes);
-        }
+        self.lines.send(bytes);
         Ok(())
     }
 
@@ -188,13 +204,8 @@ impl Process {
 
     /// Fails where the program wrote a line since its last answer.
     pub(crate) fn must_be_quiet(&mut self) -> Result<(), ProgramError> {
-        let wait = if self.is_followed {
-            PATIENCE
-        } else {
-            Duration::ZERO
-        };
-        match self.output.recv_timeout(wait) {
-            Ok(Output::Line { text, .. }) => {
+        match self.lines.next(self.lines.followed()) {
+            Ok(Output::Line(text)) => {
                 let line = String::from_utf8_lossy(&text).into_owned();
                 self.parsed(&line)?;
                 Err(self.unasked(&line))
@@ -206,14 +217,11 @@ impl Process {
     }
 
     fn next_line(&mut self, limit: Duration, knob: &str) -> Result<String, ProgramError> {
-        match self.output.recv_timeout(limit) {
-            Ok(Output::Line { text, is_followed }) => {
-                self.is_followed = is_followed;
-                String::from_utf8(text).map_err(|error| {
-                    let shown = String::from_utf8_lossy(error.as_bytes()).into_owned();
-                    self.not_json(&shown)
-                })
-            }
+        match self.lines.next(limit) {
+            Ok(Output::Line(text)) => String::from_utf8(text).map_err(|error| {
+                let shown = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                self.not_json(&shown)
+            }),
             Ok(Output::TooLong) => Err(self.too_long()),
             Ok(Output::Closed) | Err(RecvTimeoutError::Disconnected) => {
                 let how = self.how_it_ended();
@@ -237,7 +245,7 @@ impl Process {
 
     fn must_answer(&self, id: Option<Value>, line: &str) -> Result<(), ProgramError> {
         match id {
-            Some(id) if id.as_u64().is_some() && id.as_u64() == self.last_id => Ok(()),
+            Some(id) if id.as_u64().is_some() && id.as_u64() == self.lines.last_id => Ok(()),
             Some(_) => Err(self.unasked(line)),
             None => {
                 let problem =
@@ -245,6 +253,11 @@ impl Process {
                 Err(self.wrong(problem.to_owned(), line))
             }
         }
+    }
+
+    /// Whether a line answers an earlier line of a connection that outlived its cell.
+    fn is_late(&self, id: Option<&Value>) -> bool {
+        matches!(self.owner, Owner::Program(_)) && id.and_then(Value::as_u64) < self.lines.last_id
     }
 
     fn unasked(&self, line: &str) -> ProgramError {
@@ -266,7 +279,10 @@ impl Process {
 
     /// Processor time that it has used, without that of processes which it started; nothing where the system does not tell.
     pub(crate) fn cpu(&self) -> Duration {
-        self.group.cpu().unwrap_or_default()
+        match &self.owner {
+            Owner::Proctor(child) => child.group.cpu().unwrap_or_default(),
+            Owner::Program(_) => Duration::ZERO,
+        }
     }
 
     /// An answer that does not fit.
@@ -278,17 +294,26 @@ impl Process {
     }
 
     fn failed(&self, problem: String) -> ProgramError {
-        let kept = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        let stderr = String::from_utf8_lossy(&kept).into_owned();
+        let stderr = match &self.owner {
+            Owner::Proctor(child) => {
+                let kept = child.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+                String::from_utf8_lossy(&kept).into_owned()
+            }
+            Owner::Program(_) => String::new(),
+        };
         ProgramError::Output { problem, stderr }
     }
 
     fn how_it_ended(&mut self) -> String {
-        let Some(status) = self.group.wait() else {
-            return "closed its output".to_owned();
+        let closed = "closed its output".to_owned();
+        let Owner::Proctor(child) = &mut self.owner else {
+            return closed;
+        };
+        let Some(status) = child.group.wait() else {
+            return closed;
         };
         // The end of its standard error may still be on the way.
-        let _ = self.silent.recv_timeout(PATIENCE);
+        let _ = child.silent.recv_timeout(PATIENCE);
         match status.code() {
             Some(code) => format!("exited with status {code}"),
             None => format!("was ended ({status})"),
@@ -298,13 +323,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // A program that is done reads the end of its input, and ends.
-        self.input = None;
-        for _ in 0..LAST_LINES {
-            match self.output.recv_timeout(GRACE / LAST_LINES) {
-                Ok(Output::Line { .. }) | Err(RecvTimeoutError::Timeout) => {}
-                Ok(Output::TooLong | Output::Closed) | Err(RecvTimeoutError::Disconnected) => break,
-            }
+        match &self.owner {
+            Owner::Proctor(_) => self.lines.hang_up(GRACE),
+            Owner::Program(caller) => caller.give_back(std::mem::take(&mut self.lines)),
         }
     }
 }
@@ -316,40 +337,6 @@ fn is_let_in(name: &std::ffi::OsStr, named: &[String]) -> bool {
     ALWAYS.iter().any(|known| name == *known) || named.iter().any(|known| name == known.as_str())
 }
 
-fn spawn(work: impl FnOnce() + Send + 'static) {
-    std::thread::spawn(work);
-}
-
-fn write_lines(mut pipe: ChildStdin, lines: &Receiver<Vec<u8>>) {
-    for line in lines {
-        if pipe.write_all(&line).and_then(|()| pipe.flush()).is_err() {
-            return;
-        }
-    }
-}
-
-fn read_lines(pipe: impl Read, longest: usize, found: &SyncSender<Output>) {
-    let mut pipe = BufReader::new(pipe);
-    loop {
-        let mut line = Vec::new();
-        let most = longest as u64 + 1;
-        let read = (&mut pipe).take(most).read_until(b'\n', &mut line);
-        let output = match read {
-            // A line without an end is cut off.
-            Ok(_) if line.last() == Some(&b'\n') => Output::Line {
-                text: line,
-                is_followed: !pipe.buffer().is_empty(),
-            },
-            Ok(_) if line.len() > longest => Output::TooLong,
-            _ => Output::Closed,
-        };
-        let is_last = !matches!(output, Output::Line { .. });
-        if found.send(output).is_err() || is_last {
-            return;
-        }
-    }
-}
-
 fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4_096];
     while let Ok(count @ 1..) = pipe.read(&mut buffer) {
@@ -358,6 +345,11 @@ fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
         let excess = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..excess);
     }
+}
+
+fn put_client(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(folder)?;
+    std::fs::write(folder.join("proctor_strategy.py"), PYTHON_CLIENT)
 }
 
 /// An empty folder, deleted with all that was put into it.

@@ -140,8 +140,8 @@ impl Stage for External {
         self.programs.loaded(&self.launch)
     }
 
-    fn declared(&self) -> Option<Hello> {
-        self.programs.hello(&self.launch)
+    fn declared(&self) -> Option<Result<Hello, ProgramError>> {
+        Some(self.programs.hello(&self.launch))
     }
 }
 

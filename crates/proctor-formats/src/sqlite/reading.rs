@@ -26,7 +26,8 @@ pub(super) fn load(path: &Path) -> Imported {
     } else if has_messages {
         ("goose", goose::database::list, goose::database::read)
     } else {
-        return Err(ImportError::UnknownFormat(path.to_owned()));
+        let what = "a database without the tables of a known product".to_owned();
+        return Err(ImportError::UnknownFormat(path.to_owned(), what));
     };
     let mut sessions = Vec::new();
     for one in list(&database)? {

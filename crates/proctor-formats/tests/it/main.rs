@@ -473,7 +473,12 @@ fn says_what_a_file_is_if_it_is_no_session() {
     check(
         "other.json",
         Some(b"{\"a\":1}"),
-        "cannot tell the format of `F`",
+        "cannot tell the format of `F`: it is JSON with the keys `a`",
+    );
+    check(
+        "list.json",
+        Some(b"[]"),
+        "cannot tell the format of `F`: it is an empty list",
     );
 }
 

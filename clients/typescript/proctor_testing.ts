@@ -1,0 +1,229 @@
+/**
+ * Test a compaction function with vitest, or with Node's test runner: its laws, its bill, and the facts that it keeps.
+ *
+ *     import { test } from "vitest"; // or from "node:test"
+ *     import { expectCompaction, laws } from "proctor-bench/testing";
+ *     import { compact } from "./mine.js";
+ *
+ *     for (const law of laws()) test(law, (context) => expectCompaction(compact).toKeep(law, context));
+ *
+ * The function stays in the process of the test: Proctor is started for it, and asks it over two pipes.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { serve } from "./proctor_strategy.js";
+import type { Compact, Options, Strategy } from "./proctor_strategy.js";
+
+/** Of the program that this file belongs to. */
+const VERSION = "0.1.0";
+
+/** A function, an object of moments, a command as a list of words, or the name of a preset; `full` compacts nothing. */
+export type Subject = Compact | Strategy | readonly string[] | string;
+
+/** Options of the function, and of the tests. */
+export type TestOptions = Options & {
+  /** Laws that should hold fail as well, instead of warning. */
+  strict?: boolean;
+  /** The program `proctor`; by default that of the package, else the one of `PATH`. */
+  program?: string;
+};
+
+/** The context of a test, in vitest and in Node's runner. */
+export type TestContext = { skip: (reason?: string) => unknown };
+
+/** The outcome of a law, as `proctor check --results` writes it. */
+export type LawOutcome = {
+  law: string;
+  level: "must" | "should";
+  expected: string;
+  state: "held" | "broken" | "no_chance" | "not_asked" | "declared" | "not_tried";
+  reason: string | null;
+  finding: { got: string; scene: string; window: number; lines: string[] } | null;
+};
+
+/** The names of the laws of `proctor check`. */
+export function laws(program = find()): string[] {
+  return execFileSync(program, ["check", "--laws"], { encoding: "utf8" }).split("\n").filter(Boolean);
+}
+
+/** What to say of a compaction: each subject is checked once in a process. */
+export function expectCompaction(subject: Subject, options: TestOptions = {}): CompactionExpectation {
+  const key = JSON.stringify(options);
+  const known = made.get(subject) ?? new Map<string, CompactionExpectation>();
+  made.set(subject, known);
+  const found = known.get(key) ?? new CompactionExpectation(subject, options);
+  known.set(key, found);
+  return found;
+}
+const made = new Map<Subject, Map<string, CompactionExpectation>>();
+
+/** A compaction, with what is known of it. */
+export class CompactionExpectation {
+  readonly #subject: Strategy | readonly string[] | string;
+  readonly #options: TestOptions;
+  #laws: Promise<Map<string, LawOutcome>> | undefined;
+  readonly #measured = new Map<string, Promise<any>>();
+  /** There is one program behind a function: it is asked one thing after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(subject: Subject, options: TestOptions) {
+    const { strict, program, ...rest } = options;
+    this.#options = { strict, program };
+    this.#subject =
+      typeof subject === "function"
+        ? { name: subject.name || "function", ...rest, beforeCall: subject, overflow: subject }
+        : subject;
+  }
+
+  /** The outcome of each law. */
+  laws(): Promise<Map<string, LawOutcome>> {
+    this.#laws ??= this.#inFolder(async (folder) => {
+      const results = join(folder, "laws.jsonl");
+      await this.#start(["check", "--results", results], [0, 100]);
+      const lines = readFileSync(results, "utf8").split("\n").filter(Boolean);
+      return new Map(lines.map((line) => JSON.parse(line)).map((law: LawOutcome) => [law.law, law]));
+    });
+    return this.#laws;
+  }
+
+  /** Rejects with the smallest session that breaks this law. A law that could not be judged skips the test. */
+  async toKeep(law: string, context: TestContext): Promise<void> {
+    const all = await this.laws();
+    const outcome = all.get(law);
+    if (!outcome) throw new Error(`there is no law \`${law}\`; the laws are ${[...all.keys()].join(", ")}`);
+    const why: Partial<Record<LawOutcome["state"], string>> = {
+      no_chance: "no session gave it a chance to be broken",
+      not_asked: "this law is not for compactions of this kind",
+      not_tried: "the compaction did not answer: see the law `answers`",
+      declared: `broken on purpose: ${outcome.reason}`,
+    };
+    const reason = why[outcome.state];
+    if (reason) return void context.skip(reason);
+    this.#judge([outcome]);
+  }
+
+  /** Rejects with every law that is broken. */
+  async toKeepAllLaws(): Promise<void> {
+    this.#judge([...(await this.laws()).values()]);
+  }
+
+  /** Dollars for all these sessions together: recordings, folders of them, or the built-in quick start. */
+  bill(...sessions: string[]): Promise<number> {
+    return this.number("bill", ...sessions);
+  }
+
+  /** The share of facts that are still in the prompt, unchanged, when they are asked for: 0 to 1. */
+  facts(...sessions: string[]): Promise<number> {
+    return this.number("facts", ...sessions);
+  }
+
+  /** The share of details of later tool calls that their prompt still held: 0 to 1. */
+  actions(...sessions: string[]): Promise<number> {
+    return this.number("actions", ...sessions);
+  }
+
+  /** Any metric of `proctor run -o report.json`. */
+  async number(metric: string, ...sessions: string[]): Promise<number> {
+    const paths = sessions.map((path) => resolve(path));
+    const key = JSON.stringify(paths);
+    const measured =
+      this.#measured.get(key) ??
+      this.#inFolder(async (folder) => {
+        const report = join(folder, "report.json");
+        await this.#start(["run", ...paths, "--reports", folder, "-o", report], [0]);
+        const { results } = JSON.parse(readFileSync(report, "utf8"));
+        const named = Object.keys(results).find((name) => name !== "full" && name !== "empty");
+        return this.#subject === "full" || !named ? results.full : results[named];
+      });
+    this.#measured.set(key, measured);
+    const value = (await measured)[metric]?.value;
+    const hint = metric === "facts" ? ": `proctor sessions facts` derives them from recordings" : "";
+    if (typeof value !== "number") throw new Error(`\`${metric}\` is not measured on these sessions${hint}`);
+    return value;
+  }
+
+  #judge(outcomes: LawOutcome[]): void {
+    const broken = outcomes.filter((law) => law.state === "broken");
+    const fails = broken.filter((law) => law.level === "must" || this.#options.strict);
+    if (fails.length) throw new Error(fails.map(inWords).join("\n\n"));
+    for (const law of broken) process.emitWarning(inWords(law), "ProctorWarning");
+  }
+
+  async #inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+    const mine = this.#last.then(async () => {
+      const folder = mkdtempSync(join(tmpdir(), "proctor-"));
+      try {
+        return await work(folder);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+    this.#last = mine.catch(() => {});
+    return mine;
+  }
+
+  /** Runs Proctor to its end on this subject. */
+  async #start(words: string[], mayEndWith: number[]): Promise<void> {
+    const subject = this.#subject;
+    const isServed = typeof subject === "object" && !Array.isArray(subject);
+    const how = isServed
+      ? words[0] === "check" ? ["--strategy-stdio"] : ["--strategy-cmd", "-"]
+      : typeof subject === "string"
+        ? ["--strategy", subject === "full" ? "none" : subject]
+        : words[0] === "run"
+          ? ["--strategy-cmd", (subject as string[]).map(quoted).join(" ")]
+          : ["--", ...(subject as string[])];
+    const pipe = isServed ? "pipe" : "ignore";
+    const child = spawn(this.#options.program ?? find(), [...words, ...how], { stdio: [pipe, pipe, "pipe"] });
+    let said = "";
+    child.stderr!.on("data", (text) => (said += text));
+    const ended = new Promise<number | null>((done, failed) => {
+      child.on("error", failed);
+      child.on("close", done);
+    });
+    if (isServed) {
+      child.stdin!.on("error", () => {}); // Proctor hung up.
+      void serve(subject as Strategy, child.stdout!, (line) => void child.stdin!.write(line)).catch(() => {});
+    }
+    const status = await ended;
+    if (status === null || !mayEndWith.includes(status)) {
+      throw new Error(`\`proctor ${words[0]}\` ended with ${status}: ${said.trim()}`);
+    }
+  }
+}
+
+/** A broken law, as a person reads it. */
+function inWords({ law, expected, finding }: LawOutcome): string {
+  const { got, scene, window, lines } = finding!;
+  const session = `${scene}, window ${window.toLocaleString("en")} tokens, the smallest that breaks it:`;
+  const shown = lines.map((line) => `    ${line}`).join("\n");
+  return `\`${law}\` is broken: ${expected}\n  got      ${got}\n  session  ${session}\n${shown}`;
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The program of the package for this machine, else the one of `PATH`; of this version. */
+function find(): string {
+  if (found) return found;
+  const file = process.platform === "win32" ? "proctor.exe" : "proctor";
+  let program = file;
+  try {
+    program = createRequire(import.meta.url).resolve(`proctor-bench-${process.platform}-${process.arch}/${file}`);
+  } catch {
+    const folders = (process.env.PATH ?? "").split(process.platform === "win32" ? ";" : ":");
+    if (!folders.some((folder) => existsSync(join(folder, file)))) {
+      throw new Error("the program `proctor` is not installed: the package `proctor-bench` brings it");
+    }
+  }
+  const version = execFileSync(program, ["--version"], { encoding: "utf8" }).trim().split(" ").pop();
+  if (version !== VERSION) {
+    throw new Error(`\`${program}\` is ${version}, and this helper belongs to ${VERSION}: install both of one version`);
+  }
+  return (found = program);
+}
+let found: string | undefined;

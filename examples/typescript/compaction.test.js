@@ -1,0 +1,14 @@
+// Run with `npm test`. `node --test` runs the same file, and `COMPACTION=broken` tests the one with the bug.
+import { expectCompaction, laws } from "proctor-bench/testing";
+
+const { test } = await import(process.env.VITEST ? "vitest" : "node:test");
+const { compact } = await import(`./${process.env.COMPACTION ?? "compaction"}.js`);
+
+const options = { timeout: 60_000 };
+
+for (const law of laws()) test(law, options, (context) => expectCompaction(compact).toKeep(law, context));
+
+test("costs no more than doing nothing", options, async () => {
+  const [bill, full] = [await expectCompaction(compact).bill(), await expectCompaction("full").bill()];
+  if (bill > 1.02 * full) throw new Error(`${bill} dollars, and ${full} for doing nothing`);
+});

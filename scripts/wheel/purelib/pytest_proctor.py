@@ -1,0 +1,1 @@
+../../../clients/python/pytest_proctor.py

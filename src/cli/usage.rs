@@ -1,0 +1,225 @@
+//! Mistakes in a command line, in the form of all other errors: what is wrong, and what to write instead.
+
+use std::error::Error as _;
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command, Error};
+
+use super::CliError;
+use super::Exit;
+use super::examples;
+use crate::settings::did_you_mean;
+
+/// The error of a command line that clap refuses.
+pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) -> CliError {
+    let typed = typed.iter().skip(1);
+    let typed: Vec<String> = typed
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let call = Call::of(program, &typed);
+    let invalid = text(error, ContextKind::InvalidArg);
+    let value = text(error, ContextKind::InvalidValue);
+    let (problem, hint) = match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            call.unknown_command(&text(error, ContextKind::InvalidSubcommand))
+        }
+        ErrorKind::UnknownArgument => call.unknown_argument(&invalid),
+        ErrorKind::InvalidValue if value.is_empty() => {
+            let problem = format!("`{}` needs a value", flag_of(&invalid));
+            (problem, format!("write `{}`", usage_of(&invalid)))
+        }
+        ErrorKind::InvalidValue => call.unknown_value(&invalid, &value, error),
+        ErrorKind::ValueValidation => {
+            let why = error.source().map(ToString::to_string).unwrap_or_default();
+            let problem = format!("`{} {value}`: {}", flag_of(&invalid), wanted(&why, &value));
+            (problem, call.help())
+        }
+        ErrorKind::MissingRequiredArgument => (
+            format!("`{}` needs {invalid}", call.name),
+            call.example(flag_of(&invalid)),
+        ),
+        ErrorKind::ArgumentConflict if flag_of(&invalid) == flag_of(&prior(error)) => {
+            let problem = format!("`{}` is given twice", flag_of(&invalid));
+            (problem, "give it once".to_owned())
+        }
+        ErrorKind::ArgumentConflict => {
+            let [one, other] = [&invalid, &prior(error)].map(|it| flag_of(it).to_owned());
+            let problem = format!("`{one}` cannot be used with `{other}`");
+            (problem, "leave one of them out".to_owned())
+        }
+        _ => {
+            let all = error.to_string();
+            let first = all.lines().next().unwrap_or_default();
+            let problem = first.trim_start_matches("error: ").replace('\'', "`");
+            (problem, call.example(""))
+        }
+    };
+    CliError::new(Exit::Usage, problem).with_hint(hint)
+}
+
+fn prior(error: &Error) -> String {
+    text(error, ContextKind::PriorArg)
+}
+
+fn text(error: &Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        Some(ContextValue::Strings(texts)) => {
+            let quoted = texts.iter().map(|text| format!("`{text}`"));
+            quoted.collect::<Vec<_>>().join(", ")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The flag alone: `--out` of `--out <DIR>`.
+fn flag_of(arg: &str) -> &str {
+    let arg = arg.trim_matches('`');
+    arg.split([' ', '[', '=']).next().unwrap_or(arg)
+}
+
+/// The reason for which a value is refused, in words for people.
+fn wanted<'a>(why: &'a str, value: &str) -> &'a str {
+    match why {
+        "invalid digit found in string" if value.starts_with('-') => "it must not be negative",
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            "it must be a whole number"
+        }
+        "number too large to fit in target type" => "the number is too large",
+        "number would be zero for non-zero type" => "it must be at least 1",
+        "invalid float literal" => "it must be a number",
+        "invalid socket address syntax" => {
+            "it must be an address with a port, as in `127.0.0.1:8787`"
+        }
+        other => other,
+    }
+}
+
+/// The command that was called.
+struct Call<'a> {
+    /// The program.
+    program: &'a Command,
+    command: &'a Command,
+    /// `proctor baseline save`.
+    name: String,
+    /// The words behind the name.
+    words: &'a [String],
+}
+
+impl<'a> Call<'a> {
+    fn of(program: &'a Command, typed: &'a [String]) -> Self {
+        let (mut command, mut words) = (program, typed);
+        let mut name = program.get_name().to_owned();
+        while let [first, rest @ ..] = words
+            && let Some(found) = command.find_subcommand(first)
+        {
+            name = format!("{name} {}", found.get_name());
+            (command, words) = (found, rest);
+        }
+        Self {
+            program,
+            command,
+            name,
+            words,
+        }
+    }
+
+    fn help(&self) -> String {
+        format!("`{} --help` says what it takes", self.name)
+    }
+
+    /// A call that works, with this word where there is one, or else where calls are explained.
+    fn example(&self, word: &str) -> String {
+        let example = examples::of(&self.name, word);
+        example.map_or_else(|| self.help(), |example| format!("as in `{example}`"))
+    }
+
+    fn unknown_command(&self, typed: &str) -> (String, String) {
+        let shown = self
+            .command
+            .get_subcommands()
+            .filter(|it| !it.is_hide_set());
+        let names: Vec<&str> = shown.map(Command::get_name).collect();
+        let problem = format!("`{}` has no command `{typed}`", self.name);
+        if let Some(meant) = near(typed, names.iter().copied()) {
+            return (format!("{problem}, did you mean `{meant}`?"), self.help());
+        }
+        let example = examples::of(&format!("{} ", self.name), "");
+        let example = example.map_or_else(String::new, |example| format!("; as in `{example}`"));
+        (problem, format!("it has {}{example}", names.join(", ")))
+    }
+
+    fn unknown_argument(&self, typed: &str) -> (String, String) {
+        let mut before = self.words.iter().rev().skip_while(|word| *word != typed);
+        let before = before.nth(1);
+        if let Some(flag) = before.filter(|word| word.starts_with('-'))
+            && typed.parse::<f64>().is_ok()
+        {
+            return (
+                format!("`{flag} {typed}`: it must not be negative"),
+                self.help(),
+            );
+        }
+        if !typed.starts_with('-') {
+            let has_program = self.command.get_positionals().any(Arg::is_last_set);
+            let problem = format!("`{}` takes no `{typed}`", self.name);
+            return if has_program {
+                let problem = format!("{problem} in front of `--`");
+                (
+                    problem,
+                    format!("write `{} -- {}`", self.name, self.words.join(" ")),
+                )
+            } else {
+                (problem, self.example(""))
+            };
+        }
+        let problem = format!("`{}` has no flag `{typed}`", self.name);
+        let flags = self.command.get_arguments().filter_map(Arg::get_long);
+        if let Some(meant) = near(typed.trim_start_matches('-'), flags) {
+            return (format!("{problem}, did you mean `--{meant}`?"), self.help());
+        }
+        let mut others = self.program.get_subcommands();
+        match others.find(|other| !other.is_hide_set() && has_flag(other, typed)) {
+            Some(other) => (problem, format!("`proctor {}` has it", other.get_name())),
+            None => (problem, self.help()),
+        }
+    }
+
+    fn unknown_value(&self, arg: &str, value: &str, error: &Error) -> (String, String) {
+        let valid = match error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(valid)) => &valid[..],
+            _ => &[],
+        };
+        let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
+        let problem = match flag_of(arg) {
+            flag if flag.starts_with('-') => format!("`{flag} {value}`: there is no such value"),
+            place => format!("`{value}` is no {}", place.trim_matches(['<', '>'])),
+        };
+        match did_you_mean(value, valid.iter().copied()) {
+            Some(meant) => (format!("{problem}, did you mean `{meant}`?"), self.help()),
+            None => (problem, format!("it is one of {}", valid.join(", "))),
+        }
+    }
+}
+
+/// The flag with its value, as the help writes it.
+fn usage_of(arg: &str) -> String {
+    arg.replace(['<', '>'], "")
+        .replace("[=", "=")
+        .replace(']', "")
+}
+
+/// The name that was meant, where most of its letters were typed.
+fn near<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let meant = did_you_mean(typed, names)?;
+    (strsim::osa_distance(typed, meant) * 2 <= meant.len()).then_some(meant)
+}
+
+fn has_flag(command: &Command, typed: &str) -> bool {
+    command.get_arguments().any(|argument| {
+        let long = argument.get_long().map(|long| format!("--{long}"));
+        let short = argument.get_short().map(|short| format!("-{short}"));
+        [long, short].iter().flatten().any(|flag| flag == typed)
+    })
+}
