@@ -1,5 +1,7 @@
 //! What changed, item by item: probes, rules of the provider, deaths, and how much was scored on both sides.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -72,6 +74,8 @@ pub struct Coverage {
     pub sessions: usize,
     /// Of these, sessions that the candidate has too.
     pub paired_sessions: usize,
+    /// The same, where sub-agents count with their main session.
+    pub paired_clusters: usize,
     /// Probe items that the baseline scored.
     pub items: usize,
     /// Of these, items that the candidate scored too.
@@ -203,6 +207,9 @@ pub(super) fn coverage(pairs: &[Pair<'_>]) -> Coverage {
         sessions: pairs.len(),
         ..Coverage::default()
     };
+    let paired = pairs.iter().filter(|(_, _, new)| new.is_some());
+    let clusters = paired.map(|(session, old, _)| old.cluster.as_deref().unwrap_or(session));
+    coverage.paired_clusters = clusters.collect::<BTreeSet<&str>>().len();
     for (_, old, new) in pairs {
         coverage.paired_sessions += usize::from(new.is_some());
         let dead = new.map_or(0, |new| new.dead);

@@ -114,9 +114,14 @@ fn signed(value: f64, text: &str) -> String {
     }
 }
 
-/// Whole points of a share, without a sign.
+/// Points of a share, without a sign: whole ones, and a tenth where that would be 0.
 pub(crate) fn points(share: f64) -> String {
-    format!("{:.0}", share.abs() * 100.0)
+    let value = share.abs() * 100.0;
+    if (0.05..0.5).contains(&value) {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
 }
 
 /// A share in percent, without sign and unit: one digit below 10.

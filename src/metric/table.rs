@@ -147,7 +147,7 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// share of the agent's prompts that is read from the provider's cache
     /// tokens read / prompt tokens
-    "cache_read_share" = "cache read", Share, Higher, CACHE, Some((13, 8)), [Reference]
+    "cache_read_share" = "share read", Share, Higher, CACHE, Some((13, 8)), [Reference]
         => Mean(|cell| cost::under_first_bill(cell, SchemeCost::read_share));
 
     /// tokens that were cached at a call and not read at the next one; a table of its own names the causes

@@ -283,7 +283,7 @@ impl GatedComparison {
         let zero =
             |metric: &AxisFinding| metric.paired.counts.wins + metric.paired.counts.losses == 0;
         let all = &self.comparison;
-        let sessions = display::many(all.coverage.paired_sessions, "session", "sessions");
+        let sessions = display::many(all.coverage.paired_clusters, "session", "sessions");
         (all.axes.iter().all(zero) && all.broken_rules.is_empty())
             .then(|| format!("no change in any metric over {sessions}"))
     }

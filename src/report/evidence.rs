@@ -442,7 +442,7 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> (Vec<String>, &'st
         let strategy = escape::flag("--strategy", &entry.name);
         (
             vec!["proctor sweep".to_owned(), strategy],
-            "tunes its thresholds",
+            "tunes its settings",
         )
     })
 }

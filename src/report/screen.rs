@@ -516,7 +516,7 @@ fn not_ranked(row: &Row) -> Option<String> {
             // A strategy that never fires and dies is broken, whatever mark comes first.
             RowMark::Broken(Some(breakage)) => {
                 let why = breakage.in_words(" sessions", "call ");
-                return Some(format!("✗ [{}] {why}", Code::Broken));
+                return Some(format!("✗ {why} [{}]", Code::Broken));
             }
             RowMark::NeverFired => why = Some(("changed nothing", Code::NeverFired)),
             RowMark::NoCells => why = Some(("no cells yet", Code::Outstanding)),

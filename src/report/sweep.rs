@@ -272,7 +272,7 @@ fn first_sentence(sweep: &Sweep, choice: &Choice) -> String {
         _ if choice.dearer.is_some() => "what keeps more costs more".to_owned(),
         0 | 1 => format!("no other setting keeps {kept} of it"),
         count => format!(
-            "of the {count} settings that keep {kept} of the best kept ({best}), it saves the most"
+            "of the {count} settings that keep {kept} of the best kept ({best}), it costs the least"
         ),
     };
     if sweep.confirm.is_empty() {
@@ -380,7 +380,7 @@ fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
         "independent session",
         "independent sessions",
     );
-    let place = format!("on {sessions} that did not choose it");
+    let place = format!("on {sessions} not used to choose it");
     let differences = format!(
         "against the default: {}, {}",
         change(sweep.cost, found.cost),

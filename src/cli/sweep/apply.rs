@@ -103,7 +103,7 @@ pub(super) fn in_window(path: &Path, of: usize, window: &[(String, String)]) -> 
 /// The verdict and the sessions behind a preset.
 fn comments(sweep: &Sweep, choice: &Choice, (scenario, seed): (&str, u64)) -> Vec<String> {
     let mut lines = vec![format!(
-        "Recommended by a sweep of scenario `{scenario}`, seed {seed}, and confirmed on sessions that did not choose it."
+        "Recommended by a sweep of scenario `{scenario}`, seed {seed}, and confirmed on sessions that were not used to choose it."
     )];
     lines.extend(verdict(sweep, choice));
     lines.push(format!("Chosen on: {}.", sweep.tune.join(", ")));

@@ -191,14 +191,23 @@ impl Rows {
         }
     }
 
-    /// ` on the 7 of 9 sessions with a known bill`; nothing where all have one.
+    /// ` on the 7 of 9 sessions with a known bill`, or ` that fit their window`, where that is not all: the sessions of
+    /// [`Self::nothing_costs`].
     fn priced(&self) -> String {
-        let all = self.clusters;
-        match self.clusters_with(|_, it| it.metrics.contains_key(judge::DOLLARS)) {
-            0 => String::new(),
-            priced if priced == all => String::new(),
-            priced => format!(" on the {priced} of {all} sessions with a known bill"),
-        }
+        let (all, fitting) = (self.clusters, self.fitting());
+        let is_choice = fitting >= FEWEST_SESSIONS;
+        let priced = self.clusters_with(|id, session| {
+            let is_meant = !is_choice || self.nothing.fits.contains(id);
+            is_meant && session.metrics.contains_key(judge::DOLLARS)
+        });
+        let which = match priced {
+            0 => return String::new(),
+            priced if priced == all => return String::new(),
+            priced if priced == fitting && is_choice => "that fit their window",
+            _ if fitting < all && is_choice => "that fit their window and have a known bill",
+            _ => "with a known bill",
+        };
+        format!(" on the {priced} of {all} sessions {which}")
     }
 
     /// `; it beats tail@codex on facts +10 [+8, +12]`, with what that costs.

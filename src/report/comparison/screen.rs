@@ -16,7 +16,7 @@ use crate::report::terminal::Terminal;
 use crate::report::{Report, escape};
 
 /// Where the rest is.
-const MORE: &str = "-o comment.md: for a pull request; --tables: every metric, what it rests on, and every probe that changed";
+const MORE: &str = "-o comment.md (of `run`: --comparison-output): for a pull request; --tables: every metric, what it rests on, and every fact that changed";
 
 impl Terminal {
     /// Lays comparisons out; as many of them as there is room for, the worst first.
@@ -130,7 +130,7 @@ fn title(compared: &Comparisons, is_one_pair: bool) -> String {
     let Some(one) = compared.comparisons.first().filter(|_| is_one_pair) else {
         return what;
     };
-    let sessions = one.comparison.coverage.paired_sessions;
+    let sessions = one.comparison.coverage.paired_clusters;
     let sessions = many(sessions, "session", "sessions");
     escape::plain(&format!("{what}: {}, {sessions}", sides(one)))
 }
@@ -215,7 +215,7 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
 fn trust(compared: &Comparisons) -> String {
     let targets = compared.comparisons.iter().map(|one| one.comparison.target);
     let about = if targets.clone().all(|target| target == Target::Suite) {
-        "Differences are about these sessions, and say nothing of others (`--target population`)."
+        "Differences are about these sessions, and say nothing about others (`--target population`)."
     } else {
         "Differences are about sessions like these; in brackets the 95 % interval."
     };
