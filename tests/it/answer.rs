@@ -291,8 +291,8 @@ fn a_window_in_which_nothing_fits_or_nothing_fires_is_said_on_top() {
         )
     };
     for (window, says) in [
-        ("10", "!! nothing fits"),
-        ("999_999_999", "!! nothing fires"),
+        ("100", "!! nothing fits"),
+        ("99_999_999", "!! nothing fires"),
     ] {
         let run = run(&scenario(window));
         let report = Report::of(&run.manifest, &run.cells);

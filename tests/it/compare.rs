@@ -453,10 +453,7 @@ fn another_word_for_a_metric_is_an_error_that_says_its_name() {
         &format!("{sweep} --keeps accuracy"),
         "`accuracy` is called `answers`",
     );
-    check(
-        &format!("{sweep} --keeps fcats"),
-        "similar value exists: 'facts'",
-    );
+    check(&format!("{sweep} --keeps fcats"), "did you mean `facts`");
     check("report old --sort latency", "`latency` is called `waiting`");
     check("report old --sort cost", "`cost` is called `bill`");
     let cell = "--cell code-review-s1-r24/empty";
