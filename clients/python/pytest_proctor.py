@@ -137,9 +137,13 @@ class Compaction:
     def number(self, metric: str, sessions: Sessions = None) -> float:
         """Any metric of `proctor run -o report.json`."""
         __tracebackhide__ = True
-        measured = self._measured(sessions).get(metric, {}).get("value")
+        row = self._measured(sessions)
+        measured = row.get(metric, {}).get("value")
         if measured is None:
             hint = ": `proctor sessions facts` derives them from recordings" if metric == "facts" else ""
+            done = row.get("completion", {}).get("value", 1)
+            if done < 1:
+                hint = f": with this compaction they end early (completion {int(100 * done)} %)"
             pytest.fail(f"`{metric}` is not measured on these sessions{hint}", pytrace=False)
         return float(measured)
 
@@ -170,12 +174,18 @@ class Compaction:
                 how = ["--strategy-cmd", _shell(subject)]
             else:
                 how = ["--", *subject]
+        # A report is not this test's to put into the summary of a workflow.
+        environment = {name: value for name, value in os.environ.items() if name != "GITHUB_STEP_SUMMARY"}
         with tempfile.TemporaryFile() as errors:
             command = [self._program, *words, *how]
-            with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors) as process:
+            process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, env=environment)
+            try:
                 if isinstance(subject, Strategy):
                     _serve(subject, process)
                 status = process.wait()
+            finally:
+                process.kill()
+                process.wait()
             errors.seek(0)
             said = errors.read().decode("utf-8", "replace").strip()
         if status not in may_end_with:
@@ -185,16 +195,29 @@ class Compaction:
 def _serve(subject: Strategy, process: "subprocess.Popen[bytes]") -> None:
     """Answers Proctor until it ends. In a thread: a function that never returns is Proctor's to give up on, and one
     that is `async` finds no loop running."""
+    wrong: List[BaseException] = []
+
     def answer() -> None:
         try:
             serve(subject, process.stdout, process.stdin)  # type: ignore[arg-type]
-        except (OSError, ValueError, SystemExit):
-            pass  # Proctor hung up.
+        except BaseException as error:
+            # Otherwise Proctor hung up.
+            if process.poll() is None and not isinstance(error, (OSError, SystemExit)):
+                wrong.append(error)
+                process.kill()
 
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
     process.wait()
     thread.join(1)
+    for pipe in (process.stdin, process.stdout):
+        try:
+            if pipe is not None and not thread.is_alive():
+                pipe.close()
+        except OSError:
+            pass  # A late answer was still to be written.
+    if wrong:
+        raise wrong[0]
 
 
 def _words(outcome: Mapping[str, Any]) -> str:

@@ -174,6 +174,8 @@ export async function serve(program, source, write) {
         };
         // One after the other: each repeats the `id` of the answer before.
         const answer = asking.then(async () => {
+            if (later !== undefined)
+                throw new AskFailed("failed");
             say(line);
             const next = await lines.next();
             if (next.done)

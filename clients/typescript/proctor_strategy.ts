@@ -235,6 +235,7 @@ export async function serve(
     };
     // One after the other: each repeats the `id` of the answer before.
     const answer = asking.then(async () => {
+      if (later !== undefined) throw new AskFailed("failed");
       say(line);
       const next = await lines.next();
       if (next.done) throw new AskFailed("failed");

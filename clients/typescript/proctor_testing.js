@@ -103,11 +103,17 @@ export class CompactionExpectation {
                 return this.#subject === "full" || !named ? results.full : results[named];
             });
         this.#measured.set(key, measured);
-        const value = (await measured)[metric]?.value;
-        const hint = metric === "facts" ? ": `proctor sessions facts` derives them from recordings" : "";
-        if (typeof value !== "number")
-            throw new Error(`\`${metric}\` is not measured on these sessions${hint}`);
-        return value;
+        const row = await measured;
+        const value = row[metric]?.value;
+        if (typeof value === "number")
+            return value;
+        const done = row.completion?.value ?? 1;
+        const hint = done < 1
+            ? `: with this compaction they end early (completion ${Math.floor(100 * done)} %)`
+            : metric === "facts"
+                ? ": `proctor sessions facts` derives them from recordings"
+                : "";
+        throw new Error(`\`${metric}\` is not measured on these sessions${hint}`);
     }
     #judge(outcomes) {
         const broken = outcomes.filter((law) => law.state === "broken");
@@ -142,8 +148,13 @@ export class CompactionExpectation {
                     ? ["--strategy-cmd", subject.map(quoted).join(" ")]
                     : ["--", ...subject];
         const pipe = isServed ? "pipe" : "ignore";
-        const child = spawn(this.#options.program ?? find(), [...words, ...how], { stdio: [pipe, pipe, "pipe"] });
+        const child = spawn(this.#options.program ?? find(), [...words, ...how], {
+            stdio: [pipe, pipe, "pipe"],
+            // A report is not this test's to put there.
+            env: { ...process.env, GITHUB_STEP_SUMMARY: undefined },
+        });
         let said = "";
+        let wrong;
         child.stderr.on("data", (text) => (said += text));
         const ended = new Promise((done, failed) => {
             child.on("error", failed);
@@ -151,9 +162,14 @@ export class CompactionExpectation {
         });
         if (isServed) {
             child.stdin.on("error", () => { }); // Proctor hung up.
-            void serve(subject, child.stdout, (line) => void child.stdin.write(line)).catch(() => { });
+            serve(subject, child.stdout, (line) => void child.stdin.write(line)).catch((error) => {
+                wrong ??= error;
+                child.kill();
+            });
         }
         const status = await ended;
+        if (wrong)
+            throw wrong;
         if (status === null || !mayEndWith.includes(status)) {
             throw new Error(`\`proctor ${words[0]}\` ended with ${status}: ${said.trim()}`);
         }

@@ -1,4 +1,4 @@
-"""Run with `pytest` where the wheel `proctor-bench` is installed; `COMPACTION=broken pytest` tests the one with the bug."""
+"""Run with `pytest`, where the wheel `proctor-bench` is installed."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-// Run with `npm test`. `node --test` runs the same file, and `COMPACTION=broken` tests the one with the bug.
+// Run with `npm test`, or `node --test`, where the package `proctor-bench` is installed.
 import { expectCompaction, laws } from "proctor-bench/testing";
 
 const { test } = await import(process.env.VITEST ? "vitest" : "node:test");

@@ -150,6 +150,10 @@ impl Args {
             let spec = StrategySpec::parse(name, &Trigger::default(), &place)?;
             return Ok(prompts::read_one(spec)?);
         }
+        if self.command == [programs::CALLER] {
+            let hint = "`--strategy-stdio` checks the program that started this one";
+            return stop_with(Exit::Usage, "`-` is not a program", hint);
+        }
         let place = Place::Flag("check".into());
         let mut table = Table::new(place.clone());
         let caller = self.clients.strategy_stdio.then_some(programs::CALLER);

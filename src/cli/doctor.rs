@@ -43,6 +43,7 @@ const KEYS: &[&str] = &[
 ];
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+    args.inputs.refuse_caller("doctor")?;
     let (table, folder) = args.inputs.laid_over()?;
     let scenario = args.inputs.scenario_of(table.clone(), &folder);
     let scenario = scenario.and_then(|scenario| {
@@ -86,8 +87,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "model": read.and_then(|scenario| scenario.cache.model.as_deref()),
     });
     let template = include_str!("text/doctor.txt");
+    let has_prices = more["prices_error"].is_null();
     show_with(args.json, "proctor-doctor", facts, more, template)?;
-    scenario.map(|_| Exit::Done)
+    scenario.map(|_| {
+        if has_prices {
+            Exit::Done
+        } else {
+            Exit::Invalid
+        }
+    })
 }
 
 fn price_list(list: &PriceList) -> Json {

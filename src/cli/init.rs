@@ -77,10 +77,12 @@ const TYPESCRIPT: &Files = &[
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if args.python {
-        return write_all(args, PYTHON, "python3 compaction.py", "pytest");
+        let tests = "pytest      # needs `pip install pytest` and Proctor's wheel, which `pip install` of its clone makes";
+        return write_all(args, PYTHON, "python3 compaction.py", tests);
     }
     if args.typescript {
-        return write_all(args, TYPESCRIPT, "node compaction.js", "npm test");
+        let tests = "npm test    # after `npm install`, with Proctor's npm package";
+        return write_all(args, TYPESCRIPT, "node compaction.js", tests);
     }
     let path = args.path.as_deref().unwrap_or(Path::new("proctor.toml"));
     write_new(path, STARTER.as_bytes(), args.force)?;

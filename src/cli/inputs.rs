@@ -241,6 +241,21 @@ impl Inputs {
             .any(|command| command == programs::CALLER)
     }
 
+    /// Refuses a strategy that has standard output to itself, where the command needs it.
+    pub(super) fn refuse_caller(&self, command: &str) -> anyhow::Result<()> {
+        if !self.has_caller() {
+            return Ok(());
+        }
+        let problem = format!(
+            "`--strategy-cmd -` has standard output to itself, and `{command}` prints there"
+        );
+        stop_with(
+            Exit::Usage,
+            problem,
+            "`run --strategy-cmd - -o report.json` writes its report to a file",
+        )
+    }
+
     /// Whether the strategies are those of the built-in quick start.
     fn has_default_strategies(&self) -> anyhow::Result<bool> {
         let is_chosen = !self.strategy.is_empty() || !self.strategy_cmd.is_empty();

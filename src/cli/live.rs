@@ -115,6 +115,7 @@ mod with_http {
             let hint = "as in `--strategy observation-masking`; `proctor strategies` lists them";
             return stop_with(Exit::Usage, "no strategy is named", hint);
         }
+        typed.refuse_caller("live")?;
         if !typed.session.is_empty() || typed.sample.is_some() {
             let problem = "`--session` and `--sample` say nothing here: agents run as often as they are started";
             return stop(Exit::Usage, problem);

@@ -114,13 +114,15 @@ fn dry_run(args: &Args, scenario: Scenario) -> anyhow::Result<Exit> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    if args.inputs.has_caller() && (args.json || args.output.takes_stdout()) {
-        let problem = "`--strategy-cmd -` has standard output to itself";
-        return stop_with(
-            Exit::Usage,
-            problem,
-            "write the report to a file: `-o report.json`",
-        );
+    let prints = [
+        (args.json, "--json"),
+        (args.output.takes_stdout(), "-o -"),
+        (args.dry_run.dry_run, "--dry-run"),
+        (args.gate.is_asked(), "--baseline"),
+        (args.part.part().is_some(), "--partition"),
+    ];
+    if let Some((_, flag)) = prints.iter().find(|(is_given, _)| *is_given) {
+        args.inputs.refuse_caller(flag)?;
     }
     let beside = args.out.as_deref().and_then(Path::parent);
     let beside = beside.unwrap_or(&args.reports);

@@ -145,6 +145,7 @@ struct SweepRun<'a> {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     report::check(Kind::Sweep, &args.output)?;
     args.has_whole_rounds()?;
+    args.inputs.refuse_caller("sweep")?;
     let (mut table, folder) = args.inputs.laid_over()?;
     if args.tuning.keeps.is_some_and(|axis| !axis.needs_reader()) {
         // Answers are not scored, so no reader is asked.

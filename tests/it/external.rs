@@ -743,3 +743,14 @@ fn shared_recordings_make_the_same_prompts_under_a_preset_and_its_twin() {
         twins(program, preset, sessions);
     }
 }
+
+#[test]
+fn the_helpers_for_tests_are_of_this_version() {
+    let own = format!("VERSION = \"{}\"", env!("CARGO_PKG_VERSION"));
+    for helper in [
+        include_str!("../../clients/python/pytest_proctor.py"),
+        include_str!("../../clients/typescript/proctor_testing.ts"),
+    ] {
+        assert!(helper.contains(&own));
+    }
+}

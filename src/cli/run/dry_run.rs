@@ -18,7 +18,9 @@ use crate::runner::Plan;
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct DryRunOptions {
     /// Estimate the requests and the cost of the run, and run nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = [
+        "output", "sort", "gate", "baseline", "save_baseline", "comparison_output", "apply", "partition",
+    ])]
     pub(super) dry_run: bool,
     /// Divide the sessions among N machines, by their work or with `hash:N` by their ids, and print the share of each;
     /// `--out` keeps the plan in a folder, for `--plan` and for `proctor merge --out`

@@ -245,7 +245,11 @@ impl Rows {
     }
 
     fn use_it(&self, case: &Case<'_>, cases: &[Case<'_>], recommended: &[usize]) -> String {
-        let name = short_name(case.row.name());
+        let settings = if case.row.is_program {
+            ""
+        } else {
+            " `--apply` writes it to a file."
+        };
         let twins = recommended.iter().skip(1).map(|at| &cases[*at]);
         let (same, others): (Vec<&Case<'_>>, Vec<&Case<'_>>) = twins.partition(|other| {
             let three = Three::between(&case.row.sample, &other.row.sample, &self.rule);
@@ -285,7 +289,7 @@ impl Rows {
             ),
         };
         format!(
-            "Use {}{same}. {why}. Shown on {}.{}{}{others} `proctor strategies show {name}` prints its settings.",
+            "Use {}{same}. {why}. Shown on {}.{}{}{others}{settings}",
             case.row.sample.title(),
             self.population,
             self.unfit(),

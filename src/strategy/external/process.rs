@@ -138,9 +138,15 @@ impl Process {
             owner,
         };
         // One that does not say hello was never asked anything.
-        let greeted = process.greet();
-        greeted.map_err(|error| error.at_start(&launch.command.join(" ")))?;
-        Ok(process)
+        match (process.greet(), &process.owner) {
+            (Ok(()), _) => Ok(process),
+            (Err(error), Owner::Proctor(_)) => Err(error.at_start(&launch.command.join(" "))),
+            (Err(error), Owner::Program(_)) => {
+                // It is not asked again: each time would take as long.
+                process.lines = Lines::default();
+                Err(error)
+            }
+        }
     }
 
     fn greet(&mut self) -> Result<(), ProgramError> {
