@@ -75,8 +75,8 @@ fn text(error: &Error, kind: ContextKind) -> String {
 
 /// The flag alone: `--out` of `--out <DIR>`.
 fn flag_of(arg: &str) -> &str {
-    let arg = arg.trim_matches('`');
-    arg.split([' ', '[', '=']).next().unwrap_or(arg)
+    let arg = arg.trim_matches(['`', '[', ']', '<', '>', '.']);
+    arg.split([' ', '[', '=', '`']).next().unwrap_or(arg)
 }
 
 /// The reason for which a value is refused, in words for people.
