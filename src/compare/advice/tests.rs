@@ -135,7 +135,7 @@ fn a_cheaper_one_that_keeps_the_facts_is_used() {
             "keeps as much as doing nothing (facts −1 [",
             "beats tail@codex on facts +19 [",
             "more a session",
-            "`proctor strategies show codex`",
+            "`--apply` writes it to a file",
         ],
     );
     assert_eq!(said.contenders[0].obstacle, None);
@@ -160,7 +160,7 @@ fn an_outline_is_recommended_with_the_word_alone() {
         Answer::Use,
         &[
             "Use outline (an outline of Codex) (the same: close). It saves ",
-            "`proctor strategies show outline`",
+            "`--apply` writes it to a file",
         ],
     );
     let mut lossy = outline("codex", Fidelity::Outline);
