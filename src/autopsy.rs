@@ -84,7 +84,7 @@ pub struct Autopsy {
     pub begins_compacted: bool,
     /// Whether the recording begins with an answer or a result of a request that it does not hold.
     pub begins_midway: bool,
-    /// What was mended as the recording was read, with counts; a last line that was cut, for one.
+    /// Mends made while the recording was read, with counts, such as a last line that was cut.
     pub mended: BTreeMap<String, u64>,
     /// Compactions behind the last call: nothing shows what they lost.
     pub compactions_at_end: usize,

@@ -115,7 +115,7 @@ pub struct Explanation {
     pub code: String,
     /// A few words.
     pub title: String,
-    /// What it means, why it is said, and what to do.
+    /// Its meaning, its cause, and the way out.
     pub text: String,
 }
 

@@ -124,6 +124,17 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Gates the run `new` by the rules of `ci.toml`.
+const BY_RULES: [&str; 7] = [
+    "compare",
+    "--gate",
+    "new",
+    "--baseline",
+    "main",
+    "--rules",
+    "ci.toml",
+];
+
 #[test]
 fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_named() {
     let bench = baselined(10);
@@ -314,19 +325,7 @@ fn one_probe_of_high_importance_in_four_hundred_fails_the_gate_though_the_mean_w
         "ci.toml",
         &(scenario(8, 1, 10) + "[gate]\nhard_break = false\n"),
     );
-    bench.check(
-        &[
-            "compare",
-            "--gate",
-            "new",
-            "--baseline",
-            "main",
-            "--rules",
-            "ci.toml",
-        ],
-        0,
-        &["the gate passed"],
-    );
+    bench.check(&BY_RULES, 0, &["the gate passed"]);
 }
 
 #[test]
@@ -357,19 +356,7 @@ fn an_underpowered_change_is_inconclusive_and_says_how_many_sessions_it_needs() 
     );
     assert!(said.contains(" are needed"), "{said}");
     // Without `--fail-on`, what is unclear passes.
-    bench.check(
-        &[
-            "compare",
-            "--gate",
-            "new",
-            "--baseline",
-            "main",
-            "--rules",
-            "ci.toml",
-        ],
-        0,
-        &["inconclusive"],
-    );
+    bench.check(&BY_RULES, 0, &["inconclusive"]);
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl<'a> Start<'a> {
             };
             for path in matching(folder, rest, &mut closed) {
                 match path.canonicalize() {
-                    // What is behind any name may be of any program.
+                    // A pattern also matches other programs' folders.
                     Err(error)
                         if rest.contains('*') && error.kind() == ErrorKind::PermissionDenied => {}
                     found => {

@@ -127,7 +127,7 @@ impl Rows {
         Some(self.nothing_costs()? - self.costs_there(&case.row.sample)?)
     }
 
-    /// What a sample costs in those sessions.
+    /// The bill of a sample in those sessions.
     fn costs_there(&self, sample: &Sample) -> Option<f64> {
         let all = self.fitting() < FEWEST_SESSIONS;
         self.total(sample, |id| all || self.nothing.fits.contains(id))

@@ -44,7 +44,7 @@ pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
     Ok(super::or_nothing(worst, is_empty))
 }
 
-/// What is said of a recording.
+/// The line of one recording.
 const LINE: &str =
     r#"{{ file }}: {{ format }}, {{ bytes }} bytes, {{ first or "–" }} to {{ last or "–" }}"#;
 
