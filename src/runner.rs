@@ -74,7 +74,7 @@ use limits::Limits;
 pub use live::time_server;
 use loaded::{LoadedSession, NotReady, Texts};
 pub use models::{Access, RunModels};
-pub use programs::Remembered;
+pub use programs::{Remembered, starts};
 use queue::{Queue, SessionState};
 use session_store::{PlannedPart, native_hash};
 use sink::Sink;

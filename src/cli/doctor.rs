@@ -10,7 +10,7 @@ use super::compare::{MarginOptions, rules};
 use super::inputs::{ENVIRONMENT, Inputs};
 use super::{Exit, chain, environment, show_with, terminal};
 use crate::model::price::{PriceList, Prices};
-use crate::runner::prices;
+use crate::runner::{self, prices};
 use crate::scenario::{self, ModelSetting, Scenario, SessionSource};
 use crate::settings::{Place, Setting, Table, Value};
 use crate::strategy::StrategySpec;
@@ -48,6 +48,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let scenario = args.inputs.scenario_of(table.clone(), &folder);
     let scenario = scenario.and_then(|scenario| {
         rules(&scenario.gate, &MarginOptions::default())?;
+        scenario.strategies.iter().try_for_each(runner::starts)?;
         let planned = planned(&scenario)?;
         Ok((scenario, planned))
     });
@@ -108,7 +109,7 @@ fn price_list(list: &PriceList) -> Json {
     })
 }
 
-/// What a scenario would run.
+/// The sessions, strategies and models of a scenario.
 fn planned(scenario: &Scenario) -> anyhow::Result<Json> {
     let models = scenario.models.all();
     let models = models.map(|model| {

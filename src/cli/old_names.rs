@@ -65,7 +65,8 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
 
 /// Prints the command line of today for one with old names; false where it has none.
 pub(super) fn are_said(typed: &[OsString]) -> bool {
-    let words = typed.iter().skip(1);
+    // `proctor help plan` asks for a command, too.
+    let words = typed.iter().skip(1).skip_while(|word| *word == "help");
     let words: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())
         .collect();

@@ -1,7 +1,7 @@
 //! The sessions in a manifest, and which of them are one cluster.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub fn repairs(sessions: &[SessionEntry]) -> Option<String> {
         *kinds.entry(what).or_default() += 1;
     }
     let mended = sessions.iter().filter(|entry| !entry.warnings.is_empty());
-    let (mended, all) = (mended.count(), sessions.len());
+    let (mended, all) = (recordings(mended), recordings(sessions));
     let mut kinds: Vec<(&str, usize)> = kinds.into_iter().collect();
     kinds.sort_by_key(|(what, sessions)| (!what.contains("cut"), Reverse(*sessions)));
     let named = kinds.iter().take(NAMED_REPAIRS);
@@ -90,6 +90,12 @@ pub fn repairs(sessions: &[SessionEntry]) -> Option<String> {
     let named = named.join("; ");
     (mended > 0)
         .then(|| format!("{mended} of {all} recordings were mended as they were read: {named}"))
+}
+
+/// How many recordings these are: sub-agents count with their main session.
+fn recordings<'a>(sessions: impl IntoIterator<Item = &'a SessionEntry>) -> usize {
+    let clusters = sessions.into_iter().map(SessionEntry::cluster);
+    clusters.collect::<BTreeSet<&str>>().len()
 }
 
 impl Manifest {

@@ -198,7 +198,11 @@ impl Plan {
 }
 
 /// Refuses a strategy whose programs do not start.
-fn starts(spec: &StrategySpec) -> Result<(), SettingError> {
+///
+/// # Errors
+///
+/// If one of them does not start, or the strategy cannot be built.
+pub fn starts(spec: &StrategySpec) -> Result<(), SettingError> {
     match (spec.build()?.declared(), spec.programs().first()) {
         (Err(error @ ProgramError::Start { .. }), Some((.., place))) => {
             Err(SettingError::new(place, error.to_string()).with_hint(error.hint()))

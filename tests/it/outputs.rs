@@ -255,6 +255,23 @@ fn a_run_that_cannot_be_reported_is_done_all_the_same() {
 }
 
 #[test]
+fn doctor_refuses_what_run_refuses() {
+    let folder = small();
+    for mistake in [
+        ["--strategy-cmd", "no-such-program"],
+        ["--set", "cache.prices=nothing.toml"],
+    ] {
+        for command in ["doctor", "run"] {
+            let output = proctor(
+                folder.path(),
+                &[&[command, "small.toml"][..], &mistake].concat(),
+            );
+            assert_eq!(output.status.code(), Some(3), "{command} {mistake:?}");
+        }
+    }
+}
+
+#[test]
 fn doctor_says_where_each_setting_comes_from_and_shows_no_key() {
     let folder = small();
     let output = proctor(
