@@ -366,14 +366,16 @@ pub(super) fn walk<'a>(
         each(&walk, point);
         last = Some(*point);
     }
-    let all: Tokens = walk.texts.hidden.values().copied().sum();
+    // Only what is of an earlier turn had a chance to leave.
+    let turn = last.map_or(0, |last| walk.points.turns[last.message]);
+    let earlier: Tokens = walk.texts.hidden.range(..turn).map(|(_, it)| *it).sum();
     let left = walk
         .texts
         .left_out
         .values()
         .flat_map(|left_out| &left_out.parts)
         .map(|(_, part)| *part);
-    if walk.rates.thinking == HiddenThinking::Kept && left.sum::<Tokens>().0 * 2 > all.0 {
+    if walk.rates.thinking == HiddenThinking::Kept && left.sum::<Tokens>().0 * 2 > earlier.0 {
         walk.rates.thinking = HiddenThinking::KeptForTurn;
     }
     walk

@@ -124,11 +124,20 @@ fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
         } else {
             (0.5, 2.0)
         };
+        let may_leave = match rates.thinking {
+            HiddenThinking::Dropped => 0,
+            HiddenThinking::KeptForTurn | HiddenThinking::Kept => {
+                points.may_leave(one, two, factor)
+            }
+        };
         let ratio = two.billed as f64 / expected as f64;
-        match ratio {
-            _ if ratio < least => Step::Falls,
-            _ if ratio > most => Step::Rises,
-            _ => Step::Grows,
+        let ratio_without = two.billed as f64 / (expected - may_leave).max(1) as f64;
+        if ratio > most {
+            Step::Rises
+        } else if ratio_without < least {
+            Step::Falls
+        } else {
+            Step::Grows
         }
     };
     let mut anchors: Vec<Anchor> = Vec::with_capacity(bills.len());

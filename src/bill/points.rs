@@ -60,7 +60,7 @@ pub(super) struct Points {
     /// What the messages in front of each add together.
     sums: Vec<Added>,
     /// For each message the newest one before it that a user typed.
-    turns: Vec<usize>,
+    pub(super) turns: Vec<usize>,
     /// Counters were written before the answers were whole: what they say of thinking is nothing.
     pub(super) is_output_partial: bool,
     pub(super) warnings: Vec<String>,
@@ -210,9 +210,21 @@ impl Points {
             }
             HiddenThinking::Kept => messages.start,
         };
-        let thought = self.added(start..messages.end);
-        let hidden = (thought.written - bill(factor, thought.shown)).max(0);
-        bill(factor, added.text) + added.images + hidden
+        bill(factor, added.text) + added.images + self.hidden(start..messages.end, factor)
+    }
+
+    /// What of the answers among these messages was billed as written and does not show.
+    fn hidden(&self, messages: Range<usize>, factor: Factor) -> i64 {
+        let thought = self.added(messages);
+        (thought.written - bill(factor, thought.shown)).max(0)
+    }
+
+    /// What may leave the prompt of `one` before that of `two`: hidden thinking of its turn, where another begins.
+    pub(super) fn may_leave(&self, one: &Point, two: &Point, factor: Factor) -> i64 {
+        let typed = self.typed(one.message..two.message);
+        typed.map_or(0, |typed| {
+            self.hidden(self.turns[one.message]..typed, factor)
+        })
     }
 
     /// What was billed for the prompt in front of this response.

@@ -115,7 +115,7 @@ fn at_most(limit: u64) -> impl Fn(Tokens, u64) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn head_and_factor_are_found_again(
