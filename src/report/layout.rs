@@ -148,8 +148,10 @@ fn piece_end(word: &str, longest: usize) -> usize {
     {
         return at + 1;
     }
+    // Code is typed as it stands.
     let mut brackets = word.match_indices('[').map(|(at, _)| at);
-    let bracket = brackets.find(|at| *at > 0).unwrap_or(word.len());
+    let bracket = brackets.find(|at| *at > 0 && !word.contains('`'));
+    let bracket = bracket.unwrap_or(word.len());
     if width(&word[..bracket]) <= longest {
         return bracket;
     }

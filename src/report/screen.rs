@@ -347,7 +347,7 @@ impl Terminal {
 }
 
 /// Where the rest is.
-const MORE: &str = "-o report.html: pictures, timelines, each lost fact; --tables: all tables";
+const MORE: &str = "-o report.html: pictures, lost facts; --tables; proctor explain V1: codes";
 
 /// How far to trust the numbers, and how they are written.
 fn trust(report: &Report) -> String {

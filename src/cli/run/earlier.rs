@@ -42,8 +42,22 @@ impl EarlierRun {
     }
 
     /// The difference to a run of the same sessions, in one line; `None` without a strategy and session in common.
+    /// Runs under other conditions are not compared, and the line says which.
     pub(super) fn difference(&self, run: &Run) -> Option<String> {
         let now = ComparedRun::of(&run.manifest, &run.cells);
+        let since = self.when.as_deref().map(|when| format!(" of {when}"));
+        let since = since.unwrap_or_else(|| " before".to_owned());
+        let changed = self.results.conditions.mismatches(&now.conditions);
+        if let Some(first) = changed.first() {
+            let others = match changed.len() - 1 {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            return Some(format!(
+                "not compared with the run{since}: {} was {}, and is {}{others}",
+                first.what, first.baseline, first.candidate
+            ));
+        }
         let rule = Rule {
             target: Target::Suite,
             margins: Margins::default(),
@@ -70,12 +84,7 @@ impl EarlierRun {
             (_, true) => parts.push("nothing changed".to_owned()),
             (same, false) => parts.push(format!("{same} as before")),
         }
-        let since = self.when.as_deref().map(|when| format!(" of {when}"));
-        Some(format!(
-            "since the run{}: {}",
-            since.unwrap_or_else(|| " before".to_owned()),
-            parts.join("; ")
-        ))
+        Some(format!("since the run{since}: {}", parts.join("; ")))
     }
 }
 

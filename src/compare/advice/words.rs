@@ -418,8 +418,10 @@ impl Rows {
         let bill = case.total.map(|total| format!(" ({})", self.money(total)));
         let bill = bill.unwrap_or_default();
         let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
+        // A control may cost less still.
+        let among = case.cheaper.as_ref().map_or("", |_| " of the strategies");
         format!(
-            "Not decided: {} has the lowest bill{bill}; {obstacle}.{}",
+            "Not decided: {} has the lowest bill{among}{bill}; {obstacle}.{}",
             short_name(case.row.name()),
             self.unfit()
         )

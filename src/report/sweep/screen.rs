@@ -62,7 +62,7 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
 }
 
 /// Where the rest is.
-const MORE: &str = "-o sweep.html: pictures and all settings; --json: all numbers";
+const MORE: &str = "-o sweep.html: pictures, all settings; --json; proctor explain V1: codes";
 
 fn title(sweep: &Sweep) -> String {
     let confirm = match sweep.confirm.len() {
