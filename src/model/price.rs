@@ -118,6 +118,23 @@ impl PerToken {
             .sum()
     }
 
+    /// All prices times `part / whole`.
+    #[must_use]
+    pub fn times(self, part: Usd, whole: Usd) -> Self {
+        let scaled = |price: Option<Usd>| {
+            let product = u128::from(price?.0) * u128::from(part.0);
+            let quotient = product.checked_div(u128::from(whole.0))?;
+            u64::try_from(quotient).ok().map(Usd)
+        };
+        Self {
+            input: scaled(self.input),
+            cache_write_5m: scaled(self.cache_write_5m),
+            cache_write_1h: scaled(self.cache_write_1h),
+            cache_read: scaled(self.cache_read),
+            output: scaled(self.output),
+        }
+    }
+
     /// A price in thousandths of the input's.
     fn of_input(&self, price: Option<Usd>) -> Option<u32> {
         let (price, input) = (u128::from(price?.0), u128::from(self.input?.0));

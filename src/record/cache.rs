@@ -68,7 +68,10 @@ pub struct PriceEntry {
     /// The scheme by which this provider's cache works where nothing else is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<String>,
-    /// The prices.
+    /// Calls that the recorded agent sent to models of other prices, by model.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_models: BTreeMap<String, u64>,
+    /// The prices; with other models, the mean over the recorded calls.
     pub per_token: PerToken,
     /// The longest prompt of these prices, where longer ones cost more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +85,24 @@ pub struct PriceEntry {
     /// The lowest and the highest price of a read among the provider's models, in thousandths of their input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_shares: Option<[u32; 2]>,
+}
+
+impl PriceEntry {
+    /// The model, and the others whose calls are in the mean.
+    pub fn models(&self) -> String {
+        let others = self.other_models.iter();
+        let others: Vec<String> = others
+            .map(|(other, calls)| format!("{calls} of {other}"))
+            .collect();
+        if others.is_empty() {
+            return self.model.clone();
+        }
+        format!(
+            "{} (in the mean with calls: {})",
+            self.model,
+            others.join(", ")
+        )
+    }
 }
 
 /// The scheme of the provider's cache that a session is billed with.

@@ -322,6 +322,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         (Some(Code::Outline), worth(manifest)),
         (Some(Code::LeftOut), left_out),
         (Some(Code::Repaired), repairs(&manifest.sessions)),
+        (None, cost::mixed(material)),
         (None, cost::fast(material)),
         (None, live.and_then(LiveTotals::waited)),
     ];

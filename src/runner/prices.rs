@@ -1,5 +1,7 @@
 //! The prices in force: the built-in files, and the one that a scenario names.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::model::price::{CacheScheme, DatedModel, Prices};
@@ -9,7 +11,7 @@ use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
 use crate::session::Session;
 use crate::session::wire::RuleSet;
 use crate::settings::{SettingError, with_suggestion};
-use crate::units::{Tokens, Usage, whole};
+use crate::units::{Tokens, Usage, Usd, whole};
 
 /// Reads the prices that a scenario asks for. A model that it names is one of them, unless it brings a cache
 /// scheme of its own.
@@ -47,8 +49,48 @@ pub(super) fn model<'a>(cache: &'a CacheSetting, session: &'a Session) -> Option
     cache.model.as_deref().or(session.model())
 }
 
-/// The known prices of a model, for the manifest.
-pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
+/// The known prices of a session, for the manifest. One that went from model to model has those of its own model,
+/// times what its billed calls cost at the prices of theirs over what all would cost at its own: its bill is right
+/// in sum, and what a strategy saves is priced at the mean.
+pub(super) fn of_session(
+    cache: &CacheSetting,
+    prices: &Prices,
+    session: &Session,
+) -> Option<PriceEntry> {
+    let model = model(cache, session)?;
+    let mut found = entry(prices, model)?;
+    if cache.model.is_some() {
+        return Some(found);
+    }
+    let own_prices = found.per_token;
+    let (mut own, mut billed) = (Usd::default(), Usd::default());
+    for call in session.calls() {
+        let details = &session.message(*call).details;
+        let Some((usage, cost)) = details
+            .usage
+            .and_then(|usage| Some((usage, own_prices.cost(&usage)?)))
+        else {
+            continue;
+        };
+        own = own + cost;
+        let other = details.model.as_deref().filter(|other| *other != model);
+        let other = other.and_then(|other| {
+            let cost = prices.of(other)?.1.per_token.cost(&usage)?;
+            Some((other, cost))
+        });
+        billed = billed + other.map_or(cost, |(_, cost)| cost);
+        if let Some((other, _)) = other.filter(|(_, theirs)| *theirs != cost) {
+            *found.other_models.entry(other.to_owned()).or_default() += 1;
+        }
+    }
+    if !found.other_models.is_empty() {
+        found.per_token = own_prices.times(billed, own);
+    }
+    Some(found)
+}
+
+/// The known prices of a model.
+fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
     let (list, price) = prices.of(model)?;
     let fast = list.fast.as_ref().and_then(|model| {
         let (list, price) = prices.of(model)?;
@@ -61,6 +103,7 @@ pub(super) fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
         date: list.day_of(price).to_owned(),
         document: price.document.as_ref().unwrap_or(&list.document).clone(),
         scheme: list.schemes.first().map(|scheme| scheme.name.clone()),
+        other_models: BTreeMap::new(),
         per_token: price.per_token,
         prompts_up_to: price.holds_up_to,
         latency: price.latency,
@@ -232,6 +275,55 @@ mod tests {
             claude,
             usage(u64::MAX, 1, u64::MAX),
             ("anthropic-5m", Billed),
+        );
+    }
+
+    #[test]
+    fn a_session_of_two_models_costs_what_its_calls_were_billed() {
+        let usage = Usage {
+            cache_write_5m: Tokens(2_000),
+            cache_read: Tokens(30_000),
+            ..Usage::uncached(Tokens(100), Tokens(400))
+        };
+        let models = [
+            "claude-haiku-4-5",
+            "claude-haiku-4-5",
+            "claude-opus-4-6",
+            "nobody-1",
+        ];
+        let messages = models.into_iter().flat_map(|model| {
+            let mut answer = Message::text(Role::Assistant, "It is dry.");
+            answer.details.usage = Some(usage);
+            answer.details.model = Some(model.into());
+            [Message::text(Role::User, "Why?"), answer]
+        });
+        let session = Session::new(SessionParts {
+            id: "test".to_owned(),
+            model: Some(models[0].to_owned()),
+            messages: messages.map(Arc::new).collect(),
+            ..SessionParts::default()
+        });
+        let (session, prices) = (session.unwrap(), Prices::built_in().unwrap());
+        let text = "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'none'\n";
+        let table = Table::parse("s.toml", text).unwrap();
+        let scenario = Scenario::read(&table, Path::new("")).unwrap();
+        let found = of_session(&scenario.cache, &prices, &session).unwrap();
+        let cost = |model: &str| {
+            prices
+                .of(model)
+                .unwrap()
+                .1
+                .per_token
+                .cost(&usage)
+                .unwrap()
+                .0
+        };
+        let billed = 3 * cost(models[0]) + cost(models[2]);
+        let sum = 4 * found.per_token.cost(&usage).unwrap().0;
+        assert!(sum.abs_diff(billed) * 200 < billed, "{sum} {billed}");
+        assert_eq!(
+            found.models(),
+            "claude-haiku-4-5 (in the mean with calls: 1 of claude-opus-4-6)"
         );
     }
 }

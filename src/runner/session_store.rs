@@ -527,7 +527,7 @@ pub(super) fn entry_of(
         .sum();
     let bill = texts.bill(scenario);
     let model = prices::model(&scenario.cache, session);
-    let price = model.and_then(|model| prices::entry(prices, model));
+    let price = prices::of_session(&scenario.cache, prices, session);
     SessionEntry {
         id: session.id().to_owned(),
         hash: native_hash(session),

@@ -259,7 +259,7 @@ fn price(price: &PriceEntry) -> String {
         Some(format!("{name} {}", Usd(each?.0.saturating_mul(1_000_000))))
     });
     let classes = classes.collect::<Vec<_>>().join(", ");
-    let (model, date) = (&price.model, &price.date);
+    let (model, date) = (price.models(), &price.date);
     format!("{model} of {date}, per million tokens: {classes}")
 }
 

@@ -98,7 +98,7 @@ fn prices(material: &Material<'_>) -> Vec<String> {
             let longest = display::tokens(longest.0);
             format!(", of prompts up to {longest} tokens; longer ones cost more")
         });
-        let (model, date, document) = (&price.model, &price.date, &price.document);
+        let (model, date, document) = (price.models(), &price.date, &price.document);
         Some(format!("{model} of {date} ({document}){longest}"))
     });
     let known = by_session(known).map(|(price, sessions)| format!("prices: {price}, {sessions}"));
@@ -132,7 +132,10 @@ pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
 /// The model whose prices hold, or how many they are; `None` where no price is known.
 pub(crate) fn priced_as(material: &Material<'_>) -> Option<String> {
     let prices = references(material).filter_map(|cell| cell.price.as_ref());
-    let models: BTreeSet<&str> = prices.map(|price| &*price.model).collect();
+    let models: BTreeSet<&str> = prices
+        .flat_map(|price| price.other_models.keys().chain([&price.model]))
+        .map(String::as_str)
+        .collect();
     match models.first() {
         Some(model) if models.len() == 1 => Some((*model).to_owned()),
         Some(_) => Some(many(models.len(), "model", "models")),
@@ -171,6 +174,19 @@ pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
         ))
     });
     notes.collect()
+}
+
+/// How many sessions went from model to model, and how they are priced.
+pub(crate) fn mixed(material: &Material<'_>) -> Option<String> {
+    let prices = material.manifest.sessions.iter();
+    let prices = prices.filter_map(|session| session.price.as_ref());
+    let mixed = prices
+        .filter(|price| !price.other_models.is_empty())
+        .count();
+    (mixed > 0).then(|| {
+        let sessions = many(mixed, "session went", "sessions went");
+        format!("{sessions} from model to model: priced at the mean of their calls")
+    })
 }
 
 /// The models that calls to the provider's small model are billed as, where a strategy made such calls.
