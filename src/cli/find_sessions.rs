@@ -19,7 +19,7 @@ pub(super) struct Input {
 
 /// The files, and those in the folders, in the order of their paths. A folder that is a session is
 /// read as one, and so is one that cannot be opened: the error says so. Links are not followed into
-/// folders; hidden files and facts about sessions are skipped.
+/// folders; hidden files and facts about sessions are skipped, but for aider's chats.
 pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Input> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -49,7 +49,8 @@ fn walk(folder: &Path, is_named: bool, inputs: &mut Vec<Input>) {
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
         // Facts about a session stand beside it.
-        let is_hidden = name.starts_with('.') || name.ends_with(".truth.json");
+        let is_hidden = name.starts_with('.') && name != ".aider.chat.history.md"
+            || name.ends_with(".truth.json");
         let path = entry.path();
         let is_named = false;
         match entry.file_type() {
