@@ -313,6 +313,15 @@ impl Survival {
                 // `lib\a.rs` is not `a.rs`.
                 Search::Path if is_below(&text[..hit.start]) => {}
                 Search::Path => best.add(slot, Match::Bound, hit.start),
+                Search::Rule
+                    if written_by == WrittenBy::Compaction
+                        && rules::takes_back(
+                            sentence_at(text, hit.start),
+                            &text[place.clone()],
+                        ) =>
+                {
+                    best.add(slot, Match::Changed, hit.start);
+                }
                 Search::Rule => best.add(slot, Match::Stated, hit.start),
                 Search::Request => requests.push((slot, place)),
                 _ if seen[pattern] > OCCURRENCES => {}
@@ -394,7 +403,7 @@ fn spellings(part: &Part<'_>) -> Vec<String> {
         Search::Value | Search::Event | Search::Version | Search::Count => part.text.to_owned(),
     }];
     match part.search {
-        Search::Count => all.extend(order::grouped(part.text)),
+        Search::Count | Search::Value | Search::Version => all.extend(rewritten(part.text)),
         Search::Path if part.text.contains('\\') => all.push(all[0].replace('/', "\\")),
         _ => {}
     }
@@ -404,6 +413,61 @@ fn spellings(part: &Part<'_>) -> Vec<String> {
         all.extend(inner.filter(|inner| *inner != all[at]).map(str::to_owned));
     }
     all
+}
+
+/// Months, by their number.
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// An amount without its sign and with or without commas, and a date as it is spoken.
+fn rewritten(text: &str) -> Vec<String> {
+    let amount = text
+        .trim_start_matches(['$', '€', '£'])
+        .trim_end_matches(['$', '€', '£']);
+    let digits = amount.trim().replace(',', "");
+    let grouped = order::grouped(&digits);
+    if grouped.is_some()
+        || digits.len() < text.len() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        // Few digits are in any text.
+        let plain = (digits.len() > 3).then_some(digits);
+        return grouped
+            .into_iter()
+            .chain(plain)
+            .filter(|other| other != text)
+            .collect();
+    }
+    let mut numbers = text.splitn(3, '-').map(|part| part.parse::<usize>().ok());
+    let [Some(Some(year)), Some(Some(month)), Some(Some(day))] =
+        [numbers.next(), numbers.next(), numbers.next()]
+    else {
+        return Vec::new();
+    };
+    let Some(name) = month.checked_sub(1).and_then(|at| MONTHS.get(at)) else {
+        return Vec::new();
+    };
+    let names = [name, &name[..3]];
+    names
+        .into_iter()
+        .flat_map(|name| {
+            [
+                format!("{name} {day}, {year}"),
+                format!("{day} {name} {year}"),
+            ]
+        })
+        .collect()
 }
 
 /// Whether a text ends in a folder and a backslash. `.\` is no folder.

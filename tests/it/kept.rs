@@ -190,6 +190,48 @@ fn what_is_exact_is_held_to_its_value_and_what_is_strong_to_its_force() {
         ("不得修改配置文件。", "配置文件可以修改。", "changed"),
         ("不得修改配置文件。", "配置文件不得修改。", "kept"),
         ("Ship it.", "", "lost"),
+        (
+            "Keep queries under 45 seconds.",
+            "Queries: under 45 s",
+            "kept",
+        ),
+        ("Retry at most twice.", "Retry at most 2 times.", "kept"),
+        ("Retry at most twice.", "Retry at least twice.", "changed"),
+        (
+            "Run the tests before each commit.",
+            "Run the tests after each commit.",
+            "changed",
+        ),
+        (
+            "Indent with two spaces.",
+            "Indentation: 4 spaces",
+            "changed",
+        ),
+        (
+            "Sign each release.",
+            "Sign each release, except betas.",
+            "changed",
+        ),
+        (
+            "Sign each release.",
+            "The user withdrew the rule to sign each release.",
+            "changed",
+        ),
+        (
+            "Sign each release.",
+            "Sign each release, without exception.",
+            "kept",
+        ),
+        (
+            "Keep keys in the vault, not in the image.",
+            "Keep keys in the image, not in the vault.",
+            "unsure",
+        ),
+        (
+            "Keep keys in the vault, not in the image.",
+            "Keys: keep in the vault, never in the image.",
+            "kept",
+        ),
     ] {
         let found = state(rule, "", text);
         if found != expected {

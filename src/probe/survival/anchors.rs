@@ -40,12 +40,15 @@ impl Anchor {
         }
     }
 
+    /// Whether it is a number of this unit.
+    pub(super) fn counts(&self, word: &str) -> bool {
+        self.unit.is_some() && self.unit.as_deref() == LISTS.stands_for(Class::Units, word)
+    }
+
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
         (self.text == other.text || self.is_same_amount(other))
-            && units.is_none_or(|(own, others)| {
-                own.trim_end_matches('s') == others.trim_end_matches('s')
-            })
+            && units.is_none_or(|(own, others)| own == others)
     }
 
     /// Whether two numbers, one of them in thousands or percent, have the same value.
@@ -71,9 +74,13 @@ impl Anchor {
             if behind.trim_start().starts_with('%') {
                 number.scaled = number.value().map(|value| value / 100.0);
             } else if number.unit.is_none() {
-                let unit = next.map(str::to_lowercase);
-                number.unit = unit.filter(|word| LISTS.has(&[Class::Units], word));
+                number.unit = unit(next);
             }
+            return Some(number);
+        }
+        if let Some(digits) = LISTS.stands_for(Class::Numbers, &lower) {
+            let mut number = Self::new(AnchorKind::Number, digits.to_owned());
+            number.unit = unit(next);
             return Some(number);
         }
         if is_joined(&lower) || before.ends_with(['/', '\\']) || behind.starts_with(['/', '\\']) {
@@ -101,6 +108,12 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
     found
 }
 
+/// The unit that the token behind a number is.
+fn unit(next: Option<&str>) -> Option<String> {
+    let word = next?.to_lowercase();
+    LISTS.stands_for(Class::Units, &word).map(str::to_owned)
+}
+
 /// Whether a token without digits is a path or an id: `a_b`, `a/b`, `a.b`.
 fn is_joined(token: &str) -> bool {
     let mut dots = token.match_indices('.');
@@ -123,18 +136,18 @@ fn is_name(token: &str, before: &str, behind: &str) -> bool {
 /// `1,500`, `5000`, `1.10`, `5mb`, `1k`; `None` of an id that begins with digits.
 fn number(text: &str) -> Option<Anchor> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',')));
-    let (digits, unit) = text.split_at(digits.unwrap_or(text.len()));
+    let (digits, suffix) = text.split_at(digits.unwrap_or(text.len()));
     if !digits.starts_with(|c: char| c.is_ascii_digit())
-        || unit.len() > 3
-        || !unit.chars().all(|c| c.is_ascii_alphabetic())
+        || suffix.len() > 3
+        || !suffix.chars().all(|c| c.is_ascii_alphabetic())
     {
         return None;
     }
     let mut number = Anchor::new(AnchorKind::Number, digits.replace(',', ""));
-    match unit {
+    match suffix {
         "" => {}
         "k" => number.scaled = number.value().map(|value| value * 1_000.0),
-        unit => number.unit = Some(unit.to_owned()),
+        own => number.unit = unit(Some(own)).or_else(|| Some(own.to_owned())),
     }
     Some(number)
 }

@@ -19,6 +19,7 @@ pub(super) enum Class {
     Amount,
     Modal,
     Weak,
+    Except,
     Revoke,
     Allow,
     Done,
@@ -32,6 +33,10 @@ pub(super) enum Class {
     Stop,
     /// Words behind a number.
     Units,
+    /// Numbers in words.
+    Numbers,
+    /// Pairs of words, each the opposite of the other.
+    Opposites,
     /// States of an item that is done.
     Ticked,
 }
@@ -39,7 +44,10 @@ pub(super) enum Class {
 impl Class {
     /// Whether its words are looked for in a sentence: the others are asked for word by word.
     fn is_cue(self) -> bool {
-        !matches!(self, Self::Stop | Self::Units | Self::Ticked)
+        !matches!(
+            self,
+            Self::Stop | Self::Units | Self::Numbers | Self::Opposites | Self::Ticked
+        )
     }
 }
 
@@ -56,6 +64,8 @@ pub(super) struct Cue {
 pub(super) struct Lists {
     /// By their first word, the entries and their other words.
     entries: HashMap<String, Vec<(Class, Vec<String>)>>,
+    /// Words of one meaning or of a pair, by their class.
+    groups: Vec<(Class, Vec<String>)>,
     /// Entries in scripts without spaces, which are found inside a sentence.
     unspaced: Vec<(Class, String)>,
 }
@@ -70,10 +80,16 @@ pub(super) static LISTS: LazyLock<Lists> = LazyLock::new(|| {
                 lists.unspaced.push((*class, entry.to_owned()));
                 continue;
             }
-            let mut words = entry.split('_').map(str::to_owned);
-            let first = words.next().unwrap_or_default();
-            let known = lists.entries.entry(first).or_default();
-            known.push((*class, words.collect()));
+            let group: Vec<String> = entry.split('/').map(str::to_owned).collect();
+            for entry in &group {
+                let mut words = entry.split('_').map(str::to_owned);
+                let first = words.next().unwrap_or_default();
+                let known = lists.entries.entry(first).or_default();
+                known.push((*class, words.collect()));
+            }
+            if group.len() > 1 {
+                lists.groups.push((*class, group));
+            }
         }
     }
     lists
@@ -84,6 +100,23 @@ impl Lists {
     pub(super) fn has(&self, classes: &[Class], word: &str) -> bool {
         let mut entries = self.entries.get(word).into_iter().flatten();
         entries.any(|(class, rest)| rest.is_empty() && classes.contains(class))
+    }
+
+    /// The entry that this word of a list stands for.
+    pub(super) fn stands_for<'a>(&'a self, class: Class, word: &'a str) -> Option<&'a str> {
+        if !self.has(&[class], word) {
+            return None;
+        }
+        let mut groups = self.groups.iter().filter(|(own, _)| *own == class);
+        let group = groups.find(|(_, group)| group.iter().any(|entry| entry == word));
+        Some(group.map_or(word, |(_, group)| &group[0]))
+    }
+
+    /// The words of each pair, both ways round.
+    pub(super) fn opposites(&self) -> impl Iterator<Item = [&str; 2]> {
+        let groups = self.groups.iter();
+        let groups = groups.filter(|(class, _)| *class == Class::Opposites);
+        groups.flat_map(|(_, group)| [[&*group[0], &*group[1]], [&*group[1], &*group[0]]])
     }
 
     /// The cues in a text of these words, those of scripts without spaces last.

@@ -13,9 +13,13 @@ use super::lists::{Class, Cue, LISTS};
 use super::words::{sentences, words_of};
 use crate::script::first_chars;
 
-/// Words are alike where so many letters, and so many tenths of the longer one, begin the same: `delete`, `deleting`.
+/// Words are alike where so many letters, and so many tenths of the longer one, begin the same: `delete`, `deleting`; or
+/// where one begins the other and has more letters, or the other only an ending more: `indent`, `indentation`.
 const ALIKE_LETTERS: usize = 4;
 const ALIKE_TENTHS: usize = 6;
+
+/// Letters of an ending: `edit`, `editing`.
+const LONGEST_ENDING: usize = 3;
 
 /// Content words of a rule that are looked at.
 const MOST_WORDS: usize = 64;
@@ -25,6 +29,10 @@ const LONGEST: usize = 2_048;
 
 /// Words between a negation and what it denies: `never really acceptable`.
 const DENIED_WITHIN: usize = 2;
+
+/// Words in front of a rule's own words, and behind them, in which they are taken back: `the user withdrew the rule to …`,
+/// `… is no longer needed`.
+const TAKEN_BACK_WITHIN: [usize; 2] = [5, 3];
 
 /// The classes that a rule itself may have, and a sentence that keeps it must have.
 const FORCES: [Class; 3] = [Class::Forbid, Class::Limit, Class::Demand];
@@ -66,6 +74,12 @@ pub(crate) fn marks(sentence: &str) -> Marks {
     }
 }
 
+/// Whether a sentence that has a rule's own words takes it back.
+pub(super) fn takes_back(sentence: &str, rule: &str) -> bool {
+    let [sentence, rule] = [sentence, rule].map(Sentence::read);
+    position(&sentence.words, &rule.words).is_some_and(|at| sentence.takes_back(&rule, at))
+}
+
 /// Whether a sentence begins with a word of force: `Never …`, `Do not …`, and not `I do not …`.
 pub(crate) fn is_order(sentence: &str) -> bool {
     let read = Sentence::read(sentence);
@@ -81,6 +95,8 @@ struct Sentence {
     words: Vec<String>,
     cues: Vec<Cue>,
     anchors: Vec<Anchor>,
+    /// The first word behind a negation that follows a comma.
+    contrast: Option<String>,
 }
 
 /// A sentence of a rule.
@@ -206,8 +222,12 @@ impl Part {
     /// What a sentence that has words of the key makes of the rule.
     fn judge(&self, sentence: &Sentence, topical: bool) -> Match {
         let own = &self.sentence;
-        if holds(&sentence.words, &own.words) {
-            return Match::Stated;
+        if let Some(at) = position(&sentence.words, &own.words) {
+            return if sentence.takes_back(own, at) {
+                Match::Changed
+            } else {
+                Match::Stated
+            };
         }
         let missing: Vec<&Anchor> = own
             .anchors
@@ -221,7 +241,8 @@ impl Part {
         if replaced || (whole && sentence.revokes(own)) {
             return Match::Overruled;
         }
-        if topical && sentence.loosens(own) {
+        let is_turned = sentence.loosens(own) || sentence.turns(own);
+        if whole && is_turned {
             return Match::Changed;
         }
         let restrictive = own.has(Class::Forbid) || own.has(Class::Limit);
@@ -229,8 +250,9 @@ impl Part {
             || FORCES.into_iter().any(|class| sentence.has(class))
             || (!restrictive && sentence.has(Class::Quantify));
         let said = alike(&self.content, &sentence.words);
-        let enough = !own.anchors.is_empty() || 2 * said >= self.content.len();
-        if topical && missing.is_empty() && forceful && enough {
+        let enough = !own.anchors.is_empty() || 3 * said >= 2 * self.content.len();
+        let is_same = missing.is_empty() && !is_turned && sentence.denies_as(own);
+        if topical && forceful && enough && is_same {
             return Match::Kept;
         }
         // All is there but what is exact and what is strong.
@@ -248,6 +270,7 @@ impl Sentence {
             cues: LISTS.cues(text, &words),
             words,
             anchors: anchors(text),
+            contrast: contrast(text),
         }
     }
 
@@ -262,7 +285,8 @@ impl Sentence {
             if !self.cues.iter().any(|cue| cue.at == Some(at))
                 && !word.contains(|c: char| c.is_ascii_digit())
                 && !exact.contains(word)
-                && !LISTS.has(&[Class::Stop], word)
+                && !LISTS.has(&[Class::Stop, Class::Numbers], word)
+                && !anchors.iter().any(|anchor| anchor.counts(word))
                 && !content.contains(word)
             {
                 content.push(word.clone());
@@ -292,7 +316,8 @@ impl Sentence {
         let limits = self.has(Class::Limit);
         // "Never more than 5" is a limit.
         let amounts = limits || self.has(Class::Amount);
-        self.adds(Class::Weak, rule, |_| true)
+        self.adds(Class::Weak, rule, |cue| !self.denies(cue))
+            || (!rule.has(Class::Limit) && self.adds(Class::Except, rule, |cue| !self.denies(cue)))
             || self.revokes(rule)
             || (!limits
                 && !self.has(Class::Forbid)
@@ -303,6 +328,49 @@ impl Sentence {
                     .any(|class| self.has(class) && rule.has(class))
                 && self.adds(Class::Modal, rule, |_| true))
             || (!amounts && !rule.has(Class::Forbid) && self.adds(Class::Forbid, rule, |_| true))
+    }
+
+    /// Whether it says a rule in the rule's own words, from word `at` on, and takes it back: by a word of revocation
+    /// before them, or by one of revocation, weakness or exception right behind them.
+    fn takes_back(&self, rule: &Self, at: usize) -> bool {
+        let end = at + rule.words.len();
+        let [before, behind] = TAKEN_BACK_WITHIN;
+        let before = at.saturating_sub(before)..at;
+        let behind = end..end + behind;
+        let mut cues = self.cues.iter().filter_map(|cue| Some((cue, cue.at?)));
+        cues.any(|(cue, place)| {
+            let takes_back = match cue.class {
+                Class::Revoke => before.contains(&place) || behind.contains(&place),
+                Class::Weak | Class::Except => behind.contains(&place),
+                _ => false,
+            };
+            takes_back && !self.denies(cue)
+        })
+    }
+
+    /// Whether a word of it is the opposite of one of a rule that forbids as it does: after for before, least for most.
+    fn turns(&self, rule: &Self) -> bool {
+        let only = |sentence: &Self, [one, other]: [&str; 2]| {
+            sentence.words.iter().any(|word| word == one)
+                && !sentence.words.iter().any(|word| word == other)
+        };
+        self.has(Class::Forbid) == rule.has(Class::Forbid)
+            && LISTS
+                .opposites()
+                .any(|[one, other]| only(rule, [one, other]) && only(self, [other, one]))
+    }
+
+    /// Whether it denies what a rule denies behind a comma: `in the vault, not in the environment`.
+    fn denies_as(&self, rule: &Self) -> bool {
+        let Some(denied) = rule.contrast.as_ref() else {
+            return true;
+        };
+        let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Forbid);
+        negations.any(|cue| {
+            let behind = self.words.iter().skip(cue.at.map_or(0, |at| at + 1));
+            let mut said = behind.filter(|word| !LISTS.has(&[Class::Stop], word));
+            said.next().is_some_and(|word| is_alike(word, denied))
+        })
     }
 
     /// Whether it has another anchor of the same kind in place of one of these of a rule.
@@ -329,9 +397,27 @@ impl Sentence {
     }
 }
 
+/// What a sentence denies behind a comma, in contrast to what it says before.
+fn contrast(text: &str) -> Option<String> {
+    let mut clauses = text.split(", ").skip(1).map(words_of);
+    clauses.find_map(|words| {
+        let (first, rest) = words.split_first()?;
+        let mut said = rest.iter().filter(|word| !LISTS.has(&[Class::Stop], word));
+        LISTS
+            .has(&[Class::Forbid], first)
+            .then(|| said.next().cloned())?
+    })
+}
+
 /// Whether these words stand among those, in a row.
 fn holds(all: &[String], words: &[String]) -> bool {
-    !words.is_empty() && all.windows(words.len()).any(|own| own == words)
+    position(all, words).is_some()
+}
+
+/// Where they do.
+fn position(all: &[String], words: &[String]) -> Option<usize> {
+    let mut rows = all.windows(words.len().max(1));
+    rows.position(|own| own == words)
 }
 
 /// How many of these words are like one of those.
@@ -349,6 +435,20 @@ fn letters(word: &str) -> &str {
 
 fn is_alike(one: &str, other: &str) -> bool {
     if one == other {
+        return true;
+    }
+    let [short, long] = if one.len() < other.len() {
+        [one, other]
+    } else {
+        [other, one]
+    };
+    let ending = long.strip_prefix(short).map(str::len);
+    let longest = match short.len() {
+        ALIKE_LETTERS => LONGEST_ENDING,
+        letters if letters > ALIKE_LETTERS => usize::MAX,
+        _ => 0,
+    };
+    if ending.is_some_and(|ending| ending <= longest) {
         return true;
     }
     let common = one
