@@ -15,16 +15,19 @@ The defaults are those of the class; OpenHands' own agent has 80 and 4. A call o
 result: several calls of one message are as many. Each call of the agent builds on the last; the condenser is called
 until it has no more to do. A refused prompt becomes a request for condensation, as in OpenHands. Lost on the way: tool
 definitions are not counted, images are not shown to the model that summarises. Where the condenser gives up, nothing is
-changed; OpenHands would end the conversation.
+changed; OpenHands would end the conversation. It counts all events again at every call, so this program remembers the count
+of each text.
 """
 
 import argparse
+import functools
 import json
 import os
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # Its own price list: no request when it is imported.
 os.environ["ALLOW_SHORT_CONTEXT_WINDOWS"] = "true"
 
+from litellm.litellm_core_utils import token_counter  # noqa: E402
 from litellm.types.utils import ModelResponse  # noqa: E402
 from openhands.sdk import LLM, Message, TextContent  # noqa: E402
 from openhands.sdk.context.condenser import LLMSummarizingCondenser  # noqa: E402
@@ -47,6 +50,8 @@ options.add_argument("--tokenizer", default="gpt-4o")
 options.add_argument("--summary-tokens", type=int, default=2000)
 options.add_argument("--model")
 options = options.parse_args()
+
+token_counter._encoding_count = functools.lru_cache(maxsize=100_000)(token_counter._encoding_count)
 
 
 class Result(Observation):
