@@ -189,7 +189,7 @@ class Compaction:
             errors.seek(0)
             said = errors.read().decode("utf-8", "replace").strip()
         if status not in may_end_with:
-            pytest.fail(f"`proctor {words[0]}` ended with {status}: {said}", pytrace=False)
+            pytest.fail(f"`proctor {words[0]}` ended with {status}: {_reasons(said)}", pytrace=False)
 
 
 def _serve(subject: Strategy, process: "subprocess.Popen[bytes]") -> None:
@@ -202,7 +202,7 @@ def _serve(subject: Strategy, process: "subprocess.Popen[bytes]") -> None:
             serve(subject, process.stdout, process.stdin)  # type: ignore[arg-type]
         except BaseException as error:
             # Otherwise Proctor hung up.
-            if process.poll() is None and not isinstance(error, (OSError, SystemExit)):
+            if process.poll() is None and not isinstance(error, OSError) and getattr(error, "code", None) != 0:
                 wrong.append(error)
                 process.kill()
 
@@ -216,8 +216,17 @@ def _serve(subject: Strategy, process: "subprocess.Popen[bytes]") -> None:
                 pipe.close()
         except OSError:
             pass  # A late answer was still to be written.
+    if wrong and isinstance(wrong[0], SystemExit):
+        pytest.fail(f"`{subject.name}` ended the program: {wrong[0]}", pytrace=False)
     if wrong:
         raise wrong[0]
+
+
+def _reasons(said: str) -> str:
+    """The first failure of a session, and the errors: without the sessions that went well, or as badly as the first."""
+    lines = said.splitlines()
+    failed = [line for line in lines if line.startswith("failed: ")][:1]
+    return "\n".join(failed + lines[[line.startswith("error: ") for line in lines].index(True):]) if failed else said
 
 
 def _words(outcome: Mapping[str, Any]) -> str:
