@@ -171,9 +171,15 @@ export class CompactionExpectation {
         if (wrong)
             throw wrong;
         if (status === null || !mayEndWith.includes(status)) {
-            throw new Error(`\`proctor ${words[0]}\` ended with ${status}: ${said.trim()}`);
+            throw new Error(`\`proctor ${words[0]}\` ended with ${status}: ${reasons(said.trim())}`);
         }
     }
+}
+/** The first failure of a session, and the errors: without the sessions that went well, or as badly as the first. */
+function reasons(said) {
+    const lines = said.split("\n");
+    const failed = lines.find((line) => line.startsWith("failed: "));
+    return failed ? [failed, ...lines.slice(lines.findIndex((line) => line.startsWith("error: ")))].join("\n") : said;
 }
 /** A broken law, as a person reads it. */
 function inWords({ law, expected, finding }) {

@@ -4,11 +4,12 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { AskFailed, Edits, Summary, safeCut, serve, textOf } from "./proctor_strategy.js";
+import { expectCompaction } from "./proctor_testing.js";
 
 const user = (text) => ({ role: "user", content: [{ type: "text", text }] });
 const asks = (...ids) => ({
@@ -351,6 +352,56 @@ console.log(typeof compact);
     const output = execFileSync(process.execPath, [mine], options).trim().split("\n").map((line) => JSON.parse(line));
     assert.deepEqual(output.map((line) => line.type), ["hello", "messages"]);
     assert.equal(execFileSync(process.execPath, [join(folder, "other.mjs")], options), "function\n");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+// The helper for tests, with functions that go wrong: with the program, `PROCTOR=PATH`.
+const program = process.env.PROCTOR && resolve(process.env.PROCTOR);
+const needsProgram = { skip: !program && "needs `PROCTOR=PATH`" };
+
+test("functions that go wrong are told, eight at the same time", needsProgram, async () => {
+  const told = [
+    [() => { throw new Error("no such tool"); }, /`answers` is broken[^]*Error: no such tool/],
+    [() => null, null],
+    [() => undefined, null],
+    [function* (messages) { yield* messages; }, /a strategy returns a list of messages/],
+    [async (messages) => messages, null],
+    [(messages) => void messages.splice(1, messages.length - 2), /`valid_context` is broken/],
+    [(messages) => messages.map(({ content }) => ({ text: content })), /item 0 of the answer is no message/],
+    [() => "all of it", /a strategy returns a list of messages/],
+  ];
+  await Promise.all(told.map(async ([compact, expected]) => {
+    const laws = expectCompaction(compact, { program }).toKeepAllLaws();
+    await (expected ? assert.rejects(laws, expected) : laws);
+  }));
+  await assert.rejects(expectCompaction(told[0][0], { program }).bill(), (error) =>
+    /ended with 104: failed: code-review-s1.*Error: no such tool\nerror: 12 of 48/.test(error.message));
+});
+
+test("a function gets a hundred thousand messages", needsProgram, async () => {
+  const folder = mkdtempSync(join(tmpdir(), "many-"));
+  try {
+    const messages = Array.from({ length: 100_000 }, (_, at) => ({ role: at % 2 ? "assistant" : "user", content: `${at}` }));
+    writeFileSync(join(folder, "many.json"), JSON.stringify({ messages }));
+    const newest = expectCompaction((messages) => messages.slice(-3), { program });
+    assert.equal(await newest.number("completion", join(folder, "many.json")), 1);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a missing program and one of another version are told", () => {
+  const folder = mkdtempSync(join(tmpdir(), "other-"));
+  try {
+    const helper = JSON.stringify(new URL("./proctor_testing.js", import.meta.url).href);
+    const script = `import { laws } from ${helper}; try { laws(); } catch (error) { console.log(error.message); }`;
+    const env = { ...process.env, PATH: folder };
+    const said = () => execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", env });
+    assert.match(said(), /^the program `proctor` is not installed: the package/);
+    writeFileSync(join(folder, "proctor"), "#!/bin/sh\necho proctor 0.0.9\n", { mode: 0o755 });
+    assert.match(said(), /^`proctor` is 0\.0\.9, and this helper belongs to/);
   } finally {
     rmSync(folder, { recursive: true });
   }
