@@ -2,7 +2,7 @@
 import { expectCompaction, laws } from "proctor-bench/testing";
 
 const { test } = await import(process.env.VITEST ? "vitest" : "node:test");
-const { compact } = await import(`./${process.env.COMPACTION ?? "compaction"}.js`);
+const { compact } = await import(/* @vite-ignore */ `./${process.env.COMPACTION ?? "compaction"}.js`);
 
 const options = { timeout: 60_000 };
 
