@@ -225,8 +225,9 @@ def _serve(subject: Strategy, process: "subprocess.Popen[bytes]") -> None:
 def _reasons(said: str) -> str:
     """The first failure of a session, and the errors: without the sessions that went well, or as badly as the first."""
     lines = said.splitlines()
-    failed = [line for line in lines if line.startswith("failed: ")][:1]
-    return "\n".join(failed + lines[[line.startswith("error: ") for line in lines].index(True):]) if failed else said
+    failed = [line for line in lines if line.startswith("failed: ")]
+    error = next((at for at, line in enumerate(lines) if line.startswith("error: ")), len(lines))
+    return "\n".join(failed[:1] + lines[error:]) if failed else said
 
 
 def _words(outcome: Mapping[str, Any]) -> str:
