@@ -5,8 +5,8 @@ It never compacts its history: that is left to whatever listens at the base URL.
 import argparse
 import json
 import os
-import shlex
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -27,6 +27,8 @@ TOOLS = {
     ),
 }
 LONGEST_RESULT = 12_000
+LONGEST_FILE = 48_000
+LONGEST_ANSWER = 16_000_000
 SECONDS_PER_COMMAND = 60
 PAUSES = (0.2, 1, 3)
 EXIT_REFUSED = 3
@@ -44,8 +46,7 @@ class Anthropic:
     path = "/v1/messages"
 
     def __init__(self, options):
-        key = os.environ.get("ANTHROPIC_API_KEY", "none")
-        self.headers = {"x-api-key": key, "anthropic-version": "2023-06-01"}
+        self.headers = {"anthropic-version": "2023-06-01"}
         tools = [{"name": name, "description": text, "input_schema": schema(parameters)}
                  for name, (text, parameters) in TOOLS.items()]
         self.fixed = {"model": options.model, "max_tokens": 4096, "system": SYSTEM, "tools": tools,
@@ -74,7 +75,7 @@ class OpenAI:
     path = "/v1/chat/completions"
 
     def __init__(self, options):
-        self.headers = {"authorization": "Bearer " + os.environ.get("OPENAI_API_KEY", "none")}
+        self.headers = {}
         tools = [{"type": "function", "function": {
             "name": name, "description": text, "parameters": schema(parameters)}}
             for name, (text, parameters) in TOOLS.items()]
@@ -105,6 +106,10 @@ class Refused(Exception):
     """The API does not answer this request."""
 
 
+# The API is on this machine, whatever proxy the environment names.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
 def post(url, headers, body):
     """The answer to one request. Failures that may pass are tried again after a pause."""
     data = json.dumps(body).encode()
@@ -112,12 +117,12 @@ def post(url, headers, body):
     for pause in PAUSES + (None,):
         try:
             request = urllib.request.Request(url, data, headers)
-            with urllib.request.urlopen(request, timeout=600) as answer:
-                return json.load(answer)
+            with DIRECT.open(request, timeout=600) as answer:
+                return json.loads(answer.read(LONGEST_ANSWER))
         except urllib.error.HTTPError as error:
             why = "%d: %s" % (error.code, error.read(2000).decode("utf-8", "replace"))
             passing = error.code == 429 or error.code >= 500
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             why, passing = str(error), True
         if not passing or pause is None:
             raise Refused(why)
@@ -127,16 +132,14 @@ def post(url, headers, body):
 class Tools:
     """Executes tool calls in a folder."""
 
-    def __init__(self, folder, shell):
+    def __init__(self, folder):
         self.folder = os.path.realpath(folder)
-        self.shell = shlex.split(shell)
-        # Commands get no key. Bytecode would outlive an edit that keeps a file's size.
+        # What is opened below it stays below it, whatever is renamed meanwhile.
+        self.below = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        # Bytecode would outlive an edit that keeps a file's size.
         self.environment = {
             "PATH": os.environ.get("PATH", os.defpath), "HOME": self.folder, "LC_ALL": "C.UTF-8",
             "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
-        for name in ("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG"):
-            if name in os.environ:
-                self.environment[name] = os.environ[name]
 
     def run(self, name, given):
         if name not in TOOLS:
@@ -149,7 +152,7 @@ class Tools:
         except (OSError, ValueError) as error:
             text = "error: %s" % error
         # The folder has another name in each run; the model sees one.
-        text = text.replace(self.folder, "/work")
+        text = text.replace(self.folder, "/app")
         if len(text) > LONGEST_RESULT:
             half = LONGEST_RESULT // 2
             text = text[:half] + "\n[%d characters cut]\n" % (len(text) - 2 * half) + text[-half:]
@@ -157,7 +160,7 @@ class Tools:
 
     def bash(self, command):
         process = subprocess.Popen(
-            self.shell + [command], cwd=self.folder, env=self.environment, start_new_session=True,
+            ["sh", "-c", command], cwd=self.folder, env=self.environment, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         chunks = [b"", b""]
 
@@ -187,42 +190,51 @@ class Tools:
             return text + "\n[stopped after %d seconds]" % SECONDS_PER_COMMAND
         return text + ("\n[exit code %d]" % code if code else "") or "[no output]"
 
-    def inside(self, path):
-        """The absolute path of a file of the repository; links do not lead out of it."""
-        real = os.path.realpath(os.path.join(self.folder, path))
-        if not real.startswith(self.folder + os.sep):
+    def open(self, path, flags):
+        """Opens a regular file of the repository. No link is followed, and no FIFO waited for."""
+        parts = [part for part in path.removeprefix("/app/").split("/") if part not in ("", ".")]
+        if not parts or ".." in parts or path.startswith("/") and not path.startswith("/app/"):
             raise ValueError("`%s` is not in the repository" % path)
-        return real
+        at = os.dup(self.below)
+        try:
+            for part in parts[:-1]:
+                if flags & os.O_CREAT and part not in os.listdir(at):
+                    os.mkdir(part, dir_fd=at)
+                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+                os.close(at)
+                at = below
+            file = os.open(parts[-1], flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644, dir_fd=at)
+        finally:
+            os.close(at)
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise ValueError("`%s` is no regular file" % path)
+        return file
 
     def read(self, path):
-        with open(self.inside(path), encoding="utf-8", errors="replace") as file:
-            return file.read() or "[empty]"
+        with os.fdopen(self.open(path, os.O_RDONLY), "rb") as file:
+            return file.read(LONGEST_FILE).decode("utf-8", "replace") or "[empty]"
 
     def edit(self, path, old, new):
-        real = self.inside(path)
-        if old:
-            with open(real, encoding="utf-8", newline="") as file:
-                text = file.read()
-            if text.count(old) != 1:
-                raise ValueError("the old text occurs %d times in `%s`" % (text.count(old), path))
-            new = text.replace(old, new)
-        else:
-            os.makedirs(os.path.dirname(real), exist_ok=True)
-        with open(real, "w", encoding="utf-8", newline="") as file:
+        old, new = old.encode(), new.encode()
+        with os.fdopen(self.open(path, os.O_RDWR | (0 if old else os.O_CREAT)), "r+b") as file:
+            if old:
+                text = file.read(LONGEST_FILE + 1)
+                if len(text) > LONGEST_FILE:
+                    raise ValueError("`%s` is longer than %d bytes" % (path, LONGEST_FILE))
+                if text.count(old) != 1:
+                    raise ValueError("the old text occurs %d times in `%s`" % (text.count(old), path))
+                new = text.replace(old, new)
+            file.seek(0)
+            file.truncate()
             file.write(new)
         return "edited %s" % path
 
 
-def replay(api, tools, messages):
-    """Executes the calls of a history again, so that the folder is as it was."""
-    after = json.dumps(messages)
-    for message in messages:
-        if message["role"] != "assistant":
-            continue
-        for call, name, given in api.calls(message):
-            text = tools.run(name, given)
-            if json.dumps(text) not in after:
-                print("warning: call %s has another result now" % call, file=sys.stderr)
+def end_with_input():
+    """Ends this program with its standard input, and so with whatever started it."""
+    os.read(0, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def main():
@@ -232,25 +244,18 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--work", required=True, help="folder of the repository")
     parser.add_argument("--prompt-file", required=True)
-    parser.add_argument("--user", default="", help="id of the conversation, TASK/STRATEGY/REPEAT/FROM")
-    parser.add_argument("--history", help="a saved history to go on from")
-    parser.add_argument("--save", help="file for the messages and the number of calls")
-    parser.add_argument("--shell", default="sh -c", help="what runs a command, its last argument")
+    parser.add_argument("--user", default="", help="id of the conversation")
     parser.add_argument("--max-calls", type=int, default=120)
     options = parser.parse_args()
     # Ends the command that is running, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    threading.Thread(target=end_with_input, daemon=True).start()
     api = (OpenAI if options.api == "openai" else Anthropic)(options)
-    tools = Tools(options.work, options.shell)
+    tools = Tools(options.work)
     base = options.url.rstrip("/")
     url = (base[:-3] if base.endswith("/v1") else base) + api.path
-    if options.history:
-        with open(options.history, encoding="utf-8") as file:
-            messages = json.load(file)["messages"]
-        replay(api, tools, messages)
-    else:
-        with open(options.prompt_file, encoding="utf-8") as file:
-            messages = [{"role": "user", "content": file.read()}]
+    with open(options.prompt_file, encoding="utf-8") as file:
+        messages = [{"role": "user", "content": file.read()}]
     calls, code = 0, EXIT_TOO_MANY_CALLS
     while calls < options.max_calls:
         try:
@@ -266,9 +271,6 @@ def main():
             code = 0
             break
         messages += api.results(results)
-    if options.save:
-        with open(options.save, "w", encoding="utf-8") as file:
-            json.dump({"messages": messages, "calls": calls}, file)
     return code
 
 

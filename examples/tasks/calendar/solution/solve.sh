@@ -1,0 +1,2 @@
+#!/bin/sh
+cp "$(dirname "$0")"/app/* "${APP_DIR:-/app}"

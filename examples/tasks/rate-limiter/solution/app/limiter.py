@@ -1,0 +1,18 @@
+"""A token bucket: requests take tokens, time brings them back."""
+
+
+class Bucket:
+    def __init__(self, capacity, rate):
+        self.capacity = capacity
+        self.rate = rate
+        self.level = capacity
+        self.last = 0
+
+    def take(self, now, cost):
+        """Whether a request of this cost may pass at this second."""
+        self.level = min(self.capacity, self.level + (now - self.last) * self.rate)
+        self.last = now
+        if self.level < cost:
+            return False
+        self.level -= cost
+        return True
