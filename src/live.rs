@@ -35,6 +35,7 @@ mod played;
 mod results;
 mod state;
 mod table;
+mod task;
 mod worker;
 
 use actor::wait;
@@ -45,6 +46,7 @@ use worker::Done;
 pub use finished::{Finished, Measured};
 pub use log::{Event, Log, Shared, read_log};
 pub use state::{Setting, Skip};
+pub use task::TaskNames;
 
 /// Which cell of a run a request belongs to, as far as the client says.
 #[derive(
@@ -87,6 +89,7 @@ pub struct Live {
     settings: Vec<Arc<Setting>>,
     timeout: Duration,
     reader: BodyReader,
+    tasks: TaskNames,
     table: Mutex<Table>,
 }
 
@@ -101,8 +104,16 @@ impl Live {
             settings: settings.into_iter().map(Arc::new).collect(),
             timeout,
             reader,
+            tasks: TaskNames::default(),
             table: Mutex::default(),
         }
+    }
+
+    /// Finds the task of a request that names none in its path or headers.
+    #[must_use]
+    pub fn with_tasks(mut self, tasks: TaskNames) -> Self {
+        self.tasks = tasks;
+        self
     }
 
     /// Replays a log: the state is then that of the [`Live`] that wrote it. Strategies are waited for as long as they
@@ -252,11 +263,16 @@ impl Live {
                 };
             }
         };
+        let mut cell = cell.clone();
+        // The log has the names that were found.
+        if cell.task.is_none() && source == SentBy::Client {
+            cell.task = self.tasks.of(&kept, &request);
+        }
         let (reply, result) = mpsc::sync_channel(0);
         let (ticket, number) = {
             let mut table = lock(&self.table);
             let setting = &self.settings[cell.strategy];
-            let (conversation, new) = table.place(cell, api, setting, &mut request, at);
+            let (conversation, new) = table.place(&cell, api, setting, &mut request, at);
             let own = &table.conversations[conversation];
             let call = own.calls.len() - 1;
             own.actor.queue(move |worker| {
@@ -273,7 +289,6 @@ impl Live {
                 }
             });
             let ticket = Ticket { conversation, call };
-            let cell = cell.clone();
             let body = kept.clone().into_owned();
             let number = table.log_asked(Event::Request {
                 ticket,

@@ -13,8 +13,9 @@ use super::report;
     after_help = "Set the agent's base URL to the printed address: ANTHROPIC_BASE_URL for Anthropic's API, OPENAI_BASE_URL \
                   (followed by /v1) for OpenAI's. Its path says which task and strategy a request belongs to: \
                   `http://ADDRESS/t/TASK/s/STRATEGY/r/REPEAT`, each part optional; the headers `x-proctor-task`, \
-                  `x-proctor-strategy` and `x-proctor-repeat` do the same. Without a task each conversation is a session \
-                  of its own, without a strategy the first one is used. Keys pass through and are never written. Ctrl-C \
+                  `x-proctor-strategy` and `x-proctor-repeat` do the same. Where one base URL serves all tasks, their names \
+                  come from `--task-prompts`, `--task-pattern` or `metadata.proctor_task` of the request. Without a task each \
+                  conversation is a session of its own, without a strategy the first one is used. Keys pass through and are never written. Ctrl-C \
                   ends it and writes the run."
 )]
 #[command(mut_args(without_recordings))]
@@ -31,10 +32,17 @@ pub(super) struct Args {
     /// Folder for the log, the strategies' answers and the run; an existing log is continued
     #[arg(long, value_name = "DIR", default_value = "reports/live")]
     out: PathBuf,
-    /// How tasks ended: lines of JSON with `task`, `score` from 0 to 1, and where they matter `strategy` and `repeat`;
-    /// read when the run is written
-    #[arg(long, value_name = "FILE")]
-    outcomes: Option<PathBuf>,
+    /// How tasks ended: results of Harbor, SWE-bench or Inspect, or lines of JSON with `task`, `score` from 0 to 1, and
+    /// where they matter `strategy` and `trial`; a file or a folder, read when the run is written; may be repeated
+    #[arg(long, value_name = "[STRATEGY=]PATH")]
+    outcomes: Vec<String>,
+    /// The tasks' prompts: a request that holds one belongs to its task; a folder of tasks of Harbor, or lines of JSON
+    /// with `instance_id` and `problem_statement`, as of SWE-bench
+    #[arg(long, value_name = "PATH")]
+    task_prompts: Option<PathBuf>,
+    /// Regular expression whose first group, in the first prompt that matches, is the name of the task
+    #[arg(long, value_name = "REGEX")]
+    task_pattern: Option<regex::Regex>,
     /// Do not listen: replay the log, and report calls that would now be sent differently
     #[arg(long)]
     check: bool,
@@ -90,14 +98,16 @@ mod with_http {
     use crate::cli::record::{ENDING, Tally, keep_private, listen, now};
     use crate::cli::report::{Output, Printed, print_as};
     use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
-    use crate::live::{Event, Live, Log as EventLog, Ticket, read_log};
+    use crate::live::{Event, Live, Log as EventLog, TaskNames, Ticket, read_log};
+    use crate::naming::short_name;
     use crate::proxy::Front;
     use crate::record::journal::Run;
     use crate::report::Report;
     use crate::report::escape::plain;
     use crate::runner::RunModels;
-    use crate::runner::live_run::{self, LiveRunError, TaskOutcome};
+    use crate::runner::live_run::{self, LiveRunError};
     use crate::scenario::Scenario;
+    use crate::session::import::outcomes::{self, Outcome, OutcomeError};
     use crate::session::import::request::READER;
 
     /// Where Gemini's own API is served, and Google's tools' form of it.
@@ -136,7 +146,12 @@ mod with_http {
         "live".clone_into(&mut scenario.name);
         let connected = args.models.of_scenario(&scenario, &args.out)?;
         let timeout = Duration::from_secs_f64(args.timeout);
-        let (held, events) = Loop::open(scenario, &connected, timeout, &args.out)?;
+        let prompts = args.task_prompts.as_deref().map(outcomes::prompts);
+        let tasks = TaskNames {
+            pattern: args.task_pattern.clone(),
+            prompts: prompts.transpose().map_err(unread)?.unwrap_or_default(),
+        };
+        let (held, events) = Loop::open(scenario, &connected, (timeout, tasks), &args.out)?;
         if args.check {
             return check(&held, &events);
         }
@@ -165,9 +180,9 @@ mod with_http {
             "{answered} requests were answered, {}",
             tally.rest()
         ));
-        let outcomes = args.outcomes.as_deref().map(outcomes).transpose()?;
+        let outcomes = read_outcomes(&args.outcomes, &held.scenario)?;
         let shown = (args.json, &args.printed, &args.output);
-        let exit = held.end(&outcomes.unwrap_or_default(), shown)?;
+        let exit = held.end(&outcomes, shown)?;
         models::close(Some(&connected), false)?;
         Ok(exit)
     }
@@ -212,7 +227,7 @@ mod with_http {
         fn open(
             scenario: Scenario,
             models: &RunModels,
-            timeout: Duration,
+            (timeout, tasks): (Duration, TaskNames),
             folder: &Path,
         ) -> anyhow::Result<(Self, Vec<Event>)> {
             let settings = live_run::settings(&scenario, models).map_err(|error| match error {
@@ -244,7 +259,7 @@ mod with_http {
                 CliError::new(Exit::Usage, problem).with_hint("name another folder with `--out`")
             })?;
             let whole = bytes.len() as u64;
-            let live = Live::new(settings, timeout, READER);
+            let live = Live::new(settings, timeout, READER).with_tasks(tasks);
             let held = Self {
                 scenario,
                 front: Arc::new(Front { live, strategies }),
@@ -275,7 +290,7 @@ mod with_http {
         }
 
         /// Writes the run, and returns its folder; nothing where no call was answered.
-        fn write(&self, outcomes: &[TaskOutcome]) -> anyhow::Result<Option<PathBuf>> {
+        fn write(&self, outcomes: &[Outcome]) -> anyhow::Result<Option<PathBuf>> {
             let live = &self.front.live;
             if let Some(error) = live.broken() {
                 let path = self.path.display();
@@ -296,7 +311,7 @@ mod with_http {
                 if all.any(|one| live_run::is_of(outcome, one, &self.scenario)) {
                     continue;
                 }
-                let (task, repeat) = (&outcome.task, outcome.repeat);
+                let (task, repeat) = (&outcome.task, outcome.trial);
                 let strategy = outcome.strategy.as_deref().unwrap_or("any strategy");
                 let mut trials = lost.keys();
                 let counts = if trials.any(|key| {
@@ -318,7 +333,7 @@ mod with_http {
         /// Writes the run, and prints its report.
         fn end(
             &self,
-            outcomes: &[TaskOutcome],
+            outcomes: &[Outcome],
             (is_json, printed, output): (bool, &Printed, &Output),
         ) -> anyhow::Result<Exit> {
             let Some(folder) = self.write(outcomes)? else {
@@ -339,21 +354,51 @@ mod with_http {
         }
     }
 
-    /// Reads how tasks ended.
-    fn outcomes(path: &Path) -> anyhow::Result<Vec<TaskOutcome>> {
-        let text = crate::cli::read_text("outcomes ", path)?;
-        let lines = (1..).zip(text.lines());
-        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
-        let read = lines.map(|(number, line)| {
-            let problem = match serde_json::from_str::<TaskOutcome>(line) {
-                Ok(outcome) if (0.0..=1.0).contains(&outcome.score) => return Ok(outcome),
-                Ok(outcome) => format!("`score` is from 0 to 1, not {}", outcome.score),
-                Err(error) => error.to_string(),
-            };
-            let problem = format!("{}:{number}: {problem}", path.display());
-            let hint = r#"a line is `{"task": "NAME", "strategy": "NAME", "score": 1}`"#;
-            stop_with(Exit::Usage, problem, hint)
-        });
-        read.collect()
+    /// Reads how tasks ended, each file or folder under the strategy named before it.
+    fn read_outcomes(typed: &[String], scenario: &Scenario) -> anyhow::Result<Vec<Outcome>> {
+        let mut all = Vec::new();
+        for typed in typed {
+            let mut places = typed.match_indices('=');
+            let named = places.find_map(|(at, _)| {
+                let strategy = strategy_of(&typed[..at], scenario)?;
+                Some((strategy, &typed[at + 1..]))
+            });
+            let path = named.map_or(&**typed, |(_, path)| path);
+            for mut outcome in outcomes::read(Path::new(path)).map_err(unread)? {
+                let strategy = match &outcome.strategy {
+                    Some(own) => strategy_of(own, scenario),
+                    None => named.map(|(strategy, _)| strategy),
+                };
+                outcome.strategy = strategy.map(str::to_owned).or(outcome.strategy);
+                all.push(outcome);
+            }
+        }
+        outcomes::check_unique(&all).map_err(unread)?;
+        Ok(all)
+    }
+
+    /// The strategy of that name, short name or number.
+    fn strategy_of<'s>(typed: &str, scenario: &'s Scenario) -> Option<&'s str> {
+        let mut names = scenario.strategies.iter().map(|spec| spec.name());
+        let named = names
+            .clone()
+            .find(|name| *name == typed || short_name(name) == typed);
+        named.or_else(|| names.nth(typed.parse().ok()?))
+    }
+
+    /// The outcomes cannot be read. Nothing is lost by it: the log is there.
+    fn unread(error: OutcomeError) -> anyhow::Error {
+        let hint = match error {
+            OutcomeError::Twice { .. } => {
+                "give each trial a base URL of its own, `…/r/0`, `…/r/1`, and its results that number"
+            }
+            _ => {
+                "they are results of Harbor, SWE-bench or Inspect, or lines such as \
+                 `{\"task\": \"NAME\", \"strategy\": \"NAME\", \"score\": 1}`; once they are mended, the same command \
+                 continues"
+            }
+        };
+        let problem = CliError::new(Exit::Usage, plain(&error.to_string())).with_hint(hint);
+        anyhow::Error::from(problem)
     }
 }

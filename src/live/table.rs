@@ -228,7 +228,7 @@ impl Client {
 }
 
 /// The texts of a message.
-fn text(message: &Message) -> String {
+pub(super) fn text(message: &Message) -> String {
     let texts = message.content().iter().filter_map(ContentBlock::as_text);
     texts.map(|text| text.trim()).collect::<Vec<_>>().join("\n")
 }

@@ -7,8 +7,9 @@ use hyper::header::HeaderMap;
 use hyper::{StatusCode, Uri};
 
 use crate::live::{Live, LiveCell, Ticket};
+use crate::session::import::outcomes::task_id;
 use crate::session::wire::stream::Api;
-use crate::units::{Timestamp, is_valid_id};
+use crate::units::Timestamp;
 
 /// How often a prompt that was refused as too long is shortened and sent again, at most.
 const MOST_RECOVERIES: u32 = 3;
@@ -36,7 +37,6 @@ impl Front {
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Result<(LiveCell, String), &'static str> {
-        const NO_TASK: &str = "the name of a task is `[a-z0-9][a-z0-9._@-]*`";
         const NO_STRATEGY: &str = "there is no strategy of that name or number";
         const NO_REPEAT: &str = "a repeat is a number from 0 to 9999";
         const NOT_READ: &str = "`live` does not read Gemini's API: record the agent with `proctor record`, and replay it with `proctor run`";
@@ -58,9 +58,6 @@ impl Front {
             rest = &rest[2 + 1 + value.len()..];
         }
         let [task, strategy, repeat] = parts;
-        if task.is_some_and(|task| !is_valid_id(task)) {
-            return Err(NO_TASK);
-        }
         let strategy = match strategy {
             None => 0,
             Some(typed) => {
@@ -72,13 +69,22 @@ impl Front {
         let repeat = repeat.map_or(Ok(0), str::parse).ok();
         let repeat = repeat.filter(|repeat| *repeat <= MOST_REPEATS);
         let cell = LiveCell {
-            task: task.map(str::to_owned),
+            task: task.map(unescaped),
             strategy,
             repeat: repeat.ok_or(NO_REPEAT)?,
         };
         let rest = if rest.is_empty() { "/" } else { rest };
         Ok((cell, rest.to_owned()))
     }
+}
+
+/// The id of a task whose name is in a path or a header, with or without `%` escapes.
+fn unescaped(name: &str) -> String {
+    let one = name.replace(['&', '=', '+'], "-");
+    let mut parts = form_urlencoded::parse(one.as_bytes());
+    parts
+        .next()
+        .map_or_else(|| task_id(name), |(name, _)| task_id(&name))
 }
 
 /// A request that a strategy has seen.

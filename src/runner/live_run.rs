@@ -19,6 +19,7 @@ use crate::record::{
 use crate::replay::{CellName, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
 use crate::scenario::{Scenario, WindowMode};
+use crate::session::import::outcomes::Outcome;
 use crate::session::{Role, Session};
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens, Usage, is_valid_id};
@@ -26,22 +27,6 @@ use crate::window::{KnownBy, NativeWindow, Window};
 
 /// The strategy that changes nothing.
 const UNCHANGED: &str = "none";
-
-/// How a task ended.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TaskOutcome {
-    /// The task.
-    pub task: String,
-    /// The name of the strategy; without one the outcome is that of every strategy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<String>,
-    /// The repeat, from 0.
-    #[serde(default)]
-    pub repeat: u32,
-    /// From 0, not solved, to 1, solved.
-    pub score: f64,
-}
 
 /// Why a closed loop is no run.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +89,7 @@ pub fn settings(scenario: &Scenario, models: &RunModels) -> Result<Vec<Setting>,
 pub fn write(
     scenario: &Scenario,
     finished: Vec<Finished>,
-    outcomes: &[TaskOutcome],
+    outcomes: &[Outcome],
     folder: &Path,
 ) -> Result<PathBuf, LiveRunError> {
     let prices = prices::in_force(&scenario.cache)?;
@@ -187,7 +172,7 @@ struct TaskCells {
 fn cells_of_task(
     plan: &Plan,
     cells: Vec<Finished>,
-    outcomes: &[TaskOutcome],
+    outcomes: &[Outcome],
 ) -> Result<TaskCells, LiveRunError> {
     let scenario = &plan.scenario;
     let strategy = |cell: &Finished| scenario.strategies[cell.cell.strategy].name();
@@ -216,8 +201,7 @@ fn cells_of_task(
         cells: vec![full],
     };
     for cell in cells {
-        // Where several are given, the last one holds.
-        let outcome = outcomes.iter().rfind(|it| is_of(it, &cell, scenario));
+        let outcome = outcomes.iter().find(|it| is_of(it, &cell, scenario));
         let name = CellName {
             strategy: strategy(&cell).to_owned(),
             repeat: cell.cell.repeat,
@@ -344,7 +328,7 @@ fn mean(lives: &[&LiveRecord]) -> Option<LiveRecord> {
 
 /// The trials that ended without an answered call, with their scores.
 pub fn unanswered(
-    outcomes: &[TaskOutcome],
+    outcomes: &[Outcome],
     finished: &[Finished],
     scenario: &Scenario,
 ) -> BTreeMap<CellKey, f64> {
@@ -356,7 +340,7 @@ pub fn unanswered(
         let key = CellKey {
             session: outcome.task.clone(),
             strategy: outcome.strategy.clone().filter(|name| is_named(name))?,
-            repeat: outcome.repeat,
+            repeat: outcome.trial,
         };
         Some((key, outcome.score))
     });
@@ -378,10 +362,10 @@ fn lost_trial((key, score): (CellKey, f64)) -> CellRecord {
 }
 
 /// Whether an outcome is that of a cell.
-pub fn is_of(outcome: &TaskOutcome, cell: &Finished, scenario: &Scenario) -> bool {
+pub fn is_of(outcome: &Outcome, cell: &Finished, scenario: &Scenario) -> bool {
     let strategy = scenario.strategies[cell.cell.strategy].name();
     outcome.task == cell.session.id()
-        && outcome.repeat == cell.cell.repeat
+        && outcome.trial == cell.cell.repeat
         && outcome
             .strategy
             .as_ref()

@@ -10,8 +10,9 @@ use proctor::record::journal::Run;
 use proctor::report::Report;
 use proctor::report::screen::ScreenOptions;
 use proctor::report::terminal::Terminal;
-use proctor::runner::live_run::{self, TaskOutcome};
+use proctor::runner::live_run;
 use proctor::scenario::Scenario;
+use proctor::session::import::outcomes::Outcome;
 use proctor::session::{
     ContentBlock, JsonText, Message, Role, Session, SessionParts, Source, ToolClass, ToolResult,
     ToolUse,
@@ -105,16 +106,17 @@ fn trial(task: &str, model: &str, strategy: usize, usage: Option<Usage>) -> Fini
     }
 }
 
-fn outcome(task: &str, strategy: usize, score: f64) -> TaskOutcome {
-    TaskOutcome {
+fn outcome(task: &str, strategy: usize, score: f64) -> Outcome {
+    Outcome {
         task: task.to_owned(),
         strategy: Some(scenario().strategies[strategy].name().to_owned()),
-        repeat: 0,
+        trial: 0,
         score,
+        place: String::new(),
     }
 }
 
-fn run(trials: Vec<Finished>, outcomes: &[TaskOutcome]) -> Run {
+fn run(trials: Vec<Finished>, outcomes: &[Outcome]) -> Run {
     let folder = tempfile::tempdir().unwrap();
     let run = live_run::write(&scenario(), trials, outcomes, folder.path()).unwrap();
     Run::read(&run).unwrap()
@@ -183,7 +185,7 @@ fn trials_without_a_bill_count_in_none_and_lost_ones_are_trials() {
     let outcomes = ["a", "b", "lost"]
         .into_iter()
         .flat_map(|task| [0, 1].map(|strategy| outcome(task, strategy, f64::from(task != "lost"))));
-    let outcomes: Vec<TaskOutcome> = outcomes.collect();
+    let outcomes: Vec<Outcome> = outcomes.collect();
     insta::assert_snapshot!("billed_in_part", screen(&run(trials, &outcomes)));
 }
 

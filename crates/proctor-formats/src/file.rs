@@ -126,7 +126,7 @@ pub(crate) struct SourceText {
     pub(crate) path: PathBuf,
     pub(super) length: u64,
     pub(super) id: String,
-    text: String,
+    pub(super) text: String,
     /// Whether Proctor wrote the file.
     is_strict: bool,
     /// The flaws that were mended.

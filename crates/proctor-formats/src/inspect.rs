@@ -13,9 +13,10 @@
 use super::common::some;
 use super::prelude::*;
 use super::recordings;
+use archive::Documents as _;
 use sample::Sample;
 
-mod archive;
+pub(crate) mod archive;
 mod attachments;
 mod messages;
 mod sample;
@@ -59,7 +60,11 @@ struct Log {
     model: Text,
 }
 
-impl Log {
+impl archive::Documents for Log {
+    fn source(&mut self) -> &mut Source {
+        &mut self.source
+    }
+
     /// A log in JSON, or one file of an archive.
     fn documents(&mut self, documents: &SourceText) -> Result<()> {
         let values = documents.values(&mut self.source)?;
@@ -68,7 +73,9 @@ impl Log {
         }
         Ok(())
     }
+}
 
+impl Log {
     fn value(&mut self, value: &Line<'_>) -> Result<()> {
         let raw: &RawValue = value.parse()?;
         let object = Object::read(raw).ok_or_else(|| value.error("a log is a JSON object"))?;

@@ -76,6 +76,7 @@ mod openai_responses;
 mod opencode;
 mod openhands;
 mod otlp;
+pub mod outcomes;
 mod pi;
 mod prelude;
 mod product;

@@ -133,8 +133,8 @@ fn paths_and_headers_say_what_a_request_belongs_to() {
                 "x-proctor-task: two\r\nx-proctor-strategy: 1\r\nx-proctor-repeat: 3\r\n",
                 "200",
             ),
-            ("/t/..%2f/v1/messages", "", "400"),
-            ("/t/One/v1/messages", "", "400"),
+            ("/t/..%2fOne%20Two/v1/messages", "", "200"),
+            ("/t/%ff%00/v1/messages", "", "200"),
             ("/s/2/v1/messages", "", "400"),
             ("/s/other/v1/messages", "", "400"),
             ("/r/first/v1/messages", "", "400"),
@@ -155,7 +155,14 @@ fn paths_and_headers_say_what_a_request_belongs_to() {
         .iter()
         .map(|it| (it.session.id(), it.cell.strategy, it.cell.repeat));
     let cells: Vec<_> = cells.collect();
-    assert_eq!(cells, [("live-0001", 0, 0), ("one", 1, 0), ("two", 1, 3)]);
+    let expected = [
+        ("live-0001", 0, 0),
+        ("one", 1, 0),
+        ("two", 1, 3),
+        ("one-two", 0, 0),
+        ("x", 0, 0),
+    ];
+    assert_eq!(cells, expected);
 }
 
 #[test]

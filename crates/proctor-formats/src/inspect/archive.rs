@@ -8,15 +8,23 @@ use std::io::Cursor;
 use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
-use super::Log;
 use crate::MAX_FILE;
 use crate::prelude::*;
 
 /// Files that say which model ran, by name.
 const HEADERS: &[&str] = &["header.json", "_journal/start.json"];
 
-/// Reads all samples of an archive.
-pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<()> {
+/// Reads the files of an archive.
+pub(crate) trait Documents {
+    /// Counts what is not understood.
+    fn source(&mut self) -> &mut Source;
+
+    /// Reads one file.
+    fn documents(&mut self, documents: &SourceText) -> Result<()>;
+}
+
+/// Reads the header and all samples of an archive.
+pub(crate) fn read(file: &SourceFile, log: &mut dyn Documents) -> Result<()> {
     let path = &*file.path;
     let archive = ZipArchive::new(Cursor::new(&file.bytes[..]));
     let mut archive = archive.map_err(|error| damaged(path, &error))?;
@@ -24,14 +32,14 @@ pub(super) fn read(file: &SourceFile, log: &mut Log) -> Result<()> {
     for name in archive.file_names() {
         match name {
             Ok(name) => names.push(name.into_owned()),
-            Err(_) => log.source.not_understood("name in the archive"),
+            Err(_) => log.source().not_understood("name in the archive"),
         }
     }
     // A log that was not finished has only the beginning of its header.
     let is_there = |header: &&&str| names.iter().any(|name| name == **header);
     let header = HEADERS.iter().find(is_there);
     if header.is_none() {
-        log.source.warn("the archive has no header");
+        log.source().warn("the archive has no header");
     }
     names.retain(|name| name.starts_with("samples/") && is_json(name));
     let mut left = MAX_FILE;
