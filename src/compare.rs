@@ -21,6 +21,7 @@ pub mod prices;
 pub mod sample;
 pub mod source;
 pub mod sweep;
+pub mod prediction;
 pub mod tasks;
 
 pub use axis::{Axis, Kind, Margins};

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::judge::{AxisFinding, Pairs, Rule, State};
+use super::prediction::Prediction;
 use super::tasks::TasksSolved;
 use super::{Axis, Code, Line, Margins, Sample, SessionSample, judge};
 use crate::naming::base_name;
@@ -117,6 +118,9 @@ pub struct Verdict {
     /// Tasks solved, where agents ran and their results are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TasksSolved>,
+    /// Whether the replay tells which tasks are solved, where any result is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<Prediction>,
     /// The sentences with what each of them says.
     #[serde(skip)]
     pub(crate) said: Vec<Line>,
@@ -442,6 +446,7 @@ impl Rows {
             contenders,
             turns_with: Vec::new(),
             tasks: Vec::new(),
+            prediction: None,
             said: Vec::new(),
         };
         self.say(&mut verdict, &cases, &recommended);

@@ -47,6 +47,7 @@ codes! {
     TasksSolved = "V14",
     ReaderRefused = "V15",
     NoDifference = "V16",
+    Prediction = "V17",
     Improved = "G1",
     NonInferior = "G2",
     Inconclusive = "G3",

@@ -22,6 +22,8 @@ pub(crate) struct TaskRun<'a> {
     pub(crate) score: f64,
     /// The bill for the agent and the strategy, where prices are known.
     pub(crate) dollars: Option<Usd>,
+    /// The share of its actions that the prompts supported, where any needed something of the past.
+    pub(crate) support: Option<f64>,
 }
 
 /// The tasks of one strategy.
@@ -222,6 +224,7 @@ mod tests {
             strategy,
             score,
             dollars: Some(Usd(dollars)),
+            support: None,
         };
         let runs = [
             run("a", "none", 1.0, 100),

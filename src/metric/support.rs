@@ -45,6 +45,11 @@ impl Support {
         share(self.present, self.wanted)
     }
 
+    /// 1 if anything wanted is gone, else 0; `None` where nothing was wanted.
+    pub fn any_missing(&self) -> Option<f64> {
+        (self.wanted > 0).then(|| f64::from(u8::from(self.present < self.wanted)))
+    }
+
     /// The share that is gone and could be read again. Formula: reachable / wanted.
     pub fn reachable_share(&self) -> Option<f64> {
         share(self.reachable?, self.wanted)

@@ -214,6 +214,11 @@ pub static METRICS: &[Metric] = metrics! {
     "actions_reachable" = "actions reachable", Share, Higher, TOOL_CALLS, Some((47, 33)), []
         => Mean(|cell| counted(cell.support.reachable_share(), cell.support.wanted));
 
+    /// share of the sessions in which at least one of the agent's recorded tool calls needed a past text that the prompt no longer held: one missing fact can end a task
+    /// sessions with atoms present < atoms wanted, of those with atoms wanted
+    "any_action_unsupported" = "any action unsupported", Share, Lower, TOOL_CALLS, None, [NotInCsv]
+        => Mean(|cell| counted(cell.support.any_missing(), cell.support.wanted));
+
     /// what a compaction leaves of the messages
     /// mean of after/before over the patches that freed something
     "retained" = "retained", Share, Neutral, COUNTER, Some((26, 16)), []

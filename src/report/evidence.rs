@@ -8,6 +8,7 @@ use super::strategy_summary::StrategySummary;
 use super::{escape, headline};
 use crate::compare::Code;
 use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
+use crate::compare::prediction::Prediction;
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
 use crate::metric::cost::SchemeCost;
@@ -47,7 +48,9 @@ pub(super) fn verdict(
         rule: rule(manifest),
     };
     let mut verdict = rows.advise();
-    verdict.tasks = TasksSolved::of(&task_runs(&material.summaries));
+    let trials = task_runs(&material.summaries);
+    verdict.tasks = TasksSolved::of(&trials);
+    verdict.prediction = (!trials.is_empty()).then(|| Prediction::of(&trials));
     if is_closed(material) && verdict.tasks.is_empty() {
         verdict.answer(Answer::NoOutcomes);
     }
@@ -178,6 +181,7 @@ fn task_runs(cells: &[CellSummary]) -> Vec<TaskRun<'_>> {
             strategy: &cell.strategy,
             score: cell.score?,
             dollars: cell.dollars().filter(|_| is_billed),
+            support: cell.support.share(),
         })
     });
     runs.collect()

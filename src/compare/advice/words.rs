@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::case::{Case, Three, is_above};
 use super::{Answer, Contender, Row, Rows, Verdict, is_plain_tail};
 use crate::compare::judge::{AxisFinding, State};
+use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::points;
 use crate::compare::words::{listed, money, percent};
@@ -28,6 +29,7 @@ impl Verdict {
     /// with.
     pub fn lines(&self) -> Vec<Line> {
         let mut lines: Vec<Line> = self.tasks.iter().map(TasksSolved::line).collect();
+        lines.extend(self.prediction.as_ref().map(Prediction::line));
         // They say more than the replay of what the agents did.
         if lines.is_empty() {
             lines.extend(self.said.iter().cloned());
