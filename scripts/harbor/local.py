@@ -81,6 +81,6 @@ class Agent(BaseAgent):
         prompt = environment.place("instruction.md")
         prompt.write_text(instruction)
         words = [sys.executable, str(TASKS / "agent.py"), "--url", self.extra_env["ANTHROPIC_BASE_URL"]]
-        words += ["--model", "scripted", "--user", "%s/harbor/0" % environment.environment_dir.parent.name]
+        words += ["--model", "scripted", "--user", "%s/%s" % (environment.environment_dir.parent.name, environment.trial_paths.trial_dir.name)]
         words += ["--work", str(environment.place("app")), "--prompt-file", str(prompt)]
         await run(words, environment.place("app"), {"PATH": os.environ["PATH"]})
