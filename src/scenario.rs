@@ -21,7 +21,7 @@ use crate::strategy::StrategySpec;
 use crate::strategy::preset::PRESETS;
 use crate::strategy::trigger::{Trigger, measures};
 use crate::tokens::COUNTERS;
-use crate::units::is_valid_id;
+use crate::units::{Tokens, is_valid_id};
 
 mod cache;
 mod faults;
@@ -179,7 +179,7 @@ impl Scenario {
         }
         if let Some(window) = window.fixed() {
             for spec in &strategies {
-                spec.check_window(window)?;
+                spec.check_window(window, Tokens::ZERO)?;
             }
         }
         let strategies = follow::find_followed(strategies, table.place())?;

@@ -109,6 +109,7 @@ mod with_http {
     use crate::scenario::Scenario;
     use crate::session::import::outcomes::{self, Outcome, OutcomeError};
     use crate::session::import::request::READER;
+    use crate::strategy::StrategySpec;
 
     /// Where Gemini's own API is served, and Google's tools' form of it.
     const GEMINI: [&str; 2] = [
@@ -149,7 +150,10 @@ mod with_http {
         let prompts = args.task_prompts.as_deref().map(outcomes::prompts);
         let tasks = TaskNames {
             pattern: args.task_pattern.clone(),
-            prompts: prompts.transpose().map_err(unread)?.unwrap_or_default(),
+            prompts: prompts
+                .transpose()
+                .map_err(|error| unread(&error))?
+                .unwrap_or_default(),
         };
         let (held, events) = Loop::open(scenario, &connected, (timeout, tasks), &args.out)?;
         if args.check {
@@ -364,7 +368,7 @@ mod with_http {
                 Some((strategy, &typed[at + 1..]))
             });
             let path = named.map_or(&**typed, |(_, path)| path);
-            for mut outcome in outcomes::read(Path::new(path)).map_err(unread)? {
+            for mut outcome in outcomes::read(Path::new(path)).map_err(|error| unread(&error))? {
                 let strategy = match &outcome.strategy {
                     Some(own) => strategy_of(own, scenario),
                     None => named.map(|(strategy, _)| strategy),
@@ -373,13 +377,13 @@ mod with_http {
                 all.push(outcome);
             }
         }
-        outcomes::check_unique(&all).map_err(unread)?;
+        outcomes::check_unique(&all).map_err(|error| unread(&error))?;
         Ok(all)
     }
 
     /// The strategy of that name, short name or number.
     fn strategy_of<'s>(typed: &str, scenario: &'s Scenario) -> Option<&'s str> {
-        let mut names = scenario.strategies.iter().map(|spec| spec.name());
+        let mut names = scenario.strategies.iter().map(StrategySpec::name);
         let named = names
             .clone()
             .find(|name| *name == typed || short_name(name) == typed);
@@ -387,7 +391,7 @@ mod with_http {
     }
 
     /// The outcomes cannot be read. Nothing is lost by it: the log is there.
-    fn unread(error: OutcomeError) -> anyhow::Error {
+    fn unread(error: &OutcomeError) -> anyhow::Error {
         let hint = match error {
             OutcomeError::Twice { .. } => {
                 "give each trial a base URL of its own, `…/r/0`, `…/r/1`, and its results that number"

@@ -228,6 +228,13 @@ impl PreparedSession {
         }
     }
 
+    /// Tokens of the head and one round of the full history, as billed: of all its rounds, the mean.
+    pub fn least_prompt(&self) -> Tokens {
+        let head = self.bill.scale(0).head;
+        let rounds = self.session.calls().len().max(1);
+        head + (self.largest_prompt() - head).fraction(1.0 / rounds as f64)
+    }
+
     /// Tokens of the largest prompt of the full history, that of the last call, as billed.
     pub fn largest_prompt(&self) -> Tokens {
         let calls = self.session.calls();

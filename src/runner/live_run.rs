@@ -14,7 +14,7 @@ use crate::live::{Finished, Measured, Setting};
 use crate::patterns::PatternsError;
 use crate::record::journal::{Journal, JournalError};
 use crate::record::{
-    Arm, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, SessionCache, SessionEntry,
+    Arm, CacheBasis, CacheRecord, CellKey, CellRecord, End, LiveRecord, SessionCache, SessionEntry,
 };
 use crate::replay::{CellName, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
@@ -70,7 +70,8 @@ pub fn settings(scenario: &Scenario, models: &RunModels) -> Result<Vec<Setting>,
         WindowMode::Fit(_) => return Err(LiveRunError::NoWindow),
     };
     let settings = scenario.strategies.iter().map(|spec| {
-        spec.check_window(window).map_err(PlanError::from)?;
+        spec.check_window(window, Tokens::ZERO)
+            .map_err(PlanError::from)?;
         Ok(Setting {
             spec: spec.clone(),
             window,
@@ -185,16 +186,31 @@ fn cells_of_task(
         judge: None,
         times: Repetitions::default(),
     };
-    let replayed = |texts: &Texts, name, replayed, summariser| {
+    let replayed = |texts: &Texts, name, replayed, summariser, at: Option<(usize, Window)>| {
         let prepared = prepare_texts(plan, texts, Vec::new())?;
         let models = models(summariser);
-        Ok::<_, LiveRunError>(replay(&prepared, name, replayed, &models, &ThreadClock).record)
+        let mut record = replay(&prepared, name, replayed, &models, &ThreadClock).record;
+        let unfit = at.and_then(|(strategy, window)| {
+            let spec = &scenario.strategies[strategy];
+            spec.check_window(window, prepared.least_prompt()).err()
+        });
+        if let Some(error) = unfit {
+            let why = error.to_string();
+            record.end = End::NotMeasurable { call: 0, why };
+        }
+        Ok::<_, LiveRunError>(record)
     };
     let full = CellName {
         strategy: "full".to_owned(),
         repeat: 0,
     };
-    let full = replayed(&texts, full, Replayed::Full, reference.summariser.clone())?;
+    let full = replayed(
+        &texts,
+        full,
+        Replayed::Full,
+        reference.summariser.clone(),
+        None,
+    )?;
     let mut task = TaskCells {
         session: texts.session.clone(),
         entry: entry_of(&texts, &[], scenario, &plan.prices),
@@ -208,7 +224,8 @@ fn cells_of_task(
         };
         let texts = texts_of(&cell);
         let played = Replayed::Strategy(cell.strategy, cell.window);
-        let mut record = replayed(&texts, name, played, cell.summariser)?;
+        let at = Some((cell.cell.strategy, cell.window));
+        let mut record = replayed(&texts, name, played, cell.summariser, at)?;
         let measured = cell.measured;
         record.overflows.extend(&measured.refused);
         record.live = Some(LiveRecord {
@@ -219,7 +236,9 @@ fn cells_of_task(
             others: measured.others,
             skipped: measured.skipped,
             waited_ms: waited(&texts.session),
-            score: outcome.map(|outcome| outcome.score),
+            score: outcome
+                .map(|outcome| outcome.score)
+                .filter(|_| record.end.is_measured()),
         });
         task.cells.push(record);
     }

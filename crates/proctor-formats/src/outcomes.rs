@@ -171,8 +171,14 @@ fn files(folder: &Path, is_picked: fn(&str, usize) -> bool) -> Result<Vec<PathBu
 
 /// Whether a harness gives such a name to its results, so deep in the folder.
 fn is_result(name: &str, depth: usize) -> bool {
-    let is_named = matches!(name, "result.json" | "report.json" | "outcomes.jsonl");
-    is_named || name.ends_with(".eval") || depth == 0 && name.ends_with(".json")
+    let ending = Path::new(name)
+        .extension()
+        .and_then(|ending| ending.to_str());
+    match (name, ending) {
+        ("result.json" | "report.json" | "outcomes.jsonl", _) | (_, Some("eval")) => true,
+        (_, Some("json")) => depth == 0,
+        _ => false,
+    }
 }
 
 /// Reads the outcomes of one file.

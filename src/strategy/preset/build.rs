@@ -66,21 +66,25 @@ impl StrategySpec {
         Ok((slots, retries))
     }
 
-    /// Whether every condition means something in this window: a reserve as large as the window would make its
-    /// stage fire before every call.
-    pub fn check_window(&self, window: Window) -> Result<(), SettingError> {
+    /// Whether every condition means something in this window: a reserve that leaves no room for the least prompt, a
+    /// head with one round, would make its stage fire before every call.
+    pub fn check_window(&self, window: Window, least: Tokens) -> Result<(), SettingError> {
         let (slots, _) = self.slots()?;
         for (key, stage, trigger) in slots.iter().flat_map(Slot::triggers) {
-            let Some((reserve, part)) = trigger.condition.too_large_reserve(window) else {
+            let Some((reserve, part)) = trigger.condition.too_large_reserve(window, least) else {
                 continue;
             };
             let mut tables = self.stages_set();
             let table = tables.find(|table| name_of(table) == Some(stage));
             let place = table.and_then(|table| Some(&table.get(key)?.place));
             let problem = format!(
-                "`{stage}.{key}` of `{}` reserves {reserve} tokens of {part}, which has {}: it would hold before every call",
+                "`{stage}.{key}` of `{}` reserves {reserve} tokens of {part}, which has {}{}: it would hold before every call",
                 self.name,
-                window.part(part)
+                window.part(part),
+                match least {
+                    Tokens::ZERO => String::new(),
+                    least => format!(", and a head with one round has {least}"),
+                }
             );
             let hint = format!(
                 "set a smaller reserve, or leave it out where the window is small: `{{ all = [{{ window_over = {reserve} }}, {{ \

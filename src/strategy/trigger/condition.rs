@@ -223,9 +223,13 @@ impl Condition {
         })
     }
 
-    /// The reserve in it that is no smaller than its part of the window, and that part: it would hold before every
-    /// call. A share of nothing would, too.
-    pub(crate) fn too_large_reserve(&self, window: Window) -> Option<(Tokens, WindowPart)> {
+    /// The reserve in it that leaves no more of its part of the window than the least prompt, and that part: it would
+    /// hold before every call. A share of nothing would, too.
+    pub(crate) fn too_large_reserve(
+        &self,
+        window: Window,
+        least: Tokens,
+    ) -> Option<(Tokens, WindowPart)> {
         let (reserve, of) = match self {
             Self::ReserveTokens(Amount { amount, of }) => (*amount, *of),
             Self::ReserveFraction(Amount { amount, of }) => (window.tokens.fraction(*amount), *of),
@@ -234,22 +238,26 @@ impl Condition {
                 return (whole == Tokens::ZERO).then_some((whole, *of));
             }
             Self::Any(inner) => {
-                return inner.iter().find_map(|one| one.too_large_reserve(window));
+                return inner
+                    .iter()
+                    .find_map(|one| one.too_large_reserve(window, least));
             }
             Self::All(inner) => {
-                let found = inner.iter().find_map(|one| one.too_large_reserve(window))?;
+                let found = inner
+                    .iter()
+                    .find_map(|one| one.too_large_reserve(window, least))?;
                 // What else must hold says when it fires, or leaves small windows out.
                 let is_idle = |one: &Self| match one {
                     Self::Always => true,
                     Self::WindowOver(limit) => *limit < found.0 && window.tokens > *limit,
                     Self::WindowUnder(limit) => window.tokens < *limit,
-                    other => other.too_large_reserve(window).is_some(),
+                    other => other.too_large_reserve(window, least).is_some(),
                 };
                 return inner.iter().all(is_idle).then_some(found);
             }
             _ => return None,
         };
-        (reserve >= window.part(of)).then_some((reserve, of))
+        (reserve + least >= window.part(of)).then_some((reserve, of))
     }
 
     /// The stages it names.
