@@ -493,4 +493,14 @@ mod tests {
             assert_eq!(around(&condition, number), expected, "{condition}");
         }
     }
+
+    #[test]
+    fn a_reserve_leaves_room_for_the_least_prompt() {
+        let reserve = Condition::ReserveTokens(Tokens(800).into());
+        for (least, is_too_large) in [(0, false), (199, false), (200, true), (900, true)] {
+            let window = Window::new(Tokens(1_000));
+            let found = reserve.too_large_reserve(window, Tokens(least));
+            assert_eq!(found.is_some(), is_too_large, "{least}");
+        }
+    }
 }
