@@ -5,19 +5,21 @@ use serde::Deserialize;
 
 use super::table::text;
 use crate::session::Role;
-use crate::session::import::outcomes::task_id;
 use crate::session::wire::request::Request;
+use crate::units::to_valid_id;
 
 /// A prompt is in one of the first messages: behind it are results of tools.
 const FIRST_PROMPTS: usize = 4;
+
+/// The longest id of a task.
+const LONGEST_TASK: usize = 80;
 
 /// How requests name their tasks.
 #[derive(Debug, Default)]
 pub struct TaskNames {
     /// Matches the name in a prompt: its first group, or all of it.
     pub pattern: Option<Regex>,
-    /// The id and the prompt of each task, its white space as [`outcomes::prompts`](crate::session::import::outcomes::prompts)
-    /// leaves it.
+    /// The id and the prompt of each task, with one space between its words.
     pub prompts: Vec<(String, String)>,
 }
 
@@ -37,7 +39,7 @@ impl TaskNames {
         if body.contains("\"proctor_task\"")
             && let Ok(Body { metadata }) = serde_json::from_str(body)
         {
-            return Some(task_id(&metadata.proctor_task));
+            return Some(to_valid_id(&metadata.proctor_task, LONGEST_TASK));
         }
         if self.pattern.is_none() && self.prompts.is_empty() {
             return None;
@@ -61,7 +63,7 @@ impl TaskNames {
         }
         let found = self.pattern.as_ref()?.captures(text)?;
         let name = found.get(1).or_else(|| found.get(0))?;
-        Some(task_id(name.as_str()))
+        Some(to_valid_id(name.as_str(), LONGEST_TASK))
     }
 }
 

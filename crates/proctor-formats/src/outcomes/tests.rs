@@ -1,3 +1,5 @@
+//! Files of each harness, whole and damaged.
+
 use std::io::Write as _;
 
 use super::*;
