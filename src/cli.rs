@@ -493,7 +493,7 @@ fn token_count(typed: &str) -> Option<u64> {
 
 /// Reads a text file; `what` names it in errors, as in `scenario `.
 fn read_text(what: &str, path: &Path) -> Result<String, CliError> {
-    std::fs::read_to_string(path).map_err(|error| {
+    crate::files::read_to_string(path).map_err(|error| {
         let error = without_number(&error.to_string());
         let problem = format!("cannot read {what}`{}`: {error}", path.display());
         CliError::new(Exit::Invalid, problem).with_hint("check the path, and that it names a text")

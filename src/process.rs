@@ -183,7 +183,7 @@ fn kill_if_it_has(variable: &[u8], process: &Path) -> bool {
     let Ok(handle) = pidfd_open(id, PidfdFlags::empty()) else {
         return false;
     };
-    let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+    let environment = crate::files::read(&process.join("environ")).unwrap_or_default();
     let is_of_program = environment
         .split(|byte| *byte == 0)
         .any(|one| one == variable);

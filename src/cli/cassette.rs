@@ -168,7 +168,7 @@ fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::R
 /// The faults of a cassette: it is to be whole, canonical and to hold every answer once.
 fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<String>> {
     let entries = &contents.entries;
-    let bytes = std::fs::read(path)?;
+    let bytes = crate::files::read(path)?;
     // The first line is the head, and the last one ends with a line feed.
     let lines = bytes.split(|byte| *byte == b'\n').count();
     let twice = lines.saturating_sub(2 + entries.len());

@@ -172,7 +172,7 @@ pub(super) fn baseline_name(typed: &str) -> Result<String, String> {
 pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<ComparedRun> {
     let path = baseline_path(name, baselines);
     let shown = path.display().to_string();
-    let bytes = std::fs::read(&path).map_err(|error| {
+    let bytes = crate::files::read(&path).map_err(|error| {
         CliError::new(
             Exit::Baseline,
             format!("cannot read baseline `{shown}`: {error}"),
@@ -485,7 +485,7 @@ pub(super) fn prepare(files: &[PathBuf]) -> anyhow::Result<()> {
 fn refuse_baseline(path: &Path) -> anyhow::Result<()> {
     let is_json = report::format_of(Kind::Comparison, path)?.ending == "json";
     let text = Some(path).filter(|path| is_json && path.is_file());
-    let text = text.and_then(|path| std::fs::read_to_string(path).ok());
+    let text = text.and_then(|path| crate::files::read_to_string(path).ok());
     match text.map(|text| ComparedRun::parse(&text)) {
         Some(Ok(_) | Err(BaselineError::Newer(_))) => {
             let problem = format!(

@@ -81,7 +81,7 @@ impl Homes {
     /// Reads the file that earlier runs wrote. If it cannot be read, servers are asked again.
     pub(super) fn read(reports: &Path) -> Self {
         let path = reports.join(FILE);
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let text = crate::files::read_to_string(&path).unwrap_or_default();
         let known = serde_json::from_str(&text).unwrap_or_default();
         Self { path, known }
     }

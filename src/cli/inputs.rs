@@ -349,9 +349,7 @@ fn own_strategy(
 /// Whether a path on the command line is a recording, or a folder, rather than a scenario: a scenario
 /// ends in `.toml`, or begins as no recording does.
 fn is_recording(path: &Path) -> bool {
-    // A pipe or a device is refused later, as a recording: to read it here would wait for its writer.
-    let is_no_file = path.exists() && !path.is_file();
-    is_no_file || !is_toml(path) && matches!(format_of(path), Ok(_) | Err(ImportError::Empty(_)))
+    path.is_dir() || !is_toml(path) && matches!(format_of(path), Ok(_) | Err(ImportError::Empty(_)))
 }
 
 fn is_toml(path: &Path) -> bool {
@@ -364,7 +362,7 @@ fn may_be_scenario(path: &Path, error: &ImportError) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     let is_data = matches!(ending, Some("json" | "jsonl"));
     match error {
-        ImportError::NotJson(_) => !is_data && std::fs::read_to_string(path).is_ok(),
+        ImportError::NotJson(_) => !is_data && crate::files::read_to_string(path).is_ok(),
         ImportError::NotFound(_) => true,
         _ => false,
     }

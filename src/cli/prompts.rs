@@ -43,16 +43,13 @@ fn resolve(path: &str, place: &Place) -> PathBuf {
 
 fn text(file: &Path) -> Result<String, String> {
     let about = std::fs::metadata(file).map_err(|error| error.to_string())?;
-    if !about.is_file() {
-        return Err("it is not a file".to_owned());
-    }
     if about.len() > MOST_BYTES {
         return Err(format!(
             "it has {} bytes, and at most {MOST_BYTES} are read",
             about.len()
         ));
     }
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let text = crate::files::read_to_string(file).map_err(|error| error.to_string())?;
     if text.trim().is_empty() {
         return Err("it is blank".to_owned());
     }

@@ -224,7 +224,7 @@ impl Journal {
         }
         self.is_ours()?;
         let path = self.folder.join(CELLS);
-        let text = fs::read_to_string(&path).map_err(unreadable(&path))?;
+        let text = files::read_to_string(&path).map_err(unreadable(&path))?;
         let mut lines: Vec<(&CellKey, &str)> =
             self.order.iter().zip(text.split_inclusive('\n')).collect();
         lines.sort_by_key(|(key, _)| rank(key));
@@ -367,7 +367,7 @@ fn document<T: DeserializeOwned>(
     (format, version): (&str, u32),
 ) -> Result<T, JournalError> {
     let damaged = |damage| JournalError::Damaged(path.to_owned(), damage);
-    let bytes = fs::read(path).map_err(unreadable(path))?;
+    let bytes = files::read(path).map_err(unreadable(path))?;
     let (value, is_signed) = checked::document(bytes).map_err(damaged)?;
     if value.get("format").and_then(serde_json::Value::as_str) != Some(format) {
         return Err(JournalError::NoRun(path.to_owned()));

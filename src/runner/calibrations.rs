@@ -15,7 +15,7 @@ pub(super) fn read(models: &ModelsSetting) -> Result<Vec<JudgeCalibration>, Plan
             place: place.clone(),
             problem,
         };
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = crate::files::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
         let read = JudgeCalibration::read(&text).map_err(wrong)?;
         if read.judge != panel && !judges.contains(&read.judge.as_str()) {
             let known = if judges.is_empty() { "none" } else { &panel };

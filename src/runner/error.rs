@@ -133,7 +133,7 @@ pub(super) fn read_named(
     path: &Path,
     place: &Place,
 ) -> Result<String, PlanError> {
-    std::fs::read_to_string(path).map_err(|cause| PlanError::Unread {
+    crate::files::read_to_string(path).map_err(|cause| PlanError::Unread {
         what,
         file: path.display().to_string(),
         place: place.clone(),

@@ -236,7 +236,7 @@ fn entry(models: &ModelsSetting, setting: &ModelSetting) -> ModelEntry {
 /// the models are connected.
 pub(super) fn scripts(models: &ModelsSetting) -> String {
     let files = models.all().filter_map(|model| match model {
-        ModelSetting::Scripted { script, .. } => std::fs::read(&script.0).ok(),
+        ModelSetting::Scripted { script, .. } => crate::files::read(&script.0).ok(),
         ModelSetting::Offline | ModelSetting::Cassette { .. } | ModelSetting::Live(_) => None,
     });
     let hashes: Vec<String> = files.map(|bytes| ContentHash::of(&bytes).hex(16)).collect();

@@ -134,6 +134,12 @@ impl File {
     }
 }
 
+/// Whether a line of code opens a file to read it, which would wait for the writer of a pipe.
+fn opens(line: &str) -> bool {
+    let opens = Regex::new(r"\bfs::read(_to_string)?\(|\bFile::open\(").unwrap();
+    opens.is_match(line)
+}
+
 /// All that is wrong with a file.
 fn complaints(file: &File) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -159,7 +165,8 @@ fn complaints(file: &File) -> Vec<String> {
     let edge = EDGES.iter().find(|(_, module, _)| *module == own);
     let (room, _, allowed) = edge.unwrap_or(&(12, "main", ""));
     let effects = Regex::new(r"\b(e?print(ln)?!|dbg!|std::env\b)").unwrap();
-    let files = Regex::new(r"\bstd::fs\b|\b(File|OpenOptions|tempfile)::").unwrap();
+    let files =
+        Regex::new(r"\bstd::fs\b|\b(File|OpenOptions|tempfile)::|\bfiles::(open|read)").unwrap();
     let path = Regex::new(r"\bcrate::(\w+)(?:::(\w+))?").unwrap();
     for (at, line) in &file.code {
         for found in path.captures_iter(line) {
@@ -179,6 +186,9 @@ fn complaints(file: &File) -> Vec<String> {
         }
         if own != "cli" && own != "main" && effects.is_match(line) {
             complain(*at, "only `cli` prints and reads the environment".into());
+        }
+        if opens(line) {
+            complain(*at, "a pipe is waited for: `files::read` refuses it".into());
         }
         if files.is_match(line) && !OPENS_FILES.iter().any(|place| file.is_in(place)) {
             complain(*at, format!("files are opened in {OPENS_FILES:?} only"));
@@ -235,6 +245,12 @@ fn the_files_of_the_crates_have_the_shape_of_all_files() {
                 file.module
             );
             assert!(file.lines[0].starts_with("//! "), "{name}: {}", file.module);
+            let code = file
+                .code
+                .iter()
+                .filter(|_| file.module != "files" && !file.is_test());
+            let opened = code.filter(|(_, line)| opens(line)).next();
+            assert_eq!(opened, None, "{name}: {}: `files::read`", file.module);
         }
     }
 }

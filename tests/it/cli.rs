@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::shared;
 
-fn proctor() -> Command {
+pub(crate) fn proctor() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
     for name in [
         "PROCTOR_COUNTER",
@@ -224,22 +224,22 @@ fn ctrl_c_keeps_what_is_done_and_says_how_to_go_on() {
     assert_eq!(sorted_cells(&folder.path().join("out")).len(), 20);
 }
 
-/// The file of prices is a pipe into which nobody writes.
+/// The strategy's program waits for a pipe into which nobody writes.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_has_an_answer_before_anything_is_run() {
     let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("slow.toml");
+    let pipe = folder.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
     let child = proctor()
         .current_dir(folder.path())
-        .args(["run", "--set", "cache.prices=slow.toml"])
+        .args(["run", "--strategy-cmd", &format!("cat {}", pipe.display())])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Opening it ends once the program has opened the other end.
+    // Opening it ends once the strategy's program has opened the other end.
     let _writer = fs::File::options().write(true).open(&pipe).unwrap();
     crate::support::interrupt(&child);
     let output = child.wait_with_output().unwrap();
@@ -910,27 +910,5 @@ fn prompts_are_checked_by_the_rules_of_the_scenarios_provider() {
         assert!(output.status.success(), "{}", stderr(&output));
         let cells = sorted_cells(&folder.path().join(provider)).join("\n");
         assert_eq!(cells.contains("first_not_user"), provider == "anthropic");
-    }
-}
-
-#[test]
-#[cfg(unix)]
-fn a_pipe_as_a_recording_is_refused_and_not_waited_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let pipe = folder.path().join("pipe.jsonl");
-    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
-    assert!(made.success());
-    for command in [
-        &["sessions", "import", "pipe.jsonl"][..],
-        &["run", "pipe.jsonl"],
-    ] {
-        let mut refused = proctor();
-        let refused = refused.current_dir(folder.path()).args(command).output();
-        let said = stderr(&refused.unwrap());
-        assert!(
-            said.contains("is a pipe or a device, and no file"),
-            "{said}"
-        );
-        assert!(said.contains("write what it gives to a file"), "{said}");
     }
 }

@@ -27,6 +27,8 @@ mod databases;
 mod decided;
 mod describe;
 mod docs;
+#[cfg(all(unix, feature = "http"))]
+mod endless;
 mod external;
 mod facts;
 mod faults;

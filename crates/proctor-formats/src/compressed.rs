@@ -2,11 +2,11 @@
 //!
 //! A compressed file is known by its first bytes. What it unpacks to is read like any file, with the same limits.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use proctor_sessions::files;
 use ruzstd::decoding::errors::FrameDecoderError::ReadFrameHeaderError;
 use ruzstd::decoding::errors::ReadFrameHeaderError::SkipFrame;
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -16,7 +16,7 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 
 /// Opens a file; of a compressed one, what it unpacks to.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    let mut file = BufReader::new(File::open(path)?);
+    let mut file = BufReader::new(files::open(path)?);
     let start = file.fill_buf()?;
     Ok(if start.starts_with(ZSTD) {
         Box::new(Unpacked(Frames {
@@ -48,7 +48,7 @@ pub(super) fn unpacked(file: &[u8], limit: u64) -> io::Result<Vec<u8>> {
 
 /// Whether a file is compressed.
 pub(super) fn is_compressed(path: &Path) -> bool {
-    let file = File::open(path).map(BufReader::new);
+    let file = files::open(path).map(BufReader::new);
     file.is_ok_and(|mut file| {
         let start = file.fill_buf().unwrap_or_default();
         start.starts_with(ZSTD) || start.starts_with(GZIP)

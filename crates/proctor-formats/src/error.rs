@@ -1,7 +1,7 @@
 //! Why a recording cannot be read, and how to mend it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use proctor_sessions::{Session, SessionError};
 
@@ -124,6 +124,17 @@ impl ImportError {
                 | Self::Database(_)
                 | Self::NoDatabase(_)
         )
+    }
+
+    /// The error of a file that cannot be opened or read, for this reason.
+    pub(crate) fn unopened(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound(path),
+            io::ErrorKind::IsADirectory => Self::Directory(path),
+            io::ErrorKind::NotSeekable => Self::NoFile(path),
+            _ => Self::Io(path, source),
+        }
     }
 
     /// How to mend it, where that can be said in general; printed on a line of its own.

@@ -50,14 +50,9 @@ pub(crate) struct SourceFile {
 impl SourceFile {
     /// Reads the file at `path`, which may hold `limit` bytes. A larger one is not read at all.
     pub(super) fn open(path: &Path, limit: u64) -> Result<Self> {
-        let io = |source| ImportError::Io(path.to_owned(), source);
-        let metadata = path.metadata().map_err(io)?;
-        // To open a pipe would wait for somebody who writes to it.
-        if !metadata.is_file() {
-            return Err(ImportError::NoFile(path.to_owned()));
-        }
+        let io = |source| ImportError::unopened(path, source);
         let mut file = compressed::open(path).map_err(io)?;
-        if metadata.len() > limit {
+        if path.metadata().map_err(io)?.len() > limit {
             return Err(ImportError::TooLarge(path.to_owned(), limit));
         }
         Self::read(path, &mut file, limit)

@@ -1,11 +1,11 @@
 //! The format and size of a recording and when it was written, from the two ends of its file.
 
 use super::prelude::*;
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use super::counted::time;
 use super::{HEAD, importer_of_file, importer_of_folder, open, sqlite, unknown_format};
+use proctor_sessions::files;
 
 /// A recording that was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
     }
     let (head, _) = open(path)?;
     let io = |source| ImportError::Io(path.to_owned(), source);
-    let mut file = File::open(path).map_err(io)?;
+    let mut file = files::open(path).map_err(io)?;
     let bytes = file.metadata().map_err(io)?.len();
     let format = format_of_head(path, &head)?;
     let mut tail = Vec::new();

@@ -408,19 +408,7 @@ fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
 fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => ImportError::NotFound(path.to_owned()),
-        io::ErrorKind::IsADirectory => ImportError::Directory(path.to_owned()),
-        _ => ImportError::Io(path.to_owned(), source),
-    };
-    // Before it is opened: to open a pipe waits for its writer.
-    let metadata = path.metadata().map_err(failed)?;
-    if metadata.is_dir() {
-        return Err(ImportError::Directory(path.to_owned()));
-    }
-    if !metadata.is_file() {
-        return Err(ImportError::NoFile(path.to_owned()));
-    }
+    let failed = |source| ImportError::unopened(path, source);
     let mut file = compressed::open(path).map_err(failed)?;
     let mut head = Vec::new();
     let read = (&mut file).take(READ as u64).read_to_end(&mut head);

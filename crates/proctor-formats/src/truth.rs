@@ -4,10 +4,10 @@
 //! A session in the native format has a file of its own, so that nothing a strategy is given can hold an answer.
 
 use crate::prelude::*;
-use std::fs::File;
 use std::io::{BufReader, Read};
 
 use super::native;
+use proctor_sessions::files;
 use proctor_sessions::ground_truth::GroundTruth;
 
 /// A session, and what is known about it.
@@ -53,7 +53,7 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
         return Ok(());
     }
     let io = |source| ImportError::Io(path.clone(), source);
-    let input = BufReader::new(File::open(&path).map_err(io)?).take(MAX_TRUTH);
+    let input = BufReader::new(files::open(&path).map_err(io)?).take(MAX_TRUTH);
     let shape = |line, column, problem| ImportError::Shape(path.clone(), line, column, problem);
     let truth: GroundTruth = serde_json::from_reader(input)
         .map_err(|error| shape(error.line() as u64, error.column(), error.to_string()))?;

@@ -1,11 +1,40 @@
-//! Files that are written: whole or not at all, and never through a link that somebody else put there.
+//! Files that are read: no pipe, device or socket. Files that are written: whole or not at all, and never through
+//! a link that somebody else put there.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
 
 pub mod checked;
 pub mod lines;
+
+/// Opens a file to read it. A pipe, a device or a socket is an error: to read one may never end.
+pub fn open(path: &Path) -> io::Result<File> {
+    // Before it is opened: to open a pipe waits for its writer.
+    refuse_endless(&path.metadata()?)?;
+    File::open(path)
+}
+
+/// Reads a file, as [`open`] opens it.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a text, as [`open`] opens it.
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    io::read_to_string(open(path)?)
+}
+
+/// [`NotSeekable`](io::ErrorKind::NotSeekable) for what is neither a file nor a folder.
+fn refuse_endless(metadata: &Metadata) -> io::Result<()> {
+    if metadata.is_file() || metadata.is_dir() {
+        return Ok(());
+    }
+    let problem = "it is a pipe or a device, and no file";
+    Err(io::Error::new(io::ErrorKind::NotSeekable, problem))
+}
 
 /// Who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +56,8 @@ fn beginning(path: &Path) -> String {
 }
 
 /// Writes a whole file: to a new one with a name of its own in the same folder, which then takes its place. On
-/// failure nothing is left of it. A link in its place is replaced, and what it leads to stays.
+/// failure nothing is left of it. A link in its place is replaced, and what it leads to stays; a pipe, a device or a
+/// link to one is an error.
 pub fn replace(
     path: &Path,
     readers: Readers,
@@ -51,6 +81,9 @@ pub fn check_replace(path: &Path) -> io::Result<()> {
 
 /// A new file in the folder of this one. It is removed when it is dropped.
 fn unfinished(path: &Path, readers: Readers) -> io::Result<tempfile::NamedTempFile> {
+    if let Ok(metadata) = path.metadata() {
+        refuse_endless(&metadata)?;
+    }
     let prefix = beginning(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(UNFINISHED);
@@ -83,12 +116,16 @@ pub fn remove_unfinished(path: &Path) {
     }
 }
 
-/// Opens a file that only its owner may read, and makes it if it is not there. A link in its place is an error.
+/// Opens a file that only its owner may read, and makes it if it is not there. A link, a pipe or a device in its
+/// place is an error.
 pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    if path.symlink_metadata().is_ok_and(|it| it.is_symlink()) {
-        return Err(io::Error::other(
-            "it is a link: name the file that it leads to, or remove it",
-        ));
+    match path.symlink_metadata() {
+        Ok(there) if there.is_symlink() => {
+            let problem = "it is a link: name the file that it leads to, or remove it";
+            return Err(io::Error::other(problem));
+        }
+        Ok(there) => refuse_endless(&there)?,
+        Err(_) => {}
     }
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
@@ -157,6 +194,31 @@ mod tests {
         let refused = open_own(&log, OpenOptions::new().append(true)).unwrap_err();
         assert!(refused.to_string().contains("it is a link"));
         assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+    }
+
+    #[test]
+    fn what_never_ends_is_neither_read_nor_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let device = folder.path().join("device");
+        symlink("/dev/null", &device).unwrap();
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for path in [&pipe, &device, &socket, Path::new("/dev/zero")] {
+            let tried = [
+                read(path).map(drop),
+                replace(path, Readers::Owner, &mut say("new")),
+                check_replace(path),
+            ];
+            for refused in tried {
+                let kind = refused.unwrap_err().kind();
+                assert_eq!(kind, io::ErrorKind::NotSeekable);
+            }
+        }
+        open_own(&pipe, OpenOptions::new().append(true)).unwrap_err();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
 
     #[test]

@@ -131,7 +131,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCalibration>> {
     let mut calibrations = Vec::new();
     for path in files {
-        let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let text = crate::files::read_to_string(path).map_err(|error| error.to_string());
         let read = text.and_then(|text| JudgeCalibration::read(&text));
         let own = read.and_then(|read| {
             if read.judge == judges || judges.split(" + ").any(|judge| judge == read.judge) {

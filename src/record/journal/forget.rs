@@ -1,7 +1,6 @@
 //! Forgetting finished cells: their numbers no longer hold, and they are computed again.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -10,6 +9,7 @@ use super::{
     CELLS, Journal, JournalError, MANIFEST, TIMINGS, VERDICTS, lines, read_manifest, unreadable,
     write_document, write_private,
 };
+use crate::files;
 use crate::record::{CellKey, End, Manifest};
 
 /// The name and the end of a cell, read from its line of the journal.
@@ -73,7 +73,7 @@ fn drop_lines(path: &Path, cells: &BTreeSet<CellKey>) -> Result<(), JournalError
     if !keys.iter().any(|key| cells.contains(key)) {
         return Ok(());
     }
-    let text = fs::read_to_string(path).map_err(unreadable(path))?;
+    let text = files::read_to_string(path).map_err(unreadable(path))?;
     write_private(path, &mut |out| {
         let lines = keys.iter().zip(text.split_inclusive('\n'));
         let mut kept = lines.filter(|(key, _)| !cells.contains(key));

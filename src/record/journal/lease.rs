@@ -103,7 +103,7 @@ impl Drop for Lease {
 
 /// Those of these folders whose lease is held. Looks for ten seconds where that cannot be known at once.
 pub(super) fn held<'a>(folders: &[&'a Path]) -> Vec<&'a Path> {
-    let read = |folder: &Path| fs::read_to_string(folder.join(LEASE)).ok();
+    let read = |folder: &Path| files::read_to_string(&folder.join(LEASE)).ok();
     let is_alive = |text: &String| {
         let owner = text.lines().next().unwrap_or_default();
         !is_dead(owner)
@@ -132,7 +132,7 @@ fn write(path: &Path, owner: &str, number: u64) -> Result<(), JournalError> {
 }
 
 fn is_of(path: &Path, owner: &str) -> bool {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = files::read_to_string(path).unwrap_or_default();
     text.lines().next() == Some(owner)
 }
 
@@ -144,7 +144,8 @@ fn owner() -> String {
 
 /// The machine and its space of process ids, where that can be known.
 fn machine() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot =
+        files::read_to_string(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default();
     let ids = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!("{} {}", boot.trim(), ids.display())
 }

@@ -15,7 +15,7 @@ use super::{
     CALIBRATIONS, CALL_TIMES, CELLS, Journal, JournalError, LOCK, MANIFEST, TIMINGS, VERDICTS,
     lease, lines, no_json, read_manifest, read_shard, unreadable, unwritable, write_private,
 };
-use crate::files::lines::CheckedLines;
+use crate::files::{self, lines::CheckedLines};
 use crate::model::cassette::{self, CassetteError, Entry};
 use crate::record::shard::{Partition, Shard};
 use crate::record::{CellKey, Manifest, StrategyEntry};
@@ -145,7 +145,7 @@ impl Input {
     fn open(folder: &Path) -> Result<Self, MergeError> {
         let manifest = read_manifest(folder)?;
         // A copy may have no lock, or be one that cannot be locked.
-        let lock = File::open(folder.join(LOCK)).ok();
+        let lock = files::open(&folder.join(LOCK)).ok();
         if let Some(lock) = &lock
             && matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock))
         {
@@ -402,7 +402,7 @@ impl Joining<'_> {
             let input = own[0].input as usize;
             let folder = &self.inputs[input].folder;
             let path = folder.join(CELLS);
-            let mut file = File::open(&path).map_err(unreadable(&path))?;
+            let mut file = files::open(&path).map_err(unreadable(&path))?;
             for line in own {
                 let mut bytes = vec![0; usize::try_from(line.length).unwrap_or_default()];
                 let read = { file.seek(SeekFrom::Start(line.begin)) }

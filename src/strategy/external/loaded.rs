@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Host, Launch};
+use crate::files;
 use crate::units::ContentHash;
 
 /// Files by name, each with a hash of its content.
@@ -64,7 +65,7 @@ fn started(host: &Host, launch: &Launch) -> Option<(String, String)> {
 
 fn hashed(path: &Path) -> Option<(String, String)> {
     let name = path.file_name()?.to_string_lossy().into_owned();
-    let content = fs::read(path).ok()?;
+    let content = files::read(path).ok()?;
     Some((name, hash(&content)))
 }
 
@@ -115,7 +116,7 @@ impl Walk {
         if self.bytes > MOST_BYTES || self.found.len() >= MOST_FILES {
             return false;
         }
-        if let Ok(content) = fs::read(path) {
+        if let Ok(content) = files::read(path) {
             self.found.insert(name, hash(&content));
         }
         true

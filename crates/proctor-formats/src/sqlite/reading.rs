@@ -234,7 +234,7 @@ fn with_log(path: &Path, log: &Path) -> Option<Vec<u8>> {
     if !is_small(path) || !is_small(log) {
         return None;
     }
-    let read = |path: &Path| std::fs::read(path).ok();
+    let read = |path: &Path| proctor_sessions::files::read(path).ok();
     super::log::merged(read(path)?, &read(log)?)
 }
 

@@ -38,7 +38,7 @@ pub struct CheckedLines {
 impl CheckedLines {
     /// Opens a file; `None` if it is not there.
     pub fn open(path: &Path) -> io::Result<Option<Self>> {
-        match File::open(path) {
+        match super::open(path) {
             Ok(file) => Ok(Some(Self {
                 reader: BufReader::new(file),
                 line: Vec::new(),
