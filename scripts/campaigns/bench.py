@@ -134,12 +134,14 @@ def kept(cassette):
     return collections.Counter(name for entry in entries for name in (entry["key"], entry["answer"]["model"]))
 
 
-def arguments(text, count):
-    """The arguments of a campaign: the program, how often, and the seed."""
+def arguments(text, count, flags=()):
+    """The arguments of a campaign: the program, how often, the seed, and flags of its own with their help."""
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("proctor", type=lambda path: str(Path(path).resolve()))
     parser.add_argument("--count", type=int, default=count, help=f"how often in all (default {count})")
     parser.add_argument("--seed", type=int, default=1)
+    for flag, said in flags:
+        parser.add_argument(flag, action="store_true", help=said)
     return parser.parse_args()
 
 
@@ -152,6 +154,15 @@ def files(folder):
     """The bytes of every file below a folder, by name, but those that measure time."""
     found = sorted(path for path in Path(folder).rglob("*") if path.is_file() and path.name not in TIMES)
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def library(parent, source):
+    """A library that LD_PRELOAD puts before the system's; none without `gcc`, or on other systems than Linux."""
+    if sys.platform != "linux" or not shutil.which("gcc"):
+        return None
+    compiled = ["gcc", "-shared", "-fPIC", "-O2", "-o", f"{parent}/before.so", "-x", "c", "-", "-ldl"]
+    subprocess.run(compiled, input=source, text=True, check=True)
+    return f"{parent}/before.so"
 
 
 def fresh(parent, name, inputs):

@@ -1,6 +1,7 @@
 //! The sink of finished cells: the journal, or the list of outstanding cells with their reasons.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -131,6 +132,11 @@ impl Sink<'_> {
     }
 
     fn write(&mut self, replay: &Replay, plan: &Plan) -> Result<(), JournalError> {
+        if let Some(cassette) = plan.models().and_then(|models| models.cassette.as_ref()) {
+            let unwritable =
+                |error| JournalError::Io(cassette.path().to_owned(), io::Error::other(error));
+            cassette.sync().map_err(unwritable)?;
+        }
         self.journal.append(&replay.record)?;
         self.journal.time(journal::TIMINGS, &timing(replay))?;
         let models = plan.models().into_iter();

@@ -53,6 +53,12 @@ pub(super) fn locked(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Waits until all that was written is on disk.
+pub(super) fn sync(path: &Path) -> Result<(), CassetteError> {
+    let synced = files::open(path).and_then(|file| file.sync_data());
+    synced.map_err(at(path))
+}
+
 fn head() -> Result<Vec<u8>, serde_json::Error> {
     let (format, version) = (FORMAT.to_owned(), VERSION);
     lines::of(&[Head { format, version }])
