@@ -107,7 +107,8 @@ impl Spending {
         reported.filter(|_| is_possible)
     }
 
-    fn cost(&self, model: &str, usage: &Usage) -> Option<Usd> {
+    /// The price of an answer, where it is known.
+    pub(crate) fn cost(&self, model: &str, usage: &Usage) -> Option<Usd> {
         self.prices.get(model)?.cost(usage)
     }
 

@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use super::Plan;
 use crate::model::cassette::{Cassette, Deferred};
 use crate::model::http::Live;
-use crate::model::http::batch::{Batch, BatchError, BatchRequest};
+use crate::model::http::batch::{Answer, Batch, BatchError, BatchRequest};
 use crate::model::spending::Spending;
-use crate::model::{CallFailure, Model as _, Response};
+use crate::model::{CallFailure, Model as _};
 use crate::record::journal::{JournalError, append_lines, read_lines};
 use crate::stop::StopToken;
 use crate::tokens::{CharsPer4, CountedTexts};
-use crate::units::ContentHash;
+use crate::units::{ContentHash, Tokens, Usage};
 
 /// The file in the run's folder that says which batches were sent.
 pub(crate) const FILE: &str = "batches.jsonl";
@@ -201,11 +201,15 @@ impl Plan {
                     }
                     Ok(Batch::Ended(answers)) => {
                         let share = self.prices.of(&sent.model).and_then(|(list, _)| list.batch);
-                        let kept = keep(cassette, &sent, answers, &models.spending, share);
+                        let rest = keep(cassette, &sent, answers, &models.spending, share);
+                        let count = sent.keys.len();
                         say(&format!(
-                            "batch {id} is answered: {kept} of {}",
-                            sent.keys.len()
+                            "batch {id} is answered: {} of {count}",
+                            count - rest.len()
                         ));
+                        if !rest.is_empty() {
+                            say(&one_by_one(&sent.model, &rest, &deferred, &models.spending));
+                        }
                     }
                     // Its requests are deferred again by the next pass, and sent in another batch.
                     Err(BatchError::Gone) => {
@@ -228,27 +232,48 @@ impl Plan {
     }
 }
 
-/// Keeps the answers of a batch; what it brought no answer to is asked of the model itself. Returns
-/// how many there are.
-fn keep(
+/// Keeps the answers of a batch. Returns the keys of the requests without one, which the next pass asks of the model
+/// itself.
+fn keep<'s>(
     cassette: &Cassette,
-    sent: &SentBatch,
-    answers: Vec<(String, Result<Response, CallFailure>)>,
+    sent: &'s SentBatch,
+    answers: Vec<Answer>,
     spending: &Spending,
     share: Option<u32>,
-) -> usize {
+) -> BTreeSet<&'s str> {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
-    let mut kept = 0;
+    let mut rest: BTreeSet<&str> = sent.keys.iter().map(String::as_str).collect();
     for (key, answer) in answers {
         if let Some(response) = cassette.answer_deferred(&key, answer, &counts, spending) {
             spending.paid_in_batch(&sent.model, &response.usage, share);
-            kept += 1;
+            rest.remove(&*key);
         }
     }
-    for key in &sent.keys {
+    for key in &rest {
         cassette.answer_deferred(key, Err(CallFailure::NoAnswer), &counts, spending);
     }
-    kept
+    rest
+}
+
+/// Says that these requests are asked one by one, and what that costs at most: a token is four bytes of a request.
+fn one_by_one(
+    model: &str,
+    keys: &BTreeSet<&str>,
+    deferred: &BTreeMap<String, Deferred>,
+    spending: &Spending,
+) -> String {
+    let mut most = Usage::default();
+    for one in keys.iter().filter_map(|key| deferred.get(*key)) {
+        most.input_uncached += Tokens(one.dialect.body(&one.request).len() as u64 / 4);
+        most.output += one.request.max_output;
+    }
+    let cost = spending.cost(model, &most);
+    let cost = cost.map_or("a price that is not known".to_owned(), |cost| {
+        format!("about {cost} at most")
+    });
+    let count = keys.len();
+    let requests = if count == 1 { "request" } else { "requests" };
+    format!("{count} {requests} without an answer: asked one by one, for {cost}")
 }
 
 impl SentBatch {
@@ -266,7 +291,7 @@ impl SentBatch {
     }
 
     /// Whether any of the answers is to one of its requests.
-    fn has_any(&self, answers: &[(String, Result<Response, CallFailure>)]) -> bool {
+    fn has_any(&self, answers: &[Answer]) -> bool {
         let mut names = answers.iter().map(|(name, _)| name);
         names.any(|name| self.keys.contains(name))
     }

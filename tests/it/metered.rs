@@ -378,6 +378,70 @@ fn an_impossible_usage_in_a_batch_is_counted_here_and_reported() {
     }
 }
 
+/// A batch whose file of answers is cut at first, whose answers are not all there, or whose state is no known one.
+#[track_caller]
+fn check_odd_batch(kind: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let provider = Arc::new(Provider::default());
+    let (behind, fetched) = (provider.clone(), Arc::new(AtomicUsize::new(0)));
+    let server = Server::routing(move |head, body| {
+        let mut answer = behind.answer(head, body);
+        if head.contains("/results") || head.contains("/content") {
+            let lines: Vec<&str> = answer.body.split_inclusive('\n').collect();
+            match fetched.fetch_add(1, Ordering::SeqCst) {
+                0 => answer.body.truncate(answer.body.len() / 2),
+                // All but two of them, and a line that is too long to be an answer.
+                2 => answer.body = format!("{}{}\n7\n", lines[2..].concat(), "x".repeat(20 << 20)),
+                _ => {}
+            }
+        } else if behind.batches() > 2 {
+            answer.body = answer
+                .body
+                .replace(":\"ended\"", ":5")
+                .replace(":\"completed\"", ":5");
+        }
+        answer
+    });
+    let text = format!(
+        "counter = 'chars/4'\n{}{}[models]\nreader = {}\n",
+        sessions("code-review", 8_000, 1),
+        strategies(&["tail@3000"]),
+        model(kind, &server)
+    );
+    fs::write(folder.path().join("s.toml"), text).unwrap();
+    let run = |out: &str| {
+        let arguments = ["run", "s.toml", "-y", "--anyway", "--batch", "--out", out];
+        let output = command(folder.path(), &arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let singly = provider
+            .billed()
+            .iter()
+            .filter(|bill| !bill.in_batch)
+            .count();
+        (output.status.code(), said, singly)
+    };
+    let (code, said, singly) = run("cut");
+    assert_eq!((code, singly), (Some(0), 0), "{said}");
+    let (code, said, singly) = run("short");
+    assert_eq!((code, singly), (Some(0), 2), "{said}");
+    assert!(
+        said.contains("2 requests without an answer: asked one by one, for about $0."),
+        "{said}"
+    );
+    let (code, said, singly) = run("odd");
+    assert_eq!((code, singly), (Some(5), 2), "{said}");
+    assert!(
+        said.contains("its status is 5, which is none that is known"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_cut_of_a_batch_is_fetched_again_and_what_it_lacks_has_its_price_said() {
+    check_odd_batch("openai");
+    check_odd_batch("anthropic");
+}
+
 #[test]
 fn a_batch_that_was_taken_before_a_kill_is_found_at_its_provider_and_not_sent_again() {
     check_taken_batch("openai");

@@ -8,6 +8,7 @@ use std::time::Duration;
 use hyper::body::Bytes;
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -25,6 +26,12 @@ const LABEL: &str = "proctor";
 /// Bytes of an answer about a batch, at most: providers take batches of 256 MB.
 const MOST_BYTES: usize = 1 << 30;
 
+/// Bytes of one answer in a batch, at most: no model says as much.
+const MOST_LINE: usize = 16 << 20;
+
+/// How often a file of answers is fetched that was cut off.
+const FETCHES: usize = 3;
+
 /// How often a call about a batch is made, where it fails for a reason that passes.
 const ATTEMPTS: u32 = 6;
 
@@ -37,13 +44,16 @@ pub struct BatchRequest {
     pub body: String,
 }
 
+/// What came of a request of a batch, by its name.
+pub type Answer = (String, Result<Response, CallFailure>);
+
 /// How far a batch is.
 #[derive(Debug)]
 pub enum Batch {
     /// Nothing can be fetched yet.
     UnderWay,
     /// The results of its requests, by name; missing ones were never answered.
-    Ended(Vec<(String, Result<Response, CallFailure>)>),
+    Ended(Vec<Answer>),
 }
 
 /// Why a batch cannot be sent or fetched.
@@ -145,12 +155,16 @@ impl Live {
             Provider::Anthropic => {
                 let path = format!("/v1/messages/batches/{name}");
                 let state = read(&self.fetched(&path)?)?;
-                if state["processing_status"] != "ended" {
-                    return Ok(Batch::UnderWay);
+                match state["processing_status"].as_str() {
+                    Some("ended") => {}
+                    Some("in_progress" | "canceling") => return Ok(Batch::UnderWay),
+                    _ => return Err(self.unknown(&state["processing_status"])),
                 }
+                let counts = &state["request_counts"];
+                let counts = ["succeeded", "errored", "canceled", "expired"].map(|it| &counts[it]);
                 // The address in the reply is not followed: it would receive the key.
-                let lines = self.fetched(&format!("{path}/results"))?;
-                Ok(Batch::Ended(answers(Provider::Anthropic, &lines)))
+                let results = self.answers(&format!("{path}/results"), &counts)?;
+                Ok(Batch::Ended(results))
             }
             Provider::OpenAi => {
                 let state = read(&self.fetched(&format!("/batches/{name}"))?)?;
@@ -162,19 +176,53 @@ impl Live {
                         let said: Vec<&str> = said.take(3).collect();
                         return Err(BatchError::Refused(self.wire.said(&said.join("; "))));
                     }
-                    _ => return Ok(Batch::UnderWay),
+                    "validating" | "in_progress" | "finalizing" | "cancelling" => {
+                        return Ok(Batch::UnderWay);
+                    }
+                    _ => return Err(self.unknown(&state["status"])),
                 }
                 let mut ended = Vec::new();
-                for file in ["output_file_id", "error_file_id"] {
+                let completed = &state["request_counts"]["completed"];
+                for (file, count) in [
+                    ("output_file_id", completed),
+                    ("error_file_id", &Value::Null),
+                ] {
                     if let Some(file) = state[file].as_str() {
                         let path = format!("/files/{}/content", checked(file)?);
-                        let lines = self.fetched(&path)?;
-                        ended.extend(answers(Provider::OpenAi, &lines));
+                        ended.extend(self.answers(&path, &[count])?);
                     }
                 }
                 Ok(Batch::Ended(ended))
             }
         }
+    }
+
+    /// The error of a batch in a state that the provider's documents do not name: it may never end.
+    fn unknown(&self, status: &Value) -> BatchError {
+        let status = self.wire.said(&status.to_string());
+        BatchError::Unreached(format!(
+            "its status is {status}, which is none that is known"
+        ))
+    }
+
+    /// Fetches a file of answers, which has as many lines as these counts say. One that was cut is fetched again: what
+    /// it lacks would be paid for twice.
+    fn answers(&self, path: &str, counts: &[&Value]) -> Result<Vec<Answer>, BatchError> {
+        let count: u64 = counts.iter().filter_map(|count| count.as_u64()).sum();
+        for _ in 0..FETCHES {
+            let bytes = self.fetched(path)?;
+            let lines = bytes.split(|byte| *byte == b'\n');
+            let lines: Vec<&[u8]> = lines.filter(|line| !line.trim_ascii().is_empty()).collect();
+            let last = lines
+                .last()
+                .map(|line| serde_json::from_slice::<IgnoredAny>(line));
+            if last.is_none_or(|last| last.is_ok()) && lines.len() as u64 >= count {
+                return Ok(answers(self.wire.provider, &lines));
+            }
+        }
+        Err(BatchError::Unreached(
+            "its file of answers is cut off".to_owned(),
+        ))
     }
 
     /// Uploads a file of requests.
@@ -342,10 +390,10 @@ fn unmark(blocks: &mut Value) {
     }
 }
 
-/// The answers of a file, line by line, by the names of their requests. A line that is none is left
-/// out: its request counts as never answered.
-fn answers(provider: Provider, lines: &[u8]) -> Vec<(String, Result<Response, CallFailure>)> {
-    let lines = lines.split(|byte| *byte == b'\n');
+/// The answers in lines, by the names of their requests. A line that is none is left out, and so is one that is too
+/// long: its request counts as never answered.
+fn answers(provider: Provider, lines: &[&[u8]]) -> Vec<Answer> {
+    let lines = lines.iter().filter(|line| line.len() <= MOST_LINE);
     let values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let named = values.filter_map(|value| {
         let name = value["custom_id"].as_str()?.to_owned();

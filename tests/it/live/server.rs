@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone)]
 pub(crate) struct Reply {
     head: String,
-    body: String,
+    pub(crate) body: String,
     /// After so many bytes the connection is closed.
     cut: Option<usize>,
     /// After so many bytes nothing more comes, until the client has gone.

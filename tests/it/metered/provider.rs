@@ -130,7 +130,7 @@ impl Provider {
                     "in_progress"
                 };
                 let state = json!({ "id": id, "processing_status": status,
-                    "results_url": "http://127.0.0.1:9/elsewhere" });
+                    "request_counts": { "succeeded": self.count(id) }, "results_url": "http://127.0.0.1:9/elsewhere" });
                 Reply::status(200, &state.to_string())
             }
             ("GET", ["v1", "messages", "batches", id, "results"]) => Reply::status(
@@ -171,7 +171,7 @@ impl Provider {
             ("GET", ["v1", "batches", id]) => {
                 let state = if self.is_done(id) {
                     json!({ "id": id, "status": "completed", "output_file_id": format!("out-{id}"),
-                        "error_file_id": null })
+                        "error_file_id": null, "request_counts": { "completed": self.count(id) } })
                 } else {
                     json!({ "id": id, "status": "in_progress" })
                 };
@@ -222,6 +222,10 @@ impl Provider {
         });
         let listed = json!({ "data": batches.collect::<Vec<_>>(), "has_more": false });
         Reply::status(200, &listed.to_string())
+    }
+
+    fn count(&self, id: &str) -> usize {
+        self.batches.lock().unwrap()[id].0.len()
     }
 
     fn is_done(&self, id: &str) -> bool {
