@@ -530,6 +530,8 @@ fn the_action_posts_the_comment_of_its_own_gate_or_none() {
         assert_eq!(repository.read("theirs"), "# ✅ of another gate");
     }
     repository.write("compaction/suite.toml", &example("suite.toml"));
+    fs::create_dir(repository.path("proctor-run")).unwrap();
+    repository.write("proctor-run/run.json", "of another gate");
     assert_eq!(action(&repository, "gate", &GATE, &[]).0, 0);
     assert_eq!(action(&repository, "comment", &GATE, &[]).1, "");
     assert_eq!(posted(&repository), [repository.read("c.md")]);
