@@ -33,15 +33,20 @@ pub(super) fn api_of(head: &Head) -> Option<Api> {
     if is_of_responses(first) {
         return Some(Api::Responses);
     }
-    let mut found = 0;
+    let (mut found, mut foreign) = (0, 0);
     let mut votes = [0, 0];
     for record in &records {
-        let messages = messages(record)?;
-        if !messages.iter().all(is_message) {
-            return None;
+        match messages(record).filter(|messages| messages.iter().all(is_message)) {
+            Some(messages) => {
+                found += messages.len();
+                vote(record, &mut votes);
+            }
+            None => foreign += 1,
         }
-        found += messages.len();
-        vote(record, &mut votes);
+    }
+    // A foreign line costs itself alone; a file of half such lines is something else.
+    if foreign * 2 >= records.len() {
+        return None;
     }
     match votes {
         [0, 0] if found == 0 => None,

@@ -253,6 +253,10 @@ impl SourceText {
                         source.warn("the last line was cut and is left out");
                         break;
                     }
+                    None if !values.is_empty() && !rest.trim_ascii_end().contains('\n') => {
+                        left_out.add(number, self.problem(number, start, &error), source);
+                        break;
+                    }
                     None if error.is_eof() => {
                         let line = number + error.line().saturating_sub(1) as u64;
                         return Err(ImportError::TornLine(self.path.clone(), line));
@@ -290,6 +294,11 @@ impl SourceText {
     /// The first values of the text.
     pub(super) fn head(&self) -> Head {
         Head::of(self.text.as_bytes())
+    }
+
+    /// The first values of the text, and those behind lines that may not be readable.
+    pub(super) fn heads(&self) -> impl Iterator<Item = Head> {
+        super::starts(self.text.as_bytes()).map(Head::of)
     }
 
     fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>> {

@@ -18,7 +18,8 @@ pub(super) mod database;
 pub(super) const IMPORTER: Importer = Importer::new("goose", detect, import);
 
 fn detect(head: &Head) -> bool {
-    head.is(
+    head.any(
+        super::FOREIGN + 1,
         "role created content | working_dir message_count,extension_data,conversation | \
          description message_count total_tokens",
     )

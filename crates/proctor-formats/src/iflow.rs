@@ -15,7 +15,7 @@ pub(super) const IMPORTER: Importer = Importer::new("iflow", detect, import);
 
 fn detect(head: &Head) -> bool {
     // Claude Code's ids are nothing but hexadecimal digits and dashes.
-    head.is("sessionId^session- uuid:s userType:w")
+    head.any(super::FOREIGN + 1, "sessionId^session- uuid:s userType:w")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

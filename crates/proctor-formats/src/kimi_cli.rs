@@ -32,7 +32,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    if wire::detect(&file.head()) {
+    if file.heads().any(|head| wire::detect(&head)) {
         return wire::sessions(file, None, source);
     }
     conversations::sessions(SHAPE, file, source, &|mut conversation, assembler| {

@@ -298,10 +298,33 @@ fn importer_of_folder(folder: &Folder) -> Option<&'static Importer> {
     importers.find(|importer| importer.folder.as_ref().is_some_and(is_its))
 }
 
+/// Lines before the first by which a file's format is told: a log that was cut in front begins within one.
+pub(crate) const FOREIGN: usize = 3;
+
+/// A file from its first byte, and from each of the next lines that are objects: those before may not be readable.
+pub(crate) fn starts(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::successors(Some(bytes), |rest| behind_line(rest)).take(FOREIGN + 1)
+}
+
+/// What follows the first line, if the next one is an object, and no piece of a value on several lines.
+fn behind_line(bytes: &[u8]) -> Option<&[u8]> {
+    let next = bytes.split_at(memchr::memchr(b'\n', bytes)? + 1).1;
+    let line = next.split(|byte| *byte == b'\n').next()?;
+    // The last line may be cut.
+    let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
+    (line.starts_with(b"{") && (is_whole || line.len() == next.len())).then_some(next)
+}
+
 /// The importer of a file with these first bytes.
 fn importer_of_file(head: &[u8]) -> Option<&'static Importer> {
-    let head = Head::of(head);
-    IMPORTERS.iter().find(|importer| (importer.detect)(&head))
+    for start in starts(head) {
+        let head = Head::of(start);
+        let found = IMPORTERS.iter().find(|importer| (importer.detect)(&head));
+        if found.is_some() || unread_product(&head).is_some() {
+            return found;
+        }
+    }
+    None
 }
 
 /// Reads all sessions of the file at `path`, or of a folder that is one, in any format.

@@ -36,10 +36,13 @@ pub(super) fn chats(file: &SourceText, source: &mut Source) -> Result<Vec<Value>
             _ => 1,
         });
         if kind == 0 {
-            if logged.is_some() {
+            let Some(chat) = value.filter(Value::is_object) else {
+                source.not_understood("value that is no chat");
+                continue;
+            };
+            if logged.replace(chat).is_some() {
                 source.warn("a log begins anew; the chat before it is left out");
             }
-            logged = value.filter(Value::is_object);
             continue;
         }
         let chat = logged.get_or_insert_with(|| Value::Object(Map::new()));

@@ -31,6 +31,7 @@ mod databases;
 mod dialects;
 mod exported;
 mod folders;
+mod foreign;
 mod hostile;
 mod inspect;
 mod libraries;
