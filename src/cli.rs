@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::model::cassette::CassetteError;
 use crate::patterns::PatternsError;
-use crate::record::journal::{JournalError, Run, write_whole};
+use crate::record::journal::{JournalError, Run, write_private, write_whole};
 use crate::report::escape;
 use crate::report::terminal::Terminal;
 use crate::runner::PlanError;
@@ -547,12 +547,18 @@ fn refuse_existing(path: &Path, force: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The same for a file that holds text of sessions: only its owner may read it.
+fn write_own(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    refuse_existing(path, force)?;
+    Ok(write_private(path, &mut |out| out.write_all(bytes))?)
+}
+
 /// Writes the facts about a session to a file of their own, and returns its path.
 fn write_truth(folder: &Path, truth: &GroundTruth, force: bool) -> anyhow::Result<PathBuf> {
     let path = folder.join(format!("{}.truth.json", truth.session));
     let mut bytes = serde_json::to_vec_pretty(truth)?;
     bytes.push(b'\n');
-    write_new(&path, &bytes, force)?;
+    write_own(&path, &bytes, force)?;
     Ok(path)
 }
 
@@ -561,6 +567,6 @@ fn write_session(folder: &Path, session: &Session, force: bool) -> anyhow::Resul
     let path = folder.join(format!("{}.session.jsonl", session.id()));
     let mut bytes = Vec::new();
     native::write(session, &mut bytes)?;
-    write_new(&path, &bytes, force)?;
+    write_own(&path, &bytes, force)?;
     Ok(path)
 }

@@ -250,7 +250,15 @@ mod with_http {
                     "warning: a log could not be read, and its requests are in no session: {why}"
                 ));
             }
-            for session in &sessions {
+            for (written, session) in sessions.iter().enumerate() {
+                // Each is waited for until it is on disk.
+                if written % 1_000 == 0 && written + 1_000 < sessions.len() {
+                    let (all, folder) = (sessions.len(), self.folder.display());
+                    say(&format!(
+                        "{written} of {all} sessions are written to `{folder}`; Ctrl-C leaves, and \
+                         `proctor sessions import` of the log writes all"
+                    ));
+                }
                 let path = write_session(&self.folder, session, false)?;
                 let (messages, calls) = (session.messages().len(), session.calls().len());
                 let path = path.display();

@@ -912,3 +912,28 @@ fn prompts_are_checked_by_the_rules_of_the_scenarios_provider() {
         assert_eq!(cells.contains("first_not_user"), provider == "anthropic");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn files_that_hold_text_of_sessions_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = small();
+    for command in [
+        "sessions generate code-review --rounds 30 -o made",
+        "sessions facts made -o derived",
+        "sessions import made -o imported",
+        "run small.toml --out out -o shown.html",
+        "baseline save out main",
+    ] {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let output = run(folder.path(), &arguments);
+        assert!(output.status.success(), "{command}: {}", stderr(&output));
+    }
+    // Scenarios and what is made to be shown.
+    let public = ["small.toml", "shown.html", "baselines/main.json"];
+    for (path, _) in tree(folder.path()) {
+        let mode = path.metadata().unwrap().permissions().mode() & 0o77;
+        let is_public = public.iter().any(|name| path.ends_with(name));
+        assert_eq!(mode != 0, is_public, "{}: {mode:o}", path.display());
+    }
+}

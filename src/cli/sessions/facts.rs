@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::cli::{
     CliError, Exit, chain, find_sessions, make_folder, models, print, read_text, say, show_with,
-    stop, stop_with, write_new,
+    stop, stop_with, write_own,
 };
 use crate::model::{CallFailure, Model, Request};
 use crate::probe::ProbeExt as _;
@@ -190,7 +190,7 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &Args) -> anyhow::
     let json = serde_json::to_string_pretty(&truth)? + "\n";
     match output {
         Some(path) => {
-            write_new(path, json.as_bytes(), args.output.force)?;
+            write_own(path, json.as_bytes(), args.output.force)?;
             say(&format!("wrote `{}`", path.display()));
         }
         None => print(&json)?,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::cli::judge::{answers, texts};
 use crate::cli::{Exit, read_run, say, stop_with};
 use crate::probe::{Outcome, ProbeKind, Verdict};
-use crate::record::journal::{Run, write_whole};
+use crate::record::journal::{Run, write_private};
 use crate::units::ContentHash;
 
 /// An answer to label: a row of the sheet.
@@ -57,7 +57,8 @@ pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exi
     } else {
         csv(&drawn)?
     };
-    write_whole(path, &bytes)?;
+    // Its questions and answers are text of sessions.
+    write_private(path, &mut |out| out.write_all(&bytes))?;
     say(&format!(
         "wrote {} of {all} different answers to `{shown}`, from {count} groups of kind and outcome: fill in \
          the column `label`, then `proctor judge test {shown} --judge …`",
