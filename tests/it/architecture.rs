@@ -245,11 +245,11 @@ fn the_files_of_the_crates_have_the_shape_of_all_files() {
                 file.module
             );
             assert!(file.lines[0].starts_with("//! "), "{name}: {}", file.module);
-            let code = file
+            let mut code = file
                 .code
                 .iter()
                 .filter(|_| file.module != "files" && !file.is_test());
-            let opened = code.filter(|(_, line)| opens(line)).next();
+            let opened = code.find(|(_, line)| opens(line));
             assert_eq!(opened, None, "{name}: {}: `files::read`", file.module);
         }
     }

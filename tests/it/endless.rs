@@ -92,7 +92,7 @@ fn problem(folder: &Path, line: &str) -> Option<String> {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
         }
-        if begin.elapsed() > Duration::from_secs(60) {
+        if begin.elapsed() > Duration::from_mins(1) {
             child.kill().unwrap();
             child.wait().unwrap();
             return Some(format!("`{line}` waits"));
