@@ -98,6 +98,7 @@ mod with_http {
     use crate::cli::record::{ENDING, Tally, keep_private, listen, now};
     use crate::cli::report::{Output, Printed, print_as};
     use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
+    use crate::files;
     use crate::live::{Event, Live, Log as EventLog, TaskNames, Ticket, read_log};
     use crate::naming::short_name;
     use crate::proxy::Front;
@@ -248,7 +249,7 @@ mod with_http {
             };
             let mut options = OpenOptions::new();
             options.read(true).append(true).create(true);
-            let mut log = options.open(&path).map_err(unwritable)?;
+            let mut log = files::open_own(&path, &mut options).map_err(unwritable)?;
             if matches!(log.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
                 let problem = format!("another program writes `{}`", path.display());
                 return stop(Exit::NotWritten, problem);
