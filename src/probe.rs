@@ -95,6 +95,9 @@ pub struct Asking {
     /// Without the tools of the session, which the prompt had.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub omits_tools: bool,
+    /// Without the words that name an answer for what the conversation does not say.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub omits_escape: bool,
     /// The reader's context window, prompt and answer together; where full history does not fit it,
     /// the evidence is the ceiling. `None` if it is not known.
     pub window: Option<Tokens>,

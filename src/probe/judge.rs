@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Fact, Outcome, Pattern, Probe, Unscored, Verdict};
+use super::{Asking, Fact, Outcome, Pattern, Probe, Unscored, Verdict};
 use crate::model::{Purpose, Request, Task};
 use crate::probe::{FactExt as _, ProbeExt as _};
 use crate::script::first_chars;
@@ -151,11 +151,15 @@ pub fn vote(verdicts: &[Verdict]) -> Option<Verdict> {
     }
 }
 
-fn prompt(probe: &Probe, question: &str) -> String {
+fn prompt(probe: &Probe, question: &str, asking: Asking) -> String {
     let form = probe.answer_format().in_words();
+    let escape = match asking.omits_escape {
+        true => String::new(),
+        false => format!(" If it does not say, answer `{NOT_IN_CONTEXT}`."),
+    };
     format!(
-        "Question: {question}\n\nUse only what this conversation says so far. {form} \
-         If it does not say, answer `{NOT_IN_CONTEXT}`. Call no tool."
+        "Question: {question}\n\nUse only what this conversation says so far. {form}{escape} \
+         Call no tool."
     )
 }
 
@@ -180,6 +184,7 @@ pub fn questions(
     system: Option<&Arc<str>>,
     messages: &[Arc<Message>],
     probe: &Probe,
+    asking: Asking,
 ) -> Vec<Request> {
     let questions = probe.questions().into_iter();
     let requests = questions.map(|question| Request {
@@ -187,7 +192,7 @@ pub fn questions(
         task: Task::Answer,
         system: system.cloned(),
         tools: None,
-        messages: put(messages, prompt(probe, &question)),
+        messages: put(messages, prompt(probe, &question, asking)),
         max_output: MAX_ANSWER,
         model: None,
     });

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::context::Entry;
-use crate::probe::{Probe, judge};
+use crate::probe::{Asking, Probe, judge};
 use crate::session::{ContentBlock, Message, Role};
 use crate::strategy::cut::Cut;
 use crate::tokens::CountedTexts;
@@ -21,7 +21,7 @@ const LEFT_OUT: &str = "The beginning of this conversation is left out.";
 
 /// Tokens of the longest form of a question.
 pub(super) fn question(probe: &Probe, counts: &CountedTexts) -> Tokens {
-    let asked = judge::questions(None, &[], probe);
+    let asked = judge::questions(None, &[], probe, Asking::default());
     let sizes = asked.iter().map(|request| {
         let texts = request.messages.iter().flat_map(|one| one.model_text());
         texts.map(|text| counts.size(text).tokens).sum()

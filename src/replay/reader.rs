@@ -124,8 +124,9 @@ impl<'a> Questioner<'a, '_> {
                     }
                     AnswerPurpose::FromSummary => {
                         let summaries = self.summaries_about(probe).into_iter();
-                        let requests =
-                            summaries.flat_map(|one| judge::questions(None, &[one], probe));
+                        let requests = summaries.flat_map(|one| {
+                            judge::questions(None, &[one], probe, self.prepared.asking)
+                        });
                         (requests.collect(), SUMMARIES)
                     }
                 };
@@ -206,8 +207,9 @@ impl<'a> Questioner<'a, '_> {
     /// The messages, with the question at their end.
     fn requests(&self, probe: &Probe, messages: &[Arc<Message>]) -> Vec<Request> {
         let view = &self.view;
-        let mut requests = judge::questions(view.session.system(), messages, probe);
-        if self.prepared.asking.omits_tools {
+        let asking = self.prepared.asking;
+        let mut requests = judge::questions(view.session.system(), messages, probe, asking);
+        if asking.omits_tools {
             return requests;
         }
         // The prompt exactly as it was sent has its tools.

@@ -12,7 +12,7 @@ use super::{loaded, models};
 use crate::model::Request;
 use crate::probe::FactExt as _;
 use crate::probe::judge::{self, Judge, JudgeTask, known_answer};
-use crate::probe::{Item, Selection};
+use crate::probe::{Asking, Item, Selection};
 use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, SentinelsDue};
 use crate::replay::Models;
 use crate::tokens::CountedTexts;
@@ -195,7 +195,7 @@ fn items_due(
             probes,
             ..Judge::default()
         };
-        let questions = judge::questions(None, &[], probe);
+        let questions = judge::questions(None, &[], probe, Asking::default());
         let gold = probe.fact.in_words(before);
         let gold = counts.size(&Arc::from(gold)).tokens;
         let asked = questions.len() as u64;

@@ -69,6 +69,10 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
             "reader tools",
             models.asking.omits_tools.then(|| "left out".to_owned()),
         ),
+        (
+            "reader escape",
+            models.asking.omits_escape.then(|| "left out".to_owned()),
+        ),
         (JUDGE_RUBRIC, is_judged.then(judge::rubric_hash)),
         (JUDGE_PROMPT, is_judged.then(judge::prompt_id)),
         (JUDGED, is_judged.then(|| judged.to_owned())),

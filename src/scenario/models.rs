@@ -347,6 +347,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
             qualifies: keys.flag("qualify"),
             summaries: keys.text("reader_scope") == Some("context+summary"),
             omits_tools: !keys.flag("reader_tools"),
+            omits_escape: !keys.flag("reader_escape"),
             window,
         },
         calibrations: keys.files("calibrations", folder),

@@ -19,7 +19,7 @@ use crate::probe::check::{self, Mistake, TruthFile};
 use crate::probe::derive::{self, decisions};
 use crate::probe::grade::Rules;
 use crate::probe::judge::{self, Judge, Word};
-use crate::probe::{Outcome, Selection, Verdict};
+use crate::probe::{Asking, Outcome, Selection, Verdict};
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
@@ -286,7 +286,7 @@ impl Asker<'_> {
             probes,
             ..Judge::default()
         };
-        judge::questions(None, messages, fact)
+        judge::questions(None, messages, fact, Asking::default())
             .iter()
             .all(|question| {
                 let said = self.text(question);

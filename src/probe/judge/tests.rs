@@ -160,13 +160,18 @@ fn the_narrow_task_is_another_prompt_that_asks_for_yes_or_no_and_sends_less() {
 fn a_question_joins_the_last_user_message() {
     let user = Arc::new(Message::text(Role::User, "go on"));
     let assistant = Arc::new(Message::text(Role::Assistant, "done"));
-    let asked = questions(None, &[assistant.clone(), user.clone()], &probe())
-        .remove(0)
-        .messages;
+    let asked = questions(
+        None,
+        &[assistant.clone(), user.clone()],
+        &probe(),
+        Asking::default(),
+    )
+    .remove(0)
+    .messages;
     assert_eq!(asked.len(), 2);
     assert_eq!(asked[1].content().len(), 2);
     assert_eq!(&*asked[1].model_text()[0], "go on");
-    let asked = questions(None, &[user, assistant], &probe())
+    let asked = questions(None, &[user, assistant], &probe(), Asking::default())
         .remove(0)
         .messages;
     assert_eq!(asked.len(), 3);
@@ -174,6 +179,14 @@ fn a_question_joins_the_last_user_message() {
     let text = &asked[2].model_text()[0];
     assert!(text.contains("Which port") && text.contains(NOT_IN_CONTEXT));
     assert!(!text.contains("48213") && !text.contains("probe-7731"));
+
+    let omits_escape = Asking {
+        omits_escape: true,
+        ..Asking::default()
+    };
+    let asked = &questions(None, &[], &probe(), omits_escape)[0].messages[0];
+    let text = &asked.model_text()[0];
+    assert!(text.contains("Which port") && !text.contains(NOT_IN_CONTEXT));
 }
 
 #[test]
@@ -190,7 +203,7 @@ fn probe_to_reader_to_rules_to_judge() {
     let context = [Arc::new(Message::text(Role::User, "hello"))];
     let ask = || {
         model
-            .respond(&questions(None, &context, &probe)[0])
+            .respond(&questions(None, &context, &probe, Asking::default())[0])
             .unwrap()
             .text
     };
