@@ -98,6 +98,9 @@ pub struct Asking {
     /// Without the words that name an answer for what the conversation does not say.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub omits_escape: bool,
+    /// Where answers are cut off; [`judge::MAX_ANSWER`] without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest: Option<Tokens>,
     /// The reader's context window, prompt and answer together; where full history does not fit it,
     /// the evidence is the ceiling. `None` if it is not known.
     pub window: Option<Tokens>,

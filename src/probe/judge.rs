@@ -193,7 +193,7 @@ pub fn questions(
         system: system.cloned(),
         tools: None,
         messages: put(messages, prompt(probe, &question, asking)),
-        max_output: MAX_ANSWER,
+        max_output: asking.longest.unwrap_or(MAX_ANSWER),
         model: None,
     });
     requests.collect()

@@ -70,6 +70,13 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
             models.asking.omits_tools.then(|| "left out".to_owned()),
         ),
         (
+            "reader output",
+            models
+                .asking
+                .longest
+                .map(|longest| format!("{} tokens", longest.0)),
+        ),
+        (
             "reader escape",
             models.asking.omits_escape.then(|| "left out".to_owned()),
         ),

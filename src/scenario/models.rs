@@ -348,6 +348,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
             summaries: keys.text("reader_scope") == Some("context+summary"),
             omits_tools: !keys.flag("reader_tools"),
             omits_escape: !keys.flag("reader_escape"),
+            longest: keys.whole("reader_output").map(Tokens),
             window,
         },
         calibrations: keys.files("calibrations", folder),
