@@ -153,9 +153,10 @@ pub fn vote(verdicts: &[Verdict]) -> Option<Verdict> {
 
 fn prompt(probe: &Probe, question: &str, asking: Asking) -> String {
     let form = probe.answer_format().in_words();
-    let escape = match asking.omits_escape {
-        true => String::new(),
-        false => format!(" If it does not say, answer `{NOT_IN_CONTEXT}`."),
+    let escape = if asking.omits_escape {
+        String::new()
+    } else {
+        format!(" If it does not say, answer `{NOT_IN_CONTEXT}`.")
     };
     format!(
         "Question: {question}\n\nUse only what this conversation says so far. {form}{escape} \
