@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use proctor::metric::CellSummary;
 use proctor::model::ModelKind;
@@ -193,4 +194,20 @@ fn a_newcomer_sees_the_whole_graded_path_offline_and_that_it_is_no_result() {
         answers.score.mean().unwrap()
     };
     assert!(accuracy(full) > accuracy(masking.unwrap()));
+}
+
+/// The figures of real models, byte for byte and without a server, where Python is there.
+#[test]
+fn recorded_answers_give_the_page_of_real_models_again() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = Command::new("python3")
+        .arg(root.join("scripts/reference_results"))
+        .args([env!("CARGO_BIN_EXE_proctor"), "--check"])
+        .output();
+    let Ok(output) = output else {
+        println!("skipped: no python3");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
 }
