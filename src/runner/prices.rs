@@ -72,13 +72,13 @@ pub(super) fn of_session(
         else {
             continue;
         };
-        own = own + cost;
+        own += cost;
         let other = details.model.as_deref().filter(|other| *other != model);
         let other = other.and_then(|other| {
             let cost = prices.of(other)?.1.per_token.cost(&usage)?;
             Some((other, cost))
         });
-        billed = billed + other.map_or(cost, |(_, cost)| cost);
+        billed += other.map_or(cost, |(_, cost)| cost);
         if let Some((other, _)) = other.filter(|(_, theirs)| *theirs != cost) {
             *found.other_models.entry(other.to_owned()).or_default() += 1;
         }

@@ -1,6 +1,6 @@
 //! How tasks ended, as the harnesses that ran them say.
 //!
-//! A harness is one file here and one line in [`HARNESSES`]. Keys that say nothing of the outcome are ignored. A task
+//! A harness is one file here and one line in `HARNESSES`. Keys that say nothing of the outcome are ignored. A task
 //! without a score is missing, which is not a score of 0. All names and sizes are a stranger's: names become ids, and
 //! are escaped in errors.
 

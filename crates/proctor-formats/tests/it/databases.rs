@@ -101,6 +101,32 @@ fn opencodes_sessions_are_read_with_those_that_tools_started() {
     check(OPENCODE, Err("holds no conversation"));
 }
 
+/// Columns that the database computes: those that nobody asks for cost nothing, and a text that is too long is refused.
+#[test]
+fn columns_that_are_computed_are_read_as_others_are() {
+    let rows = r#"
+        INSERT INTO session VALUES ('ses_A', NULL, 1);
+        INSERT INTO message (id, session_id, time_created, data) VALUES
+            ('m1', 'ses_A', 1, '{"role":"user"}'), ('m2', 'ses_A', 2, '{"role":"assistant","modelID":"m"}');"#;
+    let text = |size: u32| {
+        format!(
+            "CREATE TABLE session (id TEXT, parent_id TEXT, time_created INTEGER);
+            CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT,
+                big TEXT GENERATED ALWAYS AS (hex(zeroblob(20000000))) VIRTUAL);
+            CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, time_created INTEGER, length INTEGER,
+                data TEXT GENERATED ALWAYS AS ('{{\"type\":\"text\",\"text\":\"' || hex(zeroblob(length)) || '\"}}') VIRTUAL);
+            {rows}
+            INSERT INTO part (id, message_id, session_id, time_created, length)
+                VALUES ('p1', 'm1', 'ses_A', 1, {size}), ('p2', 'm2', 'ses_A', 2, 1);"
+        )
+    };
+    check(&text(2), Ok(&["ses_a 0 0", "0000", "00"]));
+    check(
+        &text(140_000_000),
+        Err("a text is longer than 268435456 bytes"),
+    );
+}
+
 #[test]
 fn rows_of_opencode_2_are_read_and_those_of_unknown_tables_are_named() {
     let tables = format!(

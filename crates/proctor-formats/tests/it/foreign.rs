@@ -38,7 +38,7 @@ fn read(path: &Path, lines: &[&str]) -> Result<(Vec<usize>, String), String> {
     std::fs::write(path, lines.join("\n") + "\n").unwrap();
     let sessions = load(path).map_err(|error| error.to_string())?;
     let warnings = sessions.iter().flat_map(|it| it.source().warnings.keys());
-    let warnings = warnings.map(|it| it.to_string() + "\n").collect();
+    let warnings = warnings.cloned().collect::<Vec<String>>().join("\n");
     Ok((sessions.iter().map(length).collect(), warnings))
 }
 
