@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Breaks;
 use crate::record::CellRecord;
+use crate::record::words::PerToken;
 use crate::runner::PlannedSession;
 use crate::session::Session;
 use crate::units::{Tokens, Usage, Usd};
@@ -69,7 +70,7 @@ impl<'a> Bill<'a> {
         let calls = self.calls.iter().enumerate();
         let costs = calls.filter_map(|(call, usage)| match self.model(call) {
             Some(other) => self.planned.prices.of(other)?.1.per_token.cost(usage),
-            None => self.planned.entry.price.as_ref()?.per_token.cost(usage),
+            None => self.own_prices()?.cost(usage),
         });
         let costs: Vec<Usd> = costs.collect();
         let unpriced = self.calls.len() - costs.len();
@@ -77,10 +78,15 @@ impl<'a> Bill<'a> {
         ((sum > Usd::default()).then(|| sum.in_dollars()), unpriced)
     }
 
+    /// The prices of the session's own model: those of its entry may be a mean over several.
+    fn own_prices(&self) -> Option<&PerToken> {
+        let entry = self.planned.entry.price.as_ref()?;
+        Some(&self.planned.prices.of(&entry.model)?.1.per_token)
+    }
+
     /// The cost of this usage at the prices of the session's model.
     pub(super) fn price(&self, usage: &Usage) -> Option<f64> {
-        let price = self.planned.entry.price.as_ref()?;
-        price.per_token.cost(usage).map(Usd::in_dollars)
+        self.own_prices()?.cost(usage).map(Usd::in_dollars)
     }
 
     /// The price of tokens as new input, above that of reading them from the cache.

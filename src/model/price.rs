@@ -122,8 +122,9 @@ impl PerToken {
     #[must_use]
     pub fn times(self, part: Usd, whole: Usd) -> Self {
         let scaled = |price: Option<Usd>| {
+            let whole = u128::from(whole.0);
             let product = u128::from(price?.0) * u128::from(part.0);
-            let quotient = product.checked_div(u128::from(whole.0))?;
+            let quotient = (product + whole / 2).checked_div(whole)?;
             u64::try_from(quotient).ok().map(Usd)
         };
         Self {
