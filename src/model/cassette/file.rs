@@ -55,7 +55,9 @@ pub(super) fn locked(path: &Path) -> io::Result<File> {
 
 /// Waits until all that was written is on disk.
 pub(super) fn sync(path: &Path) -> Result<(), CassetteError> {
-    let synced = files::open(path).and_then(|file| file.sync_data());
+    // Some systems sync only what is open for writing.
+    let opened = files::open_own(&target(path), OpenOptions::new().append(true));
+    let synced = opened.and_then(|file| file.sync_data());
     synced.map_err(at(path))
 }
 
