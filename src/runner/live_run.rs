@@ -14,7 +14,7 @@ use crate::live::{Finished, Measured, Setting};
 use crate::patterns::PatternsError;
 use crate::record::journal::{Journal, JournalError};
 use crate::record::{
-    Arm, CacheBasis, CacheRecord, CellKey, CellRecord, End, LiveRecord, SessionCache, SessionEntry,
+    Arm, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, SessionCache, SessionEntry,
 };
 use crate::replay::{CellName, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
@@ -186,31 +186,17 @@ fn cells_of_task(
         judge: None,
         times: Repetitions::default(),
     };
-    let replayed = |texts: &Texts, name, replayed, summariser, at: Option<(usize, Window)>| {
+    let replayed = |texts: &Texts, name, replayed, summariser| {
         let prepared = prepare_texts(plan, texts, Vec::new())?;
         let models = models(summariser);
-        let mut record = replay(&prepared, name, replayed, &models, &ThreadClock).record;
-        let unfit = at.and_then(|(strategy, window)| {
-            let spec = &scenario.strategies[strategy];
-            spec.check_window(window, prepared.least_prompt()).err()
-        });
-        if let Some(error) = unfit {
-            let why = error.to_string();
-            record.end = End::NotMeasurable { call: 0, why };
-        }
+        let record = replay(&prepared, name, replayed, &models, &ThreadClock).record;
         Ok::<_, LiveRunError>(record)
     };
     let full = CellName {
         strategy: "full".to_owned(),
         repeat: 0,
     };
-    let full = replayed(
-        &texts,
-        full,
-        Replayed::Full,
-        reference.summariser.clone(),
-        None,
-    )?;
+    let full = replayed(&texts, full, Replayed::Full, reference.summariser.clone())?;
     let mut task = TaskCells {
         session: texts.session.clone(),
         entry: entry_of(&texts, &[], scenario, &plan.prices),
@@ -224,8 +210,7 @@ fn cells_of_task(
         };
         let texts = texts_of(&cell);
         let played = Replayed::Strategy(cell.strategy, cell.window);
-        let at = Some((cell.cell.strategy, cell.window));
-        let mut record = replayed(&texts, name, played, cell.summariser, at)?;
+        let mut record = replayed(&texts, name, played, cell.summariser)?;
         let measured = cell.measured;
         record.overflows.extend(&measured.refused);
         record.live = Some(LiveRecord {
@@ -236,9 +221,7 @@ fn cells_of_task(
             others: measured.others,
             skipped: measured.skipped,
             waited_ms: waited(&texts.session),
-            score: outcome
-                .map(|outcome| outcome.score)
-                .filter(|_| record.end.is_measured()),
+            score: outcome.map(|outcome| outcome.score),
         });
         task.cells.push(record);
     }
