@@ -11,9 +11,14 @@ use crate::prelude::*;
 /// Of several rewards, the one that decides.
 const REWARD: &str = "reward";
 
-/// The base URL of a strategy and a trial.
-static URL: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#""https?://[^"]*?/s/([^/"]+)(?:/r/(\d{1,4}))?[/"]"#).ok());
+/// The strategy of a base URL, and its trial: they stand in any order.
+static PARTS: LazyLock<[Option<Regex>; 2]> = LazyLock::new(|| {
+    [
+        r#""https?://[^"]*?/s/([^/"]+)[/"]"#,
+        r#""https?://[^"]*?/r/(\d{1,4})[/"]"#,
+    ]
+    .map(|part| Regex::new(part).ok())
+});
 
 pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>> {
     let task = trial.take_text("task_name")?;
@@ -35,11 +40,17 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
     // A trial that has not ended yet has no score.
     let mut outcome = score.map(|score| Outcome::new(&task, 0, score, place));
     let agent = trial.inner("config").take("agent");
-    let url = agent.and_then(|agent| URL.as_ref()?.captures(agent.get()));
-    if let (Some(outcome), Some(url)) = (&mut outcome, url) {
-        outcome.strategy = Some(url[1].to_owned());
-        let trial = url.get(2).and_then(|trial| trial.as_str().parse().ok());
-        outcome.trial = trial.unwrap_or_default();
+    if let (Some(outcome), Some(agent)) = (&mut outcome, agent) {
+        let [strategy, trial] = PARTS.each_ref().map(|part| {
+            let found = part.as_ref()?.captures(agent.get())?;
+            Some(found[1].to_owned())
+        });
+        if strategy.is_some() {
+            outcome.strategy = strategy;
+            outcome.trial = trial
+                .and_then(|trial| trial.parse().ok())
+                .unwrap_or_default();
+        }
     }
     Some(Ok(outcome.into_iter().collect()))
 }

@@ -54,7 +54,10 @@ impl Documents for Samples {
 /// The outcome of a sample; none where it was not scored.
 fn sample(mut sample: Object<'_>) -> Result<Option<Outcome>, Problem> {
     // Ids are texts or numbers; epochs count from 1.
-    let id = sample.take("id").map(RawValue::get).unwrap_or_default();
+    // The header of an archive is no sample.
+    let Some(id) = sample.take("id").map(RawValue::get) else {
+        return Ok(None);
+    };
     let id = serde_json::from_str(id).unwrap_or_else(|_| id.to_owned());
     let epoch: u32 = sample.take_as("epoch").unwrap_or(1);
     let failed = sample.has("error");
