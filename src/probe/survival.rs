@@ -160,6 +160,8 @@ struct Target {
     search: Search,
     /// The content words of its key.
     key: Vec<String>,
+    /// The text as it was said, where the pattern is another spelling of it.
+    respelled: Option<Arc<str>>,
 }
 
 /// The best match of each slot in one text, and the last place of such a match.
@@ -184,7 +186,7 @@ impl Survival {
             let first = searches.len();
             for part in planted.fact.spec().parts {
                 let (slot, search) = (searches.len(), part.search);
-                for text in spellings(&part) {
+                for (number, text) in spellings(&part).into_iter().enumerate() {
                     let boundary = match search {
                         Search::Path => Boundary::Path,
                         _ => Boundary::Word,
@@ -195,6 +197,7 @@ impl Survival {
                         probe,
                         search,
                         key: words::content_words(part.key),
+                        respelled: (number > 0).then(|| Arc::from(part.text)),
                     });
                 }
                 if search == Search::Rule {
@@ -313,18 +316,21 @@ impl Survival {
                 // `lib\a.rs` is not `a.rs`.
                 Search::Path if is_below(&text[..hit.start]) => {}
                 Search::Path => best.add(slot, Match::Bound, hit.start),
-                Search::Rule
-                    if written_by == WrittenBy::Compaction
-                        && rules::takes_back(
-                            sentence_at(text, hit.start),
-                            &text[place.clone()],
-                        ) =>
-                {
-                    best.add(slot, Match::Changed, hit.start);
+                Search::Rule if written_by == WrittenBy::Compaction => {
+                    let found = rules::stated(sentence_at(text, hit.start), &text[place.clone()]);
+                    // Where it is taken back, what was said before does not count.
+                    if found == Match::Overruled {
+                        best.0.remove(&slot);
+                    }
+                    best.add(slot, found, hit.start);
                 }
                 Search::Rule => best.add(slot, Match::Stated, hit.start),
                 Search::Request => requests.push((slot, place)),
                 _ if seen[pattern] > OCCURRENCES => {}
+                _ if target
+                    .respelled
+                    .as_ref()
+                    .is_some_and(|said| is_another(text, &place, said)) => {}
                 Search::Item => match order::item_state(text, &place) {
                     ItemState::Done => best.add(slot + 1, Match::Bound, hit.start),
                     ItemState::Open => best.add(slot, Match::Bound, hit.start),
@@ -415,6 +421,27 @@ fn spellings(part: &Part<'_>) -> Vec<String> {
     all
 }
 
+/// Signs of currencies.
+const SIGNS: [char; 3] = ['$', '€', '£'];
+
+/// Whether a number at this place is a part of a longer one, or of another currency than what was said.
+fn is_another(text: &str, place: &Range<usize>, said: &str) -> bool {
+    let (before, behind) = (&text[..place.start], &text[place.end..]);
+    let is_joined = |text: &mut dyn Iterator<Item = char>| {
+        text.next().is_some_and(|c| matches!(c, ',' | '.'))
+            && text.next().is_some_and(|c| c.is_ascii_digit())
+    };
+    let sign = before
+        .trim_end()
+        .chars()
+        .next_back()
+        .filter(|c| SIGNS.contains(c));
+    let own = said.chars().find(|c| SIGNS.contains(c));
+    is_joined(&mut behind.chars())
+        || is_joined(&mut before.chars().rev())
+        || (sign.is_some() && sign != own)
+}
+
 /// Months, by their number.
 const MONTHS: [&str; 12] = [
     "January",
@@ -433,9 +460,7 @@ const MONTHS: [&str; 12] = [
 
 /// An amount without its sign and with or without commas, and a date as it is spoken.
 fn rewritten(text: &str) -> Vec<String> {
-    let amount = text
-        .trim_start_matches(['$', '€', '£'])
-        .trim_end_matches(['$', '€', '£']);
+    let amount = text.trim_start_matches(SIGNS).trim_end_matches(SIGNS);
     let digits = amount.trim().replace(',', "");
     let grouped = order::grouped(&digits);
     if grouped.is_some()
@@ -455,6 +480,9 @@ fn rewritten(text: &str) -> Vec<String> {
     else {
         return Vec::new();
     };
+    if year < 1_000 || !(1..=31).contains(&day) {
+        return Vec::new();
+    }
     let Some(name) = month.checked_sub(1).and_then(|at| MONTHS.get(at)) else {
         return Vec::new();
     };

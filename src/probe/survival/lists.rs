@@ -21,6 +21,7 @@ pub(super) enum Class {
     Weak,
     Except,
     Revoke,
+    Permit,
     Allow,
     Done,
     Open,

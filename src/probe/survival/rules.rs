@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::Match;
 use super::anchors::{Anchor, AnchorKind, anchors};
 use super::lists::{Class, Cue, LISTS};
-use super::words::{sentences, words_of};
+use super::words::{each_word, sentences, words_of};
 use crate::script::first_chars;
 
 /// Words are alike where so many letters, and so many tenths of the longer one, begin the same: `delete`, `deleting`; or
@@ -74,10 +74,12 @@ pub(crate) fn marks(sentence: &str) -> Marks {
     }
 }
 
-/// Whether a sentence that has a rule's own words takes it back.
-pub(super) fn takes_back(sentence: &str, rule: &str) -> bool {
+/// What a sentence makes of a rule whose own words it has.
+pub(super) fn stated(sentence: &str, rule: &str) -> Match {
     let [sentence, rule] = [sentence, rule].map(Sentence::read);
-    position(&sentence.words, &rule.words).is_some_and(|at| sentence.takes_back(&rule, at))
+    let taken =
+        position(&sentence.words, &rule.words).and_then(|at| sentence.takes_back(&rule, at));
+    taken.unwrap_or(Match::Stated)
 }
 
 /// Whether a sentence begins with a word of force: `Never …`, `Do not …`, and not `I do not …`.
@@ -93,6 +95,8 @@ pub(crate) fn is_order(sentence: &str) -> bool {
 #[derive(Debug)]
 struct Sentence {
     words: Vec<String>,
+    /// The number of the clause of each word.
+    clauses: Vec<usize>,
     cues: Vec<Cue>,
     anchors: Vec<Anchor>,
     /// The first word behind a negation that follows a comma.
@@ -223,11 +227,7 @@ impl Part {
     fn judge(&self, sentence: &Sentence, topical: bool) -> Match {
         let own = &self.sentence;
         if let Some(at) = position(&sentence.words, &own.words) {
-            return if sentence.takes_back(own, at) {
-                Match::Changed
-            } else {
-                Match::Stated
-            };
+            return sentence.takes_back(own, at).unwrap_or(Match::Stated);
         }
         let missing: Vec<&Anchor> = own
             .anchors
@@ -265,10 +265,15 @@ impl Part {
 
 impl Sentence {
     fn read(text: &str) -> Self {
-        let words = words_of(text);
+        let (mut words, mut clauses) = (Vec::new(), Vec::new());
+        each_word(text, |word, place| {
+            words.push(word.to_owned());
+            clauses.push(place.clause);
+        });
         Self {
             cues: LISTS.cues(text, &words),
             words,
+            clauses,
             anchors: anchors(text),
             contrast: contrast(text),
         }
@@ -308,7 +313,9 @@ impl Sentence {
     }
 
     fn revokes(&self, rule: &Self) -> bool {
-        self.adds(Class::Revoke, rule, |cue| !self.denies(cue))
+        [Class::Revoke, Class::Permit]
+            .into_iter()
+            .any(|class| self.adds(class, rule, |cue| !self.denies(cue)))
     }
 
     /// Whether its words take back, weaken or turn round what a rule says.
@@ -330,22 +337,33 @@ impl Sentence {
             || (!amounts && !rule.has(Class::Forbid) && self.adds(Class::Forbid, rule, |_| true))
     }
 
-    /// Whether it says a rule in the rule's own words, from word `at` on, and takes it back: by a word of revocation
-    /// before them, or by one of revocation, weakness or exception right behind them.
-    fn takes_back(&self, rule: &Self, at: usize) -> bool {
+    /// What becomes of a rule that it says in the rule's own words, from word `at` on, where it takes it back: by a word of
+    /// revocation before them or behind, or by one of weakness or exception right behind.
+    fn takes_back(&self, rule: &Self, at: usize) -> Option<Match> {
         let end = at + rule.words.len();
         let [before, behind] = TAKEN_BACK_WITHIN;
         let before = at.saturating_sub(before)..at;
         let behind = end..end + behind;
-        let mut cues = self.cues.iter().filter_map(|cue| Some((cue, cue.at?)));
-        cues.any(|(cue, place)| {
-            let takes_back = match cue.class {
-                Class::Revoke => before.contains(&place) || behind.contains(&place),
-                Class::Weak | Class::Except => behind.contains(&place),
-                _ => false,
-            };
-            takes_back && !self.denies(cue)
-        })
+        let cues = self.cues.iter().filter(|cue| !self.denies(cue));
+        let taken = cues.filter_map(|cue| {
+            let place = cue.at?;
+            match cue.class {
+                Class::Revoke if before.contains(&place) || behind.contains(&place) => {
+                    Some(Match::Overruled)
+                }
+                Class::Except if behind.contains(&place) => Some(Match::Changed),
+                Class::Weak if behind.contains(&place) && self.is_one_clause(at, place) => {
+                    Some(Match::Changed)
+                }
+                _ => None,
+            }
+        });
+        taken.max()
+    }
+
+    /// Whether no comma or the like parts these words.
+    fn is_one_clause(&self, one: usize, other: usize) -> bool {
+        self.clauses.get(one) == self.clauses.get(other)
     }
 
     /// Whether a word of it is the opposite of one of a rule that forbids as it does: after for before, least for most.
@@ -368,8 +386,9 @@ impl Sentence {
         let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Forbid);
         negations.any(|cue| {
             let behind = self.words.iter().skip(cue.at.map_or(0, |at| at + 1));
-            let mut said = behind.filter(|word| !LISTS.has(&[Class::Stop], word));
-            said.next().is_some_and(|word| is_alike(word, denied))
+            let said = behind.filter(|word| !LISTS.has(&[Class::Stop], word));
+            said.take(DENIED_WITHIN + 1)
+                .any(|word| is_alike(word, denied))
         })
     }
 
@@ -397,15 +416,21 @@ impl Sentence {
     }
 }
 
-/// What a sentence denies behind a comma, in contrast to what it says before.
+/// What a sentence denies behind a comma, in contrast to what it says before: `in the vault, not in the image`. A clause in
+/// front that only says when a rule holds is none.
 fn contrast(text: &str) -> Option<String> {
-    let mut clauses = text.split(", ").skip(1).map(words_of);
+    let mut clauses = text.split(", ").map(words_of);
+    let first = clauses.next()?.into_iter().next()?;
+    if LISTS.has(&[Class::Stop], &first) {
+        return None;
+    }
     clauses.find_map(|words| {
-        let (first, rest) = words.split_first()?;
+        let [denial, next, rest @ ..] = words.as_slice() else {
+            return None;
+        };
+        let is_contrast = LISTS.has(&[Class::Forbid], denial) && LISTS.has(&[Class::Stop], next);
         let mut said = rest.iter().filter(|word| !LISTS.has(&[Class::Stop], word));
-        LISTS
-            .has(&[Class::Forbid], first)
-            .then(|| said.next().cloned())?
+        is_contrast.then(|| said.next().cloned())?
     })
 }
 
