@@ -21,6 +21,7 @@ import time
 import tomllib
 from pathlib import Path
 
+import agent
 import model
 
 HERE = Path(__file__).resolve().parent
@@ -92,7 +93,8 @@ class Bench:
     def trial(self, task, number, repeat):
         """The outcome of one trial, which is not solved if anything in it fails."""
         folder = self.work / ("%s-%d-%d" % (task, number, repeat))
-        outcome = {"task": task, "strategy": self.options.strategy[number], "trial": repeat, "score": 0}
+        outcome = {"task": task, "strategy": self.options.strategy[number], "trial": repeat, "score": 0,
+                   "model": self.options.asked}
         try:
             shutil.copytree(HERE / task / "environment" / "app", folder / "app")
             outcome["agent"] = self.agent(task, number, repeat, folder)
@@ -200,11 +202,14 @@ def trials(options, bench, outcomes):
     plan = [(task, number, repeat) for repeat in range(options.repeats) for task in options.task
             for number in range(len(options.strategy))
             if (task, options.strategy[number], repeat) not in outcomes]
+    refused = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool, \
             open(options.out / "outcomes.jsonl", "a", encoding="utf-8") as file:
         try:
             for done in concurrent.futures.as_completed([pool.submit(bench.trial, *each) for each in plan]):
                 outcome = done.result()
+                if outcome.get("agent", "").startswith("exit %d:" % agent.EXIT_REFUSED):
+                    refused.append("%(task)s under %(strategy)s: %(agent)s" % outcome)
                 if bench.live.process.poll() is not None:
                     raise Failed("`proctor live` ended:\n" + bench.live.tail())
                 outcomes[outcome["task"], outcome["strategy"], outcome["trial"]] = outcome
@@ -216,6 +221,9 @@ def trials(options, bench, outcomes):
             pool.shutdown(wait=False, cancel_futures=True)
             bench.stop()
             raise
+    if refused:
+        print("warning: %d trials ended because the API refused, and count as not solved; a trial whose line is taken out of "
+              "`%s` is run again\n%s" % (len(refused), options.out / "outcomes.jsonl", refused[0]), file=sys.stderr)
 
 
 def main():
@@ -240,6 +248,11 @@ def main():
         parser.error("a real model's commands would run on this machine, with your rights: allow it by `--no-boundary`")
     print("no boundary: runs on this machine", flush=True)
     options.task, options.strategy = options.task or names, options.strategy or STRATEGIES
+    options.asked = options.model + (" at %s" % options.upstream if options.upstream else "")
+    if min(options.repeats, options.jobs) < 1:
+        parser.error("`--repeats` and `--jobs` are at least 1")
+    if not shutil.which(options.proctor):
+        parser.error("there is no program `%s`: build it, and name it by `--proctor target/release/proctor`" % options.proctor)
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -247,6 +260,10 @@ def main():
         behind = model.Upstream(options.upstream)
     else:
         behind = model.Script({name: tomllib.loads((HERE / name / "script.toml").read_text()) for name in names})
+    outcomes = read_outcomes(options.out / "outcomes.jsonl")
+    others = {each.get("model") for each in outcomes.values()} - {options.asked}
+    if others:
+        sys.exit("error: `%s` has trials of %s: name another folder by `--out`" % (options.out, sorted(map(str, others))[0]))
     server = model.Server(behind)
     try:
         live = Live(options, server.url)
@@ -255,7 +272,6 @@ def main():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     status = 0
     try:
-        outcomes = read_outcomes(options.out / "outcomes.jsonl")
         bench = Bench(options, live)
         shutil.rmtree(bench.work, ignore_errors=True)
         trials(options, bench, outcomes)

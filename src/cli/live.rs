@@ -111,6 +111,7 @@ mod with_http {
     use crate::session::import::outcomes::{self, Outcome, OutcomeError};
     use crate::session::import::request::READER;
     use crate::strategy::StrategySpec;
+    use crate::units::many;
 
     /// Where Gemini's own API is served, and Google's tools' form of it.
     const GEMINI: [&str; 2] = [
@@ -379,6 +380,17 @@ mod with_http {
             }
         }
         outcomes::check_unique(&all).map_err(|error| unread(&error))?;
+        let unnamed = all
+            .iter()
+            .filter(|outcome| outcome.strategy.is_none())
+            .count();
+        if unnamed > 0 && scenario.strategies.len() > 1 {
+            say(&format!(
+                "warning: {} no strategy, so each counts for all {}; `--outcomes STRATEGY=PATH` names one",
+                many(unnamed, "outcome names", "outcomes name"),
+                scenario.strategies.len()
+            ));
+        }
         Ok(all)
     }
 

@@ -92,10 +92,20 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),
         is_program: entry.is_some_and(|one| one.toml.contains("kind = \"external\"")),
-        tokens_saved: strategy.estimate("tokens").map(|one| one.point_estimate),
-        cause: cause(strategy, material),
+        // Both are of full history, and not of what an agent did that compacted.
+        tokens_saved: strategy
+            .estimate("tokens")
+            .map(|one| one.point_estimate)
+            .filter(|_| !agent_compacted(material)),
+        cause: cause(strategy, material).filter(|_| !agent_compacted(material)),
         sample: sample.clone(),
     })
+}
+
+/// Whether the recorded agent compacted: doing nothing is what it did then.
+fn agent_compacted(material: &Material<'_>) -> bool {
+    let mut cells = material.cells_of("recorded");
+    cells.any(|cell| !cell.compactions.is_empty())
 }
 
 /// The largest cause of what a strategy costs beyond full history, with the money where prices are known: edits

@@ -385,6 +385,11 @@ fn also(report: &Report) -> Option<String> {
             0.0 => "as many tokens".to_owned(),
             points => format!("tokens {sign}{points} %"),
         });
+        // The bill is compared with what the agent did.
+        let is_agents = report.compared().iter().any(|row| row.name == "recorded");
+        if is_agents && let Some(tokens) = parts.last_mut() {
+            tokens.push_str(" against full history");
+        }
     }
     if let Some(Value::Count(calls)) = value("calls") {
         parts.push(match calls {
