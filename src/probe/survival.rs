@@ -38,6 +38,7 @@ mod anchors;
 mod lists;
 mod order;
 mod rules;
+mod spelling;
 mod words;
 
 use order::{ItemState, Version};
@@ -330,7 +331,7 @@ impl Survival {
                 _ if target
                     .respelled
                     .as_ref()
-                    .is_some_and(|said| is_another(text, &place, said)) => {}
+                    .is_some_and(|said| spelling::is_another(text, &place, said)) => {}
                 Search::Item => match order::item_state(text, &place) {
                     ItemState::Done => best.add(slot + 1, Match::Bound, hit.start),
                     ItemState::Open => best.add(slot, Match::Bound, hit.start),
@@ -409,7 +410,7 @@ fn spellings(part: &Part<'_>) -> Vec<String> {
         Search::Value | Search::Event | Search::Version | Search::Count => part.text.to_owned(),
     }];
     match part.search {
-        Search::Count | Search::Value | Search::Version => all.extend(rewritten(part.text)),
+        Search::Count | Search::Value | Search::Version => all.extend(spelling::others(part.text)),
         Search::Path if part.text.contains('\\') => all.push(all[0].replace('/', "\\")),
         _ => {}
     }
@@ -419,83 +420,6 @@ fn spellings(part: &Part<'_>) -> Vec<String> {
         all.extend(inner.filter(|inner| *inner != all[at]).map(str::to_owned));
     }
     all
-}
-
-/// Signs of currencies.
-const SIGNS: [char; 3] = ['$', '€', '£'];
-
-/// Whether a number at this place is a part of a longer one, or of another currency than what was said.
-fn is_another(text: &str, place: &Range<usize>, said: &str) -> bool {
-    let (before, behind) = (&text[..place.start], &text[place.end..]);
-    let is_joined = |text: &mut dyn Iterator<Item = char>| {
-        text.next().is_some_and(|c| matches!(c, ',' | '.'))
-            && text.next().is_some_and(|c| c.is_ascii_digit())
-    };
-    let sign = before
-        .trim_end()
-        .chars()
-        .next_back()
-        .filter(|c| SIGNS.contains(c));
-    let own = said.chars().find(|c| SIGNS.contains(c));
-    is_joined(&mut behind.chars())
-        || is_joined(&mut before.chars().rev())
-        || (sign.is_some() && sign != own)
-}
-
-/// Months, by their number.
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-
-/// An amount without its sign and with or without commas, and a date as it is spoken.
-fn rewritten(text: &str) -> Vec<String> {
-    let amount = text.trim_start_matches(SIGNS).trim_end_matches(SIGNS);
-    let digits = amount.trim().replace(',', "");
-    let grouped = order::grouped(&digits);
-    if grouped.is_some()
-        || digits.len() < text.len() && digits.bytes().all(|byte| byte.is_ascii_digit())
-    {
-        // Few digits are in any text.
-        let plain = (digits.len() > 3).then_some(digits);
-        return grouped
-            .into_iter()
-            .chain(plain)
-            .filter(|other| other != text)
-            .collect();
-    }
-    let mut numbers = text.splitn(3, '-').map(|part| part.parse::<usize>().ok());
-    let [Some(Some(year)), Some(Some(month)), Some(Some(day))] =
-        [numbers.next(), numbers.next(), numbers.next()]
-    else {
-        return Vec::new();
-    };
-    if year < 1_000 || !(1..=31).contains(&day) {
-        return Vec::new();
-    }
-    let Some(name) = month.checked_sub(1).and_then(|at| MONTHS.get(at)) else {
-        return Vec::new();
-    };
-    let names = [name, &name[..3]];
-    names
-        .into_iter()
-        .flat_map(|name| {
-            [
-                format!("{name} {day}, {year}"),
-                format!("{day} {name} {year}"),
-            ]
-        })
-        .collect()
 }
 
 /// Whether a text ends in a folder and a backslash. `.\` is no folder.
