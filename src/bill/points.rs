@@ -213,13 +213,13 @@ impl Points {
         bill(factor, added.text) + added.images + self.hidden(start..messages.end, factor)
     }
 
-    /// What of the answers among these messages was billed as written and does not show.
+    /// The part of the answers among these messages that was billed as written and does not show.
     fn hidden(&self, messages: Range<usize>, factor: Factor) -> i64 {
         let thought = self.added(messages);
         (thought.written - bill(factor, thought.shown)).max(0)
     }
 
-    /// What may leave the prompt of `one` before that of `two`: hidden thinking of its turn, where another begins.
+    /// Hidden thinking of the turn of `one`, which may leave before the prompt of `two` where another turn begins.
     pub(super) fn may_leave(&self, one: &Point, two: &Point, factor: Factor) -> i64 {
         let typed = self.typed(one.message..two.message);
         typed.map_or(0, |typed| {

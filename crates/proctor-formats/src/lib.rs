@@ -306,7 +306,7 @@ pub(crate) fn starts(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::successors(Some(bytes), |rest| behind_line(rest)).take(FOREIGN + 1)
 }
 
-/// What follows the first line, if the next one is an object, and no piece of a value on several lines.
+/// The text behind the first line, if the next line is an object, and no piece of a value on several lines.
 fn behind_line(bytes: &[u8]) -> Option<&[u8]> {
     let next = bytes.split_at(memchr::memchr(b'\n', bytes)? + 1).1;
     let line = next.split(|byte| *byte == b'\n').next()?;

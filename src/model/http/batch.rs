@@ -44,7 +44,7 @@ pub struct BatchRequest {
     pub body: String,
 }
 
-/// What came of a request of a batch, by its name.
+/// The result of a request of a batch, by its name.
 pub type Answer = (String, Result<Response, CallFailure>);
 
 /// How far a batch is.

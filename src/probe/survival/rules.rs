@@ -74,7 +74,7 @@ pub(crate) fn marks(sentence: &str) -> Marks {
     }
 }
 
-/// What a sentence makes of a rule whose own words it has.
+/// How a sentence that has a rule's own words holds it.
 pub(super) fn stated(sentence: &str, rule: &str) -> Match {
     let [sentence, rule] = [sentence, rule].map(Sentence::read);
     let taken =
@@ -337,7 +337,7 @@ impl Sentence {
             || (!amounts && !rule.has(Class::Forbid) && self.adds(Class::Forbid, rule, |_| true))
     }
 
-    /// What becomes of a rule that it says in the rule's own words, from word `at` on, where it takes it back: by a word of
+    /// How it holds a rule whose own words it has, from word `at` on, where it takes the rule back: by a word of
     /// revocation before them or behind, or by one of weakness or exception right behind.
     fn takes_back(&self, rule: &Self, at: usize) -> Option<Match> {
         let end = at + rule.words.len();
