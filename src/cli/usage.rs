@@ -205,9 +205,11 @@ impl<'a> Call<'a> {
 
 /// The flag with its value, as the help writes it.
 fn usage_of(arg: &str) -> String {
-    arg.replace(['<', '>'], "")
-        .replace("[=", "=")
-        .replace(']', "")
+    let shown = arg.replace(['<', '>'], "");
+    match shown.split_once("[=") {
+        Some((flag, value)) => format!("{flag}={}", value.trim_end_matches(']')),
+        None => shown,
+    }
 }
 
 /// The name that was meant, where most of its letters were typed.

@@ -15,8 +15,8 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import);
 
 fn detect(head: &Head) -> bool {
-    // Antigravity's lines are of the same types, and have a time and a place each.
-    const OTHERS: &str = "message,role,uuid,step_index,created_at,timestamp";
+    // Antigravity's and Entire's lines are of the same types, and have a time each.
+    const OTHERS: &str = "message,role,uuid,step_index,created_at,timestamp,ts";
     let is = |record: &Value, words: &str| {
         let kind = record["type"].as_str();
         kind.is_some_and(|kind| is_one_of(words, kind)) && !is_shaped(record, OTHERS)

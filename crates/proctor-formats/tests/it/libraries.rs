@@ -226,6 +226,11 @@ fn a_product_that_is_not_read_is_refused_by_its_name() {
             "what Cline, Roo Code or Kilo Code shows",
         ),
         (
+            r#"{"v":1,"agent":"claude-code","cli_version":"0.8","type":"user","ts":"2026","content":[{"text":"a"}]}
+{"v":1,"agent":"claude-code","cli_version":"0.8","type":"assistant","ts":"2026","content":[{"type":"text","text":"b"}]}"#,
+            "Entire, in short form",
+        ),
+        (
             r#"{"conversation_id":"a","history":[{"user":{},"assistant":{}}]}"#,
             "Kiro",
         ),
