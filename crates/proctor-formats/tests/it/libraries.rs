@@ -462,9 +462,19 @@ fn a_history_of_specstory_is_read_as_far_as_it_was_shown() {
 7 model[] "Sluice one."
 8 user[typed_user] "Open it."
 9 model[] "Done:\n\n```bash\nopen one\n```"
+10 user[typed_user] "And the other?"
+11 model[] shell call-4 "```bash\ncat two\n```"
+12 user[] ->call-4 "gauge\n---\n3"
+13 model[] grep call-5 "Grep for \"open\" • 1 match"
+14 user[] ->call-5 "| `one` | open |\n\n---"
+15 model[] other call-6 "<summary>MCP tool call</summary>\n\n*Parameters*:\n  * at: two"
+16 user[] ->call-6 "{\"open\": true}"
+17 model[] edit call-7 "<summary>Edit file: two</summary>\n\n```diff\n+ open\n```"
+18 user[] ->call-7 
+19 model[] "Open too."
 skipped: line before the first message: 3
-warning: the arguments of a tool use are as a person saw them: 3
-warning: the result of a tool use is not recorded; it is read as empty: 1
+warning: the arguments of a tool use are as a person saw them: 7
+warning: the result of a tool use is not recorded; it is read as empty: 2
 "#,
             r#"0 model[sidechain] "I am at the weir."
 "#,
