@@ -20,7 +20,8 @@
 //!   take effect at the next call; the results are whole in the file.
 //! - Records that a resumed session copied have new names: they are recognised by their call or
 //!   their time, and by what they say.
-//! - Records of sub-agents (`isSidechain`) are conversations of their own.
+//! - Records of sub-agents (`isSidechain`) are conversations of their own, but for the request for a summary: its agent
+//!   is `acompact-…`, and the summary is in the main session.
 //! - The stream of `claude -p --output-format stream-json` and of the Agent SDK holds the same
 //!   records without parents, mostly without times, and at first without names; the prompt of `-p`
 //!   is not among them. A sub-agent's records name the tool use that began it. Texts that the
@@ -55,6 +56,9 @@ const CLEARED: &str = "[Old tool result content cleared]";
 /// The beginnings of user records that the product wrote, one a line: echoes of commands, their
 /// output, reminders.
 const INJECTED: &str = include_str!("claude_code/injected.txt");
+
+/// How the agent is named whose only work is a compaction's summary.
+const SUMMARISER: &str = "acompact-";
 
 /// How the user record begins that the product writes when the user stops the model.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -144,6 +148,10 @@ struct Recording {
 
 impl Recording {
     fn read(&mut self, mut record: Record<'_>, raw: &RawValue) {
+        let agent = record.agent_id.as_deref();
+        if agent.is_some_and(|agent| agent.starts_with(SUMMARISER)) {
+            return self.source.skip("request for a summary");
+        }
         self.version = record.version.take().or(self.version.take());
         let kind = record.r#type.clone();
         let kind = kind.unwrap_or_else(|| "without type".into());

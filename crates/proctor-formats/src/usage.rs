@@ -32,16 +32,16 @@ pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -
 /// Cache writes are split by lifetime where the record says so; otherwise they are of the
 /// five-minute kind, the only one there was. What was thought is added to the output where the
 /// total shows that it is not part of it, and cached tokens to the prompt where the total shows that.
-/// Of several `iterations` within a call, the prompt is that of the last `message`, and the output that of all.
+/// Of several `iterations` within a call, the prompt is that of the last `message`, and the output that of all. One
+/// with a larger prompt than the whole call is not believed.
 pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let whole = counted(value, cached, source);
     let last = iterations(value).iter().rfind(|value| is_message(value));
-    last.map_or(whole, |last| {
-        let last = counted(last, cached, source);
-        Usage {
-            output: whole.output.max(last.output),
-            ..last
-        }
+    let last = last.map(|last| counted(last, cached, source));
+    let last = last.filter(|last| last.prompt() <= whole.prompt());
+    last.map_or(whole, |last| Usage {
+        output: whole.output.max(last.output),
+        ..last
     })
 }
 
@@ -172,10 +172,11 @@ mod tests {
                 "type": kind, "input_tokens": input, "cache_read_input_tokens": read, "output_tokens": output,
             })
         };
-        let [first, advice, last] = [
+        let [first, advice, last, huge] = [
             one("message", 3, 100, 6),
             one("advisor_message", 80, 0, 9),
             one("message", 10, 103, 7),
+            one("message", 300, 0, 7),
         ];
         let advisor = "tokens beside a prompt, in no cost: advisor_message by the same model";
         let message = "tokens beside a prompt, in no cost: message by the same model";
@@ -193,6 +194,12 @@ mod tests {
                 vec![&first, &last],
                 204,
                 (10, 103, 13),
+                vec![(wrong, 1), (message, 109)],
+            ),
+            (
+                vec![&first, &huge],
+                203,
+                (13, 203, 13),
                 vec![(wrong, 1), (message, 109)],
             ),
         ] {

@@ -440,6 +440,13 @@ fn a_sub_agent_in_a_file_of_its_own_names_the_main_session() {
     let sessions = read("claude-code", lines.join("\n").as_bytes()).expect("a good file");
     let mains = sessions.iter().map(|it| it.source().main.as_deref());
     assert_eq!(mains.collect::<Vec<_>>(), [Some("s-06")]);
+    // The request for a compaction's summary is no conversation.
+    let asked = lines.map(|line| line.replace(r#""x""#, r#""acompact-1b2c3d""#));
+    let error = read("claude-code", asked.join("\n").as_bytes()).expect_err("nothing to replay");
+    assert!(
+        error.to_string().contains("holds no conversation"),
+        "{error}"
+    );
 }
 
 #[test]
