@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::follow::{Anchor, Rates, Step, anchors, drops};
 use super::held_out::{self, Predicted};
-use super::points::{Point, Points, bill, counted, hides_thinking, signed, tokens};
+use super::points::{Point, Points, bill, counted, hides_thinking, largest, signed, tokens};
 use super::{
     Bill, Factor, Fit, HeldOut, HiddenThinking, LeftOut, Scale, SessionSizes, Sizes, TextSizes,
 };
@@ -389,16 +389,17 @@ pub(super) fn fit(session: &Session, counts: &CountedTexts, declared: Option<Tok
     let points = Points::of(session, counts);
     let counted = |why: Option<&str>| {
         let mut bill = Bill::counted(declared);
-        bill.largest = points.largest();
+        bill.largest = largest(points.all.iter().copied());
         bill.sizes.warnings.clone_from(&points.warnings);
         bill.sizes.warnings.extend(why.map(str::to_owned));
         bill
     };
     match &points.all[..] {
         [] => return counted(None),
-        [_] => {
+        // The first prompt is its bill, however text is counted.
+        [point] if point.call > 0 => {
             return counted(Some(
-                "one call was billed: that does not tell head and text apart",
+                "one call was billed, and not the first: that does not tell head and text apart",
             ));
         }
         _ => {}
@@ -467,7 +468,7 @@ impl Bill {
                 .iter()
                 .map(|it| (it.point.call, tokens(it.point.billed)))
                 .collect(),
-            largest: points.largest(),
+            largest: largest(anchors.iter().map(|it| it.point)),
             sizes: SessionSizes {
                 sizes: Sizes::Billed,
                 head,

@@ -174,7 +174,20 @@ pub(super) fn anchors(points: &Points, bills: &[Point]) -> Option<(Rates, Vec<An
         is_one && two.billed * 5 >= one.billed * 4
     };
     let near: Vec<(Point, Point)> = bills.windows(2).map(pair).filter(near).collect();
-    let rates = self::rates(points, &near)?;
+    // A bill that no text explains is that of another request, or wrong. Where all are, there is no rate.
+    let mut explained = near.clone();
+    explained.retain(|(one, two)| {
+        let most = points.expected(
+            one.message..two.message,
+            *FACTORS.end(),
+            HiddenThinking::Kept,
+        );
+        two.billed - one.billed <= most
+    });
+    if explained.is_empty() {
+        explained = near;
+    }
+    let rates = self::rates(points, &explained)?;
     let anchors = followed(points, bills, &rates);
     let rates = self::rates(points, &pairs(&anchors))?;
     Some((rates, anchors))

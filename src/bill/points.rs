@@ -234,10 +234,9 @@ impl Points {
             .binary_search_by_key(&message, |point| point.message);
         at.ok().map(|at| self.all[at].billed)
     }
+}
 
-    /// The largest prompt that was billed.
-    pub(super) fn largest(&self) -> Tokens {
-        let billed = self.all.iter().map(|point| point.billed);
-        tokens(billed.max().unwrap_or_default())
-    }
+/// The largest prompt that was billed.
+pub(super) fn largest(points: impl Iterator<Item = Point>) -> Tokens {
+    tokens(points.map(|point| point.billed).max().unwrap_or_default())
 }

@@ -264,6 +264,8 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
         call(1_000, u64::MAX),
         call(1_000, 11_100),
     ];
+    let mut wrong = growing(9_000, 1_050, 12);
+    wrong[5].billed = 10_000_000;
     // Every other call is billed by a fifth more than it was before, regardless of its prompt.
     let bill = |at: u64| 4_000 + at * 300 + (at % 2) * 3_000;
     let sawtooth = (0..12).map(|at| call(1_000, bill(at))).collect();
@@ -272,8 +274,14 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
         (
             growing(9_000, 1_050, 1),
             None,
+            Sizes::Billed,
+            "text is taken as counted",
+        ),
+        (
+            vec![call(1_000, 0), call(1_000, 9_000)],
+            None,
             Sizes::Counted,
-            "one call was billed",
+            "one call was billed, and not the first",
         ),
         (growing(9_000, 1_050, 9), None, Sizes::Billed, ""),
         (
@@ -307,6 +315,7 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
             "the head is taken as 0",
         ),
         (absurd.to_vec(), None, Sizes::Billed, "not believed: 1"),
+        (wrong, None, Sizes::Billed, "those of other requests: 1"),
         (sawtooth, None, Sizes::Counted, "does not follow"),
     ] {
         let bill = fitted(&calls, compacted_at);
