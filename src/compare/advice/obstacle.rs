@@ -44,10 +44,10 @@ impl Rows {
                 .map(AxisFinding::differing)
                 .min()
                 .unwrap_or(0);
-            let least = least_differing(strategies);
-            return if differing < least {
+            // How many more would show it depends on their size too: another number would contradict that one.
+            return if differing < least_differing(strategies) {
                 format!(
-                    "{} judged, so {least} sessions that differ are the least that can show it, and {differing} do",
+                    "{} judged, and only {differing} sessions differ",
                     many(strategies, "strategy is", "strategies are")
                 )
             } else {

@@ -340,7 +340,7 @@ fn six_sessions_show_one_winner_and_nine_one_of_seven_and_twelve_one_of_57() {
         Answer::Ahead,
         &[
             "winner is ahead, not decided",
-            "7 strategies are judged, so 9 sessions that differ are the least",
+            "7 strategies are judged, and only 6 sessions differ.",
             "About 3 more sessions",
         ],
     );
