@@ -575,7 +575,8 @@ fn prepare_texts(
     if let Some(cache) = prepared.cache() {
         cache.client = Client::of(&session.source().format);
         cache.shown = scenario.cache.breakpoints;
-        cache.prices = Some((prices.clone(), agent.map(str::to_owned)));
+        let own = prices::of_session(&scenario.cache, prices, session);
+        cache.prices = own.map(|own| (prices.clone(), own));
     }
     Ok(prepared)
 }

@@ -69,8 +69,14 @@ impl<'a> Bill<'a> {
     pub(super) fn usd(&self) -> (Option<f64>, usize) {
         let calls = self.calls.iter().enumerate();
         let costs = calls.filter_map(|(call, usage)| match self.model(call) {
-            Some(other) => self.planned.prices.of(other)?.1.per_token.cost(usage),
-            None => self.own_prices()?.cost(usage),
+            Some(other) => self
+                .planned
+                .prices
+                .of(other)?
+                .1
+                .per_token
+                .cost_of_call(usage),
+            None => self.own_prices()?.cost_of_call(usage),
         });
         let costs: Vec<Usd> = costs.collect();
         let unpriced = self.calls.len() - costs.len();
@@ -86,7 +92,7 @@ impl<'a> Bill<'a> {
 
     /// The cost of this usage at the prices of the session's model.
     pub(super) fn price(&self, usage: &Usage) -> Option<f64> {
-        self.own_prices()?.cost(usage).map(Usd::in_dollars)
+        self.own_prices()?.cost_of_call(usage).map(Usd::in_dollars)
     }
 
     /// The price of tokens as new input, above that of reading them from the cache.

@@ -88,7 +88,7 @@ fn under(cell: &CellSummary, bill: &Bill, words: &str) -> Option<Alternative> {
     Some(Alternative {
         words: words.to_owned(),
         own: cost.dollars(prices)?,
-        reference: prices.cost(&cost.reference)?,
+        reference: cost.reference_dollars(prices)?,
     })
 }
 
@@ -112,7 +112,7 @@ fn cache_read(cell: &CellSummary, cost: &SchemeCost, share: u32) -> Option<Alter
     Some(Alternative {
         words: format!("at a read price of {} of input", f64::from(share) / 1_000.0),
         own: cost.dollars(&prices)?,
-        reference: prices.cost(&cost.reference)?,
+        reference: cost.reference_dollars(&prices)?,
     })
 }
 
@@ -177,6 +177,7 @@ mod tests {
             cache_write_1h: Some(Usd(2_000)),
             cache_read: Some(Usd(read)),
             output: Some(Usd(5_000)),
+            ..PerToken::default()
         }
     }
 
@@ -199,6 +200,7 @@ mod tests {
                     write: Some(if lives_long { 2_000 } else { 1_250 }),
                     read: 100,
                     output: 5_000,
+                    long_prompts: None,
                 },
                 ttl_seconds: Some(if lives_long { 3_600 } else { 300 }),
                 read: read.map(Tokens).to_vec(),

@@ -15,11 +15,13 @@ use crate::units::{Usage, Usd, median};
 mod billed;
 mod prepared;
 mod simulated;
+mod surcharge;
 mod totals;
 
 pub use billed::{BilledTokens, Costs, SessionPrices, TokenClasses};
 pub use prepared::PreparedWork;
 pub use simulated::{CostRatio, SimulatedCost};
+pub use surcharge::Surcharge;
 pub(crate) use totals::Time;
 pub(super) use totals::{broke_even, under_first_bill};
 
@@ -55,6 +57,9 @@ pub struct SchemeCost {
     /// How many they are.
     #[serde(skip)]
     pub reference_calls: usize,
+    /// What long prompts cost beyond the usual price.
+    #[serde(skip)]
+    pub surcharge: Surcharge,
     /// C, in thousandths of an input token: the calls of the agent and of the strategy, answers included.
     pub cost: u64,
     /// C⁰, likewise.
@@ -230,12 +235,15 @@ impl SchemeCost {
             }
             let more = if let Some(price) = own.other_models.get(&number) {
                 let name = asked.model.clone().unwrap_or_default();
-                *other_models.entry(name.clone()).or_default() += asked.usage;
+                let paid = price.map_or(asked.usage, |price| price.of_call(asked.usage));
+                *other_models.entry(name.clone()).or_default() += paid;
                 cost.prices.other_models.insert(name, *price);
                 cost.other_models += asked.usage;
-                price.map_or(0, |price| price.cost(&asked.usage))
+                price.map_or(0, |price| price.cost(&paid))
             } else {
                 let usage = own.of_strategy(number, &asked.usage);
+                let paid = own.rates.of_call(usage);
+                cost.surcharge.strategy += paid - usage;
                 match asked.purpose {
                     Purpose::Compaction => cost.compaction += usage,
                     Purpose::Background => {
@@ -245,7 +253,7 @@ impl SchemeCost {
                     Purpose::Recovery => cost.recovery += usage,
                     Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => {}
                 }
-                own.rates.cost(&usage)
+                own.rates.cost(&paid)
             };
             add(&mut spent[asked.call.min(calls)], more);
         }
@@ -258,7 +266,9 @@ impl SchemeCost {
                 output,
                 ..full.of_call(call, *prompt)
             };
+            let other_paid = full.rates.of_call(other);
             cost.whole_reference += other;
+            cost.surcharge.whole_reference += other_paid - other;
             if call >= calls {
                 continue;
             }
@@ -266,8 +276,9 @@ impl SchemeCost {
                 output,
                 ..own.of_call(call, cell.prompt_tokens[call])
             };
-            let own_cost = own.rates.cost(&answered).saturating_add(spent[call]);
-            let other_cost = full.rates.cost(&other);
+            let paid = own.rates.of_call(answered);
+            let own_cost = own.rates.cost(&paid).saturating_add(spent[call]);
+            let other_cost = full.rates.cost(&other_paid);
             own_costs.push(own_cost);
             other_costs.push(other_cost);
             add(&mut sum, own_cost);
@@ -280,6 +291,8 @@ impl SchemeCost {
             by_call.push(answered);
             cost.agent += answered;
             cost.reference += other;
+            cost.surcharge.agent += paid - answered;
+            cost.surcharge.reference += other_paid - other;
         }
         if let Some(last) = own_costs.last_mut() {
             add(last, spent[calls]);
@@ -312,15 +325,15 @@ impl SchemeCost {
 
     /// Adds up the costs of all classes.
     fn add_up(&mut self) {
-        self.billed.own = self.at_home().into();
-        self.billed.reference = self.reference.into();
+        self.billed.own = self.paid().into();
+        self.billed.reference = self.paid_reference().into();
         let costs = self.billed.costs(&self.prices);
         (self.cost, self.reference_cost) = (costs.own, costs.reference);
         self.other_models_cost = costs.other_models;
     }
 
     /// The same with the usage that the provider billed: of all calls, for an agent may make more or fewer than the
-    /// reference. A reference without a bill is not compared with.
+    /// reference. A reference without a bill is not compared with. What long prompts cost more is as replayed.
     fn with_bill(self, cell: &CellRecord, reference: &CellRecord) -> Self {
         let bill = |cell: &CellRecord| cell.live.clone().unwrap_or_default();
         let (own, full) = (bill(cell), bill(reference));
@@ -331,6 +344,10 @@ impl SchemeCost {
             calls: own.calls,
             reference: full.billed,
             whole_reference: full.billed,
+            surcharge: Surcharge {
+                reference: self.surcharge.whole_reference,
+                ..self.surcharge
+            },
             reference_calls: full.calls,
             break_even: None,
             by_call: None,
@@ -397,7 +414,7 @@ impl SchemeCost {
 
     /// The whole cost at the prices of the agent's model; `None` where one is unknown.
     pub fn dollars(&self, prices: &PerToken) -> Option<Usd> {
-        let own = prices.cost(&self.at_home())?;
+        let own = prices.cost(&self.paid())?;
         match self.other_models_cost? {
             0 => Some(own),
             thousandths => {

@@ -316,7 +316,7 @@ fn beyond(
     // Prompts are read and written in the same shares as all prompts of the agent.
     let agent = Usage {
         output: Tokens::ZERO,
-        ..cost.agent
+        ..cost.paid_by_agent()
     };
     let tokens = side(carry.total());
     let whole = u128::from(agent.prompt().0.max(1));

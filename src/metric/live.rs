@@ -64,9 +64,12 @@ impl LiveTotals {
             let price = entry.and_then(|entry| entry.price.as_ref());
             // Of calls to other models the sum does not say the price.
             let is_own = cell.model_calls.iter().all(|call| call.model.is_none());
+            let surcharge = summary.costs.first().map(|cost| cost.surcharge);
+            let surcharge = surcharge.unwrap_or_default();
+            let paid = usage + surcharge.agent + surcharge.strategy;
             let more = price
                 .filter(|_| is_own)
-                .and_then(|it| it.per_token.cost(&usage));
+                .and_then(|it| it.per_token.cost(&paid));
             sum.dollars = sum.dollars.zip(more).map(|(dollars, more)| dollars + more);
             // The model is of all conversations of a trial, and the measurement of one.
             if let (0, Some(measured), Some(modelled)) =

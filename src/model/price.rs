@@ -10,7 +10,7 @@ use regex::Regex;
 use serde::Serialize;
 
 pub use crate::record::words::{
-    DatedModel, FAST, Latency, PerToken, Placement, Rates, RelativePrice,
+    DatedModel, FAST, Latency, LongPrompts, PerToken, Placement, Rates, RelativePrice,
 };
 use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usage, Usd, whole};
@@ -83,7 +83,7 @@ pub struct ModelPrice {
     pub date: Option<String>,
     /// The day from which the provider no longer serves it.
     pub retired: Option<String>,
-    /// The prices in prompts of at most [`Self::holds_up_to`].
+    /// The prices in prompts of at most [`Self::holds_up_to`], and those of longer ones where they are known.
     pub per_token: PerToken,
     /// The longest prompt of these prices; `None` where they hold for every prompt.
     pub holds_up_to: Option<Tokens>,
@@ -103,6 +103,17 @@ pub struct ModelPrice {
 
 impl PerToken {
     /// The cost of a call; `None` where a class of tokens that occurs has no known price.
+    pub fn cost_of_call(&self, usage: &Usage) -> Option<Usd> {
+        self.cost_of_calls(usage, 1)
+    }
+
+    /// The cost of so many calls, as if all prompts were as long as their mean.
+    pub fn cost_of_calls(&self, usage: &Usage, calls: u64) -> Option<Usd> {
+        let usage = LongPrompts::at_usual_price(self.long_prompts, *usage, calls);
+        self.cost(&usage)
+    }
+
+    /// The cost of tokens at the usual price.
     pub fn cost(&self, usage: &Usage) -> Option<Usd> {
         let classes = [
             (usage.input_uncached, self.input),
@@ -133,6 +144,7 @@ impl PerToken {
             cache_write_1h: scaled(self.cache_write_1h),
             cache_read: scaled(self.cache_read),
             output: scaled(self.output),
+            long_prompts: self.long_prompts,
         }
     }
 
@@ -156,6 +168,7 @@ impl PerToken {
             write: self.of_input(write).or(known.write),
             read: self.of_input(self.cache_read).unwrap_or(known.read),
             output: self.of_input(self.output).unwrap_or(known.output),
+            ..known
         }
     }
 }
@@ -229,20 +242,23 @@ impl Prices {
         })
     }
 
-    /// The price of the model that a strategy names relative to the agent's; `None` where one of
-    /// the prices is unknown.
-    pub fn relative(&self, agent: Option<&str>, named: &str) -> Option<RelativePrice> {
-        let (list, own) = self.of(agent?)?;
+    /// The price of the model that a strategy names, relative to this price of an input token of the agent's
+    /// model; `None` where one of the prices is unknown.
+    pub fn relative(&self, agent: &str, input: Usd, named: &str) -> Option<RelativePrice> {
+        let (list, _) = self.of(agent)?;
         let named = match named {
             FAST => list.fast.as_deref()?,
             named => named,
         };
         let (_, other) = self.of(named)?;
-        let whole = own.per_token.input.filter(|price| price.0 > 0)?.0;
-        let relative = |price: Usd| price.0.saturating_mul(1_000).saturating_add(whole / 2) / whole;
+        let relative = |price: Usd| {
+            let thousandths = price.0.saturating_mul(1_000).saturating_add(input.0 / 2);
+            thousandths.checked_div(input.0)
+        };
         Some(RelativePrice {
-            input: relative(other.per_token.input?),
-            output: relative(other.per_token.output?),
+            input: relative(other.per_token.input?)?,
+            output: relative(other.per_token.output?)?,
+            long_prompts: other.per_token.long_prompts,
         })
     }
 
@@ -303,6 +319,10 @@ impl Prices {
             }
             schemes.push(scheme);
         }
+        let long_prompts = priced.and_then(|(_, price)| price.per_token.long_prompts);
+        for scheme in &mut schemes {
+            scheme.rates.long_prompts = long_prompts;
+        }
         let mentioned = self.lists.iter().flat_map(|list| &list.schemes);
         let mentioned: Vec<&str> = mentioned.map(|scheme| scheme.name.as_str()).collect();
         schemes.sort_by_key(|scheme| mentioned.iter().position(|name| *name == scheme.name));
@@ -328,6 +348,7 @@ impl ModelPrice {
                 cache_write_1h: free,
                 cache_read: free,
                 output: free,
+                long_prompts: None,
             },
             ..Self::default()
         }
@@ -454,6 +475,8 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
     let date = day(&mut reader, "date")?;
     let retired = day(&mut reader, "retired")?;
     let windows = windows(&mut reader)?;
+    let holds_up_to = tokens(&mut reader, "prompts_up_to")?;
+    let long_prompts = long_prompts(&mut reader, holds_up_to)?;
     let mut price = |key| per_token(&mut reader, key);
     let write = price("cache_write")?;
     let model = ModelPrice {
@@ -467,8 +490,9 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
             cache_write_1h: price("cache_write_1h")?.or(write),
             cache_read: price("cache_read")?,
             output: price("output")?,
+            long_prompts,
         },
-        holds_up_to: tokens(&mut reader, "prompts_up_to")?,
+        holds_up_to,
         minimum_cacheable: tokens(&mut reader, "minimum_cacheable_tokens")?,
         ttl_seconds: reader.whole("cache_ttl_seconds", 1, u64::MAX)?,
         window: windows.first().copied(),
@@ -481,6 +505,30 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
     };
     reader.finish()?;
     Ok(model)
+}
+
+/// `longer_input = 2.0` and `longer_output = 1.5`: the price of requests with a longer prompt, as a multiple.
+fn long_prompts(
+    reader: &mut Reader<'_>,
+    holds_up_to: Option<Tokens>,
+) -> Result<Option<LongPrompts>, SettingError> {
+    let input = scheme::thousandths(reader, "longer_input")?;
+    let output = scheme::thousandths(reader, "longer_output")?;
+    match (holds_up_to, input, output) {
+        (_, None, None) => Ok(None),
+        (Some(over), Some(input), Some(output)) if input.min(output) >= 1_000 => {
+            Ok(Some(LongPrompts {
+                over,
+                input,
+                output,
+            }))
+        }
+        _ => {
+            let problem = "`models.longer_input` and `models.longer_output` must be at least 1 and stand beside \
+                           `models.prompts_up_to`";
+            Err(SettingError::new(reader.place(), problem))
+        }
+    }
 }
 
 /// Dollars per million tokens, as documents name them, in nano-dollars per token.

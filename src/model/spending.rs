@@ -109,7 +109,7 @@ impl Spending {
 
     /// The price of an answer, where it is known.
     pub(crate) fn cost(&self, model: &str, usage: &Usage) -> Option<Usd> {
-        self.prices.get(model)?.cost(usage)
+        self.prices.get(model)?.cost_of_call(usage)
     }
 
     /// The sums so far.

@@ -268,6 +268,7 @@ mod tests {
                 write: Some(1_250),
                 read: 100,
                 output: 5_000,
+                long_prompts: None,
             },
             ttl_seconds,
             read: vec![Tokens(0), Tokens(30)],

@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::units::Factor;
-use crate::units::{Tokens, Usage, Usd};
+use crate::units::Tokens;
+pub use prices::{DatedModel, LongPrompts, PerToken, Rates, RelativePrice};
+
+mod prices;
 
 /// Below this accuracy under full history a reader cannot do the task: its answers say nothing about strategies.
 pub const LOWEST_CEILING: f64 = 0.6;
@@ -144,86 +147,6 @@ impl Purpose {
 
 /// The name by which strategies mean the small model of the agent's provider.
 pub const FAST: &str = "fast";
-
-/// The price of a model's tokens, in thousandths of an uncached input token of the agent's model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RelativePrice {
-    /// Its input tokens.
-    pub input: u64,
-    /// Its output tokens.
-    pub output: u64,
-}
-
-impl RelativePrice {
-    /// The cost of a call with this usage, in thousandths of an uncached input token of the agent's
-    /// model. No part of it is cached.
-    pub fn cost(&self, usage: &Usage) -> u64 {
-        let read = usage.prompt().0.saturating_mul(self.input);
-        read.saturating_add(usage.output.0.saturating_mul(self.output))
-    }
-}
-
-/// A model, and the day on which its prices were read.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DatedModel {
-    /// The model.
-    pub model: String,
-    /// The day.
-    pub date: String,
-}
-
-/// The price of each class of tokens. An absent price is unknown.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PerToken {
-    /// Uncached input.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input: Option<Usd>,
-    /// Input written to the five-minute cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_write_5m: Option<Usd>,
-    /// Input written to the one-hour cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_write_1h: Option<Usd>,
-    /// Input read from the cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_read: Option<Usd>,
-    /// Output, thinking included.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<Usd>,
-}
-
-/// The price of each class of tokens, in thousandths of an uncached input token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rates {
-    /// The price of a write to the cache; nothing where the provider does not bill it as such.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write: Option<u32>,
-    /// The price of a read from the cache.
-    pub read: u32,
-    /// The price of output.
-    pub output: u32,
-}
-
-impl Rates {
-    /// The cost of a call with this usage, in thousandths of an uncached input token.
-    pub fn cost(&self, usage: &Usage) -> u64 {
-        let written = usage.cache_write_5m + usage.cache_write_1h;
-        let classes = [
-            (usage.input_uncached, 1_000),
-            (written, self.write.unwrap_or(1_000)),
-            (usage.cache_read, self.read),
-            (usage.output, self.output),
-        ];
-        classes
-            .into_iter()
-            .map(|(tokens, rate)| tokens.0.saturating_mul(u64::from(rate)))
-            .fold(0, u64::saturating_add)
-    }
-}
 
 /// Which breakpoints the simulated client sets.
 #[derive(

@@ -127,7 +127,7 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
         let unit = input.map_or(1.0, Usd::in_dollars) / 1_000.0;
         let rates = cost.prices.rates;
         let again = f64::from(rates.write.unwrap_or(1_000)) - f64::from(rates.read);
-        let own = rates.cost(&(cost.compaction + cost.background + cost.recovery));
+        let own = rates.cost(&cost.paid_by_strategy());
         let own = own.saturating_add(cost.other_models_cost.unwrap_or_default());
         edits += cost.broken().0 as f64 * again * unit;
         calls += own as f64 * unit;

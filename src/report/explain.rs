@@ -258,8 +258,8 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
     for (number, call) in cell.model_calls.iter().enumerate() {
         if is_on_the_bill(call.purpose) && is_compared(call.call) {
             let price = match own.other_models.get(&number) {
-                Some(price) => (*price)?.cost(&call.usage),
-                None => own.rates.cost(&own.of_strategy(number, &call.usage)),
+                Some(price) => (*price)?.cost(&(*price)?.of_call(call.usage)),
+                None => of_call(own, own.of_strategy(number, &call.usage)),
             };
             asked[call.call.min(calls)] += price;
         }
@@ -272,9 +272,13 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
         let full_prompt = other.of_call(call, full.prompt_tokens[call]);
         // What the agent wrote is the same under both.
         let output = full.output_tokens.get(call).copied().unwrap_or_default();
-        let answer_cost = own.rates.cost(&Usage::uncached(Tokens::ZERO, output));
-        let full_cost = other.rates.cost(&full_prompt) + answer_cost;
-        let prompt_cost = own.rates.cost(&prompt);
+        let prompt_cost = of_call(own, prompt);
+        let answer_cost = of_call(own, Usage { output, ..prompt }) - prompt_cost;
+        let full_prompt = Usage {
+            output,
+            ..full_prompt
+        };
+        let full_cost = of_call(other, full_prompt);
         spent += prompt_cost + answer_cost + asked;
         reference += full_cost;
         let cells = vec![
@@ -318,6 +322,11 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
             times(rates.output)
         )],
     })
+}
+
+/// The cost of one call, in thousandths of an input token.
+fn of_call(cache: &CacheRecord, usage: Usage) -> u64 {
+    cache.rates.cost(&cache.rates.of_call(usage))
 }
 
 /// The bill in dollars: its input tokens at their price.

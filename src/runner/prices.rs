@@ -68,14 +68,14 @@ pub(super) fn of_session(
         let details = &session.message(*call).details;
         let Some((usage, cost)) = details
             .usage
-            .and_then(|usage| Some((usage, own_prices.cost(&usage)?)))
+            .and_then(|usage| Some((usage, own_prices.cost_of_call(&usage)?)))
         else {
             continue;
         };
         own += cost;
         let other = details.model.as_deref().filter(|other| *other != model);
         let other = other.and_then(|other| {
-            let cost = prices.of(other)?.1.per_token.cost(&usage)?;
+            let cost = prices.of(other)?.1.per_token.cost_of_call(&usage)?;
             Some((other, cost))
         });
         billed += other.map_or(cost, |(_, cost)| cost);
@@ -194,8 +194,10 @@ fn named(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheSc
     let provider = scenario.provider.provider();
     let mut schemes = prices.schemes(provider, model(&scenario.cache, session));
     if let Some(own) = &scenario.cache.scheme {
+        let mut own = own.clone();
+        own.rates.long_prompts = schemes.first().and_then(|any| any.rates.long_prompts);
         schemes.retain(|scheme| scheme.name != own.name);
-        schemes.push(own.clone());
+        schemes.push(own);
     }
     schemes
 }

@@ -285,8 +285,8 @@ const PRICES: &str = "# Prices\n\n\
     figure on which a bill depends most. Where the lowest or the highest share of the provider's models that are still \
     served would change a recommendation, or the sign of what a strategy saves, the report says so under *Turns with*. \
     *write* is input that is written to a cache of five minutes, or of an hour; OpenAI's models that bill writes keep them \
-    for 30 minutes. Where it is empty, writing costs what input costs. *up to* is the longest prompt at these prices: \
-    longer ones cost more. A strategy's `fast` is the model named above the table: the cheapest of those that were served \
+    for 30 minutes. Where it is empty, writing costs what input costs. *up to* is the longest prompt at these prices: a request with \
+    a longer one costs *longer* times as much, all of its input and its output. A strategy's `fast` is the model named above the table: the cheapest of those that were served \
     on the day of the file, for a million tokens in and a fifth of that out. *retired* is the first day on which a model \
     is no longer served; old recordings are still billed at its price.\n";
 
@@ -316,8 +316,8 @@ fn prices() -> String {
         let _ = write!(
             out,
             "\n## {}\n\n`fast` is `{fast}`. Prices of {}; `{}`.\n\n\
-             | model | input | output | read | of input | write, 5m | write, 1h | window | longest answer | up to | retired |\n\
-             |:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|:--|\n",
+             | model | input | output | read | of input | write, 5m | write, 1h | window | longest answer | up to | longer | retired |\n\
+             |:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|:--|\n",
             list.provider, list.date, list.file
         );
         for model in &list.models {
@@ -335,6 +335,10 @@ fn prices() -> String {
                 tokens(&model.windows),
                 model.max_output.map(grouped),
                 model.holds_up_to.map(grouped),
+                price.long_prompts.map(|longer| {
+                    let times = [longer.input, longer.output].map(|it| f64::from(it) / 1_000.0);
+                    format!("× {}, × {}", times[0], times[1])
+                }),
                 model.retired.clone(),
             ];
             let cells = cells.map(Option::unwrap_or_default);

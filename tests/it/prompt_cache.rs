@@ -8,7 +8,7 @@ use proctor::metric::cost::{Bill, SchemeCost};
 use proctor::model::offline::Offline;
 use proctor::model::price::{CacheScheme, Client, Placement, Prices, Rates, Reuse};
 use proctor::model::scripted::Scripted;
-use proctor::record::CellRecord;
+use proctor::record::{CellRecord, PriceEntry};
 use proctor::replay::prompt_cache::{
     CacheEvent, EditedEntries, IdealCache, Line, Piece, Pieces, PromptCache, SentAt, Split,
 };
@@ -35,6 +35,7 @@ fn scheme(reuse: Reuse) -> CacheScheme {
             write: Some(1_250),
             read: 100,
             output: 5_000,
+            long_prompts: None,
         },
         breakpoints: 4,
         look_back: Some(4),
@@ -476,7 +477,12 @@ fn replayed_under(
     let mut prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new())
         .unwrap()
         .with_cache(schemes, 30);
-    prepared.cache().unwrap().prices = Some((Arc::new(prices), Some("gpt-5-codex".to_owned())));
+    let own = PriceEntry {
+        model: "gpt-5-codex".to_owned(),
+        per_token: prices.of("gpt-5-codex").unwrap().1.per_token,
+        ..PriceEntry::default()
+    };
+    prepared.cache().unwrap().prices = Some((Arc::new(prices), own));
     let offline = Models {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,

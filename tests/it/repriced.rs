@@ -84,6 +84,7 @@ fn at_other_prices(run: &Run, seed: u32) -> ComparedRun {
                 write: (!seed.is_multiple_of(5)).then(|| number(1)),
                 read: number(2),
                 output: number(3),
+                long_prompts: None,
             };
             for (at, price) in &mut record.other_models {
                 let name = cell.model_calls[*at].model.as_deref().unwrap();
@@ -92,6 +93,7 @@ fn at_other_prices(run: &Run, seed: u32) -> ComparedRun {
                 *price = (name != "of-nobody" && length + seed % 7 != 9).then(|| RelativePrice {
                     input: number(length).into(),
                     output: number(length + 90).into(),
+                    ..RelativePrice::default()
                 });
             }
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::record::ModelCall;
-use crate::record::words::{Latency, Rates, RelativePrice};
+use crate::record::words::{Latency, LongPrompts, Rates, RelativePrice};
 
 /// A cell with these prompts, of which this much was read and written under one scheme.
 fn cell(prompts: &[u64], read: &[u64], written: &[u64]) -> CellRecord {
@@ -25,6 +25,7 @@ fn cell(prompts: &[u64], read: &[u64], written: &[u64]) -> CellRecord {
             write: Some(1_250),
             read: 100,
             output: 5_000,
+            long_prompts: None,
         },
         ttl_seconds: Some(300),
         read: tokens(read),
@@ -143,6 +144,7 @@ fn what_another_model_was_asked_costs_its_own_price_or_nobody_knows() {
     let price = RelativePrice {
         input: 250,
         output: 1_000,
+        ..RelativePrice::default()
     };
     own.prompt_cache[0].other_models.insert(0, Some(price));
     // 125,000 + 62,500 + 12,500 + 5,000 for the prompts, 7,000 at home, 60,000 elsewhere.
@@ -165,6 +167,50 @@ fn what_another_model_was_asked_costs_its_own_price_or_nobody_knows() {
 }
 
 #[test]
+fn a_long_prompt_costs_more_with_all_that_belongs_to_its_request() {
+    let mut full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
+    full.output_tokens = [10; 3].map(Tokens).into();
+    let mut own = cell(&[100, 200, 60], &[0, 100, 50], &[100, 100, 10]);
+    own.model_calls = vec![
+        asked(2, Purpose::Compaction, 300, 10),
+        asked(2, Purpose::Compaction, 210, 10),
+        asked(2, Purpose::Compaction, 40, 10),
+    ];
+    let long_prompts = Some(LongPrompts {
+        over: Tokens(200),
+        input: 2_000,
+        output: 1_500,
+    });
+    for cell in [&mut full, &mut own] {
+        cell.prompt_cache[0].rates.long_prompts = long_prompts;
+    }
+    let other = RelativePrice {
+        input: 100,
+        output: 500,
+        long_prompts,
+    };
+    own.prompt_cache[0].other_models = BTreeMap::from([(1, Some(other)), (2, Some(other))]);
+    // 125 + 50, 135 + 50, and 2 · 145 + 75 for the whole third call, in input tokens.
+    let agent = 175_000 + 185_000 + 17_500 + 50_000;
+    let asked = (600_000 + 75_000) + (42_000 + 7_500) + (4_000 + 5_000);
+    check(&own, &full, agent + asked, 725_000, None);
+    let costs = &SchemeCost::of(&own, &full)[0];
+    let prices = PerToken {
+        input: Some(Usd(1_000)),
+        cache_write_5m: Some(Usd(1_250)),
+        cache_read: Some(Usd(100)),
+        output: Some(Usd(5_000)),
+        long_prompts,
+        ..PerToken::default()
+    };
+    assert_eq!(costs.dollars(&prices), Some(Usd(agent + asked)));
+    assert_eq!(costs.reference_dollars(&prices), Some(Usd(725_000)));
+    // The tokens are those that were sent.
+    assert_eq!(costs.reference.prompt(), Tokens(600));
+    assert_eq!(costs.billed.costs(&costs.prices), costs.costs());
+}
+
+#[test]
 fn what_no_number_holds_is_the_largest_there_is() {
     let large = [u64::MAX, u64::MAX];
     let full = cell(&large, &[0; 2], &[0; 2]);
@@ -177,6 +223,7 @@ fn what_no_number_holds_is_the_largest_there_is() {
     let price = RelativePrice {
         input: 1_000,
         output: 1_000,
+        ..RelativePrice::default()
     };
     own.prompt_cache[0].other_models = BTreeMap::from([(1, Some(price)), (2, Some(price))]);
     check(&own, &full, u64::MAX, u64::MAX, None);

@@ -25,8 +25,8 @@ impl CellSummary {
 
     /// The bill of full history over the same calls.
     pub fn reference_dollars(&self) -> Option<Usd> {
-        let reference = &self.costs.first()?.reference;
-        self.price.as_ref()?.per_token.cost(reference)
+        let prices = &self.price.as_ref()?.per_token;
+        self.costs.first()?.reference_dollars(prices)
     }
 
     /// Seconds that its agent waits for its own calls and for those of the strategy, modelled; `None` where the
@@ -89,10 +89,11 @@ impl CellSummary {
 
     fn amount(&self, cost: &SchemeCost) -> Option<Amount> {
         let prices = &self.price.as_ref()?.per_token;
+        let whole_reference = cost.whole_reference + cost.surcharge.whole_reference;
         Some(Amount {
             own: cost.dollars(prices).map(Usd::in_dollars),
-            reference: prices.cost(&cost.reference)?.in_dollars(),
-            whole_reference: prices.cost(&cost.whole_reference)?.in_dollars(),
+            reference: cost.reference_dollars(prices)?.in_dollars(),
+            whole_reference: prices.cost(&whole_reference)?.in_dollars(),
         })
     }
 

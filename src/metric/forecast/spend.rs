@@ -276,7 +276,7 @@ impl Spend {
             let calls = usize::try_from(calls).unwrap_or(usize::MAX);
             Some(whole(latency?.milliseconds(calls, &usage).round()))
         };
-        let live = |usage: Usage| price?.cost(&usage);
+        let live = |usage: Usage| price?.cost_of_calls(&usage, calls);
         let batched = |usage: Usage| match way {
             Delivery::Live => live(usage),
             Delivery::Batch(share) => {

@@ -298,6 +298,7 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
     let other = RelativePrice {
         input: 500,
         output: 2_000,
+        ..RelativePrice::default()
     };
     own.record.prompt_cache[0]
         .other_models

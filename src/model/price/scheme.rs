@@ -59,6 +59,7 @@ impl CacheScheme {
                 write: None,
                 read: 1_000,
                 output: OUTPUT,
+                long_prompts: None,
             },
             ..Self::default()
         }
@@ -93,6 +94,7 @@ impl CacheScheme {
             write,
             read: thousandths(&mut reader, "read")?.unwrap_or(1_000),
             output: thousandths(&mut reader, "output")?.unwrap_or(OUTPUT),
+            long_prompts: None,
         };
         let small = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let scheme = Self {

@@ -31,7 +31,10 @@ fn a_call_costs_the_sum_of_its_classes() {
 fn another_model_costs_a_share_of_the_agents_where_both_are_known() {
     let prices = Prices::built_in().unwrap();
     let check = |agent: Option<&str>, named: &str, expected: Option<(u64, u64)>| {
-        let found = prices.relative(agent, named);
+        let input = agent.and_then(|agent| prices.of(agent)?.1.per_token.input);
+        let found = agent
+            .zip(input)
+            .and_then(|(agent, input)| prices.relative(agent, input, named));
         let found = found.map(|price| (price.input, price.output));
         assert_eq!(found, expected, "{agent:?} {named}");
     };
@@ -42,6 +45,42 @@ fn another_model_costs_a_share_of_the_agents_where_both_are_known() {
     check(Some("gpt-5-codex"), "nobody's", None);
     check(Some("nobody's"), FAST, None);
     check(None, FAST, None);
+    // Where the agent's tokens cost twice as much in the mean over its models, the other is half of that.
+    let mean = prices.relative("gpt-5-codex", Usd(2_500), FAST).unwrap();
+    assert_eq!((mean.input, mean.output), (20, 160));
+}
+
+#[test]
+fn the_whole_request_costs_more_above_the_longest_prompt_at_the_usual_price() {
+    let prices = Prices::built_in().unwrap();
+    let check = |model: &str, read: u64, costs: u64| {
+        let usage = Usage {
+            cache_read: Tokens(read),
+            ..Usage::uncached(Tokens(2_000), Tokens(100))
+        };
+        let cost = prices.of(model).unwrap().1.per_token.cost_of_call(&usage);
+        assert_eq!(cost, Some(Usd(costs)), "{model} {read}");
+    };
+    // In dollars per million: 2.5 in, 0.25 read, 15 out, and beyond 272,000 tokens twice as much and 1.5 times.
+    let usual = 2_000 * 2_500 + 100 * 15_000;
+    check("gpt-5.4", 270_000, usual + 270_000 * 250);
+    let long = 2 * 2_000 * 2_500 + 150 * 15_000;
+    check("gpt-5.4", 270_001, long + 2 * 270_001 * 250);
+    // 1.25, 0.125 and 10; 200,000 tokens.
+    let long = 2 * 2_000 * 1_250 + 150 * 10_000;
+    check("gemini-2.5-pro", 200_000, long + 2 * 200_000 * 125);
+    // 0.1, 0.01 and 0.5; 100,000 tokens, and five times as much of each.
+    check(
+        "claude-haiku-5-5",
+        100_000,
+        5 * (2_000 * 100 + 100 * 500 + 100_000 * 10),
+    );
+    // One price for every prompt.
+    check(
+        "claude-opus-4-6",
+        900_000,
+        2_000 * 5_000 + 100 * 25_000 + 900_000 * 500,
+    );
 }
 
 #[test]

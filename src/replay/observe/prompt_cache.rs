@@ -8,7 +8,7 @@ use crate::bill::Bill;
 use crate::context::{CacheEffect, measure};
 use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
-use crate::record::{CacheRecord, ModelCall, ObservedCache};
+use crate::record::{CacheRecord, ModelCall, ObservedCache, PriceEntry};
 use crate::replay::prompt_cache::{
     CacheEvent, CacheOutcome, EditedEntries, IdealCache, Line, Loss, Piece, Pieces, PromptCache,
     RecordedCache, SentAt,
@@ -44,8 +44,8 @@ pub struct CachePlan {
     pub client: Client,
     /// The placement whose record comes first, and that costs are shown for.
     pub shown: Placement,
-    /// The prices in force, and the agent's model: what models cost that a strategy names beside it.
-    pub prices: Option<(Arc<Prices>, Option<String>)>,
+    /// The prices in force, and those of the session: what models cost that a strategy names beside its own.
+    pub prices: Option<(Arc<Prices>, PriceEntry)>,
 }
 
 impl CachePlan {
@@ -102,8 +102,8 @@ impl CachePlan {
     }
 
     fn relative(&self, named: &str) -> Option<RelativePrice> {
-        let (prices, agent) = self.prices.as_ref()?;
-        prices.relative(agent.as_deref(), named)
+        let (prices, own) = self.prices.as_ref()?;
+        prices.relative(&own.model, own.per_token.input?, named)
     }
 
     fn pieces(&self, entry: &Entry) -> Pieces {

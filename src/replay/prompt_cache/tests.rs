@@ -20,6 +20,7 @@ fn plain(write: Option<u32>) -> CacheScheme {
             write,
             read: 100,
             output: 5_000,
+            long_prompts: None,
         },
         ..CacheScheme::none()
     }
@@ -148,6 +149,7 @@ fn summarising(turns: usize, scheme: &CacheScheme) -> (usize, (String, String)) 
                 write: None,
                 read: 0,
                 output: 5_000,
+                long_prompts: None,
             }
             .cost(&Usage::uncached(Tokens(source), Tokens(1_000)));
             standing -= 21;

@@ -14,6 +14,7 @@ use crate::metric::{CellSummary, Formula, Metric, Unit, estimate, metric};
 use crate::record::PriceEntry;
 use crate::report::json::Figure;
 use crate::report::sections::comparison::pooled_cell;
+use crate::report::sections::cost;
 use crate::report::{Column, Report, Row, Value, display, headline, layout};
 use crate::units::Usd;
 
@@ -260,7 +261,8 @@ fn price(price: &PriceEntry) -> String {
     });
     let classes = classes.collect::<Vec<_>>().join(", ");
     let (model, date) = (price.models(), &price.date);
-    format!("{model} of {date}, per million tokens: {classes}")
+    let longer = cost::longer(price).map_or_else(String::new, |longer| format!("; {longer}"));
+    format!("{model} of {date}, per million tokens: {classes}{longer}")
 }
 
 impl Pooling {

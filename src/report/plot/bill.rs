@@ -102,7 +102,7 @@ fn amounts(report: &Report, strategy: &str, is_priced: bool) -> Option<Amounts> 
 pub(super) fn of_cell(cell: &CellSummary, is_priced: bool) -> Option<Amounts> {
     let cost: &SchemeCost = cell.costs.first()?;
     let prices = cell.price.as_ref().map(|price| &price.per_token);
-    let agent = &cost.agent;
+    let agent = cost.paid_by_agent();
     let cached = Usage {
         cache_read: agent.cache_read,
         ..Usage::default()
@@ -117,7 +117,7 @@ pub(super) fn of_cell(cell: &CellSummary, is_priced: bool) -> Option<Amounts> {
         written,
         Usage::uncached(agent.input_uncached, Tokens::ZERO),
         Usage::uncached(Tokens::ZERO, agent.output),
-        cost.compaction + cost.background + cost.recovery,
+        cost.paid_by_strategy(),
     ];
     let mut amounts = [0.0; CLASSES.len()];
     for (amount, usage) in amounts.iter_mut().zip(classes) {

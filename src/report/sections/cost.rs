@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::prelude::*;
 use crate::metric::CellSummary;
 use crate::metric::cost::{AS_BILLED, Bill};
-use crate::record::BILLED;
-use crate::record::words::{FAST, Placement};
+use crate::record::words::{FAST, LongPrompts, Placement};
+use crate::record::{BILLED, PriceEntry};
 use crate::report::cost::StrategyCost;
 use crate::report::display;
 
@@ -94,10 +94,7 @@ fn prices(material: &Material<'_>) -> Vec<String> {
     let sessions = &material.manifest.sessions;
     let known = sessions.iter().filter_map(|session| {
         let price = session.price.as_ref()?;
-        let longest = price.prompts_up_to.map_or(String::new(), |longest| {
-            let longest = display::tokens(longest.0);
-            format!(", of prompts up to {longest} tokens; longer ones cost more")
-        });
+        let longest = longer(price).map_or(String::new(), |longer| format!(", {longer}"));
         let (model, date, document) = (price.models(), &price.date, &price.document);
         Some(format!("{model} of {date} ({document}){longest}"))
     });
@@ -110,6 +107,20 @@ fn prices(material: &Material<'_>) -> Vec<String> {
         )
     });
     known.chain(unknown).collect()
+}
+
+/// What prompts cost beyond the longest one at the usual price; `None` where all cost the same.
+pub(crate) fn longer(price: &PriceEntry) -> Option<String> {
+    let longest = display::tokens(price.prompts_up_to?.0);
+    let Some(LongPrompts { input, output, .. }) = price.per_token.long_prompts else {
+        return Some(format!(
+            "of prompts up to {longest} tokens; longer ones cost more, and it is not known how much"
+        ));
+    };
+    let [input, output] = [input, output].map(|times| f64::from(times) / 1_000.0);
+    Some(format!(
+        "of prompts up to {longest} tokens; a longer one costs {input} times as much, and its answer {output} times"
+    ))
 }
 
 /// The cost of all sessions as the agent ran them, where that is known, and with full history.

@@ -1,0 +1,143 @@
+//! Prices of tokens, as records hold them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Tokens, Usage, Usd};
+
+/// The higher price of requests with a long prompt: it holds for the whole request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LongPrompts {
+    /// The longest prompt at the usual price.
+    pub over: Tokens,
+    /// The price of each class of input, in thousandths of the usual one.
+    pub input: u32,
+    /// The price of output, likewise.
+    pub output: u32,
+}
+
+impl LongPrompts {
+    /// The usage that costs at the usual price what this one of so many calls costs: each has the mean prompt.
+    #[must_use]
+    pub fn at_usual_price(rule: Option<Self>, usage: Usage, calls: u64) -> Usage {
+        let Some(Self { input, output, .. }) =
+            rule.filter(|rule| usage.prompt() > rule.over.times(calls.max(1)))
+        else {
+            return usage;
+        };
+        Usage {
+            input_uncached: thousandths(usage.input_uncached, input),
+            cache_write_5m: thousandths(usage.cache_write_5m, input),
+            cache_write_1h: thousandths(usage.cache_write_1h, input),
+            cache_read: thousandths(usage.cache_read, input),
+            output: thousandths(usage.output, output),
+        }
+    }
+}
+
+fn thousandths(tokens: Tokens, times: u32) -> Tokens {
+    let product = u128::from(tokens.0) * u128::from(times) / 1_000;
+    Tokens(u64::try_from(product).unwrap_or(u64::MAX))
+}
+
+/// The price of a model's tokens, in thousandths of an uncached input token of the agent's model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RelativePrice {
+    /// Its input tokens.
+    pub input: u64,
+    /// Its output tokens.
+    pub output: u64,
+    /// The price of its long prompts, where they cost more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_prompts: Option<LongPrompts>,
+}
+
+impl RelativePrice {
+    /// The usage that costs at this price what a call with this usage costs.
+    #[must_use]
+    pub fn of_call(&self, usage: Usage) -> Usage {
+        LongPrompts::at_usual_price(self.long_prompts, usage, 1)
+    }
+
+    /// The cost of tokens at the usual price, in thousandths of an uncached input token of the agent's model. No
+    /// part of them is cached.
+    pub fn cost(&self, usage: &Usage) -> u64 {
+        let read = usage.prompt().0.saturating_mul(self.input);
+        read.saturating_add(usage.output.0.saturating_mul(self.output))
+    }
+}
+
+/// A model, and the day on which its prices were read.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatedModel {
+    /// The model.
+    pub model: String,
+    /// The day.
+    pub date: String,
+}
+
+/// The price of each class of tokens. An absent price is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PerToken {
+    /// Uncached input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Usd>,
+    /// Input written to the five-minute cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_5m: Option<Usd>,
+    /// Input written to the one-hour cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_1h: Option<Usd>,
+    /// Input read from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read: Option<Usd>,
+    /// Output, thinking included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Usd>,
+    /// The price of long prompts, where they cost more and it is known how much.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub long_prompts: Option<LongPrompts>,
+}
+
+/// The price of each class of tokens, in thousandths of an uncached input token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// The price of a write to the cache; nothing where the provider does not bill it as such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<u32>,
+    /// The price of a read from the cache.
+    pub read: u32,
+    /// The price of output.
+    pub output: u32,
+    /// The price of long prompts, where they cost more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_prompts: Option<LongPrompts>,
+}
+
+impl Rates {
+    /// The usage that costs at these rates what a call with this usage costs.
+    #[must_use]
+    pub fn of_call(&self, usage: Usage) -> Usage {
+        LongPrompts::at_usual_price(self.long_prompts, usage, 1)
+    }
+
+    /// The cost of tokens at the usual price, in thousandths of an uncached input token.
+    pub fn cost(&self, usage: &Usage) -> u64 {
+        let written = usage.cache_write_5m + usage.cache_write_1h;
+        let classes = [
+            (usage.input_uncached, 1_000),
+            (written, self.write.unwrap_or(1_000)),
+            (usage.cache_read, self.read),
+            (usage.output, self.output),
+        ];
+        classes
+            .into_iter()
+            .map(|(tokens, rate)| tokens.0.saturating_mul(u64::from(rate)))
+            .fold(0, u64::saturating_add)
+    }
+}
