@@ -87,6 +87,7 @@ pub(super) use with_http::run;
 
 #[cfg(feature = "http")]
 mod with_http {
+    use std::collections::BTreeMap;
     use std::fs::{File, OpenOptions};
     use std::io::{self, Read as _};
     use std::path::{Path, PathBuf};
@@ -186,7 +187,7 @@ mod with_http {
             "{answered} requests were answered, {}",
             tally.rest()
         ));
-        let outcomes = read_outcomes(&args.outcomes, &held.scenario)?;
+        let outcomes = read_outcomes(&args.outcomes, &held)?;
         let shown = (args.json, &args.printed, &args.output);
         let exit = held.end(&outcomes, shown)?;
         models::close(Some(&connected), false)?;
@@ -360,8 +361,12 @@ mod with_http {
         }
     }
 
-    /// Reads how tasks ended, each file or folder under the strategy named before it.
-    fn read_outcomes(typed: &[String], scenario: &Scenario) -> anyhow::Result<Vec<Outcome>> {
+    /// Reads how tasks ended, each file or folder under the strategy named before it. Trials without a score are left out.
+    fn read_outcomes(typed: &[String], held: &Loop) -> anyhow::Result<Vec<Outcome>> {
+        let scenario = &held.scenario;
+        let ran = held.front.live.strategies_that_ran();
+        let only = ran.first().filter(|_| ran.len() == 1);
+        let only = only.map(|at| scenario.strategies[*at].name());
         let mut all = Vec::new();
         for typed in typed {
             let mut places = typed.match_indices('=');
@@ -373,25 +378,85 @@ mod with_http {
             for mut outcome in outcomes::read(Path::new(path)).map_err(|error| unread(&error))? {
                 let strategy = match &outcome.strategy {
                     Some(own) => strategy_of(own, scenario),
-                    None => named.map(|(strategy, _)| strategy),
+                    None => named.map(|(strategy, _)| strategy).or(only),
                 };
                 outcome.strategy = strategy.map(str::to_owned).or(outcome.strategy);
                 all.push(outcome);
             }
         }
-        outcomes::check_unique(&all).map_err(|error| unread(&error))?;
-        let unnamed = all
-            .iter()
-            .filter(|outcome| outcome.strategy.is_none())
-            .count();
-        if unnamed > 0 && scenario.strategies.len() > 1 {
+        let mut unnamed = all.iter().filter(|outcome| outcome.strategy.is_none());
+        if let Some(first) = unnamed.next()
+            && ran.len() > 1
+        {
+            let outcomes = many(1 + unnamed.count(), "outcome names", "outcomes name");
+            let problem = format!(
+                "{outcomes} no strategy, and {} strategies ran: the first is {}",
+                ran.len(),
+                plain(&first.place)
+            );
+            let hint =
+                "name it, as in `--outcomes none=PATH`; with that, the same command continues";
+            return stop_with(Exit::Usage, &problem, hint);
+        }
+        let (mut all, several) = outcomes::merge(all).map_err(|error| unread(&error))?;
+        if several > 0 {
             say(&format!(
-                "warning: {} no strategy, so each counts for all {}; `--outcomes STRATEGY=PATH` names one",
-                many(unnamed, "outcome names", "outcomes name"),
-                scenario.strategies.len()
+                "warning: {} several attempts at one base URL: the mean of their scores counts, and the bill is of all; \
+                 `…/r/0` and `…/r/1` in the base URL keep attempts apart",
+                many(several, "trial had", "trials had")
             ));
         }
+        warn_of_unread(&all);
+        all.retain(|outcome| outcome.score.is_ok());
         Ok(all)
+    }
+
+    /// Says which trials have no score, strategy by strategy, and which values beside a score are none.
+    fn warn_of_unread(outcomes: &[Outcome]) {
+        let mut missing: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let mut beside = Vec::new();
+        for outcome in outcomes {
+            let strategy = outcome.strategy.as_deref().unwrap_or("any strategy");
+            if outcome.score.is_err() {
+                missing
+                    .entry(strategy)
+                    .or_default()
+                    .push(outcome.to_string());
+            }
+            beside.extend(
+                outcome
+                    .unread
+                    .as_ref()
+                    .map(|what| format!("{}: {what}", outcome.place)),
+            );
+        }
+        for (strategy, all) in missing {
+            let trials = many(all.len(), "trial has", "trials have");
+            let (strategy, first) = (plain(strategy), first_line(&all));
+            say(&format!(
+                "warning: {trials} no score under `{strategy}`, and count neither as solved nor as not: {first}"
+            ));
+        }
+        if !beside.is_empty() {
+            let values = many(beside.len(), "value is", "values are");
+            say(&format!(
+                "warning: {values} no score, beside one that counts: {}",
+                first_line(&beside)
+            ));
+        }
+    }
+
+    /// The longest reason of a harness that is shown.
+    const LONGEST_REASON: usize = 300;
+
+    fn first_line(reasons: &[String]) -> String {
+        let first = reasons.iter().flat_map(|reason| reason.lines()).next();
+        let cut: String = first
+            .unwrap_or_default()
+            .chars()
+            .take(LONGEST_REASON)
+            .collect();
+        plain(&cut)
     }
 
     /// The strategy of that name, short name or number.

@@ -1,6 +1,6 @@
 //! Finished cells: the session, and all that its strategy did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::asked::Given;
@@ -53,6 +53,13 @@ pub struct Measured {
 }
 
 impl Live {
+    /// The numbers of the strategies that requests came for.
+    pub fn strategies_that_ran(&self) -> BTreeSet<usize> {
+        let table = lock(&self.table);
+        let conversations = table.conversations.iter();
+        conversations.map(|one| one.cell.strategy).collect()
+    }
+
     /// The cells so far, in the order in which they began. Those without an answered call are left out.
     ///
     /// Waits for the strategies to end their work.

@@ -221,7 +221,7 @@ fn cells_of_task(
             others: measured.others,
             skipped: measured.skipped,
             waited_ms: waited(&texts.session),
-            score: outcome.map(|outcome| outcome.score),
+            score: outcome.and_then(|outcome| outcome.score.clone().ok()),
         });
         task.cells.push(record);
     }
@@ -344,7 +344,7 @@ pub fn unanswered(
             strategy: outcome.strategy.clone().filter(|name| is_named(name))?,
             repeat: outcome.trial,
         };
-        Some((key, outcome.score))
+        Some((key, outcome.score.clone().ok()?))
     });
     lost.collect()
 }
@@ -368,8 +368,5 @@ pub fn is_of(outcome: &Outcome, cell: &Finished, scenario: &Scenario) -> bool {
     let strategy = scenario.strategies[cell.cell.strategy].name();
     outcome.task == cell.session.id()
         && outcome.trial == cell.cell.repeat
-        && outcome
-            .strategy
-            .as_ref()
-            .is_none_or(|name| name == strategy)
+        && outcome.strategy.as_deref() == Some(strategy)
 }

@@ -111,7 +111,9 @@ fn outcome(task: &str, strategy: usize, score: f64) -> Outcome {
         task: task.to_owned(),
         strategy: Some(scenario().strategies[strategy].name().to_owned()),
         trial: 0,
-        score,
+        score: Ok(score),
+        unread: None,
+        attempt: None,
         place: String::new(),
     }
 }

@@ -31,24 +31,30 @@ const LONGEST_TASK: usize = 80;
 pub struct Outcome {
     /// The harness's name of the task, as an id.
     pub task: String,
-    /// The name or the number of the strategy; without one the outcome is that of every strategy.
+    /// The name or the number of the strategy; without one the outcome is that of the only strategy.
     pub strategy: Option<String>,
     /// The trial, from 0.
     pub trial: u32,
-    /// From 0, not solved, to 1, solved.
-    pub score: f64,
+    /// From 0, not solved, to 1, solved; or why there is none: the trial did not run, or no score can be read.
+    pub score: Result<f64, String>,
+    /// A value beside the score that is none.
+    pub unread: Option<String>,
+    /// The harness's name of the trial, where it runs several at one base URL.
+    pub attempt: Option<String>,
     /// Where it is written: the file, and the place in it.
     pub place: String,
 }
 
 impl Outcome {
-    /// An outcome of any strategy; the file is added where it is read.
-    fn new(task: &str, trial: u32, score: f64, place: impl Into<String>) -> Self {
+    /// An outcome of no strategy by name; the file is added where it is read.
+    fn new(task: &str, trial: u32, score: Result<f64, String>, place: impl Into<String>) -> Self {
         Self {
             task: task_id(task),
             strategy: None,
             trial,
             score,
+            unread: None,
+            attempt: None,
             place: place.into(),
         }
     }
@@ -116,31 +122,54 @@ pub fn read(path: &Path) -> Result<Vec<Outcome>, OutcomeError> {
     Ok(outcomes)
 }
 
-/// Refuses a second score for a trial. An outcome of every strategy is one of each.
-pub fn check_unique(outcomes: &[Outcome]) -> Result<(), OutcomeError> {
-    let mut trials: BTreeMap<(&str, u32), BTreeMap<Option<&str>, &Outcome>> = BTreeMap::new();
-    for second in outcomes {
-        let strategy = second.strategy.as_deref();
-        let trials = trials.entry((&second.task, second.trial)).or_default();
-        let first = match strategy {
-            Some(_) => trials.get(&strategy).or_else(|| trials.get(&None)),
-            None => trials.values().next(),
-        };
-        if let Some(first) = first {
+/// Refuses a second score for a trial. The scores of a harness's attempts at one base URL become their mean; returns
+/// how many trials have such scores.
+pub fn merge(outcomes: Vec<Outcome>) -> Result<(Vec<Outcome>, usize), OutcomeError> {
+    let mut trials: BTreeMap<(String, Option<String>, u32), Vec<Outcome>> = BTreeMap::new();
+    for outcome in outcomes {
+        let key = (
+            outcome.task.clone(),
+            outcome.strategy.clone(),
+            outcome.trial,
+        );
+        trials.entry(key).or_default().push(outcome);
+    }
+    let mut merged = Vec::new();
+    let mut several = 0;
+    for mut all in trials.into_values() {
+        // A trial that was run again has the score of that time.
+        if all.iter().any(|one| one.score.is_ok()) {
+            all.retain(|one| one.score.is_ok());
+        }
+        all.sort_by(|one, other| one.attempt.cmp(&other.attempt));
+        let mut pairs = all.array_windows();
+        let twice = pairs.find(|[first, second]| {
+            first.score.is_ok() && (first.attempt.is_none() || first.attempt == second.attempt)
+        });
+        if let Some([first, second]) = twice {
             return Err(OutcomeError::Twice {
                 task: second.task.clone(),
                 first: first.to_string(),
                 second: second.to_string(),
             });
         }
-        trials.insert(strategy, second);
+        let scores: Vec<f64> = all.iter().flat_map(|one| one.score.clone()).collect();
+        several += usize::from(scores.len() > 1);
+        let mut outcome = all.swap_remove(0);
+        if !scores.is_empty() {
+            outcome.score = Ok(scores.iter().sum::<f64>() / scores.len() as f64);
+        }
+        merged.push(outcome);
     }
-    Ok(())
+    Ok((merged, several))
 }
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}", self.score, self.place)
+        match &self.score {
+            Ok(score) => write!(f, "{score} in {}", self.place),
+            Err(why) => write!(f, "{}: {why}", self.place),
+        }
     }
 }
 
@@ -218,6 +247,25 @@ fn read_document(object: &Object<'_>) -> Result<Vec<Outcome>, Problem> {
     found.unwrap_or_else(|| Ok(Vec::new()))
 }
 
+/// A value as a score: a number, a flag, or `C`orrect, `P`artial, `I`ncorrect or `N`o answer.
+fn number(value: &RawValue) -> Option<f64> {
+    match value.get() {
+        r#""C""# | "true" => Some(1.0),
+        r#""P""# => Some(0.5),
+        r#""I""# | r#""N""# | "false" => Some(0.0),
+        other => other.parse().ok(),
+    }
+}
+
+/// The longest value that is shown.
+const SHOWN: usize = 60;
+
+/// Why a value is no score.
+fn no_score(name: &str, value: &RawValue) -> String {
+    let shown: String = value.get().chars().take(SHOWN).collect();
+    format!("{name:?} is `{}`, which is no score", shown.escape_debug())
+}
+
 /// A score; one outside of 0 to 1 is none.
 fn score(value: f64, place: &str) -> Result<f64, Problem> {
     if (0.0..=1.0).contains(&value) {
@@ -228,22 +276,32 @@ fn score(value: f64, place: &str) -> Result<f64, Problem> {
     }
 }
 
+/// The score that all values of a trial agree on, where there are any, and a value that is none.
+type Agreed = (Option<Result<f64, String>>, Option<String>);
+
 /// The only score of a trial that has several by name.
-fn only(scores: &[(String, f64)], place: &str) -> Result<Option<f64>, Problem> {
-    let mut scores = scores.iter();
-    let Some((name, first)) = scores.next() else {
-        return Ok(None);
-    };
-    match scores.find(|(_, other)| other.to_bits() != first.to_bits()) {
-        Some((other, second)) => {
-            let names = format!("{name:?} is {first}, and {other:?} {second}");
-            Err((
-                place.to_owned(),
-                format!("two scores for one trial: {names}"),
-            ))
+fn only(values: &[(String, &RawValue)], place: &str) -> Result<Agreed, Problem> {
+    let scores = values
+        .iter()
+        .map(|(name, value)| (name, value, number(value)));
+    let mut unread = None;
+    let mut found: Option<(&String, f64)> = None;
+    for (name, value, score) in scores {
+        match (score, found) {
+            (None, _) => unread = unread.or_else(|| Some(no_score(name, value))),
+            (Some(score), None) => found = Some((name, score)),
+            (Some(second), Some((first, score))) if second.to_bits() != score.to_bits() => {
+                let names = format!("{first:?} is {score}, and {name:?} {second}");
+                let why = format!("two scores for one trial: {names}");
+                return Err((place.to_owned(), why));
+            }
+            (Some(_), Some(_)) => {}
         }
-        None => score(*first, place).map(Some),
     }
+    Ok(match found {
+        Some((_, value)) => (Some(Ok(score(value, place)?)), unread),
+        None => (unread.map(Err), None),
+    })
 }
 
 #[cfg(test)]

@@ -22,23 +22,38 @@ static PARTS: LazyLock<[Option<Regex>; 2]> = LazyLock::new(|| {
 
 pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>> {
     let task = trial.take_text("task_name")?;
-    let place = format!(": trial {:?}", trial.take_text("trial_name")?);
-    let failed = trial.has("exception_info");
+    let name = trial.take_text("trial_name")?;
+    let place = format!(": trial {name:?}");
     let rewards = trial.inner("verifier_result").inner("rewards");
-    let rewards = rewards.into_entries().filter_map(|(name, value)| {
-        let value = serde_json::from_str(value.get()).ok()?;
-        Some((name.into_owned(), value))
-    });
-    let mut rewards: Vec<(String, f64)> = rewards.collect();
+    let rewards = rewards.into_entries();
+    let rewards = rewards.map(|(name, value)| (name.into_owned(), value));
+    let mut rewards: Vec<(String, &RawValue)> = rewards.collect();
     if rewards.iter().any(|(name, _)| name == REWARD) {
         rewards.retain(|(name, _)| name == REWARD);
     }
-    let score = match only(&rewards, &place) {
-        Ok(score) => score.or(failed.then_some(0.0)),
+    let (score, unread) = match only(&rewards, &place) {
+        Ok(found) => found,
         Err(problem) => return Some(Err(problem)),
     };
+    let steps = trial.items("step_results");
+    let steps = steps.into_iter().filter_map(Object::read);
+    let failures = steps.filter_map(|mut step| step.take_object("exception_info"));
+    let failures: Vec<Object<'_>> = trial
+        .take_object("exception_info")
+        .into_iter()
+        .chain(failures)
+        .collect();
+    let has_failed = !failures.is_empty();
     // A trial that has not ended yet has no score.
-    let mut outcome = score.map(|score| Outcome::new(&task, 0, score, place));
+    let score = match failures.into_iter().find_map(not_run) {
+        Some(why) => Some(Err(why)),
+        None => score.or(has_failed.then_some(Ok(0.0))),
+    };
+    let mut outcome = score.map(|score| Outcome {
+        unread,
+        attempt: Some(name.to_string()),
+        ..Outcome::new(&task, 0, score, place)
+    });
     let agent = trial.inner("config").take("agent");
     if let (Some(outcome), Some(agent)) = (&mut outcome, agent) {
         let [strategy, trial] = PARTS.each_ref().map(|part| {
@@ -47,10 +62,23 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
         });
         if strategy.is_some() {
             outcome.strategy = strategy;
-            outcome.trial = trial
-                .and_then(|trial| trial.parse().ok())
-                .unwrap_or_default();
         }
+        outcome.trial = trial
+            .and_then(|trial| trial.parse().ok())
+            .unwrap_or_default();
     }
     Some(Ok(outcome.into_iter().collect()))
+}
+
+/// Why a trial did not run, where Harbor says that its reward means nothing: the API refused, or the container failed.
+fn not_run(mut failure: Object<'_>) -> Option<String> {
+    let is_invalid = failure.inner("policy").take_denial("has_valid_reward");
+    let [kind, message] = ["exception_type", "exception_message"].map(|key| failure.take_text(key));
+    is_invalid.then(|| {
+        format!(
+            "{}: {}",
+            kind.unwrap_or_default(),
+            message.unwrap_or_default()
+        )
+    })
 }

@@ -11,7 +11,7 @@ pub(super) fn read(mut log: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>>
     }
     let samples = log.items("samples");
     let samples = samples.into_iter().filter_map(Object::read);
-    let outcomes: Result<Vec<Option<Outcome>>, Problem> = samples.map(sample).collect();
+    let outcomes: Result<Vec<Option<Outcome>>, Problem> = samples.map(sample_of).collect();
     Some(outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()))
 }
 
@@ -41,9 +41,11 @@ impl Documents for Samples {
     }
 
     fn documents(&mut self, documents: &SourceText) -> Result<()> {
-        let sample = serde_json::from_str(&documents.text).ok();
-        let sample = sample.and_then(Object::read);
-        match sample.map_or(Ok(None), self::sample) {
+        let read = match serde_json::from_str(&documents.text) {
+            Ok(sample) => Object::read(sample).map_or(Ok(None), sample_of),
+            Err(error) => Err((": a file in it".to_owned(), error.to_string())),
+        };
+        match read {
             Ok(outcome) => self.outcomes.extend(outcome),
             Err(problem) => self.problem = self.problem.take().or(Some(problem)),
         }
@@ -51,8 +53,8 @@ impl Documents for Samples {
     }
 }
 
-/// The outcome of a sample; none where it was not scored.
-fn sample(mut sample: Object<'_>) -> Result<Option<Outcome>, Problem> {
+/// The outcome of a sample; none where it was neither scored nor failed.
+fn sample_of(mut sample: Object<'_>) -> Result<Option<Outcome>, Problem> {
     // Ids are texts or numbers; epochs count from 1.
     // The header of an archive is no sample.
     let Some(id) = sample.take("id").map(RawValue::get) else {
@@ -60,26 +62,21 @@ fn sample(mut sample: Object<'_>) -> Result<Option<Outcome>, Problem> {
     };
     let id = serde_json::from_str(id).unwrap_or_else(|_| id.to_owned());
     let epoch: u32 = sample.take_as("epoch").unwrap_or(1);
-    let failed = sample.has("error");
+    let failed = sample.take("error").map(|error| {
+        let message = Object::read(error).and_then(|mut error| error.take_text("message"));
+        message.map_or_else(|| "it failed".to_owned(), |message| message.to_string())
+    });
     let place = format!(": sample {id:?}, epoch {epoch}");
-    let mut scores = Vec::new();
-    for (name, score) in sample.inner("scores").into_entries() {
-        let value = Object::read(score).and_then(|mut score| score.take("value"));
-        let Some(value) = value.and_then(number) else {
-            continue;
-        };
-        scores.push((name.into_owned(), value));
-    }
-    let score = only(&scores, &place)?.or(failed.then_some(0.0));
-    Ok(score.map(|score| Outcome::new(&id, epoch.saturating_sub(1), score, place)))
-}
-
-/// A value as a number: `C`orrect, `P`artial, `I`ncorrect or `N`o answer.
-fn number(value: &RawValue) -> Option<f64> {
-    match value.get() {
-        r#""C""# | "true" => Some(1.0),
-        r#""P""# => Some(0.5),
-        r#""I""# | r#""N""# | "false" => Some(0.0),
-        other => other.parse().ok(),
-    }
+    let scores = sample.inner("scores").into_entries();
+    let scores = scores.filter_map(|(name, score)| {
+        let value = Object::read(score)?.take("value")?;
+        Some((name.into_owned(), value))
+    });
+    let scores: Vec<(String, &RawValue)> = scores.collect();
+    let (score, unread) = only(&scores, &place)?;
+    let score = score.or(failed.map(Err));
+    Ok(score.map(|score| Outcome {
+        unread,
+        ..Outcome::new(&id, epoch.saturating_sub(1), score, place)
+    }))
 }

@@ -1,35 +1,56 @@
 //! Lines of JSON, which any program can write: `{"task": "NAME", "strategy": "NAME", "trial": 0, "score": 1}`.
 
-use super::{Outcome, Problem, score};
+use serde_json::Value;
+
+use super::{Outcome, Problem, no_score, number, score};
 use crate::prelude::*;
 
 /// One line; only the task and the score have to be there.
 #[derive(Deserialize)]
-struct Written {
+struct Written<'a> {
     task: String,
-    strategy: Option<String>,
+    /// A name or a number.
+    #[serde(default)]
+    strategy: Value,
     #[serde(default, alias = "repeat")]
     trial: u32,
-    score: f64,
+    /// `null` where the trial did not run.
+    #[serde(borrow)]
+    score: &'a RawValue,
+    /// Why not.
+    error: Option<String>,
 }
 
 /// Whether a document is the only line of such a file.
 pub(super) fn is_line(object: &Object<'_>) -> bool {
-    object.has("task") && object.has("score")
+    object.has("task") && object.contains("score")
 }
 
 pub(super) fn read(text: &str) -> Result<Vec<Outcome>, Problem> {
     let lines = (1..).zip(text.lines());
     let lines = lines.filter(|(_, line)| !line.trim().is_empty());
-    let read = lines.map(|(number, line)| {
+    let read = lines.map(|(number, text)| {
         let place = format!(":{number}");
-        let line: Written =
-            serde_json::from_str(line).map_err(|error| (place.clone(), error.to_string()))?;
-        let score = score(line.score, &place)?;
-        Ok(Outcome {
-            strategy: line.strategy,
-            ..Outcome::new(&line.task, line.trial, score, place)
-        })
+        line(text, &place).map_err(|why| (place, why))
     });
     read.collect()
+}
+
+fn line(text: &str, place: &str) -> Result<Outcome, String> {
+    let line: Written<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let strategy = match line.strategy {
+        Value::Null => None,
+        Value::String(name) => Some(name),
+        Value::Number(number) => Some(number.to_string()),
+        other => return Err(format!("a strategy is a name or a number, not `{other}`")),
+    };
+    let score = match (line.error, number(line.score)) {
+        (None, Some(value)) => Ok(score(value, place).map_err(|(_, why)| why)?),
+        (Some(why), _) => Err(why),
+        (None, None) => Err(no_score("score", line.score)),
+    };
+    Ok(Outcome {
+        strategy,
+        ..Outcome::new(&line.task, line.trial, score, place)
+    })
 }

@@ -17,14 +17,15 @@ pub(super) fn read(mut report: Object<'_>) -> Option<Result<Vec<Outcome>, Proble
         for (key, score) in LISTS {
             let ids: Vec<String> = report.take_as(key).unwrap_or_default();
             let each = ids.iter();
-            outcomes.extend(each.map(|id| Outcome::new(id, 0, score, format!(": {key}"))));
+            outcomes.extend(each.map(|id| Outcome::new(id, 0, Ok(score), format!(": {key}"))));
         }
         return Some(Ok(outcomes));
     }
     for (id, instance) in report.into_entries() {
         let resolved: bool = Object::read(instance)?.take_as("resolved")?;
         let place = format!(": instance {id:?}");
-        outcomes.push(Outcome::new(&id, 0, f64::from(u8::from(resolved)), place));
+        let score = f64::from(u8::from(resolved));
+        outcomes.push(Outcome::new(&id, 0, Ok(score), place));
     }
     Some(Ok(outcomes))
 }

@@ -10,14 +10,18 @@ fn check(content: impl AsRef<[u8]>, expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, content).unwrap();
-    let shown = match read(&path).and_then(|all| check_unique(&all).map(|()| all)) {
-        Ok(outcomes) => {
+    let shown = match read(&path).and_then(merge) {
+        Ok((outcomes, _)) => {
             let each = outcomes.iter().map(|outcome| {
                 let strategy = outcome.strategy.as_deref().unwrap_or("any");
-                format!(
-                    "{} {strategy} {} {}",
-                    outcome.task, outcome.trial, outcome.score
-                )
+                let score = match &outcome.score {
+                    Ok(score) => score.to_string(),
+                    Err(why) => format!("({why})"),
+                };
+                let unread = outcome.unread.iter().map(|what| format!(" [{what}]"));
+                let unread: String = unread.collect();
+                let (task, trial) = (&outcome.task, outcome.trial);
+                format!("{task} {strategy} {trial} {score}{unread}")
             });
             each.collect::<Vec<_>>().join(", ")
         }
@@ -50,6 +54,22 @@ fn lines_of_our_own_are_read() {
         "{\"task\": \"a\", \"score\": 1}\n{\"task\"",
         "`FILE`:2: EOF while parsing an object at line 1 column 7",
     );
+    check(r#"{"task": "a", "strategy": 1, "score": true}"#, "a 1 0 1");
+    check(
+        r#"{"task": "a", "strategy": ["none"], "score": 1}"#,
+        r#"`FILE`:1: a strategy is a name or a number, not `["none"]`"#,
+    );
+    check(
+        r#"{"task": "a", "score": "good"}"#,
+        r#"a any 0 ("score" is `\"good\"`, which is no score)"#,
+    );
+    let busy = r#"{"task": "a", "score": null, "error": "429"}"#;
+    check(busy, "a any 0 (429)");
+    // It was run again.
+    check(
+        format!("{busy}\n{{\"task\": \"a\", \"score\": 1}}"),
+        "a any 0 1",
+    );
 }
 
 #[test]
@@ -58,12 +78,6 @@ fn two_scores_for_one_trial_are_an_error() {
     let [first, second] = [r#""score": 1"#, r#""score": 0"#];
     check(
         format!("{{\"task\": \"a\", {first}}}\n{{\"task\": \"a\", {second}}}"),
-        twice,
-    );
-    check(
-        format!(
-            "{{\"task\": \"a\", {first}}}\n{{\"task\": \"A\", \"strategy\": \"none\", {second}}}"
-        ),
         twice,
     );
     check(
@@ -97,6 +111,34 @@ fn trials_of_harbor_are_read() {
     check(
         trial(r#""verifier_result": null, "exception_info": null"#),
         "`FILE` has no outcome of a task",
+    );
+    let failed = |kind: &str, is_valid: bool, rewards: &str| {
+        trial(&format!(
+            r#""verifier_result": {rewards}, "exception_info": {{"exception_type": "{kind}", "exception_message": "…",
+               "policy": {{"has_valid_reward": {is_valid}}}}}"#
+        ))
+    };
+    // Harbor itself says which rewards mean nothing.
+    let none = r#"{"rewards": {"reward": 0}}"#;
+    check(
+        failed("ApiRateLimitError", false, none),
+        "org-name any 0 (ApiRateLimitError: …)",
+    );
+    check(failed("AgentTimeoutError", true, none), "org-name any 0 0");
+    check(
+        failed("AgentTimeoutError", true, "null"),
+        "org-name any 0 0",
+    );
+    check(
+        trial(
+            r#""verifier_result": {"rewards": {"reward": 1}}, "step_results": [{"exception_info": {"exception_type": "Timeout",
+               "policy": {"has_valid_reward": false}}}]"#,
+        ),
+        "org-name any 0 (Timeout: )",
+    );
+    check(
+        trial(r#""verifier_result": {"rewards": {"reward": {"x": 1}}}"#),
+        r#"org-name any 0 ("reward" is `{\"x\": 1}`, which is no score)"#,
     );
     check(
         trial(r#""verifier_result": {"rewards": {"a\u001b": 1, "b": 0}}"#),
@@ -134,7 +176,13 @@ fn logs_of_inspect_are_read() {
             r#"{"id": "x", "epoch": 1, "scores": {"match": {"value": "C"}}}, {"id": 7, "epoch": 2, "scores": {"match": {"value": 0.25}}},
                {"id": "late", "epoch": 1, "error": {"message": "…"}}, {"id": "unscored", "epoch": 1}"#,
         ),
-        "x any 0 1, 7 any 1 0.25, late any 0 0",
+        "7 any 1 0.25, late any 0 (…), x any 0 1",
+    );
+    check(
+        log(
+            r#"{"id": "x", "epoch": 1, "scores": {"a": {"value": {"f1": 1}}, "b": {"value": true}}}, {"id": "y", "scores": {"a": {"value": [1]}}}"#,
+        ),
+        r#"x any 0 1 ["a" is `{\"f1\": 1}`, which is no score], y any 0 ("a" is `[1]`, which is no score)"#,
     );
     check(
         log(r#"{"id": "x", "epoch": 1, "scores": {"a": {"value": "C"}, "b": {"value": "I"}}}"#),
@@ -166,6 +214,24 @@ fn what_is_no_result_is_refused() {
     );
     let deep = format!("{}1{}", r#"{"a":"#.repeat(100_000), "}".repeat(100_000));
     check(deep, "`FILE` has no outcome of a task");
+}
+
+#[test]
+fn attempts_at_one_base_url_have_the_mean_of_their_scores() {
+    let folder = tempfile::tempdir().unwrap();
+    for (attempt, reward) in [("a", 1), ("b", 0), ("c", 0), ("d", 1)] {
+        let text = format!(
+            r#"{{"task_name": "t", "trial_name": "t__{attempt}", "verifier_result": {{"rewards": {{"reward": {reward}}}}}}}"#
+        );
+        write(folder.path(), &format!("{attempt}/result.json"), &text);
+    }
+    let (merged, several) = merge(read(folder.path()).unwrap()).unwrap();
+    let scores: Vec<_> = merged.into_iter().map(|one| one.score).collect();
+    assert_eq!((scores, several), (vec![Ok(0.5)], 1));
+    // The same job read twice.
+    let twice = [(); 2].map(|()| read(folder.path()).unwrap()).concat();
+    let error = merge(twice).unwrap_err().to_string();
+    assert!(error.contains("two scores for one trial"), "{error}");
 }
 
 fn write(folder: &Path, name: &str, text: &str) {
