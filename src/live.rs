@@ -271,6 +271,9 @@ impl Live {
         let (reply, result) = mpsc::sync_channel(0);
         let (ticket, number) = {
             let mut table = lock(&self.table);
+            if cell.task.is_none() && source == SentBy::Client {
+                cell.task = table.task_of(&cell, api, &request);
+            }
             let setting = &self.settings[cell.strategy];
             let (conversation, new) = table.place(&cell, api, setting, &mut request, at);
             let own = &table.conversations[conversation];

@@ -119,6 +119,30 @@ impl Table {
         (number, Some(new))
     }
 
+    /// The task of a request that names none, of a sub-agent or behind a compaction: that of the other requests of its
+    /// client, or of those whose answers it holds, where they have one alone.
+    pub(super) fn task_of(
+        &self,
+        cell: &LiveCell,
+        api: Api,
+        request: &Request<'_>,
+    ) -> Option<String> {
+        let mut found = None;
+        for ((other, of_api, client), known) in &self.clients {
+            let is_near = (other.strategy, other.repeat, *of_api, client)
+                == (cell.strategy, cell.repeat, api, &request.client);
+            let (Some(task), true) = (&other.task, is_near) else {
+                continue;
+            };
+            let belongs =
+                client.is_some() || known.answered(request) || known.quoted_by(request).is_some();
+            if belongs && found.replace(task).is_some_and(|first| first != task) {
+                return None;
+            }
+        }
+        found.cloned()
+    }
+
     /// Takes note of the answer to a call.
     pub(super) fn answered(
         &mut self,
@@ -157,6 +181,13 @@ impl Client {
     fn holds(&self, number: usize, message: ContentHash) -> bool {
         let holding = self.holding.get(&message);
         holding.is_some_and(|holding| holding.contains(&number))
+    }
+
+    /// Whether a request holds an answer that was given here.
+    fn answered(&self, request: &Request<'_>) -> bool {
+        let turns = request.turns.iter();
+        let mut answers = turns.filter(|turn| turn.message.role() == Role::Assistant);
+        answers.any(|turn| self.holding.contains_key(&turn.look.key()))
     }
 
     /// The conversation of the newest answer that a request holds as words.

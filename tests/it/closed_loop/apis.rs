@@ -1,7 +1,7 @@
 //! Each API, and what happens where a strategy is of no use.
 
 use super::*;
-use proctor::live::{NotItsLog, Skip};
+use proctor::live::{NotItsLog, Skip, TaskNames};
 use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
 use proctor::session::import::request::READER;
 
@@ -427,4 +427,61 @@ fn an_answer_that_was_cut_is_billed_and_is_no_answer() {
         let measured = live.finished().remove(0).measured;
         assert_eq!((measured.calls, measured.billed.total()), (1, Tokens(303)));
     }
+}
+
+/// Sends a first prompt, and has it answered. Returns the task in the log.
+fn task_of(
+    live: &Live,
+    log: &Bytes,
+    client: Option<&str>,
+    prompt: &str,
+    answer: &str,
+) -> Option<String> {
+    let metadata = json!({"user_id": client});
+    let messages = json!([{"role": "user", "content": prompt}]);
+    let body = json!({"model": "m", "metadata": metadata, "messages": messages}).to_string();
+    let sent = live.send(&LiveCell::default(), Api::Messages, &body, Timestamp(1));
+    let answer = json!({"role": "assistant", "content": [{"type": "text", "text": answer}]});
+    live.answered(
+        sent.ticket.unwrap(),
+        Some(&answer.to_string()),
+        Timestamp(2),
+    );
+    let mut events = log.events().into_iter().rev();
+    events.find_map(|event| match event {
+        Event::Request { cell, .. } => Some(cell.task),
+        _ => None,
+    })?
+}
+
+#[test]
+fn a_request_that_names_no_task_has_the_only_one_of_its_client() {
+    let log = Bytes::default();
+    let prompts = [("a", "Fix the parser"), ("b", "Mend the tests")];
+    let prompts = prompts.map(|(task, prompt)| (task.to_owned(), prompt.to_owned()));
+    let tasks = TaskNames {
+        prompts: prompts.into(),
+        ..TaskNames::default()
+    };
+    let live = front(Some(&log)).0.with_tasks(tasks);
+    let summary = "The parser reads dates by their first part, which is the day.";
+    for (client, prompt, answer, expected) in [
+        (Some("s1"), "Fix the parser", "Which one?", Some("a")),
+        // A sub-agent.
+        (Some("s1"), "List all files", "None.", Some("a")),
+        (Some("s2"), "List all files", "None.", None),
+        (Some("s2"), "Mend the tests", "Yes.", Some("b")),
+        (Some("s2"), "List two files", "None.", Some("b")),
+        (Some("s2"), "Fix the parser", "Yes.", Some("a")),
+        // The client has two.
+        (Some("s2"), "List three files", "None.", None),
+        (None, "Fix the parser", summary, Some("a")),
+        // Behind a compaction.
+        (None, &format!("So far: {summary}"), "Go on.", Some("a")),
+        (None, "List all files", "None.", None),
+    ] {
+        let task = task_of(&live, &log, client, prompt, answer);
+        assert_eq!(task.as_deref(), expected, "{client:?} {prompt}");
+    }
+    assert_eq!(front(None).0.restore(&log.events()), Ok(Vec::new()));
 }
