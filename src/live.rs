@@ -109,6 +109,11 @@ impl Live {
         }
     }
 
+    /// The settings of the strategies, in their order.
+    pub fn settings(&self) -> impl Iterator<Item = &Setting> {
+        self.settings.iter().map(|setting| &**setting)
+    }
+
     /// Finds the task of a request that names none in its path or headers.
     #[must_use]
     pub fn with_tasks(mut self, tasks: TaskNames) -> Self {

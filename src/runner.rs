@@ -512,7 +512,7 @@ fn replay_arm<'a>(
                 prepared.largest_prompt(),
                 prepared.bill().scale(0).head,
             );
-            if let Err(error) = spec.check_window(window, prepared.least_prompt()) {
+            if let Err(error) = spec.check_window(window, &prepared.prompt_sizes()) {
                 let why = error.to_string();
                 let end = End::NotMeasurable { call: 0, why };
                 return Ok(Replay::not_begun(prepared, name, models, end));

@@ -21,7 +21,8 @@ use crate::strategy::StrategySpec;
 use crate::strategy::preset::PRESETS;
 use crate::strategy::trigger::{Trigger, measures};
 use crate::tokens::COUNTERS;
-use crate::units::{Tokens, is_valid_id};
+use crate::units::is_valid_id;
+use crate::window::PromptSizes;
 
 mod cache;
 mod faults;
@@ -179,7 +180,7 @@ impl Scenario {
         }
         if let Some(window) = window.fixed() {
             for spec in &strategies {
-                spec.check_window(window, Tokens::ZERO)?;
+                spec.check_window(window, &PromptSizes::default())?;
             }
         }
         let strategies = follow::find_followed(strategies, table.place())?;

@@ -14,6 +14,7 @@ use crate::model::CallFailure;
 use crate::settings::SettingError;
 use crate::step::Step;
 use crate::units::Tokens;
+use crate::window::Window;
 
 pub(crate) mod bm25;
 pub mod control;
@@ -96,6 +97,11 @@ pub trait Stage: Debug + Send {
     /// cache breakpoint in front of it. Asked when a prompt is sent, of every stage.
     fn edge(&self, _: &Context) -> Option<usize> {
         None
+    }
+
+    /// Tokens of the newest messages that it leaves as they are when it fires in this window, at least.
+    fn least_kept(&self, _: Window) -> Tokens {
+        Tokens::ZERO
     }
 
     /// The share of the effective window from which on it starts no sub-agent, if it has such a line.

@@ -68,6 +68,17 @@ impl Window {
     }
 }
 
+/// The sizes of a session's prompts, by which a window is found too small.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PromptSizes {
+    /// The fixed part of each.
+    pub head: Tokens,
+    /// The mean of its rounds.
+    pub round: Tokens,
+    /// The prompt of its last call, with the full history.
+    pub largest: Tokens,
+}
+
 /// A part of a window that shares and reserves are measured against.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

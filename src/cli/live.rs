@@ -113,6 +113,7 @@ mod with_http {
     use crate::session::import::request::READER;
     use crate::strategy::StrategySpec;
     use crate::units::many;
+    use crate::window::PromptSizes;
 
     /// Where Gemini's own API is served, and Google's tools' form of it.
     const GEMINI: [&str; 2] = [
@@ -162,6 +163,7 @@ mod with_http {
         if args.check {
             return check(&held, &events);
         }
+        held.warn_of_windows();
         let proxy = listen(args.listen, upstream)?;
         if !events.is_empty() {
             let again = held.restore(&events)?;
@@ -276,6 +278,20 @@ mod with_http {
                 whole,
             };
             Ok((held, events))
+        }
+
+        /// Warns of strategies that could only fire before every call.
+        fn warn_of_windows(&self) {
+            for setting in self.front.live.settings() {
+                let window = setting.window;
+                let prompts = PromptSizes {
+                    largest: window.tokens,
+                    ..PromptSizes::default()
+                };
+                if let Err(error) = setting.spec.check_window(window, &prompts) {
+                    say(&format!("warning: {}", plain(&error.to_string())));
+                }
+            }
         }
 
         /// Replays the log; the calls that would now be sent differently.

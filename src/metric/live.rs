@@ -25,6 +25,8 @@ pub struct LiveTotals {
     unbilled_tasks: usize,
     /// Answers to requests that were passed on as they came, by the reason.
     skipped: BTreeMap<String, u64>,
+    /// Trials in a window that is too small for their strategy, by it, with the reason.
+    no_room: BTreeMap<String, (usize, String)>,
 }
 
 impl LiveTotals {
@@ -44,6 +46,7 @@ impl LiveTotals {
             partial_trials: 0,
             unbilled_tasks: 0,
             skipped: BTreeMap::new(),
+            no_room: BTreeMap::new(),
         };
         let entries = manifest.entries();
         let mut tasks: BTreeMap<&str, bool> = BTreeMap::new();
@@ -57,6 +60,10 @@ impl LiveTotals {
             *tasks.entry(&cell.session).or_default() |= !cell.prompt_cache.is_empty();
             for (why, count) in &live.skipped {
                 *sum.skipped.entry(why.clone()).or_default() += count;
+            }
+            if let Some(why) = &live.no_room {
+                let of = sum.no_room.entry(cell.strategy.clone());
+                of.or_insert_with(|| (0, why.clone())).0 += 1;
             }
             let usage = live.billed + live.strategy;
             sum.tokens += usage.total();
@@ -132,6 +139,19 @@ impl LiveTotals {
         let reasons = reasons.join(", ");
         (all > 0)
             .then(|| format!("at {all} of {calls} calls the strategy was not applied: {reasons}"))
+    }
+
+    /// Strategies that the window left no room: their tasks and bills count, and their replays do not.
+    pub fn no_room(&self) -> Option<String> {
+        let each = self.no_room.iter().map(|(strategy, (trials, why))| {
+            let trials = many(*trials, "trial", "trials");
+            format!("{strategy} ({trials}): {why}")
+        });
+        let each: Vec<String> = each.collect();
+        (!each.is_empty()).then(|| {
+            let each = each.join("; ");
+            format!("tasks and bills count; what a replay measures is not measurable under {each}")
+        })
     }
 
     /// How long agents waited, as measured and as modelled.

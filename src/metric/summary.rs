@@ -15,7 +15,7 @@ use crate::metric::survival::{Score, Survival};
 use crate::metric::tokens::{self, Savings, peak_prompt};
 use crate::metric::trail;
 use crate::metric::validity::Findings;
-use crate::record::{Arm, ArtifactTrail, End, PriceEntry, SessionEntry, SummaryAtoms};
+use crate::record::{Arm, ArtifactTrail, End, LiveRecord, PriceEntry, SessionEntry, SummaryAtoms};
 
 /// Every metric of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,6 +102,8 @@ impl CellSummary {
     /// fidelity.
     pub fn with_controls(cell: &CellRecord, controls: ControlCells<'_>) -> Self {
         let reference = controls.full;
+        let is_replayed = cell.live.as_ref().is_none_or(LiveRecord::is_replayed);
+        let replayed = reference.filter(|_| is_replayed);
         // A session that died before the first question was still to be asked, if the reference
         // was.
         let asked = was_asked(cell) || reference.is_some_and(was_asked);
@@ -138,8 +140,8 @@ impl CellSummary {
             summaries: Summaries::of(cell),
             findings: Findings::of(cell),
             context_pressure: ContextPressure::of(cell),
-            support: Support::of(cell, reference),
-            trail: trail::of(cell, reference),
+            support: Support::of(cell, replayed),
+            trail: trail::of(cell, replayed),
             summary_atoms: cell.summary_atoms.clone(),
             survival: Survival::of(cell),
             plumbing: cell.plumbing.map(Score::from),

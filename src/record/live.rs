@@ -34,9 +34,17 @@ pub struct LiveRecord {
     /// How well the task was solved, from 0 to 1, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// Why the window is too small for the strategy, if it is: what a replay measures is then not measurable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_room: Option<String>,
 }
 
 impl LiveRecord {
+    /// Whether its replay measures anything.
+    pub fn is_replayed(&self) -> bool {
+        self.calls > 0 && self.no_room.is_none()
+    }
+
     /// Whether every call was answered with its usage.
     pub fn is_billed(&self) -> bool {
         self.calls > 0 && self.unbilled == 0

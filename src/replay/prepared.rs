@@ -19,7 +19,7 @@ use crate::session::{RecordedCompaction, Session, ToolSchema};
 use crate::strategy::Situation;
 use crate::tokens::{CountedTexts, PackedSize, Size};
 use crate::units::{ContentHash, Tokens};
-use crate::window::Window;
+use crate::window::{PromptSizes, Window};
 
 /// A session made ready for replay: counted once, shared by all its cells.
 #[derive(Debug)]
@@ -228,11 +228,16 @@ impl PreparedSession {
         }
     }
 
-    /// Tokens of the head and one round of the full history, as billed: of all its rounds, the mean.
-    pub fn least_prompt(&self) -> Tokens {
+    /// Sizes of the prompts of the full history, as billed.
+    pub fn prompt_sizes(&self) -> PromptSizes {
         let head = self.bill.scale(0).head;
+        let largest = self.largest_prompt();
         let rounds = self.session.calls().len().max(1);
-        head + (self.largest_prompt() - head).fraction(1.0 / rounds as f64)
+        PromptSizes {
+            head,
+            round: (largest - head).fraction(1.0 / rounds as f64),
+            largest,
+        }
     }
 
     /// Tokens of the largest prompt of the full history, that of the last call, as billed.

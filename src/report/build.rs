@@ -419,6 +419,7 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         (Code::NeedsJudge, sections::answers::need_judge(material)),
         (Code::Faults, manifest.faults.as_ref().map(on_purpose)),
         (Code::NotApplied, live.and_then(LiveTotals::not_applied)),
+        (Code::NotMeasurable, live.and_then(LiveTotals::no_room)),
         (Code::NothingRan, is_empty.then(|| NOTHING.to_owned())),
         (
             Code::Outstanding,

@@ -14,7 +14,8 @@ use crate::live::{Finished, Measured, Setting};
 use crate::patterns::PatternsError;
 use crate::record::journal::{Journal, JournalError};
 use crate::record::{
-    Arm, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, SessionCache, SessionEntry,
+    ActionSupport, Arm, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, SessionCache,
+    SessionEntry,
 };
 use crate::replay::{CellName, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
@@ -23,7 +24,7 @@ use crate::session::import::outcomes::Outcome;
 use crate::session::{Role, Session};
 use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens, Usage, is_valid_id};
-use crate::window::{KnownBy, NativeWindow, Window};
+use crate::window::{KnownBy, NativeWindow, PromptSizes, Window};
 
 /// The strategy that changes nothing.
 const UNCHANGED: &str = "none";
@@ -70,7 +71,7 @@ pub fn settings(scenario: &Scenario, models: &RunModels) -> Result<Vec<Setting>,
         WindowMode::Fit(_) => return Err(LiveRunError::NoWindow),
     };
     let settings = scenario.strategies.iter().map(|spec| {
-        spec.check_window(window, Tokens::ZERO)
+        spec.check_window(window, &PromptSizes::default())
             .map_err(PlanError::from)?;
         Ok(Setting {
             spec: spec.clone(),
@@ -190,13 +191,13 @@ fn cells_of_task(
         let prepared = prepare_texts(plan, texts, Vec::new())?;
         let models = models(summariser);
         let record = replay(&prepared, name, replayed, &models, &ThreadClock).record;
-        Ok::<_, LiveRunError>(record)
+        Ok::<_, LiveRunError>((record, prepared.prompt_sizes()))
     };
     let full = CellName {
         strategy: "full".to_owned(),
         repeat: 0,
     };
-    let full = replayed(&texts, full, Replayed::Full, reference.summariser.clone())?;
+    let (full, _) = replayed(&texts, full, Replayed::Full, reference.summariser.clone())?;
     let mut task = TaskCells {
         session: texts.session.clone(),
         entry: entry_of(&texts, &[], scenario, &plan.prices),
@@ -210,7 +211,13 @@ fn cells_of_task(
         };
         let texts = texts_of(&cell);
         let played = Replayed::Strategy(cell.strategy, cell.window);
-        let mut record = replayed(&texts, name, played, cell.summariser)?;
+        let (mut record, prompts) = replayed(&texts, name, played, cell.summariser)?;
+        let spec = &scenario.strategies[cell.cell.strategy];
+        let no_room = spec.check_window(cell.window, &prompts).err();
+        if no_room.is_some() {
+            record.action_support = ActionSupport::default();
+            (record.rereads, record.trail, record.summary_atoms) = (None, None, None);
+        }
         let measured = cell.measured;
         record.overflows.extend(&measured.refused);
         record.live = Some(LiveRecord {
@@ -222,6 +229,7 @@ fn cells_of_task(
             skipped: measured.skipped,
             waited_ms: waited(&texts.session),
             score: outcome.and_then(|outcome| outcome.score.clone().ok()),
+            no_room: no_room.map(|error| error.to_string()),
         });
         task.cells.push(record);
     }

@@ -13,6 +13,8 @@ use crate::context::{Applied, Context, Entry, Patch, PatchError};
 use crate::model::Purpose;
 use crate::session::Tag;
 use crate::step::Step;
+use crate::units::Tokens;
+use crate::window::Window;
 
 /// Stages in order.
 ///
@@ -121,6 +123,11 @@ impl Slot {
         ];
         let own = own.into_iter();
         own.filter_map(|(key, trigger)| Some((key, &*notes.name, trigger?)))
+    }
+
+    /// Tokens of the newest messages that it leaves as they are, at least, where it has that many.
+    pub(super) fn least_kept(&self, window: Window) -> Tokens {
+        self.stage.least_kept(window)
     }
 
     /// The same stage, asked ahead at this trigger.

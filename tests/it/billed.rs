@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proctor::compare::ComparedRun;
 use proctor::live::{Finished, LiveCell, Measured};
 use proctor::model::offline::Offline;
+use proctor::record::Arm;
 use proctor::record::journal::Run;
 use proctor::report::Report;
 use proctor::report::screen::ScreenOptions;
@@ -29,7 +30,10 @@ const STRATEGIES: [&str; 2] = ["none", "observation-masking[clear_results.keep_l
 const CALLS: usize = 12;
 
 fn scenario() -> Scenario {
-    let [none, masking] = STRATEGIES;
+    scenario_of(STRATEGIES)
+}
+
+fn scenario_of([none, masking]: [&str; 2]) -> Scenario {
     let text = format!(
         "name = 'live'\n[window]\ntokens = 40_000\n[[sessions]]\npath = 'a'\n[[strategies]]\npreset = '{none}'\n\
          [[strategies]]\npreset = '{masking}'\n"
@@ -83,9 +87,19 @@ fn session(task: &str, model: &str, usage: Option<Usage>) -> Session {
 
 /// A trial whose every call is billed like this, if it is.
 fn trial(task: &str, model: &str, strategy: usize, usage: Option<Usage>) -> Finished {
+    trial_of(STRATEGIES, task, model, strategy, usage)
+}
+
+fn trial_of(
+    strategies: [&str; 2],
+    task: &str,
+    model: &str,
+    strategy: usize,
+    usage: Option<Usage>,
+) -> Finished {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let place = &Place::BuiltIn;
-    let spec = StrategySpec::parse(STRATEGIES[strategy], &Trigger::always(), place).unwrap();
+    let spec = StrategySpec::parse(strategies[strategy], &Trigger::always(), place).unwrap();
     let calls = CALLS + 1;
     Finished {
         cell: LiveCell {
@@ -197,4 +211,47 @@ fn without_any_usage_bills_are_modelled_and_that_is_said() {
         "billed_nowhere",
         screen(&run(both(PRICED, [None, None]), &[]))
     );
+}
+
+#[test]
+fn in_a_window_without_room_tasks_and_bills_count_and_the_replay_does_not() {
+    let strategies = ["none", "pi"];
+    let scenario = scenario_of(strategies);
+    let trials = [0, 1].map(|strategy| {
+        let usage = Some(plain(6_000));
+        let mut trial = trial_of(strategies, "a", PRICED, strategy, usage);
+        // It fires from 7,616 tokens on, and keeps 20,000.
+        trial.window = Window::new(Tokens(24_000));
+        trial
+    });
+    let outcomes = [0, 1].map(|strategy| Outcome {
+        strategy: Some(strategies[strategy].to_owned()),
+        ..outcome("a", 0, f64::from(u8::from(strategy == 0)))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let run = live_run::write(&scenario, trials.into(), &outcomes, folder.path()).unwrap();
+    let run = Run::read(&run).unwrap();
+    for cell in run.cells.iter().filter(|cell| cell.arm == Arm::Strategy) {
+        let live = cell.live.as_ref().unwrap();
+        let is_pi = cell.strategy == "pi";
+        assert_eq!(
+            (
+                live.no_room.is_some(),
+                cell.action_support.wanted.is_empty()
+            ),
+            (is_pi, is_pi)
+        );
+        assert_eq!(
+            (live.score, live.is_billed()),
+            (Some(f64::from(u8::from(!is_pi))), true)
+        );
+    }
+    let screen = screen(&run);
+    for expected in [
+        "pi: 0 of 1 tasks solved",
+        "not measurable under pi (1 trial)",
+    ] {
+        let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(expected), "{screen}");
+    }
 }

@@ -10,9 +10,9 @@ use crate::strategy::guard::Guards;
 use crate::strategy::knob::Knobs;
 use crate::strategy::pipeline::{Retries, RetriesPer, Slot};
 use crate::strategy::stage::{self, STAGES};
-use crate::strategy::trigger::{Condition, Trigger};
+use crate::strategy::trigger::{Condition, Scope, Trigger};
 use crate::units::Tokens;
-use crate::window::Window;
+use crate::window::{PromptSizes, Window};
 
 const RESERVED_STAGES: [&str; 3] = ["guards", OVERFLOW, "window"];
 
@@ -66,10 +66,12 @@ impl StrategySpec {
         Ok((slots, retries))
     }
 
-    /// Whether every condition means something in this window: a reserve that leaves no room for the least prompt, a
-    /// head with one round, would make its stage fire before every call.
-    pub fn check_window(&self, window: Window, least: Tokens) -> Result<(), SettingError> {
+    /// Whether every condition means something in this window. A reserve that leaves no room for the least prompt, a head
+    /// with one round, would make its stage fire before every call; and so would a tail that is kept, if it reaches the
+    /// line of its stage.
+    pub fn check_window(&self, window: Window, prompts: &PromptSizes) -> Result<(), SettingError> {
         let (slots, _) = self.slots()?;
+        let least = prompts.head + prompts.round;
         for (key, stage, trigger) in slots.iter().flat_map(Slot::triggers) {
             let Some((reserve, part)) = trigger.condition.too_large_reserve(window, least) else {
                 continue;
@@ -92,6 +94,26 @@ impl StrategySpec {
             );
             let error = SettingError::new(place.unwrap_or(self.table.place()), problem);
             return Err(error.with_hint(hint));
+        }
+        for slot in &slots {
+            let when = &slot.notes.when;
+            let head = match when.scope {
+                Scope::Prompt => prompts.head,
+                Scope::Messages => Tokens::ZERO,
+            };
+            let kept = slot.least_kept(window);
+            // One that fires before every call by its settings is meant to.
+            let line = when.condition.holds_from(window);
+            let line = line.filter(|line| (Tokens(1)..=prompts.largest).contains(line));
+            if let Some(line) = line.filter(|line| kept > Tokens::ZERO && head + kept >= *line) {
+                let problem = format!(
+                    "`{}` of `{}` fires from {line} tokens on, and keeps {kept} behind a head of {head}: it would fire before \
+                     every call",
+                    slot.notes.name, self.name
+                );
+                let error = SettingError::new(self.table.place(), problem);
+                return Err(error.with_hint("let it keep less, or set a larger window"));
+            }
         }
         Ok(())
     }

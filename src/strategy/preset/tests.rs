@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::settings::parse_value;
+use crate::window::{PromptSizes, Window};
 
 fn named(name: &str) -> Result<StrategySpec, SettingError> {
     StrategySpec::parse(name, &Trigger::always(), &Place::BuiltIn)
@@ -32,6 +33,31 @@ fn every_preset_builds_and_describes_itself() {
     );
     assert!(named("tail@20000").is_ok());
     assert!(named("random@20000").is_ok());
+}
+
+#[test]
+fn a_tail_that_reaches_the_line_of_its_stage_leaves_no_room() {
+    for (name, window, head, largest, has_room) in [
+        // It keeps 20,000, and fires from 16,384 before the end on.
+        ("pi", 200_000, 5_000, 500_000, true),
+        ("pi", 40_000, 3_000, 60_000, true),
+        ("pi", 40_000, 4_000, 60_000, false),
+        // It never fires.
+        ("pi", 40_000, 4_000, 20_000, true),
+        ("cline", 24_000, 2_000, 60_000, false),
+        ("claude-code", 24_000, 2_000, 60_000, true),
+        ("observation-masking", 24_000, 2_000, 60_000, true),
+    ] {
+        let sizes = PromptSizes {
+            head: Tokens(head),
+            round: Tokens(500),
+            largest: Tokens(largest),
+        };
+        let checked = named(name)
+            .unwrap()
+            .check_window(Window::new(Tokens(window)), &sizes);
+        assert_eq!(checked.is_ok(), has_room, "{name} {window} {checked:?}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ pub(super) use crate::strategy::{
 };
 pub(super) use crate::tokens::Size;
 pub(super) use crate::units::Tokens;
+pub(super) use crate::window::Window;
 pub(super) use serde::Deserialize;
 pub(super) use serde_json::Value;
 pub(super) use std::collections::{BTreeMap, BTreeSet, VecDeque};

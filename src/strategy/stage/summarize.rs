@@ -83,6 +83,10 @@ impl Stage for Summarize {
         self.overlap.take_note_of(entry);
     }
 
+    fn least_kept(&self, window: Window) -> Tokens {
+        self.select.least_kept(&self.tail, window)
+    }
+
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let stage = &*self;
         let Some(selected) = stage.select.of(&stage.tail, context, cx) else {

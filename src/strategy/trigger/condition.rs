@@ -176,6 +176,21 @@ impl Condition {
         }
     }
 
+    /// The smallest size from which on it holds, whatever else is the case, where there is one.
+    pub(crate) fn holds_from(&self, window: Window) -> Option<Tokens> {
+        match self {
+            Self::Always => Some(Tokens::ZERO),
+            Self::WindowOver(limit) => (window.tokens > *limit).then_some(Tokens::ZERO),
+            Self::WindowUnder(limit) => (window.tokens < *limit).then_some(Tokens::ZERO),
+            Self::Any(inner) => inner.iter().filter_map(|one| one.holds_from(window)).min(),
+            Self::All(inner) => {
+                let mut lines = inner.iter().map(|one| one.holds_from(window));
+                lines.try_fold(Tokens::ZERO, |most, line| Some(most.max(line?)))
+            }
+            other => other.line(window, window.effective()),
+        }
+    }
+
     /// At this share of the effective window.
     pub fn window_fraction(share: f64) -> Self {
         Self::WindowFraction(share.into())

@@ -136,6 +136,16 @@ impl Select {
         })
     }
 
+    /// Tokens of the tail that stays, at least. One that goes by rounds ends where they do.
+    pub(super) fn least_kept(&self, tail: &Tail, window: Window) -> Tokens {
+        match self.select {
+            Coverage::All | Coverage::UntilTail => {
+                tail.keep_last_tokens.max(tail.share(window, Tokens::ZERO))
+            }
+            Coverage::EveryRounds => Tokens::ZERO,
+        }
+    }
+
     /// Where what stays in front ends.
     fn start(&self, entries: &[Entry]) -> usize {
         let mut start = self.keep_first_messages;
@@ -229,7 +239,9 @@ impl Tail {
             let at = rounds.get(first).map_or(0, |round| round.start);
             start = start.min(cut.snap_back(entries, at));
         }
-        let budget = self.keep_last_tokens.max(self.share(context, cx));
+        let budget = self
+            .keep_last_tokens
+            .max(self.share(cx.window, context.size().tokens));
         let budget = budget.max(self.room(cx));
         if budget > Tokens::ZERO {
             let within = cut::newest_within(entries, budget);
@@ -238,13 +250,13 @@ impl Tail {
         start
     }
 
-    fn share(&self, context: &Context, cx: &Situation) -> Tokens {
+    fn share(&self, window: Window, history: Tokens) -> Tokens {
         if self.keep_last_fraction <= 0.0 {
             return Tokens::ZERO;
         }
         let whole = match self.keep_fraction_of {
-            FractionOf::History => context.size().tokens,
-            FractionOf::Window => cx.window.part(self.of),
+            FractionOf::History => history,
+            FractionOf::Window => window.part(self.of),
         };
         let share = whole.fraction(self.keep_last_fraction);
         let share = share.max(self.keep_min_tokens);
