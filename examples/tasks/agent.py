@@ -3,6 +3,7 @@
 It never compacts its history: that is left to whatever listens at the base URL.
 """
 import argparse
+import http.client
 import json
 import os
 import signal
@@ -33,6 +34,7 @@ SECONDS_PER_COMMAND = 60
 PAUSES = (0.2, 1, 3)
 EXIT_REFUSED = 3
 EXIT_TOO_MANY_CALLS = 4
+EXIT_UNAVAILABLE = 5
 
 
 def schema(parameters):
@@ -106,6 +108,10 @@ class Refused(Exception):
     """The API does not answer this request."""
 
 
+class Unavailable(Refused):
+    """The API answers no request: it is busy, cannot be reached, or wants another key."""
+
+
 # The API is on this machine, whatever proxy the environment names.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -121,11 +127,14 @@ def post(url, headers, body):
                 return json.loads(answer.read(LONGEST_ANSWER))
         except urllib.error.HTTPError as error:
             why = "%d: %s" % (error.code, error.read(2000).decode("utf-8", "replace"))
-            passing = error.code == 429 or error.code >= 500
-        except (OSError, ValueError, RecursionError) as error:
-            why, passing = str(error), True
+            passing = error.code in (408, 429) or error.code >= 500
+            refusal = Unavailable if passing or error.code in (401, 402, 403, 404) else Refused
+        except (OSError, http.client.HTTPException) as error:
+            why, passing, refusal = str(error), True, Unavailable
+        except (ValueError, RecursionError) as error:
+            why, passing, refusal = "no JSON: %s" % error, True, Refused
         if not passing or pause is None:
-            raise Refused(why)
+            raise refusal(why)
         time.sleep(pause)
 
 
@@ -262,7 +271,7 @@ def main():
             message = api.message(post(url, api.headers, api.body(messages)))
         except Refused as error:
             print("the API refused: %s" % error, file=sys.stderr)
-            code = EXIT_REFUSED
+            code = EXIT_UNAVAILABLE if isinstance(error, Unavailable) else EXIT_REFUSED
             break
         calls += 1
         messages.append(message)

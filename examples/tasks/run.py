@@ -8,6 +8,7 @@ are not run again.
 import argparse
 import concurrent.futures
 import ctypes
+import fcntl
 import json
 import os
 import secrets
@@ -71,13 +72,16 @@ class Live:
         return self.said.read()[-2000:]
 
     def end(self):
-        """Ends it, and returns its report."""
+        """Ends it, repeats its warnings, and returns its report."""
         self.process.send_signal(signal.SIGINT)
         try:
-            return self.process.communicate(timeout=END_SECONDS)[0]
+            report = self.process.communicate(timeout=END_SECONDS)[0]
         except subprocess.TimeoutExpired:
             self.process.kill()
-            return "`proctor live` did not end\n"
+            report = "`proctor live` did not end\n"
+        problems = [line for line in self.tail().splitlines() if line.startswith(("warning:", "error:", " hint:"))]
+        print("".join("proctor live: %s\n" % line for line in problems), end="", file=sys.stderr)
+        return report
 
 
 class Bench:
@@ -91,13 +95,15 @@ class Bench:
         self.is_stopped = False
 
     def trial(self, task, number, repeat):
-        """The outcome of one trial, which is not solved if anything in it fails."""
+        """The outcome of one trial: not solved if anything in it fails, and without a score if the API was not there."""
         folder = self.work / ("%s-%d-%d" % (task, number, repeat))
         outcome = {"task": task, "strategy": self.options.strategy[number], "trial": repeat, "score": 0,
                    "model": self.options.asked}
         try:
             shutil.copytree(HERE / task / "environment" / "app", folder / "app")
             outcome["agent"] = self.agent(task, number, repeat, folder)
+            if outcome["agent"].startswith("exit %d:" % agent.EXIT_UNAVAILABLE):
+                return dict(outcome, score=None, error=outcome["agent"])
             outcome["score"], outcome["check"] = self.check(task, folder)
         except (OSError, ValueError) as error:
             outcome["check"] = "failed: %s" % error
@@ -171,16 +177,24 @@ class Bench:
 
 
 def read_outcomes(path):
-    """The outcomes so far by trial. A line that an interruption cut off is taken out of the file."""
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except FileNotFoundError:
-        lines = []
-    outcomes = [json.loads(line) for line in lines]
+    """The scores so far by trial. A line that an interruption cut off is taken out of the file, and so is that of a trial
+    without a score, which is run again."""
+    outcomes = {}
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    for number, line in enumerate(lines, 1):
+        try:
+            each = json.loads(line)
+            key = each["task"], each["strategy"], each["trial"]
+            if each["score"] is not None:
+                float(each["score"])
+                outcomes[key] = each
+        except (ValueError, LookupError, TypeError, RecursionError) as problem:
+            raise Failed("`%s`, line %d is no outcome of a trial (%s: %s); take the line out, and the same command continues" % (
+                path, number, type(problem).__name__, problem)) from None
     rest = path.with_suffix(".new")
-    rest.write_bytes(b"".join(line + b"\n" for line in lines))
+    rest.write_text("".join(json.dumps(each) + "\n" for each in outcomes.values()), encoding="utf-8")
     rest.replace(path)
-    return {(each["task"], each["strategy"], each["trial"]): each for each in outcomes}
+    return outcomes
 
 
 def table(outcomes, tasks, strategies, repeats):
@@ -202,32 +216,32 @@ def trials(options, bench, outcomes):
     plan = [(task, number, repeat) for repeat in range(options.repeats) for task in options.task
             for number in range(len(options.strategy))
             if (task, options.strategy[number], repeat) not in outcomes]
-    refused = []
+    unavailable = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool, \
             open(options.out / "outcomes.jsonl", "a", encoding="utf-8") as file:
         try:
             for done in concurrent.futures.as_completed([pool.submit(bench.trial, *each) for each in plan]):
                 outcome = done.result()
-                if outcome.get("agent", "").startswith("exit %d:" % agent.EXIT_REFUSED):
-                    refused.append("%(task)s under %(strategy)s: %(agent)s" % outcome)
                 if bench.live.process.poll() is not None:
                     raise Failed("`proctor live` ended:\n" + bench.live.tail())
-                outcomes[outcome["task"], outcome["strategy"], outcome["trial"]] = outcome
+                if outcome["score"] is None:
+                    unavailable.append("%(task)s under %(strategy)s: %(error)s" % outcome)
+                else:
+                    outcomes[outcome["task"], outcome["strategy"], outcome["trial"]] = outcome
                 file.write(json.dumps(outcome) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-                print("%(task)s under %(strategy)s: %(score)g" % outcome, file=sys.stderr)
+                print("%(task)s under %(strategy)s: %(score)s" % outcome, file=sys.stderr)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             bench.stop()
             raise
-    if refused:
-        print("warning: %d trials ended because the API refused, and count as not solved; a trial whose line is taken out of "
-              "`%s` is run again\n%s" % (len(refused), options.out / "outcomes.jsonl", refused[0]), file=sys.stderr)
+    if unavailable:
+        print("warning: %d trials have no score, because the API was not there; the same command runs them again\n%s" % (
+            len(unavailable), unavailable[0]), file=sys.stderr)
 
 
-def main():
-    names = sorted(path.parent.name for path in HERE.glob("*/task.toml"))
+def options_of(names):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--proctor", default="proctor", help="the program")
     parser.add_argument("--task", action="append", choices=names, help="only this task; may be repeated")
@@ -246,45 +260,67 @@ def main():
     options = parser.parse_args()
     if options.upstream and not options.no_boundary:
         parser.error("a real model's commands would run on this machine, with your rights: allow it by `--no-boundary`")
-    print("no boundary: runs on this machine", flush=True)
-    options.task, options.strategy = options.task or names, options.strategy or STRATEGIES
+    # A name that is typed twice is meant once.
+    options.task = list(dict.fromkeys(options.task or names))
+    options.strategy = list(dict.fromkeys(options.strategy or STRATEGIES))
     options.asked = options.model + (" at %s" % options.upstream if options.upstream else "")
     if min(options.repeats, options.jobs) < 1:
         parser.error("`--repeats` and `--jobs` are at least 1")
+    if not (0 < options.seconds < 1e6 and 0 < options.check_seconds < 1e6):
+        parser.error("`--seconds` and `--check-seconds` are more than 0")
     if not shutil.which(options.proctor):
         parser.error("there is no program `%s`: build it, and name it by `--proctor target/release/proctor`" % options.proctor)
     options.out = options.out.resolve()
+    return options
+
+
+def run(options, names):
+    """Runs the trials that are missing, prints the table and the report, and returns the exit status."""
     options.out.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if options.upstream:
-        behind = model.Upstream(options.upstream)
-    else:
-        behind = model.Script({name: tomllib.loads((HERE / name / "script.toml").read_text()) for name in names})
-    outcomes = read_outcomes(options.out / "outcomes.jsonl")
-    others = {each.get("model") for each in outcomes.values()} - {options.asked}
-    if others:
-        sys.exit("error: `%s` has trials of %s: name another folder by `--out`" % (options.out, sorted(map(str, others))[0]))
-    server = model.Server(behind)
-    try:
+    with open(options.out / "lock", "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Failed("another run uses `%s`: name another folder by `--out`" % options.out) from None
+        outcomes = read_outcomes(options.out / "outcomes.jsonl")
+        others = {each.get("model") for each in outcomes.values()} - {options.asked}
+        if others:
+            raise Failed("`%s` has trials of %s: name another folder by `--out`" % (options.out, sorted(map(str, others))[0]))
+        if options.upstream:
+            behind = model.Upstream(options.upstream)
+        else:
+            behind = model.Script({name: tomllib.loads((HERE / name / "script.toml").read_text()) for name in names})
+        server = model.Server(behind)
         live = Live(options, server.url)
-    except (Failed, OSError) as error:
-        sys.exit("error: %s" % error)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    status = 0
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        status = 0
+        try:
+            bench = Bench(options, live)
+            shutil.rmtree(bench.work, ignore_errors=True)
+            trials(options, bench, outcomes)
+        except (Failed, OSError) as error:
+            print("error: %s" % error, file=sys.stderr)
+            status = 1
+        except KeyboardInterrupt:
+            print("stopped; the same command continues", file=sys.stderr)
+            status = 130
+        report = live.end()
+        print(table(outcomes, options.task, options.strategy, options.repeats))
+        print(report)
+        return status
+
+
+def main():
+    names = sorted(path.parent.name for path in HERE.glob("*/task.toml"))
+    options = options_of(names)
+    print("no boundary: runs on this machine", flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        bench = Bench(options, live)
-        shutil.rmtree(bench.work, ignore_errors=True)
-        trials(options, bench, outcomes)
-    except Failed as error:
-        print("error: %s" % error, file=sys.stderr)
-        status = 1
+        return run(options, names)
+    except (Failed, OSError, ValueError) as error:
+        sys.exit("error: %s" % error)
     except KeyboardInterrupt:
-        print("stopped; the same command continues", file=sys.stderr)
-        status = 130
-    report = live.end()
-    print(table(outcomes, options.task, options.strategy, options.repeats))
-    print(report)
-    return status
+        return 130
 
 
 if __name__ == "__main__":

@@ -142,6 +142,58 @@ class Runner(Case):
         self.assertEqual([each["strategy"] for each in self.outcomes()], ["none", "codex"])
         self.assertTrue((self.folder / "out" / "live" / "events.jsonl").read_bytes().startswith(events[:events.rfind(b"\n")]))
 
+    def check_error(self, words, *expected):
+        said, problems = self.start(*words).communicate(timeout=120)
+        self.assertNotIn("Traceback", problems)
+        for each in ("error: ",) + expected:
+            self.assertIn(each, problems, said)
+
+    def test_problems_are_said_and_no_tracebacks(self):
+        for path in ("/dev/null", str(Path(__file__)), "/proc/nothing"):
+            self.check_error(["--out", path], path)
+        self.check_error(["--strategy", "nope"], "nope")
+        self.check_error(["--window", "-7"])
+        self.check_error(["--seconds", "nan"], "--seconds")
+        out = self.folder / "out"
+        out.mkdir()
+        for line in ("no JSON", "[]", "7", '{"task": "calendar"}', '{"task": [], "strategy": "none", "trial": 0, "score": 1}',
+                     '{"task": "calendar", "strategy": "none", "trial": 0, "score": "A"}', "[" * 100_000):
+            (out / "outcomes.jsonl").write_text('{"task": "a", "strategy": "b", "trial": 0, "score": 1}\n%s\n' % line)
+            before = (out / "outcomes.jsonl").read_bytes()
+            self.check_error([], "line 2 is no outcome")
+            self.assertEqual((out / "outcomes.jsonl").read_bytes(), before)
+        (out / "outcomes.jsonl").unlink()
+        (out / "outcomes.jsonl").mkdir()
+        self.check_error([], "outcomes.jsonl")
+
+    def test_a_trial_without_an_api_has_no_score_and_is_run_again(self):
+        class Busy(Model):
+            is_busy = True
+
+            def do_POST(self):
+                if not self.is_busy:
+                    return super().do_POST()
+                self.rfile.read(int(self.headers["content-length"]))
+                self.send_error(429)
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Busy)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        words = ["--upstream", "http://127.0.0.1:%d" % server.server_address[1], "--task", "calendar", "--strategy", "none",
+                 "--no-boundary"]
+        process = self.start(*words)
+        said, problems = process.communicate(timeout=120)
+        self.assertIn("1 trials have no score", problems)
+        [outcome] = self.outcomes()
+        self.assertIsNone(outcome["score"])
+        self.assertIn("429", outcome["error"])
+        self.assertIn("0 of 0", said)
+        Busy.is_busy = False
+        self.run_to_end(*words)
+        self.assertEqual([each["score"] for each in self.outcomes()], [0])
+        server.shutdown()
+        server.server_close()
+
     def test_a_trial_that_fails_is_that_trials_outcome(self):
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
         server.daemon_threads = True

@@ -52,6 +52,18 @@ fn tasks_go_on_after_a_kill() {
 
 #[cfg(feature = "http")]
 #[test]
+fn problems_of_the_runner_are_said_and_no_tracebacks() {
+    check("Runner.test_problems_are_said_and_no_tracebacks");
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn a_trial_without_an_api_has_no_score_and_is_run_again() {
+    check("Runner.test_a_trial_without_an_api_has_no_score_and_is_run_again");
+}
+
+#[cfg(feature = "http")]
+#[test]
 fn a_trial_that_fails_is_that_trials_outcome() {
     check("Runner.test_a_trial_that_fails_is_that_trials_outcome");
 }
