@@ -270,7 +270,7 @@ def main():
         try:
             message = api.message(post(url, api.headers, api.body(messages)))
         except Refused as error:
-            print("the API refused: %s" % error, file=sys.stderr)
+            print("the API refused: %s" % " ".join(str(error).split()), file=sys.stderr)
             code = EXIT_UNAVAILABLE if isinstance(error, Unavailable) else EXIT_REFUSED
             break
         calls += 1

@@ -155,7 +155,7 @@ class Runner(Case):
         self.check_error(["--window", "-7"])
         self.check_error(["--seconds", "nan"], "--seconds")
         out = self.folder / "out"
-        out.mkdir()
+        out.mkdir(exist_ok=True)
         for line in ("no JSON", "[]", "7", '{"task": "calendar"}', '{"task": [], "strategy": "none", "trial": 0, "score": 1}',
                      '{"task": "calendar", "strategy": "none", "trial": 0, "score": "A"}', "[" * 100_000):
             (out / "outcomes.jsonl").write_text('{"task": "a", "strategy": "b", "trial": 0, "score": 1}\n%s\n' % line)
