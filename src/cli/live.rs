@@ -412,7 +412,7 @@ mod with_http {
             );
             let hint =
                 "name it, as in `--outcomes none=PATH`; with that, the same command continues";
-            return stop_with(Exit::Usage, &problem, hint);
+            return stop_with(Exit::Usage, problem, hint);
         }
         let (mut all, several) = outcomes::merge(all).map_err(|error| unread(&error))?;
         if several > 0 {
@@ -450,7 +450,7 @@ mod with_http {
             let trials = many(all.len(), "trial has", "trials have");
             let (strategy, first) = (plain(strategy), first_line(&all));
             say(&format!(
-                "warning: {trials} no score under `{strategy}`, and count neither as solved nor as not: {first}"
+                "warning: {trials} no score under `{strategy}`, which is neither solved nor failed: {first}"
             ));
         }
         if !beside.is_empty() {
