@@ -128,12 +128,12 @@ impl Agent {
             } else {
                 block.find(close).map_or(block.len(), |at| at + close.len())
             };
-            if open != THOUGHT.0 {
-                self.tool(&block[..end]);
-            } else {
+            if open == THOUGHT.0 {
                 let thought = without_tags(block[..end].trim_start_matches(open), close);
                 let thought = thought.replacen("<summary>Thought Process</summary>", "", 1);
                 self.says(Some(ContentBlock::thinking(thought.trim(), None)));
+            } else {
+                self.tool(&block[..end]);
             }
             rest = &block[end..];
         }
