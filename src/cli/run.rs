@@ -177,7 +177,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let again = if args.cells.fresh {
         journal.done().clone()
     } else {
-        plan.stale(&journal, remembered)
+        plan.stale(&journal, remembered)?
     };
     let kept: BTreeSet<CellKey> = journal.done().difference(&again).cloned().collect();
     consent.to_run(&plan, &kept, args.batch)?;
@@ -237,7 +237,7 @@ fn say_again(cells: &BTreeSet<CellKey>, is_fresh: bool) {
     let strategies: BTreeSet<&str> = cells.iter().map(|key| key.strategy.as_str()).collect();
     let names = strategies.into_iter().collect::<Vec<_>>().join(", ");
     say(&format!(
-        "{count} computed again, because a program may have changed or a cell failed: {names}"
+        "{count} computed again, because a cell failed, a program may have changed or recorded answers are gone: {names}"
     ));
 }
 

@@ -456,7 +456,7 @@ impl SweepRun<'_> {
             let folder = self.args.folder().join(plan.folder(Path::new(part)));
             self.args.part.keep(&mut plan);
             let mut journal = self.args.part.open(&plan, &folder)?;
-            let again = plan.stale(&journal, Remembered::PresetsOnly);
+            let again = plan.stale(&journal, Remembered::PresetsOnly)?;
             journal.forget(&again, plan.manifest())?;
             let planned: BTreeSet<_> = plan.cells().into_iter().collect();
             // Full history knows no window: what one window measured of it holds for all.

@@ -5,7 +5,6 @@
 //! that failed, are paid as well, and counted apart.
 
 use super::prelude::*;
-use crate::units::Usage;
 
 /// Cached calls of one purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -31,7 +30,7 @@ pub fn by_purpose<'a>(
     let mut all: BTreeMap<Purpose, CachedCalls> = BTreeMap::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for cell in cells {
-        for (key, purpose, usage) in calls(cell) {
+        for (key, purpose, usage) in cell.kept_calls() {
             let kept = all.entry(purpose).or_default();
             kept.requests += 1;
             kept.tokens += usage.total();
@@ -53,19 +52,8 @@ pub fn by_purpose<'a>(
 /// purposes, the first.
 pub fn keys(cells: &[CellRecord]) -> BTreeMap<&str, Purpose> {
     let mut keys = BTreeMap::new();
-    for (key, purpose, _) in cells.iter().flat_map(calls) {
+    for (key, purpose, _) in cells.iter().flat_map(CellRecord::kept_calls) {
         keys.entry(key).or_insert(purpose);
     }
     keys
-}
-
-/// Every request of a cell whose answer is kept.
-fn calls(cell: &CellRecord) -> impl Iterator<Item = (&str, Purpose, &Usage)> {
-    let own = cell.model_calls.iter();
-    let own = own.filter_map(|call| Some((call.key.as_deref()?, call.purpose, &call.usage)));
-    let answers = cell.probes.iter().flat_map(ProbeRecord::every_answer);
-    let answers = answers.flat_map(|answer| &answer.calls);
-    let sentinels = cell.sentinels.iter().flat_map(|sentinel| &sentinel.calls);
-    let beside = answers.chain(sentinels).chain(&cell.later_calls);
-    own.chain(beside.map(|call| (call.key.as_str(), call.purpose, &call.usage)))
 }

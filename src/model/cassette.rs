@@ -141,7 +141,11 @@ impl Cassette {
                     path: path.to_owned(),
                 });
             }
-            ReplayMode::Auto | ReplayMode::Record | ReplayMode::Strict => Some(read(path)?),
+            ReplayMode::Strict => Some(read(path)?),
+            ReplayMode::Auto | ReplayMode::Record => {
+                file::drop_zeroed(path)?;
+                Some(read(path)?)
+            }
         };
         let is_unsorted = contents
             .as_ref()
@@ -163,6 +167,14 @@ impl Cassette {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it has an answer whose name begins with these digits.
+    pub fn holds(&self, digits: &str) -> bool {
+        let state = self.state();
+        let mut from = state.entries.range(digits.to_owned()..);
+        from.next()
+            .is_some_and(|(name, _)| name.starts_with(digits))
     }
 
     /// How its answers are used.

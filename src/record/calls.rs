@@ -110,4 +110,15 @@ impl CellRecord {
         let answers = answers.flat_map(|read| [read, Tokens(read.0 / 2)]);
         calls.map(|call| call.usage.prompt()).chain(answers)
     }
+
+    /// Every request whose answer is kept in a cassette: the first digits of its name, its purpose and its usage.
+    pub fn kept_calls(&self) -> impl Iterator<Item = (&str, Purpose, &Usage)> {
+        let own = self.model_calls.iter();
+        let own = own.filter_map(|call| Some((call.key.as_deref()?, call.purpose, &call.usage)));
+        let answers = self.probes.iter().flat_map(ProbeRecord::every_answer);
+        let answers = answers.flat_map(|answer| &answer.calls);
+        let sentinels = self.sentinels.iter().flat_map(|sentinel| &sentinel.calls);
+        let beside = answers.chain(sentinels).chain(&self.later_calls);
+        own.chain(beside.map(|call| (call.key.as_str(), call.purpose, &call.usage)))
+    }
 }

@@ -103,10 +103,10 @@ impl Journal {
         refuse_another_run(folder, manifest)?;
         let strategies = write_manifest(folder, manifest)?;
         let path = folder.join(CELLS);
-        let finished: Vec<FinishedCell> = lines::read(&path)?;
         for name in [CELLS, TIMINGS, CALL_TIMES] {
-            lines::drop_half_a_line(&folder.join(name))?;
+            lines::mend(&folder.join(name))?;
         }
+        let finished: Vec<FinishedCell> = lines::read(&path)?;
         lines::open(&folder.join(TIMINGS))?;
         let cells = lines::open(&path)?;
         Ok(Self {

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::{Plan, PlanError, prepare};
-use crate::record::journal::Journal;
+use crate::model::cassette::ReplayMode;
+use crate::record::journal::{Journal, JournalError};
 use crate::record::{CellKey, CellRecord, End, ProgramState};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
+use crate::scenario::ModelSetting;
 use crate::settings::SettingError;
 use crate::strategy::StrategySpec;
 use crate::strategy::external::ProgramError;
@@ -26,9 +28,18 @@ pub enum Remembered {
 }
 
 impl Plan {
-    /// Finished cells that are computed again, because their numbers may no longer hold: those that failed, and those
-    /// of programs which are not remembered; with them the controls that follow them.
-    pub fn stale(&self, journal: &Journal, remembered: Remembered) -> BTreeSet<CellKey> {
+    /// Finished cells that are computed again, because their numbers may no longer hold: those that failed, those of
+    /// programs which are not remembered, and those of which the cassette no longer has an answer; with them the
+    /// controls that follow them.
+    ///
+    /// # Errors
+    ///
+    /// If the cells cannot be read.
+    pub fn stale(
+        &self,
+        journal: &Journal,
+        remembered: Remembered,
+    ) -> Result<BTreeSet<CellKey>, JournalError> {
         let done = journal.done();
         let mut cells = self.cells();
         let is_finished = cells.iter().all(|key| done.contains(key));
@@ -48,10 +59,28 @@ impl Plan {
             })
             .collect();
         cells.retain(|key| done.contains(key));
-        let is_stale =
-            |key: &&CellKey| journal.failed().contains(*key) || replayed.contains(&*key.strategy);
+        let unanswered = self.without_answers(journal)?;
+        let is_stale = |key: &&CellKey| {
+            journal.failed().contains(*key)
+                || replayed.contains(&*key.strategy)
+                || unanswered.contains(*key)
+        };
         let stale: BTreeSet<CellKey> = cells.iter().filter(is_stale).cloned().collect();
-        self.with_followers(stale, cells)
+        Ok(self.with_followers(stale, cells))
+    }
+
+    /// Finished cells of which the cassette no longer has an answer: somebody deleted it, or a power cut took it. Where
+    /// nothing may be asked, no cell is given up.
+    fn without_answers(&self, journal: &Journal) -> Result<BTreeSet<CellKey>, JournalError> {
+        let cassette = self.models().and_then(|models| models.cassette.as_ref());
+        let mut models = self.scenario.models.all();
+        let can_ask = !models.any(|model| matches!(model, ModelSetting::Cassette { .. }));
+        match cassette.map(|cassette| (cassette, cassette.mode())) {
+            Some((cassette, ReplayMode::Auto | ReplayMode::Record)) if can_ask => {
+                journal.resting_on(&|name| !cassette.holds(name))
+            }
+            _ => Ok(BTreeSet::new()),
+        }
     }
 
     /// These cells, and of `all` the controls that follow them.

@@ -238,6 +238,62 @@ fn a_run_that_is_killed_pays_nothing_twice() {
     );
 }
 
+/// The finished run of this folder: its answers and its cells.
+fn finished(folder: &Path) -> [Vec<u8>; 2] {
+    ["out/cassette.jsonl", "out/cells.jsonl"].map(|name| fs::read(folder.join(name)).unwrap())
+}
+
+/// Some lines of a file are deleted, or are zeros after a power cut.
+fn damage(path: &Path, is_hit: fn(usize) -> bool, is_zeroed: bool) {
+    let bytes = fs::read(path).unwrap();
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
+    let left = lines.flat_map(|(at, line)| match (is_hit(at), is_zeroed) {
+        (false, _) => line.to_vec(),
+        (true, true) => vec![0; line.len()],
+        (true, false) => Vec::new(),
+    });
+    fs::write(path, left.collect::<Vec<u8>>()).unwrap();
+}
+
+#[test]
+fn a_cell_without_the_answers_that_it_rests_on_is_outstanding_again() {
+    let server = both();
+    let folder = scenario(&server, "");
+    let path = folder.path();
+    run(path, &[], 0);
+    let whole = finished(path);
+    let cassette = path.join("out/cassette.jsonl");
+    for is_zeroed in [false, true] {
+        damage(&cassette, |at| at > 0 && at % 5 == 0, is_zeroed);
+        if !is_zeroed {
+            // From recorded answers alone nothing could be computed again, so nothing is given up.
+            run(path, &["--replay", "strict"], 0);
+            assert_eq!(finished(path)[1], whole[1]);
+        }
+        let sent = server.requests().len();
+        let said = run(path, &[], 0).stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("recorded answers are gone"), "{said}");
+        assert!(finished(path) == whole, "zeroed: {is_zeroed}");
+        let lines = whole[0].iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(
+            server.requests().len() - sent,
+            (lines - 1) / 5,
+            "no other is asked for"
+        );
+    }
+    // A cell that a power cut took is computed again, from its answers.
+    let sent = server.requests().len();
+    damage(&path.join("out/cells.jsonl"), |at| at == 1, true);
+    run(path, &[], 0);
+    assert!(finished(path) == whole);
+    assert_eq!(server.requests().len(), sent);
+    // Without the cassette all is asked for again.
+    fs::remove_file(&cassette).unwrap();
+    run(path, &[], 0);
+    assert!(finished(path) == whole);
+}
+
 /// What the first run of the scenario says, of which nothing is kept; and how often was asked.
 #[track_caller]
 fn outstanding(server: &Server, folder: &Path, exit: i32) -> (String, usize) {

@@ -53,6 +53,15 @@ pub(super) fn locked(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Removes the lines that a power cut left as zeros.
+pub(super) fn drop_zeroed(path: &Path) -> Result<(), CassetteError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let _lock = locked(path).map_err(at(path))?;
+    lines::drop_zeroed(&target(path)).map_err(at(path))
+}
+
 /// Waits until all that was written is on disk.
 pub(super) fn sync(path: &Path) -> Result<(), CassetteError> {
     // Some systems sync only what is open for writing.

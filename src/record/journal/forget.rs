@@ -9,8 +9,8 @@ use super::{
     CELLS, Journal, JournalError, MANIFEST, TIMINGS, VERDICTS, lines, read_manifest, unreadable,
     write_document, write_private,
 };
-use crate::files;
-use crate::record::{CellKey, End, Manifest};
+use crate::files::{self, lines::CheckedLines};
+use crate::record::{CellKey, CellRecord, End, Manifest};
 
 /// The name and the end of a cell, read from its line of the journal.
 #[derive(Debug, Deserialize)]
@@ -36,6 +36,27 @@ impl FinishedCell {
 }
 
 impl Journal {
+    /// The finished cells that rest on a missing answer: one under a name, of which records keep the first digits.
+    pub fn resting_on(
+        &self,
+        is_missing: &dyn Fn(&str) -> bool,
+    ) -> Result<BTreeSet<CellKey>, JournalError> {
+        let path = self.folder.join(CELLS);
+        let mut cells = BTreeSet::new();
+        let Some(mut finished) = CheckedLines::open(&path).map_err(unreadable(&path))? else {
+            return Ok(cells);
+        };
+        while let Some(cell) = finished
+            .read::<CellRecord>()
+            .map_err(lines::refused(&path))?
+        {
+            if cell.kept_calls().any(|(name, ..)| is_missing(name)) {
+                cells.insert(cell.key());
+            }
+        }
+        Ok(cells)
+    }
+
     /// Forgets cells, with their times and the verdicts that were given after the run: they are outstanding from
     /// now on. The manifest is written anew where it says something else of the strategies' programs.
     pub fn forget(

@@ -17,20 +17,21 @@ pub(super) fn open(path: &Path) -> Result<File, JournalError> {
     opened.map_err(unwritable(path))
 }
 
-/// Adds lines to a file and waits until they are on disk. Half a line at its end is removed before.
+/// Adds lines to a file and waits until they are on disk. What a crash left of lines is removed before.
 pub(crate) fn append<T: Serialize>(path: &Path, added: &[T]) -> Result<(), JournalError> {
-    drop_half_a_line(path)?;
+    mend(path)?;
     let lines = of(added, &path.display().to_string())?;
     let mut file = open(path)?;
     let written = lines::add(&mut file, &lines).and_then(|()| file.sync_data());
     written.map_err(unwritable(path))
 }
 
-/// Removes the rest of a last line after a crash, if the file exists.
-pub(super) fn drop_half_a_line(path: &Path) -> Result<(), JournalError> {
+/// Removes what a crash or a power cut left of lines, if the file exists.
+pub(super) fn mend(path: &Path) -> Result<(), JournalError> {
     if !path.exists() {
         return Ok(());
     }
+    lines::drop_zeroed(path).map_err(unwritable(path))?;
     lines::drop_half_a_line(&mut open(path)?).map_err(unwritable(path))
 }
 

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::Readers;
 use super::checked::{self, Damage, LINE};
 use crate::units::HashWriter;
 
@@ -174,6 +175,33 @@ impl Write for LineWriter<'_> {
     }
 }
 
+/// Removes the zeros of a file, if it is there, with the lines that they are in: a power cut left them where nothing was
+/// on disk yet. A whole line behind them stays.
+pub fn drop_zeroed(path: &Path) -> io::Result<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let mut reader = BufReader::new(super::open(path)?);
+    while !reader.fill_buf()?.contains(&0) {
+        let length = reader.buffer().len();
+        if length == 0 {
+            return Ok(());
+        }
+        reader.consume(length);
+    }
+    let bytes = super::read(path)?;
+    super::replace(path, Readers::Owner, &mut |out| {
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let end = line.rsplit(|byte| *byte == 0).next().unwrap_or_default();
+            let mut text = end.strip_suffix(b"\n").unwrap_or_default().to_vec();
+            if end.len() == line.len() || checked::verify(&mut text, LINE).is_ok() {
+                out.write_all(end)?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Removes half a line at the end of a file that is open for reading and appending.
 pub fn drop_half_a_line(file: &mut File) -> io::Result<()> {
     let length = file.metadata()?.len();
@@ -264,5 +292,31 @@ mod tests {
             said,
             Err(LineError::Damaged(4, Damage::NoChecksum))
         ));
+    }
+
+    #[test]
+    fn zeros_of_a_power_cut_cost_only_the_lines_that_they_are_in() {
+        let whole = of(&["one", "two", "three"].map(|it| serde_json::json!({ "a": it }))).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.jsonl");
+        let all = 0..=whole.len();
+        for (from, to) in all
+            .clone()
+            .flat_map(|from| (from..=whole.len()).map(move |to| (from, to)))
+        {
+            let mut holed = whole.clone();
+            holed[from..to].fill(0);
+            std::fs::write(&path, &holed).unwrap();
+            drop_zeroed(&path).unwrap();
+            let mut at = 0;
+            let lines = whole.split_inclusive(|byte| *byte == b'\n');
+            let untouched = lines.filter(|line| {
+                at += line.len();
+                at <= from || at - line.len() >= to
+            });
+            let untouched = untouched.collect::<Vec<_>>().concat();
+            assert!(std::fs::read(&path).unwrap() == untouched, "{from}..{to}");
+        }
+        drop_zeroed(&folder.path().join("none")).unwrap();
     }
 }
