@@ -12,13 +12,18 @@ use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
 use proctor::bill::Sizes;
+use proctor::files::checked;
 use proctor::live::{Live, LiveCell, Setting};
 use proctor::model::api::IncomingAnswer;
+use proctor::model::cassette::{Cassette, ReplayMode};
 use proctor::model::offline::Offline;
+use proctor::model::price::Prices;
+use proctor::probe::check::TruthFile;
+use proctor::record::journal;
 use proctor::replay::{self, Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::export::export;
 use proctor::session::import::request::READER;
-use proctor::session::import::{IMPORTERS, ImportError, Importer, importer, load};
+use proctor::session::import::{IMPORTERS, ImportError, Importer, importer, load, outcomes};
 use proctor::session::redact::Redactor;
 use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::session::wire::Provider;
@@ -57,6 +62,12 @@ enum Target {
     Agent,
     /// A strategy outside Proctor writes whatever it likes.
     Program,
+    /// The results of a harness are read.
+    Outcomes,
+    /// The files of a run folder are read, and the cassette beside it.
+    Run,
+    /// A strategy, a price list and a file of facts that somebody wrote are read.
+    Settings,
     /// A database is read.
     #[cfg(feature = "sqlite")]
     Database,
@@ -73,6 +84,9 @@ const OTHERS: &[&str] = &[
     "answer",
     "agent",
     "program",
+    "outcomes",
+    "run",
+    "settings",
     #[cfg(feature = "sqlite")]
     "database",
 ];
@@ -91,6 +105,9 @@ fn chosen() -> Target {
         "answer" => Target::Answer,
         "agent" => Target::Agent,
         "program" => Target::Program,
+        "outcomes" => Target::Outcomes,
+        "run" => Target::Run,
+        "settings" => Target::Settings,
         #[cfg(feature = "sqlite")]
         "database" => Target::Database,
         "list" => {
@@ -143,6 +160,9 @@ fuzz_target!(
             Target::Answer => answers(bytes),
             Target::Agent => agents(bytes),
             Target::Program => programs(bytes),
+            Target::Outcomes => harness_results(bytes),
+            Target::Run => run_folder(bytes),
+            Target::Settings => own_settings(bytes),
             #[cfg(feature = "sqlite")]
             Target::Database => databases(bytes),
         }
@@ -239,6 +259,74 @@ fn programs(bytes: &[u8]) {
     let replayed = Replayed::Strategy(strategy, Window::new(Tokens(100_000)));
     let record = replay(prepared, cell, replayed, &models, &NoClock).record;
     assert!(record.reached_calls <= record.planned_calls);
+}
+
+/// The bytes as what a harness writes: a file, and the same in a folder of trials.
+fn harness_results(bytes: &[u8]) {
+    let folder = scratch();
+    for name in ["result.json", "outcomes.jsonl", "a/b/report.json", "a/b/result.json", "a/config.json"] {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().expect("in a folder")).expect("room for a folder");
+        std::fs::write(&path, bytes).expect("room for a file");
+    }
+    for path in [folder.join("result.json"), folder.join("outcomes.jsonl"), folder] {
+        match outcomes::read(&path) {
+            Ok(read) => {
+                assert!(read.iter().all(|outcome| (0.0..=1.0).contains(&outcome.score)), "{read:?}");
+                let _ = outcomes::check_unique(&read);
+            }
+            Err(error) => assert!(error.to_string().contains("proctor-fuzz"), "{error}"),
+        }
+    }
+}
+
+/// The bytes as each file of a run folder, with checksums that are right where a line is an object; and as a cassette.
+fn run_folder(bytes: &[u8]) {
+    let folder = scratch();
+    let text = String::from_utf8_lossy(bytes);
+    let mut signed = String::new();
+    for line in text.lines().filter(|line| line.starts_with('{') && line.ends_with('}')) {
+        let mut line = line.to_owned();
+        checked::sign(&mut line, checked::LINE);
+        signed += &line;
+        signed.push('\n');
+    }
+    let mut manifest = text.trim().to_owned();
+    if manifest.starts_with('{') && manifest.ends_with('}') {
+        checked::sign(&mut manifest, checked::DOCUMENT);
+    }
+    for (name, content) in [
+        (journal::MANIFEST, &manifest),
+        (journal::CELLS, &signed),
+        (journal::VERDICTS, &signed),
+        (journal::SHARD, &manifest),
+        (journal::SOURCES, &signed),
+        ("cassette.jsonl", &signed),
+    ] {
+        std::fs::write(folder.join(name), content).expect("room for a file");
+    }
+    let _ = journal::Run::read(&folder);
+    let _ = journal::read_shard(&folder);
+    let _ = journal::read_sources(&folder);
+    let _ = journal::timings(&folder);
+    if let Ok(cassette) = Cassette::open(&folder.join("cassette.jsonl"), ReplayMode::Auto) {
+        cassette.close().expect("what was read can be sorted");
+        Cassette::open(cassette.path(), ReplayMode::Strict).expect("what was sorted can be read");
+    }
+}
+
+/// The bytes as a strategy, as a price list and as a file of facts.
+fn own_settings(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(spec) = StrategySpec::parse(&text, &Trigger::always(), &Place::BuiltIn) {
+        let _ = spec.build();
+    }
+    if let Ok(table) = Table::parse(NAME, &text) {
+        let _ = StrategySpec::of("own", table, &Trigger::always()).map(|spec| spec.build());
+    }
+    let built_in = Prices::built_in().expect("the built-in prices are right");
+    let _ = built_in.with_file(NAME, &text);
+    let _ = TruthFile::read(&text);
 }
 
 fn claimed(bytes: &[u8]) -> Option<&'static Importer> {
