@@ -128,9 +128,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def kept(cassette):
-    """How often each answer is in a cassette, by the names under which the model knows it; half a line is none."""
+    """How often each answer is in a cassette, by the names under which the model knows it; half a line is none, nor is one with zeros."""
     lines = cassette.read_bytes().splitlines(keepends=True)[1:] if cassette.exists() else []
-    entries = [json.loads(line) for line in lines if line.endswith(b"\n")]
+    entries = [json.loads(line) for line in lines if line.endswith(b"\n") and b"\0" not in line]
     return collections.Counter(name for entry in entries for name in (entry["key"], entry["answer"]["model"]))
 
 
