@@ -244,8 +244,10 @@ fn is_of_this_machine(origin: &HeaderValue) -> bool {
 fn below(upstream: &Url, path: &str, query: Option<&str>) -> Result<Url, Refusal> {
     let plain = path.to_ascii_lowercase().replace("%2e", ".");
     let plain = plain.replace("%2f", "/").replace("%5c", "/");
-    if plain.split(['/', '\\']).any(|part| part == "..") {
-        return Err((StatusCode::BAD_REQUEST, "a path with `..` is not passed on"));
+    // A URL reads a backslash as a slash: another path would be asked for.
+    if path.contains('\\') || plain.split(['/', '\\']).any(|part| part == "..") {
+        let why = "a path with `..` or a backslash is not passed on";
+        return Err((StatusCode::BAD_REQUEST, why));
     }
     let mut url = upstream.clone();
     let base = upstream.path().trim_end_matches('/');

@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -361,6 +362,7 @@ fn a_page_of_the_web_and_a_path_out_of_the_api_are_refused() {
             "/v1/%2E%2e/../admin",
             "/v1/..%2fadmin",
             "/a\\..\\b",
+            "/\\evil",
         ] {
             check(path, "", "HTTP/1.1 400");
         }
@@ -370,7 +372,7 @@ fn a_page_of_the_web_and_a_path_out_of_the_api_are_refused() {
         let huge = post("/v1/messages", "").replacen("length: 0", "length: 1000000000", 1);
         assert!(ask(proxy, &huge).starts_with("HTTP/1.1 413"));
     });
-    assert_eq!((kept.len(), failed.len()), (0, 8), "{failed:?}");
+    assert_eq!((kept.len(), failed.len()), (0, 9), "{failed:?}");
 }
 
 #[test]
@@ -390,6 +392,33 @@ fn an_address_with_a_key_in_it_is_refused_and_not_repeated() {
             "{error}"
         );
     }
+}
+
+/// The program that records in front of a server, and where it listens.
+fn recording(server: SocketAddr, folder: &Path) -> (Child, SocketAddr) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .args(["record", "--upstream", &format!("http://{server}"), "-o"])
+        .arg(folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    // Else it could not say which files it writes.
+    std::thread::spawn(move || lines.for_each(drop));
+    let proxy = first.strip_prefix("listening at http://").unwrap();
+    (program, proxy.parse().unwrap())
+}
+
+/// Ends the program, and returns its messages.
+fn recorded(mut program: Child) -> String {
+    crate::support::interrupt(&program);
+    let mut said = String::new();
+    let mut messages = program.stderr.take().unwrap();
+    messages.read_to_string(&mut said).unwrap();
+    assert_eq!(program.wait().unwrap().code(), Some(0), "{said}");
+    said
 }
 
 /// The whole program: two requests of one conversation become one session.
@@ -418,17 +447,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         vec![format!("{head}{}\r\n\r\n{completion}", completion.len()).into_bytes()]
     }));
     let out = tempfile::tempdir().unwrap();
-    let mut program = Command::new(env!("CARGO_BIN_EXE_proctor"))
-        .args(["record", "--upstream", &format!("http://{server}"), "-o"])
-        .arg(out.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
-    let first = lines.next().unwrap().unwrap();
-    let proxy = first.strip_prefix("listening at http://").unwrap();
-    let proxy: SocketAddr = proxy.parse().unwrap();
+    let (program, proxy) = recording(server, out.path());
     ask(proxy, &post("/v1/messages", &said("hello")));
     let second = json!({"model": "some-model", "max_tokens": 9,
     "mcp_servers": [{"type": "url", "url": "https://mcp.example", "name": "x", "authorization_token": KEY}],
@@ -450,11 +469,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     let deep = said("DEEP").replace("\"DEEP\"", &deep);
     ask(proxy, &post("/v1/chat/completions", &deep));
     ask(proxy, &post("/v1/responses", "{}"));
-    crate::support::interrupt(&program);
-    let end = program.wait().unwrap();
-    let mut said = String::new();
-    program.stderr.unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(end.code(), Some(0), "{said}");
+    let said = recorded(program);
     assert!(
         said.contains("6 requests in 3 sessions; 0 failed"),
         "{said}"

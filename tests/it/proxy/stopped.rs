@@ -1,4 +1,4 @@
-//! What becomes of requests that are under way when the proxy is stopped.
+//! The end of the proxy: requests under way, and sessions that are written.
 
 use super::*;
 
@@ -39,4 +39,35 @@ fn a_request_that_outlasts_the_proxy_is_not_kept_and_the_log_is() {
     let mut rest = Vec::new();
     drop(open[0].read_to_end(&mut rest));
     assert!(!rest.ends_with(b"0\r\n\r\n"));
+}
+
+#[test]
+fn a_recording_of_many_sessions_says_how_many_of_them_are_written() {
+    let completion = r#"{"id":"c","choices":[{"message":{"role":"assistant","content":"hi"}}]}"#;
+    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ";
+    let answer = format!("{head}{}\r\n\r\n{completion}", completion.len()).into_bytes();
+    let out = tempfile::tempdir().unwrap();
+    let server = api(Arc::new(move |_| vec![answer.clone()]));
+    let (program, proxy) = recording(server, out.path());
+    std::thread::scope(|clients| {
+        for client in 0..8 {
+            clients.spawn(move || {
+                for task in (client..1_001).step_by(8) {
+                    ask(
+                        proxy,
+                        &post("/v1/chat/completions", &said(&format!("task {task}"))),
+                    );
+                }
+            });
+        }
+    });
+    let said = recorded(program);
+    let folder = out.path().display();
+    let progress = format!("0 of 1001 sessions are written to `{folder}`; Ctrl-C leaves");
+    assert!(said.contains(&progress), "{said}");
+    assert!(
+        said.contains("1001 requests in 1001 sessions; 0 failed"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 1_002);
 }
