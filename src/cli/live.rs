@@ -260,14 +260,16 @@ mod with_http {
             }
             let mut bytes = Vec::new();
             log.read_to_end(&mut bytes).map_err(unwritable)?;
-            // A line that was cut off when the program ended.
-            let end = bytes.iter().rposition(|byte| *byte == b'\n');
-            bytes.truncate(end.map_or(0, |at| at + 1));
-            let events = read_log(&String::from_utf8_lossy(&bytes)).map_err(|(line, error)| {
+            let (events, whole) = read_log(&bytes).map_err(|(line, error)| {
                 let problem = format!("{}:{line}: {error}", path.display());
                 CliError::new(Exit::Usage, problem).with_hint("name another folder with `--out`")
             })?;
-            let whole = bytes.len() as u64;
+            if whole < bytes.len() {
+                let (lost, path) = (bytes.len() - whole, path.display());
+                say(&format!(
+                    "the last {lost} bytes of `{path}` cannot be read, and are left out: they were cut off"
+                ));
+            }
             let live = Live::new(settings, timeout, READER).with_tasks(tasks);
             let held = Self {
                 scenario,
@@ -275,7 +277,7 @@ mod with_http {
                 folder: folder.to_owned(),
                 path,
                 log,
-                whole,
+                whole: whole as u64,
             };
             Ok((held, events))
         }

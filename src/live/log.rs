@@ -208,18 +208,29 @@ impl Log {
     }
 }
 
-/// Reads a log. A last line that was cut off is left out; another line that cannot be read is an error, with its
-/// number.
-pub fn read_log(text: &str) -> Result<Vec<Event>, (usize, serde_json::Error)> {
-    let mut events = Vec::new();
-    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
-        match serde_json::from_str(line) {
-            Ok(event) => events.push(event),
-            Err(_) if !line.ends_with('\n') => {}
-            Err(error) => return Err((number, error)),
+/// Reads a log, and says how many of its bytes are whole lines. An end that is no JSON is left out: a crash or a power cut
+/// left it. Any other line that cannot be read is an error, with its number.
+pub fn read_log(bytes: &[u8]) -> Result<(Vec<Event>, usize), (usize, serde_json::Error)> {
+    let (mut events, mut whole, mut at) = (Vec::new(), 0, 0);
+    let mut unread = None;
+    for (number, line) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
+        let is_whole = line.ends_with(b"\n");
+        at += line.len();
+        match (serde_json::from_slice(line), unread.take()) {
+            (Ok(_), Some(unread)) => return Err(unread),
+            (Ok(event), None) if is_whole => {
+                events.push(event);
+                whole = at;
+            }
+            // No log begins so.
+            (Err(error), _) if is_whole && (error.is_data() || events.is_empty()) => {
+                return Err((number, error));
+            }
+            (Ok(_), None) => {}
+            (Err(error), earlier) => unread = earlier.or(Some((number, error))),
         }
     }
-    Ok(events)
+    Ok((events, whole))
 }
 
 #[cfg(test)]
@@ -265,5 +276,33 @@ mod tests {
             end: 0,
         };
         assert_eq!(Bodies::default().whole(0, Some(lost), "x"), None);
+    }
+
+    #[test]
+    fn a_garbled_end_is_left_out_and_anything_else_that_cannot_be_read_is_an_error() {
+        let line = "{\"refused\":{\"ticket\":{\"conversation\":0,\"call\":1}}}\n";
+        let read = |end: &[u8]| read_log(&[line.as_bytes(), line.as_bytes(), end].concat());
+        let ends: [&[u8]; 6] = [
+            b"",
+            b"{\"half",
+            b"\0\0\0",
+            b"\xffx\n",
+            b"}{\nx\n\0",
+            b"\0\n\n{\"a\":",
+        ];
+        for end in ends {
+            let (events, whole) = read(end).unwrap();
+            assert_eq!((events.len(), whole), (2, 2 * line.len()), "{end:?}");
+        }
+        let others: [&[u8]; 3] = [
+            b"{\"later\":1}\n",
+            b"1\n",
+            &[b"x\n", line.as_bytes()].concat(),
+        ];
+        for end in others {
+            assert_eq!(read(end).unwrap_err().0, 3, "{end:?}");
+        }
+        assert_eq!(read_log(b"some text\n").unwrap_err().0, 1);
+        assert_eq!(read_log(b"{\"be").unwrap(), (Vec::new(), 0));
     }
 }

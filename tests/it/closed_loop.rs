@@ -76,7 +76,7 @@ impl std::io::Write for Bytes {
 
 impl Bytes {
     fn events(&self) -> Vec<Event> {
-        read_log(std::str::from_utf8(&self.0.lock().unwrap()).unwrap()).unwrap()
+        read_log(&self.0.lock().unwrap()).unwrap().0
     }
 }
 
