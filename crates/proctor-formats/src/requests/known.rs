@@ -2,6 +2,10 @@
 
 use crate::prelude::*;
 
+/// So many sessions at most are compared because of one message: every session of an agent may begin with the same words, or call
+/// a tool alike, and comparing each with all others would take the square of their number.
+const MOST_ALIKE: usize = 64;
+
 /// Hashes of the messages of earlier requests, with the sessions that have them.
 #[derive(Default)]
 pub(super) struct Known {
@@ -17,10 +21,12 @@ impl Known {
         self.is_any(said) || said.iter().any(|hash| self.sessions.contains_key(hash))
     }
 
-    /// The sessions that have one; none where it may be any.
+    /// The sessions that have one; none where it may be any. Of those that say the same, a request goes on from one of the
+    /// latest.
     pub(super) fn sharing(&self, said: &[ContentHash]) -> Option<BTreeSet<usize>> {
         let sessions = said.iter().filter_map(|hash| self.sessions.get(hash));
-        (!self.is_any(said)).then(|| sessions.flatten().copied().collect())
+        let latest = sessions.flat_map(|names| names.iter().rev().take(MOST_ALIKE));
+        (!self.is_any(said)).then(|| latest.copied().collect())
     }
 
     fn is_any(&self, said: &[ContentHash]) -> bool {
@@ -55,4 +61,21 @@ pub(super) fn hashes(messages: &[Arc<Message>], looks: &[Look]) -> Vec<ContentHa
         [Some(look.whole)].into_iter().chain(of_calls)
     });
     first.into_iter().chain(each.flatten()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_sessions_that_say_the_same_the_latest_are_compared_and_always_the_one_that_says_more()
+    {
+        let [common, own] =
+            ["all say it", "one says it"].map(|text| ContentHash::of(text.as_bytes()));
+        let mut known = Known::default();
+        known.sessions.insert(common, (0..1_000).collect());
+        known.sessions.insert(own, vec![3]);
+        let near = known.sharing(&[common, own]).unwrap();
+        assert_eq!(near, BTreeSet::from_iter([3].into_iter().chain(936..1_000)));
+    }
 }
