@@ -5,7 +5,8 @@
 //! - *Thrown away* is a name, path or value that the user or a tool gave, a command, an item of the task list, or a tool
 //!   result, that stood in the prompt before a compaction and stands nowhere in it afterwards. A path still stands there
 //!   if another spelling of the same file does, or a path below it.
-//! - *Needed later*: the arguments of a later tool call hold it; of a call that shows or changes a file, its path.
+//! - *Needed later*: the arguments of a later tool call hold it; of a call that shows or changes a file, its path. The end
+//!   of several paths needs one of them.
 //! - *Fetched again*: a tool result had brought it back by then. *Told again*: the user had typed it again. *Done
 //!   without*: neither, and the call holds it all the same. After a compaction that cannot be read it is *not known*
 //!   whether the prompt still held it.
@@ -14,15 +15,15 @@
 //! - *Broken* is a rule that forbids one quoted command or path and nothing else, was changed or lost, and whose command a
 //!   later call runs, or whose file it changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use derive_more::AddAssign;
 use serde::Serialize;
 
 use crate::patterns::PatternsError;
-use crate::probe::Fact;
 use crate::probe::derive::said;
+use crate::probe::{Fact, Probe};
 use crate::record::words::Purpose;
 use crate::record::{CellRecord, Fate};
 use crate::replay::observe::Observer;
@@ -68,6 +69,8 @@ pub struct Autopsy {
     pub usage: Usage,
     /// The cost of those whose price is known.
     pub usd: Option<f64>,
+    /// The part of it that reads of the prompt cache cost, and that writes cost.
+    pub cache_usd: [Option<f64>; 2],
     /// Calls whose price is not known.
     pub unpriced_calls: usize,
     /// Calls whose bill has fewer tokens of output than their answer, which are counted here.
@@ -88,7 +91,7 @@ pub struct Autopsy {
     pub mended: BTreeMap<String, u64>,
     /// Compactions behind the last call: nothing shows what they lost.
     pub compactions_at_end: usize,
-    /// The user's own instructions, and what became of them.
+    /// The user's own instructions and the decisions that a model found, and what became of them.
     pub rules: Vec<RuleFate>,
     /// Breaks of the prompt cache, by cause.
     pub breaks: BTreeMap<&'static str, Breaks>,
@@ -142,6 +145,8 @@ pub enum Kind {
     Command,
     /// An instruction of the user's.
     Rule,
+    /// A decision and its reason.
+    Decision,
     /// An item of the task list.
     PlanItem,
     /// Something that was started and still ran.
@@ -200,10 +205,12 @@ pub enum How {
     Unknown,
 }
 
-/// The fate of one of the user's instructions.
+/// The fate of one of the user's instructions, or of a decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RuleFate {
-    /// The sentence, as the session has it.
+    /// Which of both it is.
+    pub kind: Kind,
+    /// The sentence, as the session has it; of a decision, the choice and its reason.
     pub rule: String,
     /// The call before which it was set.
     pub set_at: Option<usize>,
@@ -230,30 +237,80 @@ pub struct Breaks {
     pub largest: (Tokens, usize),
 }
 
+impl Compaction {
+    /// Counts a thing that stood in the prompt before.
+    fn count(&mut self, kind: Kind, stays: bool) {
+        let row = self.thrown.entry(kind).or_default();
+        row.before += 1;
+        row.stayed += usize::from(stays);
+    }
+
+    /// Notes a need of what it threw away; a file that is shown in parts counts once.
+    fn need(&mut self, need: Need) {
+        let mut known = self.needed.iter();
+        if !known.any(|known| (known.kind, &known.what) == (need.kind, &need.what)) {
+            let row = self.thrown.entry(need.kind).or_default();
+            row.needed += 1;
+            *match need.how {
+                How::Fetched => &mut row.fetched,
+                How::Told => &mut row.told,
+                How::Without => &mut row.without,
+                How::Unknown => &mut row.unknown,
+            } += 1;
+        }
+        self.needed.push(need);
+    }
+
+    /// Adds what the recording and its bill say of it.
+    fn complete(&mut self, session: &Session, record: &CellRecord, bill: &Bill<'_>) {
+        let mut events = session.compactions().iter().rev();
+        let event = events.find(|event| call_after(session, event.at) == self.call);
+        let trigger = event.and_then(|event| event.trigger.as_deref());
+        self.trigger = trigger.map(str::to_owned);
+        let last = self.call.checked_sub(1).map(|last| bill.call(last).total());
+        let counted = event.and_then(|event| event.pre_tokens);
+        self.before = counted.or(last).unwrap_or_default();
+        let first = bill.call(self.call);
+        self.after = first.prompt();
+        let mut asked =
+            record.model_calls.iter().enumerate().filter(|(_, asked)| {
+                asked.purpose == Purpose::Compaction && asked.call == self.call
+            });
+        let request = asked.next().zip(record.prompt_cache.first());
+        let request =
+            request.map(|((number, asked), cache)| cache.of_strategy(number, &asked.usage));
+        let request = request.unwrap_or_default();
+        let anew = first.prompt() - first.cache_read;
+        self.tokens = request.total() + anew;
+        let usd = bill.price(&request).zip(bill.above_read(anew));
+        self.usd = usd.map(|(one, more)| one + more);
+        for need in &mut self.needed {
+            let usd = bill.price(&bill.as_new(need.tokens));
+            need.usd = usd.filter(|_| need.tokens > Tokens::ZERO);
+        }
+    }
+}
+
 impl Autopsy {
-    /// Looks at a session.
-    pub fn of(planned: &PlannedSession<'_>) -> Result<Self, PatternsError> {
+    /// Looks at a session, and at what became of these decisions.
+    pub fn of(planned: &PlannedSession<'_>, decisions: &[Probe]) -> Result<Self, PatternsError> {
         let (prepared, entry) = (&planned.prepared, planned.entry);
         let session = &**prepared.session();
         let calls = session.calls().len();
         let events = session.compactions();
-        let mut compacted: Vec<usize> = events
-            .iter()
-            .map(|event| call_after(session, event.at))
-            .collect();
+        let at = events.iter().map(|event| call_after(session, event.at));
+        let behind = at.clone().filter(|call| *call >= calls).count();
+        let mut compacted: BTreeSet<usize> = at.clone().filter(|call| *call < calls).collect();
         let begins_compacted = compacted.contains(&0);
-        let behind = compacted.iter().filter(|call| **call >= calls).count();
-        compacted.dedup();
-        compacted.retain(|call| *call < calls);
         // Behind a compaction that cannot be read no context is known.
-        let is_opaque = events.iter().any(|event| {
-            !matches!(event.after, CompactedTo::Replaced(_))
-                && call_after(session, event.at) < calls
-        });
+        let is_opaque = events
+            .iter()
+            .zip(at)
+            .any(|(event, call)| call < calls && !matches!(event.after, CompactedTo::Replaced(_)));
         let opaque = if is_opaque {
             std::mem::take(&mut compacted)
         } else {
-            Vec::new()
+            BTreeSet::new()
         };
         let strategy = StrategySpec::recorded().and_then(|spec| spec.build());
         let replayed = match strategy {
@@ -262,11 +319,13 @@ impl Autopsy {
             }
             Ok(_) | Err(_) => Replayed::Full,
         };
-        let rules = said::instructions(session);
-        let plan = SurvivalPlan::at_calls(session, rules.clone().into(), &compacted)?;
+        let mut facts = said::instructions(session);
+        facts.extend_from_slice(decisions);
+        let compacted: Vec<usize> = compacted.into_iter().collect();
+        let plan = SurvivalPlan::at_calls(session, facts.clone().into(), &compacted)?;
         let anchors = Anchors::of(session)?;
         let mut found = Self::default();
-        let needs = Needs::new(planned, &anchors, opaque, &mut found);
+        let needs = Needs::new(planned, &anchors, opaque.into_iter().collect(), &mut found);
         let observers: Vec<Box<dyn Observer + '_>> = vec![
             Box::new(SurvivalObserver::new(Arc::new(plan))),
             Box::new(needs),
@@ -279,18 +338,13 @@ impl Autopsy {
         let record = replay_watched(prepared, name, replayed, &models, &NoClock, observers).record;
         let bill = Bill::of(planned, &record);
         for compaction in &mut found.compactions {
-            complete(compaction, session, &record, &bill);
+            compaction.complete(session, &record, &bill);
         }
-        for rule in rules {
-            if let Fact::Constraint { statement, .. } = rule.fact {
-                let set_at = rule
-                    .evidence
-                    .first()
-                    .map(|message| call_after(session, *message));
-                let fate = fate_of(&rule.id, statement, set_at, session, &record);
-                count_rule(&fate, &mut found.compactions);
-                found.rules.push(fate);
-            }
+        for fact in facts {
+            found.rules.extend(RuleFate::of(fact, session, &record));
+        }
+        for rule in &found.rules {
+            rule.count(&mut found.compactions);
         }
         let window = entry.native_window;
         let own = Window {
@@ -299,12 +353,11 @@ impl Autopsy {
         };
         let known = prepared.product_windows.first().map(|(_, window)| *window);
         let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
-        let is_automatic = events
-            .iter()
-            .any(|event| event.trigger.as_deref() == Some("auto"));
+        let mut triggers = events.iter().map(|event| event.trigger.as_deref());
         // A product that went on beyond it does not have this line.
-        let has_line = entry.format == "claude-code" && (is_automatic || bill.fullest().1 <= line);
-        let (usd, unpriced_calls) = bill.usd();
+        let has_line = entry.format == "claude-code"
+            && (triggers.any(|by| by == Some("auto")) || bill.fullest().1 <= line);
+        let (usd, unpriced_calls) = bill.usd(|usage| usage);
         Ok(Self {
             file: planned.file.clone(),
             session: entry.id.clone(),
@@ -316,6 +369,7 @@ impl Autopsy {
             billed_calls: bill.billed,
             usage: bill.total(),
             usd,
+            cache_usd: [bill.usd(read_of).0, bill.usd(written_of).0],
             unpriced_calls,
             partial_outputs: bill.partial,
             window: window.tokens,
@@ -345,64 +399,49 @@ fn call_after(session: &Session, message: usize) -> usize {
     session.calls().partition_point(|answer| *answer < message)
 }
 
-/// Adds what the recording and its bill say of a compaction.
-fn complete(of: &mut Compaction, session: &Session, record: &CellRecord, bill: &Bill<'_>) {
-    let mut events = session.compactions().iter().rev();
-    let event = events.find(|event| call_after(session, event.at) == of.call);
-    of.trigger = event
-        .and_then(|event| event.trigger.as_deref())
-        .map(str::to_owned);
-    let last = of.call.checked_sub(1).map(|last| bill.call(last).total());
-    of.before = event
-        .and_then(|event| event.pre_tokens)
-        .or(last)
-        .unwrap_or_default();
-    let first = bill.call(of.call);
-    of.after = first.prompt();
-    let mut asked = record.model_calls.iter().enumerate();
-    let asked =
-        asked.find(|(_, asked)| asked.purpose == Purpose::Compaction && asked.call == of.call);
-    let cache = record.prompt_cache.first().cloned().unwrap_or_default();
-    let request = asked.map_or_else(Usage::default, |(number, asked)| {
-        cache.of_strategy(number, &asked.usage)
-    });
-    let anew = first.prompt() - first.cache_read;
-    of.tokens = request.total() + anew;
-    of.usd = bill
-        .price(&request)
-        .zip(bill.above_read(anew))
-        .map(|(one, more)| one + more);
-    for need in &mut of.needed {
-        need.usd = bill
-            .price(&bill.as_new(need.tokens))
-            .filter(|_| need.tokens > Tokens::ZERO);
+impl RuleFate {
+    /// The fate of a rule or of a decision.
+    fn of(fact: Probe, session: &Session, record: &CellRecord) -> Option<Self> {
+        let first = fact.evidence.first();
+        let set_at = first.map(|message| call_after(session, *message));
+        let (kind, rule) = match fact.fact {
+            Fact::Constraint { statement, .. } => (Kind::Rule, statement),
+            Fact::Decision { choice, reason, .. } => {
+                (Kind::Decision, format!("{choice} ({reason})"))
+            }
+            _ => return None,
+        };
+        let own = record.probes.iter().filter(|item| item.probe == fact.id);
+        let gone = own.clone().find(|item| is_gone(item.survival.fate));
+        let gone_at = gone.map(|item| item.call);
+        // Where a later prompt holds it again, the user had repeated it.
+        let mut later = own.clone().filter(|item| Some(item.call) > gone_at);
+        let back = later.find(|item| !is_gone(item.survival.fate));
+        let until = back.map_or(session.calls().len(), |item| item.call);
+        Some(Self {
+            kind,
+            set_at,
+            fates: own.map(|item| (item.call, item.survival.fate)).collect(),
+            gone_at,
+            changed_to: gone.and_then(|item| item.survival.changed_to().map(str::to_owned)),
+            broken_at: gone_at.and_then(|at| broken::first_call(&rule, session, at..until)),
+            rule,
+        })
     }
-}
 
-fn fate_of(
-    id: &str,
-    rule: String,
-    set_at: Option<usize>,
-    session: &Session,
-    record: &CellRecord,
-) -> RuleFate {
-    let own = record.probes.iter().filter(|item| item.probe == id);
-    let gone = own.clone().find(|item| is_gone(item.survival.fate));
-    let gone_at = gone.map(|item| item.call);
-    // Where a later prompt holds it again, the user had repeated it.
-    let mut later = own.clone().filter(|item| Some(item.call) > gone_at);
-    let back = later.find(|item| !is_gone(item.survival.fate));
-    let until = back.map_or(session.calls().len(), |item| item.call);
-    let broken_at = gone_at.and_then(|at| broken::first_call(&rule, session, at..until));
-    RuleFate {
-        rule,
-        set_at,
-        fates: own.map(|item| (item.call, item.survival.fate)).collect(),
-        gone_at,
-        changed_to: gone
-            .and_then(|item| item.survival.changed_to())
-            .map(str::to_owned),
-        broken_at,
+    /// Counts it among what each compaction met, up to the one that changed or lost it.
+    fn count(&self, compactions: &mut [Compaction]) {
+        for compaction in compactions {
+            let call = compaction.call;
+            let is_met = self.gone_at.is_none_or(|at| call <= at);
+            let mut fates = self.fates.iter().filter(|(at, _)| is_met && *at == call);
+            if let Some((_, fate)) = fates.next() {
+                compaction.count(self.kind, *fate == Fate::Kept);
+                let row = compaction.thrown.entry(self.kind).or_default();
+                row.unknown += usize::from(matches!(fate, Fate::Unsure | Fate::Partial));
+                row.needed += usize::from(self.gone_at == Some(call) && self.broken_at.is_some());
+            }
+        }
     }
 }
 
@@ -410,21 +449,19 @@ fn is_gone(fate: Fate) -> bool {
     matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable)
 }
 
-/// Counts a rule among what each compaction met, up to the one that changed or lost it.
-fn count_rule(rule: &RuleFate, compactions: &mut [Compaction]) {
-    for compaction in compactions {
-        let is_met = rule.gone_at.is_none_or(|at| compaction.call <= at);
-        let mut fates = rule.fates.iter().filter(|_| is_met);
-        let Some((_, fate)) = fates.find(|(call, _)| *call == compaction.call) else {
-            continue;
-        };
-        let broken = usize::from(rule.gone_at == Some(compaction.call) && rule.broken_at.is_some());
-        *compaction.thrown.entry(Kind::Rule).or_default() += Thrown {
-            before: 1,
-            stayed: usize::from(*fate == Fate::Kept),
-            unknown: usize::from(matches!(fate, Fate::Unsure | Fate::Partial)),
-            needed: broken,
-            ..Thrown::default()
-        };
+/// The reads of the prompt cache among these tokens.
+fn read_of(usage: Usage) -> Usage {
+    Usage {
+        cache_read: usage.cache_read,
+        ..Usage::default()
+    }
+}
+
+/// The writes to the prompt cache among these tokens.
+fn written_of(usage: Usage) -> Usage {
+    Usage {
+        cache_write_5m: usage.cache_write_5m,
+        cache_write_1h: usage.cache_write_1h,
+        ..Usage::default()
     }
 }

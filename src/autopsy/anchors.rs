@@ -20,10 +20,20 @@ const MOST_FILES: usize = 64;
 /// A shorter phrase stands in texts by chance, and a longer one nowhere else.
 const PHRASE: std::ops::RangeInclusive<usize> = 6..=400;
 
+/// Commands that show the file that they name last.
+const SHOWS: [&str; 5] = ["cat ", "head ", "nl ", "sed -n ", "tail "];
+
+/// A longer one is the beginning of a hash.
+const LONGEST_AMOUNT: usize = 6;
+
+/// Files of the system, which no prompt has to hold.
+const SYSTEM: [&str; 2] = ["/dev/", "/proc/"];
+
 /// All that may be needed again.
 #[derive(Debug)]
 pub(super) struct Anchors {
-    numbers: HashMap<String, u32>,
+    /// The numbers of a spelling: several where it is the end of several paths.
+    numbers: HashMap<String, Vec<u32>>,
     /// By number: its kind, and its longest spelling.
     pub(super) all: Vec<(Kind, String)>,
     /// The paths in order: those below a folder follow it.
@@ -39,16 +49,18 @@ pub(super) struct Anchors {
 impl Anchors {
     pub(super) fn of(session: &Session) -> Result<Self, PatternsError> {
         let (mut given, mut phrases) = (BTreeSet::new(), BTreeMap::new());
+        let mut give = |text: &str| {
+            each_name(text, |name| {
+                given.insert(name.to_owned());
+            });
+        };
         for message in session.messages() {
             if message.role() == Role::User {
-                let texts = message.model_text().iter();
-                texts.for_each(|text| add_names(text, &mut given));
+                message.model_text().iter().for_each(|text| give(text));
             }
             for (_, tool) in message.tool_uses() {
                 // A file that a tool has shown or changed is there.
-                for path in files_of(tool) {
-                    add_names(&path, &mut given);
-                }
+                files_of(tool).iter().for_each(|path| give(path));
                 if tool.class == ToolClass::Shell {
                     phrases.insert(command_of(tool), Kind::Command);
                 }
@@ -84,9 +96,8 @@ impl Anchors {
             anchors.add(name);
         }
         anchors.first_phrase = anchors.next();
-        anchors
-            .all
-            .extend(phrases.into_iter().map(|(text, kind)| (kind, text)));
+        let phrases = phrases.into_iter().map(|(text, kind)| (kind, text));
+        anchors.all.extend(phrases);
         Ok(anchors)
     }
 
@@ -94,65 +105,81 @@ impl Anchors {
         u32::try_from(self.all.len()).unwrap_or(u32::MAX)
     }
 
-    /// Gives a name its number: that of the only path of the same file, or a new one.
+    /// Gives a name its numbers: those of the paths that end in it, or a new one.
     fn add(&mut self, name: String) {
-        let number = self.same_file(&name).unwrap_or_else(|| {
+        let mut numbers = self.same_files(&name);
+        if numbers.is_empty() {
             let number = self.next();
+            numbers.push(number);
             if name.contains('/') {
                 let files = self.files.entry(last_part(&name).to_owned());
                 files.or_default().push(number);
                 self.paths.insert(name.clone(), number);
             }
             self.all.push((kind_of(&name), name.clone()));
-            number
-        });
-        self.numbers.insert(name, number);
+        }
+        self.numbers.insert(name, numbers);
     }
 
-    /// The only path that may be spelled like this: one of them ends as the other does.
-    fn same_file(&self, name: &str) -> Option<u32> {
+    /// The paths that may be spelled like this: one of the two ends as the other does. A bare file name is that of one.
+    fn same_files(&self, name: &str) -> Vec<u32> {
         let known = self.files.get(last_part(name));
-        let known = known.filter(|known| known.len() <= MOST_FILES)?;
-        let mut same = known.iter().filter(|number| {
-            let path = &self.all[**number as usize].1;
+        let known = known.filter(|known| known.len() <= MOST_FILES);
+        let mut same = known.cloned().unwrap_or_default();
+        same.retain(|number| {
+            let path = &self.all[*number as usize].1;
             is_end(path, name) || is_end(name, path)
         });
-        same.next().filter(|_| same.next().is_none()).copied()
-    }
-
-    fn number(&self, name: &str) -> Option<u32> {
-        let known = self.numbers.get(name).copied();
-        known.or_else(|| self.same_file(name))
+        if same.len() > 1 && !name.contains('/') {
+            same.clear();
+        }
+        same
     }
 
     /// The numbers of all in a block, each once.
     pub(super) fn in_block(&self, block: &ContentBlock, text: &Arc<str>) -> Arc<[u32]> {
-        self.found.get_or(text, || match block {
-            ContentBlock::ToolUse(tool) => self.in_text(&text_of(tool)).into_iter().collect(),
-            _ => self.in_text(text).into_iter().collect(),
+        self.found.get_or(text, || {
+            let found = match block {
+                ContentBlock::ToolUse(tool) => self.in_text(&text_of(tool)),
+                _ => self.in_text(text),
+            };
+            let each: BTreeSet<u32> = found.into_keys().flatten().collect();
+            each.into_iter().collect()
         })
     }
 
-    pub(super) fn in_text(&self, text: &str) -> BTreeSet<u32> {
-        let mut found = BTreeSet::new();
-        each_name(text, |name| found.extend(self.number(name)));
-        let phrases = self.phrases.search(text);
-        found.extend(phrases.iter().map(|hit| self.first_phrase + hit.pattern));
+    /// The numbers of each thing in a text, with its spelling: several where it may be any of several paths.
+    pub(super) fn in_text(&self, text: &str) -> BTreeMap<Vec<u32>, String> {
+        let mut found = BTreeMap::new();
+        each_name(text, |name| {
+            let known = self.numbers.get(name).cloned();
+            let numbers = known.unwrap_or_else(|| self.same_files(name));
+            found.entry(numbers).or_insert_with(|| name.to_owned());
+        });
+        for hit in self.phrases.search(text) {
+            let number = self.first_phrase + hit.pattern;
+            found.insert(vec![number], self.all[number as usize].1.clone());
+        }
         found
     }
 
-    /// The numbers of all that a tool use needs: of a look at a file or a change its path, of a command all in front of
+    /// All that a tool use needs: of a look at a file or a change its path, of a command all but its options in front of
     /// the text that it is given, else all in its arguments. What a change writes is new, and a line number is no value.
-    pub(super) fn needed_by(&self, tool: &ToolUse) -> BTreeSet<u32> {
+    pub(super) fn needed_by(&self, tool: &ToolUse) -> BTreeMap<Vec<u32>, String> {
         let files = files_of(tool);
         match tool.class {
-            _ if !files.is_empty() => files.iter().filter_map(|path| self.number(path)).collect(),
-            ToolClass::Edit | ToolClass::Write => BTreeSet::new(),
+            _ if !files.is_empty() => self.in_text(&files.join("\n")),
+            ToolClass::Edit | ToolClass::Write => BTreeMap::new(),
             ToolClass::Shell => {
                 let command = command_of(tool);
-                let mut found = self.in_text(command.split("<<").next().unwrap_or_default());
+                let own = command.split("<<").next().unwrap_or_default();
+                let words: Vec<&str> = own.split_whitespace().map(without_option).collect();
+                let mut found = self.in_text(&words.join(" "));
                 // A command that is run again needs no prompt that holds it: its result is what was made again.
-                found.retain(|number| self.all[*number as usize].0 != Kind::Command);
+                found.retain(|numbers, _| {
+                    let mut kinds = numbers.iter().map(|number| self.all[*number as usize].0);
+                    kinds.all(|kind| kind != Kind::Command)
+                });
                 found
             }
             _ => self.in_text(&text_of(tool)),
@@ -180,35 +207,53 @@ fn files_of(tool: &ToolUse) -> Vec<String> {
     changed_by(tool).into_iter().chain(shown_by(tool)).collect()
 }
 
-/// The file that a tool use shows.
+/// The file that a tool use shows: one for it, or a command that does nothing else, behind a `cd` or not.
 pub(super) fn shown_by(tool: &ToolUse) -> Option<String> {
-    files::view_of(tool).map(|view| view.path)
+    if tool.class != ToolClass::Shell {
+        return files::view_of(tool).map(|view| view.path);
+    }
+    let line = command_of(tool);
+    let (front, own) = line.rsplit_once("&&").unwrap_or(("cd", &line));
+    let own = own.trim();
+    let is_alone = front.trim().starts_with("cd") && !front.contains([';', '|', '&']);
+    let is_view = SHOWS.iter().any(|name| own.starts_with(name));
+    let path = own.split_whitespace().last()?;
+    let is_path = path.contains(['/', '.']) && !path.starts_with(['-', '\'', '"']);
+    let is_plain = !own.contains(['|', '<', '>', ';', '&', '*', '\n']);
+    (is_alone && is_view && is_path && is_plain).then(|| path.trim_start_matches("./").to_owned())
 }
 
 /// The command line of a tool use, else its name and arguments.
 pub(super) fn command_of(tool: &ToolUse) -> String {
     let input = tool.input.value();
-    let mut keys = ["command", "cmd", "script"].iter();
-    let command = keys.find_map(|key| input.get(key)?.as_str());
-    command.map_or_else(
-        || format!("{} {}", tool.name, tool.input.as_str()),
-        str::to_owned,
-    )
+    let otherwise = || format!("{} {}", tool.name, tool.input.as_str());
+    files::command_of(&input).map_or_else(otherwise, str::to_owned)
 }
 
-/// All texts and numbers in the arguments of a tool use, a line each.
+/// All texts and numbers in the arguments of a tool use, a line each. A round number is a limit or a time.
 pub(super) fn text_of(tool: &ToolUse) -> String {
     let (mut texts, mut rest) = (String::new(), vec![tool.input.value()]);
     while let Some(value) = rest.pop() {
         match value {
             Value::String(text) => texts = texts + &text + "\n",
-            Value::Number(number) => texts = texts + &number.to_string() + "\n",
+            Value::Number(number) if number.as_u64().is_none_or(|number| number % 100 != 0) => {
+                texts = texts + &number.to_string() + "\n";
+            }
             Value::Array(values) => rest.extend(values),
             Value::Object(fields) => rest.extend(fields.into_iter().map(|(_, value)| value)),
-            Value::Null | Value::Bool(_) => {}
+            Value::Number(_) | Value::Null | Value::Bool(_) => {}
         }
     }
     texts
+}
+
+/// A word of a command without the option that it is or sets.
+fn without_option(word: &str) -> &str {
+    match word.split_once('=') {
+        _ if !word.starts_with('-') => word,
+        Some((_, value)) => value,
+        None => "",
+    }
 }
 
 fn last_part(path: &str) -> &str {
@@ -221,15 +266,23 @@ fn is_end(path: &str, other: &str) -> bool {
     front.is_some_and(|front| front.is_empty() || front.ends_with('/'))
 }
 
-/// Calls `found` with the names in a text; an escaped line feed ends one.
-fn each_name(text: &str, found: impl FnMut(&str)) {
-    names(&text.replace("\\n", "\n").replace("\\t", "\t"), found);
+/// Calls `found` with the names in a text that may be forgotten; an escaped line feed ends one, and a diff puts `a/` or `b/`
+/// before a path.
+fn each_name(text: &str, mut found: impl FnMut(&str)) {
+    names(&text.replace("\\n", "\n").replace("\\t", "\t"), |name| {
+        let sides = ["a/", "b/"];
+        let path = sides.iter().find_map(|side| name.strip_prefix(side));
+        if !is_amount(name) && !SYSTEM.iter().any(|folder| name.starts_with(folder)) {
+            found(path.unwrap_or(name));
+        }
+    });
 }
 
-fn add_names(text: &str, found: &mut BTreeSet<String>) {
-    each_name(text, |name| {
-        found.insert(name.to_owned());
-    });
+/// Whether a name is an amount and its unit: `30ms`, or `220p`, the last line that `sed` prints.
+fn is_amount(name: &str) -> bool {
+    let unit = name.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_unit = (1..=2).contains(&unit.len()) && unit.bytes().all(|c| c.is_ascii_lowercase());
+    is_unit && unit.len() < name.len() && name.len() <= LONGEST_AMOUNT
 }
 
 fn kind_of(name: &str) -> Kind {
@@ -240,5 +293,65 @@ fn kind_of(name: &str) -> Kind {
         Kind::Value
     } else {
         Kind::Name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::session::{JsonText, Message, SessionParts};
+
+    fn shell(command: &str) -> ToolUse {
+        ToolUse {
+            id: "1".into(),
+            name: "exec".into(),
+            class: ToolClass::Shell,
+            input: JsonText::of(&json!({ "cmd": command })),
+        }
+    }
+
+    #[test]
+    fn a_command_shows_the_file_that_it_names_last() {
+        for (command, expected) in [
+            ("cat src/a.rs", Some("src/a.rs")),
+            ("sed -n '1,220p' ./src/a.rs", Some("src/a.rs")),
+            ("cd /work && nl -ba src/a.rs", Some("src/a.rs")),
+            ("sed -i s/a/b/ src/a.rs", None),
+            ("cat src/a.rs | wc -l", None),
+            ("make all && cat src/a.rs", None),
+            ("head -5", None),
+        ] {
+            assert_eq!(shown_by(&shell(command)).as_deref(), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_needs_what_it_names_and_no_option_amount_or_file_of_the_system() {
+        let given = "name-only src/a.rs /dev/null 220p retry_limit /repo/one/lib/x.rs /repo/two/lib/x.rs \
+                     a/docs/guide.md";
+        let session = Session::new(SessionParts {
+            id: "s".into(),
+            messages: vec![Arc::new(Message::text(Role::User, given))],
+            ..SessionParts::default()
+        });
+        let anchors = Anchors::of(&session.unwrap()).unwrap();
+        for (command, expected) in [
+            ("git log --name-only 2>/dev/null", vec![]),
+            ("sed -n '1,220p' src/a.rs", vec!["src/a.rs"]),
+            ("rg --regexp=retry_limit", vec!["retry_limit"]),
+            ("git diff docs/guide.md", vec!["docs/guide.md"]),
+            // It may be either.
+            ("cargo fmt lib/x.rs", vec!["lib/x.rs"]),
+        ] {
+            let needed = anchors.needed_by(&shell(command));
+            let known = needed.iter().filter(|(numbers, _)| !numbers.is_empty());
+            let known: Vec<&str> = known.map(|(_, spelled)| &**spelled).collect();
+            assert_eq!(known, expected, "{command}");
+        }
+        assert_eq!(anchors.same_files("lib/x.rs").len(), 2);
     }
 }

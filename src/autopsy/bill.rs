@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Breaks;
 use crate::record::CellRecord;
-use crate::record::words::PerToken;
+use crate::record::words::{LongPrompts, PerToken};
 use crate::runner::PlannedSession;
 use crate::session::Session;
 use crate::units::{Tokens, Usage, Usd};
@@ -65,18 +65,17 @@ impl<'a> Bill<'a> {
         self.calls.iter().copied().sum()
     }
 
-    /// The cost of the calls whose price is known, each at the prices of its model; and how many have none.
-    pub(super) fn usd(&self) -> (Option<f64>, usize) {
+    /// The cost of this part of the calls whose price is known, each at the prices of its model; and how many have none.
+    pub(super) fn usd(&self, part: impl Fn(Usage) -> Usage) -> (Option<f64>, usize) {
         let calls = self.calls.iter().enumerate();
-        let costs = calls.filter_map(|(call, usage)| match self.model(call) {
-            Some(other) => self
-                .planned
-                .prices
-                .of(other)?
-                .1
-                .per_token
-                .cost_of_call(usage),
-            None => self.own_prices()?.cost_of_call(usage),
+        let costs = calls.filter_map(|(call, usage)| {
+            let prices = match self.model(call) {
+                Some(other) => &self.planned.prices.of(other)?.1.per_token,
+                None => self.own_prices()?,
+            };
+            // Whether a prompt is a long one, all of its tokens decide.
+            let usage = LongPrompts::at_usual_price(prices.long_prompts, *usage, 1);
+            prices.cost(&part(usage))
         });
         let costs: Vec<Usd> = costs.collect();
         let unpriced = self.calls.len() - costs.len();
@@ -97,11 +96,12 @@ impl<'a> Bill<'a> {
 
     /// The price of tokens as new input, above that of reading them from the cache.
     pub(super) fn above_read(&self, tokens: Tokens) -> Option<f64> {
+        let new = self.as_new(tokens);
         let read = Usage {
             cache_read: tokens,
             ..Usage::default()
         };
-        Some(self.price(&self.as_new(tokens))? - self.price(&read)?)
+        Some(self.price(&new)? - self.price(&read)?)
     }
 
     /// The model of a call, where it is another than the session's.

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::anchors::{Anchors, changed_by, command_of, shown_by, text_of};
-use super::{Autopsy, Compaction, How, Kind, Need, Thrown, call_after};
+use super::{Autopsy, Compaction, How, Kind, Need, call_after};
 use crate::context::{Applied, Entry, Origin};
 use crate::record::CellRecord;
 use crate::replay::observe::{CallView, Observer};
 use crate::runner::PlannedSession;
-use crate::session::{ContentBlock, Session, Tag, ToolClass, ToolSchema, ToolUse};
+use crate::session::{ContentBlock, Tag, ToolClass, ToolSchema, ToolUse};
 use crate::units::Tokens;
 
 /// A shorter result says the same by chance: `ok`.
@@ -21,9 +21,6 @@ const LEAST_LINE: usize = 4;
 
 /// A place in the session: message and block.
 type Place = (usize, usize);
-
-/// Something that a compaction threw away: by which one, and how it came back.
-type Gone = (usize, Option<(How, usize)>);
 
 /// A result of a tool call that may be made again, or what a change wrote.
 #[derive(Debug)]
@@ -71,16 +68,16 @@ fn without_number(line: &str) -> &str {
 #[derive(Debug)]
 pub(super) struct Needs<'a> {
     planned: &'a PlannedSession<'a>,
-    session: &'a Session,
     anchors: &'a Anchors,
     /// The calls before which the product compacted to something that is not recorded; the last comes first.
     opaque: Vec<usize>,
     found: &'a mut Autopsy,
     /// By number of an anchor: in how many texts of the prompt it stands.
     present: Vec<u32>,
-    gone: BTreeMap<u32, Gone>,
-    /// The tool use that each result answers.
-    answers: BTreeMap<Place, &'a ToolUse>,
+    /// What a compaction threw away: by which one, and how and at which call it came back.
+    gone: BTreeMap<u32, (usize, Option<(How, usize)>)>,
+    /// By id.
+    uses: BTreeMap<Arc<str>, ToolUse>,
     /// Results that stand in the prompt as they were.
     kept: BTreeSet<Place>,
     /// By file, or by call.
@@ -94,33 +91,23 @@ impl<'a> Needs<'a> {
         mut opaque: Vec<usize>,
         found: &'a mut Autopsy,
     ) -> Self {
-        let session = &**planned.prepared.session();
-        let mut uses: BTreeMap<&str, &ToolUse> = BTreeMap::new();
-        let mut answers = BTreeMap::new();
-        for (at, message) in session.messages().iter().enumerate() {
-            uses.extend(message.tool_uses().map(|(_, tool)| (&*tool.id, tool)));
-            for (block, result) in message.tool_results() {
-                let tool = uses.get(&*result.tool_use_id);
-                answers.extend(tool.map(|tool| ((at, block), *tool)));
-            }
-        }
+        let session = planned.prepared.session();
         let mut present = vec![0; anchors.all.len()];
         let tools = session.tools().iter().map(ToolSchema::text);
         for text in session.system().into_iter().chain(tools) {
-            for number in anchors.in_text(text) {
+            for number in anchors.in_text(text).into_keys().flatten() {
                 present[number as usize] += 1;
             }
         }
         opaque.reverse();
         Self {
             planned,
-            session,
             anchors,
             opaque,
             found,
             present,
             gone: BTreeMap::new(),
-            answers,
+            uses: BTreeMap::new(),
             kept: BTreeSet::new(),
             shown: BTreeMap::new(),
         }
@@ -150,18 +137,14 @@ impl<'a> Needs<'a> {
         self.present[number as usize] > 0
     }
 
-    fn row(&mut self, by: usize, kind: Kind) -> &mut Thrown {
-        self.found.compactions[by].thrown.entry(kind).or_default()
-    }
-
     /// A compaction takes place: `apply` changes the prompt, or it is not known how it changed.
     fn compact(&mut self, call: usize, apply: Option<&Applied>) {
-        let (by, is_opaque) = (self.found.compactions.len(), apply.is_none());
-        self.found.compactions.push(Compaction {
+        let mut compaction = Compaction {
             call,
-            is_opaque,
+            is_opaque: apply.is_none(),
             ..Compaction::default()
-        });
+        };
+        let by = self.found.compactions.len();
         let all = 0..u32::try_from(self.present.len()).unwrap_or(u32::MAX);
         let before: Vec<u32> = all.filter(|number| self.is_present(*number)).collect();
         if let Some(applied) = apply {
@@ -172,67 +155,22 @@ impl<'a> Needs<'a> {
             self.kept.clear();
         }
         for number in before {
-            let stays = !is_opaque && self.still_stands(number);
-            self.count(by, self.anchors.all[number as usize].0, stays);
+            let is_there = self.is_present(number)
+                || self.anchors.is_above(number, |one| self.is_present(one));
+            let stays = apply.is_some() && is_there;
+            compaction.count(self.anchors.all[number as usize].0, stays);
             if !stays {
                 self.gone.insert(number, (by, None));
             }
         }
-        let mut shown = std::mem::take(&mut self.shown);
-        for one in shown
-            .values_mut()
-            .flatten()
-            .filter(|one| one.gone.is_none())
-        {
-            let stays = self.kept.contains(&one.place);
-            one.gone = (!stays).then_some(by);
-            self.count(by, one.kind, stays);
+        for one in self.shown.values_mut().flatten() {
+            if one.gone.is_none() {
+                let stays = self.kept.contains(&one.place);
+                one.gone = (!stays).then_some(by);
+                compaction.count(one.kind, stays);
+            }
         }
-        self.shown = shown;
-    }
-
-    /// Counts a thing that stood in the prompt before a compaction.
-    fn count(&mut self, by: usize, kind: Kind, stays: bool) {
-        let row = self.row(by, kind);
-        row.before += 1;
-        row.stayed += usize::from(stays);
-    }
-
-    /// Whether a thing, or a path below it, is in the prompt.
-    fn still_stands(&self, number: u32) -> bool {
-        let anchors = self.anchors;
-        self.is_present(number) || anchors.is_above(number, |below| self.is_present(below))
-    }
-
-    /// Notes a need of what this compaction threw away; a file that is shown in parts is needed once.
-    fn need(
-        &mut self,
-        by: usize,
-        (kind, what): (Kind, String),
-        call: usize,
-        (how, back_at): (How, Option<usize>),
-        tokens: Tokens,
-    ) {
-        let mut known = self.found.compactions[by].needed.iter();
-        if !known.any(|known| known.kind == kind && known.what == what) {
-            let row = self.row(by, kind);
-            row.needed += 1;
-            *match how {
-                How::Fetched => &mut row.fetched,
-                How::Told => &mut row.told,
-                How::Without => &mut row.without,
-                How::Unknown => &mut row.unknown,
-            } += 1;
-        }
-        self.found.compactions[by].needed.push(Need {
-            kind,
-            what,
-            call,
-            how,
-            back_at,
-            tokens,
-            usd: None,
-        });
+        self.found.compactions.push(compaction);
     }
 
     /// Notes a tool result, and whether it brings again what an earlier one had brought.
@@ -254,15 +192,23 @@ impl<'a> Needs<'a> {
         let is_repeated = new.is_shown_by(known.iter().filter(|shown| shown.gone.is_none()));
         let is_again = !is_repeated && new.is_shown_by(known.iter());
         let by = known.iter().filter_map(|shown| shown.gone).max();
-        let by = by.filter(|_| is_again);
         known.push(new);
         self.found.repeated_anyway += usize::from(is_repeated);
-        if let Some(by) = by {
-            let call = call_after(self.session, place.0).saturating_sub(1);
+        if let Some(by) = by.filter(|_| is_again) {
             let prepared = &self.planned.prepared;
-            let size = prepared.counts().size(text);
-            let tokens = prepared.bill().scale(call).text(size);
-            self.need(by, (kind, what), call, (How::Fetched, Some(call)), tokens);
+            let call = call_after(prepared.session(), place.0).saturating_sub(1);
+            self.found.compactions[by].need(Need {
+                kind,
+                what,
+                call,
+                how: How::Fetched,
+                back_at: Some(call),
+                tokens: prepared
+                    .bill()
+                    .scale(call)
+                    .text(prepared.counts().size(text)),
+                usd: None,
+            });
         }
     }
 }
@@ -285,14 +231,21 @@ impl Observer for Needs<'_> {
         let Some(at) = entry.origin.message() else {
             return;
         };
-        let next = call_after(self.session, at);
+        let next = call_after(self.planned.prepared.session(), at);
         let is_typed = entry.message.has_tag(Tag::TypedUser);
         for (block, content) in entry.message.content().iter().enumerate() {
             let text = &entry.message.model_text()[block];
             let is_own = is_typed && !entry.message.details.injected.contains(&block);
-            let back = match content {
-                ContentBlock::ToolResult(_) => (How::Fetched, next.saturating_sub(1)),
-                ContentBlock::Text(_) if is_own => (How::Told, next),
+            let (back, answered) = match content {
+                ContentBlock::ToolResult(result) => (
+                    (How::Fetched, next.saturating_sub(1)),
+                    self.uses.get(&result.tool_use_id).cloned(),
+                ),
+                ContentBlock::Text(_) if is_own => ((How::Told, next), None),
+                ContentBlock::ToolUse(tool) => {
+                    self.uses.insert(tool.id.clone(), (**tool).clone());
+                    continue;
+                }
                 _ => continue,
             };
             for number in self.anchors.in_block(content, text).iter() {
@@ -300,8 +253,8 @@ impl Observer for Needs<'_> {
                     known.get_or_insert(back);
                 }
             }
-            if let Some(tool) = self.answers.get(&(at, block)).copied() {
-                self.take_result((at, block), text, tool);
+            if let Some(tool) = answered {
+                self.take_result((at, block), text, &tool);
             }
         }
     }
@@ -316,8 +269,16 @@ impl Observer for Needs<'_> {
             self.compact(call, None);
         }
         for (_, tool) in view.response.tool_uses() {
-            for number in self.anchors.needed_by(tool) {
-                let Some((by, back)) = self.gone.remove(&number) else {
+            for (numbers, spelled) in self.anchors.needed_by(tool) {
+                // A spelling of several paths needs one of them.
+                let is_one = numbers.len() == 1;
+                let gone = &self.gone;
+                let (lost, others): (Vec<u32>, Vec<u32>) =
+                    (numbers.into_iter()).partition(|number| gone.contains_key(number));
+                let is_there = others.into_iter().any(|number| self.is_present(number));
+                let number = lost.first().filter(|_| !is_there);
+                let Some((number, (by, back))) = number.and_then(|one| self.gone.remove_entry(one))
+                else {
                     continue;
                 };
                 let how = match back {
@@ -327,8 +288,16 @@ impl Observer for Needs<'_> {
                     None if self.is_present(number) => continue,
                     None => How::Without,
                 };
-                let thing = self.anchors.all[number as usize].clone();
-                self.need(by, thing, call, (how, back.map(|(_, at)| at)), Tokens::ZERO);
+                let (kind, longest) = self.anchors.all[number as usize].clone();
+                self.found.compactions[by].need(Need {
+                    kind,
+                    what: if is_one { longest } else { spelled },
+                    call,
+                    how,
+                    back_at: back.map(|(_, at)| at),
+                    tokens: Tokens::ZERO,
+                    usd: None,
+                });
             }
         }
     }

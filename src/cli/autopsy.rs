@@ -1,15 +1,19 @@
 //! `proctor autopsy`: what the compactions of a session lost, what was needed of it later, and what that cost.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::inputs::Inputs;
+use super::models::JudgeOptions;
+use super::sessions::facts;
 use super::{
     Exit, Facts, find_sessions, print, print_json, prose, say, sessions, stop_with, template,
     terminal, write_output,
 };
 use crate::autopsy::{Autopsy, Totals, with_sub_agents};
+use crate::probe::Probe;
 use crate::report::escape;
 use crate::report::screen::LINES;
 use crate::runner::Plan;
@@ -29,6 +33,19 @@ pub(super) struct Args {
     /// Price file that takes precedence over the built-in ones
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
+    /// Ask a model for the decisions of each session, and say what its compactions made of them: `openai:gpt-5.4-mini`
+    #[arg(long, value_name = "KIND:MODEL", help_heading = "Models")]
+    graded: Option<String>,
+    /// File that keeps the model's replies
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "autopsy.cassette.jsonl",
+        help_heading = "Models"
+    )]
+    cassette: PathBuf,
+    #[command(flatten, next_help_heading = "Models")]
+    models: JudgeOptions,
     /// Write a file: `.md`, `.html` or `.json` (repeatable)
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Vec<PathBuf>,
@@ -39,9 +56,6 @@ pub(super) struct Args {
 
 /// Rows of each table that a screen shows where there is room.
 const MOST_ROWS: usize = 5;
-
-/// The words that all texts have in common.
-const WORDS: &str = include_str!("text/autopsy_words.txt");
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let Some(file) = args.output.iter().find(|file| template_of(file).is_none()) {
@@ -68,16 +82,19 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let plan = Plan::new(inputs.read()?)?;
     find_sessions::say_passed_over(&plan);
+    let decisions = decided(args, &plan)?;
     let mut all: Vec<Autopsy> = Vec::new();
-    for looked in plan.each_session(Autopsy::of) {
+    let looked = plan.each_session(|planned| {
+        let own = decisions.get(&planned.entry.id);
+        Autopsy::of(planned, own.map_or(&[], Vec::as_slice))
+    });
+    for looked in looked {
         match looked.map(|found| found.map_err(|error| error.to_string())) {
             Ok(Ok(found)) => all.push(found),
             Ok(Err(why)) | Err(why) => say(&format!("not looked at: {}", escape::plain(&why))),
         }
     }
-    if let Some(id) = &args.id {
-        all.retain(|found| found.session == *id || found.main.as_ref() == Some(id));
-    }
+    all.retain(|found| args.is_meant(&found.session, found.main.as_ref()));
     let all = with_sub_agents(all);
     if all.is_empty() {
         let hint = "`proctor autopsy --json` without `--id` names all";
@@ -85,40 +102,72 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     let mut facts = json!({ "total": Totals::of(&all), "sessions": &all });
     for file in &args.output {
-        let template = template_of(file).unwrap_or_default();
-        let bytes = if template.is_empty() {
-            let facts = Facts::new("proctor-autopsy", &facts);
-            escape::json(&serde_json::to_string_pretty(&facts)?).into_bytes()
-        } else {
-            let text = template::fill(&format!("{WORDS}{template}"), &facts)?;
-            let lines = text.lines().map(|line| escape::plain(line) + "\n");
-            lines.collect::<String>().into_bytes()
+        let bytes = match template_of(file) {
+            Some(page) if !page.is_empty() => {
+                filled(&[page, include_str!("text/autopsy_page.txt")], &facts)?
+            }
+            _ => {
+                let facts = Facts::new("proctor-autopsy", &facts);
+                escape::json(&serde_json::to_string_pretty(&facts)?)
+            }
         };
-        write_output(file, &bytes)?;
+        write_output(file, bytes.as_bytes())?;
     }
     if args.json {
         print_json(&Facts::new("proctor-autopsy", facts))?;
         return Ok(Exit::Done);
     }
-    let template = concat!(
-        include_str!("text/autopsy_words.txt"),
-        include_str!("text/autopsy.txt")
-    );
     facts["columns"] = json!(terminal().columns());
     facts["again"] = json!(again(args, &all[0]));
     let mut text = String::new();
     // Fewer rows where there is no room for more.
     for few in (0..=MOST_ROWS).rev() {
         facts["few"] = json!(few);
-        let lines = template::fill(template, &facts)?;
-        let lines = lines.lines().map(|line| escape::plain(line) + "\n");
-        text = prose::folded(&lines.collect::<String>(), 0);
+        text = filled(&[include_str!("text/autopsy.txt")], &facts)?;
+        // A command is copied as one line.
+        let command = text.split_off(text.rfind("Next ").unwrap_or(text.len()));
+        text = prose::folded(&text, 0) + &command;
         if text.lines().count() <= LINES {
             break;
         }
     }
     print(&text)?;
     Ok(Exit::Done)
+}
+
+impl Args {
+    /// Whether a session is one that was asked for, or a sub-agent of one.
+    fn is_meant(&self, session: &str, main: Option<&String>) -> bool {
+        let id = self.id.as_deref();
+        id.is_none_or(|id| id == session || main.is_some_and(|main| main == id))
+    }
+}
+
+/// The decisions that `--graded` asks for, by session; only those that a compaction may have lost are asked for.
+fn decided(args: &Args, plan: &Plan) -> anyhow::Result<BTreeMap<String, Vec<Probe>>> {
+    let mut found = BTreeMap::new();
+    let Some(model) = &args.graded else {
+        return Ok(found);
+    };
+    let sessions = plan.each_session(|planned| {
+        let is_meant = args.is_meant(&planned.entry.id, planned.entry.cluster.as_ref());
+        let session = planned.prepared.session();
+        let is_asked = is_meant && !session.compactions().is_empty();
+        is_asked.then(|| (planned.entry.id.clone(), session.clone()))
+    });
+    for (id, session) in sessions.into_iter().flatten().flatten() {
+        let decisions = facts::decided(&session, model, &args.cassette, &args.models)?;
+        found.insert(id, decisions);
+    }
+    Ok(found)
+}
+
+/// The text of these templates, without what would give a terminal orders.
+fn filled(templates: &[&str], facts: &Value) -> anyhow::Result<String> {
+    let words = include_str!("text/autopsy_words.txt");
+    let text = template::fill(&format!("{words}{}", templates.concat()), facts)?;
+    let lines = text.lines().map(|line| escape::plain(line) + "\n");
+    Ok(lines.collect())
 }
 
 /// The arguments that show one of several sessions by itself: its file, or where its sub-agents have files of their own, all
@@ -138,11 +187,11 @@ fn again(args: &Args, session: &Autopsy) -> String {
     format!("{places} --id {}", session.session)
 }
 
-/// The template of a file with this ending; an empty one of JSON.
+/// The words of a page with this ending; none of JSON.
 fn template_of(file: &Path) -> Option<&'static str> {
     match file.extension()?.to_str()? {
-        "md" => Some(include_str!("text/autopsy.md")),
-        "html" => Some(include_str!("text/autopsy.html")),
+        "md" => Some(include_str!("text/autopsy_md.txt")),
+        "html" => Some(include_str!("text/autopsy_html.txt")),
         "json" => Some(""),
         _ => None,
     }

@@ -135,7 +135,8 @@ pub(crate) fn shown_by(tool: &ToolUse) -> Option<String> {
     is_path.then(|| plain(path))
 }
 
-fn command_of(input: &Value) -> Option<&str> {
+/// The command line among the arguments of a tool use.
+pub(crate) fn command_of(input: &Value) -> Option<&str> {
     let keys = ["command", "cmd", "script"];
     keys.iter().find_map(|key| input.get(key)?.as_str())
 }

@@ -181,9 +181,12 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
 fn derive_one(session: &Session, output: Option<&Path>, args: &Args) -> anyhow::Result<()> {
     let mut derived = derive::derive(session);
     if let Some(model) = &args.proposer.model {
+        let Proposer {
+            cassette, judges, ..
+        } = &args.proposer;
         derived
             .facts
-            .extend(decided(session, model, &args.proposer)?);
+            .extend(decided(session, model, cassette, judges)?);
         derived.facts.sort_by(|a, b| a.id.cmp(&b.id));
     }
     let (truth, dropped) = sound(session, derived)?;
@@ -217,11 +220,15 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &Args) -> anyhow::
 
 /// The decisions that a model proposes, that the recording bears out, and that the model answers from
 /// the evidence and not without it.
-fn decided(session: &Session, model: &str, args: &Proposer) -> anyhow::Result<Vec<PlantedFact>> {
-    let connected = args.judges.connect(&[model.to_owned()], &args.cassette)?;
+pub(in crate::cli) fn decided(
+    session: &Session,
+    model: &str,
+    cassette: &Path,
+    judges: &models::JudgeOptions,
+) -> anyhow::Result<Vec<PlantedFact>> {
+    let connected = judges.connect(&[model.to_owned()], cassette)?;
     let requests = decisions::requests(session);
-    args.judges
-        .confirm(&connected, &[(&requests, 1)], &CharsPer4)?;
+    judges.confirm(&connected, &[(&requests, 1)], &CharsPer4)?;
     let Some(model) = connected.judges.first() else {
         return Ok(Vec::new());
     };
