@@ -60,7 +60,9 @@ impl Anchors {
             }
             for (_, tool) in message.tool_uses() {
                 // A file that a tool has shown or changed is there.
-                files_of(tool).iter().for_each(|path| give(path));
+                for path in files_of(tool) {
+                    give(&path);
+                }
                 if tool.class == ToolClass::Shell {
                     phrases.insert(command_of(tool), Kind::Command);
                 }
