@@ -225,7 +225,7 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
         Some((Exit::Invalid, error.hint().map(str::to_owned)))
     } else if let Some(error) = cause.downcast_ref::<PlanError>() {
         let hint = match error {
-            PlanError::Cassette(error @ CassetteError::Missing { .. }) => {
+            PlanError::Cassette(error @ CassetteError::Missing(_)) => {
                 return explain_cause(error);
             }
             PlanError::Cassette(error) => error.hint(),
@@ -266,8 +266,8 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
         Some((exit, hint))
     } else if let Some(error) = cause.downcast_ref::<CassetteError>() {
         let exit = match error {
-            CassetteError::Io { .. } => Exit::NotWritten,
-            CassetteError::Missing { .. } => Exit::ReplayMiss,
+            CassetteError::Io(..) => Exit::NotWritten,
+            CassetteError::Missing(_) => Exit::ReplayMiss,
             _ => Exit::Invalid,
         };
         Some((exit, error.hint()))

@@ -87,6 +87,16 @@ pub enum LimitName {
     MaxCompletionTokens,
 }
 
+/// How a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sending {
+    /// By itself; the answer is streamed.
+    Streamed,
+    /// In a batch. Nothing is marked for the prompt cache, for requests of a batch come in no order: most marks
+    /// would be paid for and never read.
+    InBatch,
+}
+
 impl Dialect {
     /// A model by its id, with the provider's own habits.
     pub fn new(provider: Provider, model: impl Into<String>) -> Self {
@@ -147,9 +157,14 @@ impl Dialect {
 
     /// The request as the API takes it. The same request gives the same bytes.
     pub fn body(&self, request: &Request) -> String {
+        self.body_sent(request, Sending::Streamed)
+    }
+
+    /// The request as it is sent in one of these ways.
+    pub fn body_sent(&self, request: &Request, sending: Sending) -> String {
         match self.provider {
-            Provider::Anthropic => anthropic::body(self, request),
-            Provider::OpenAi => openai::body(self, request),
+            Provider::Anthropic => anthropic::body(self, request, sending),
+            Provider::OpenAi => openai::body(self, request, sending),
         }
     }
 }

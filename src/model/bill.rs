@@ -1,7 +1,7 @@
 //! The tokens of a call: the provider's numbers, or counted here if it reports none.
 
 use super::{CallFailure, Request, Response};
-use crate::tokens::CountedTexts;
+use crate::tokens::{Block, CountedTexts};
 use crate::units::{Tokens, Usage};
 
 /// The cost of an answer. A prompt of 0 tokens means that the provider did not say: llama.cpp reports its
@@ -53,12 +53,19 @@ pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -
     }
 }
 
-fn input(request: &Request, counts: &CountedTexts) -> Tokens {
+/// The tokens of a request. Its last text was written for this request alone (a question, or the record to be
+/// summarised): it is counted and not remembered.
+pub(super) fn input(request: &Request, counts: &CountedTexts) -> Tokens {
     let blocks = request.messages.iter().flat_map(|message| message.blocks());
+    let mut blocks: Vec<Block<'_>> = blocks.collect();
+    let counter = counts.counter();
+    let last = blocks.pop().map_or(Tokens::ZERO, |block| {
+        counter.count_block(&block, &|text| counter.count(text), counts.images(&block))
+    });
     let system = request.system.iter().map(|text| counts.size(text));
     let tools = request.tools().iter();
     let tools = tools.map(|tool| counts.schema(tool.text()));
-    let sizes = blocks.map(|block| counts.block(&block));
+    let sizes = blocks.iter().map(|block| counts.block(block));
     let sizes = sizes.chain(system).chain(tools);
-    sizes.map(|size| size.tokens).sum()
+    last + sizes.map(|size| size.tokens).sum()
 }

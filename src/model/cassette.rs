@@ -137,9 +137,7 @@ impl Cassette {
         let contents = match mode {
             ReplayMode::Off => None,
             ReplayMode::Strict if !path.exists() => {
-                return Err(CassetteError::Missing {
-                    path: path.to_owned(),
-                });
+                return Err(CassetteError::Missing(path.to_owned()));
             }
             ReplayMode::Strict => Some(read(path)?),
             ReplayMode::Auto | ReplayMode::Record => {
@@ -530,66 +528,42 @@ impl Model for CassetteModel {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CassetteError {
-    /// It cannot be read or written.
-    #[error("cannot use cassette `{path}`")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// Only recorded answers are wanted, and there are none.
-    #[error("there is no cassette `{path}`, but only recorded answers are allowed")]
-    Missing {
-        /// The file.
-        path: PathBuf,
-    },
+    /// The file cannot be read or written.
+    #[error("cannot use cassette `{}`", .0.display())]
+    Io(PathBuf, #[source] io::Error),
+    /// Only recorded answers are wanted, and there is no such file.
+    #[error("there is no cassette `{}`, but only recorded answers are allowed", .0.display())]
+    Missing(PathBuf),
     /// The file is something else.
-    #[error("`{path}` is not a cassette that this build reads")]
-    NoCassette {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A line is not what was written.
-    #[error("line {line} of cassette `{path}` is damaged")]
-    BadLine {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// Why.
-        #[source]
-        source: Damage,
-    },
+    #[error("`{}` is not a cassette that this build reads", .0.display())]
+    NoCassette(PathBuf),
+    /// This line of the file, from 1, is not what was written.
+    #[error("line {line} of cassette `{}` is damaged", .0.display(), line = .1)]
+    BadLine(PathBuf, usize, #[source] Damage),
 }
 
 impl CassetteError {
     /// How it is mended.
     pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Missing { .. } => {
-                Some("`--replay auto` asks the models, and keeps their answers there".to_owned())
+        Some(match self {
+            Self::Missing(_) => {
+                "`--replay auto` asks the models, and keeps their answers there".to_owned()
             }
-            Self::BadLine {
-                path,
-                source: Damage::NoChecksum,
-                ..
-            } => Some(format!(
+            Self::BadLine(path, _, Damage::NoChecksum) => format!(
                 "it was edited: `proctor cache renew {}` adds the checksums",
                 path.display()
-            )),
-            Self::BadLine { line: 1, .. } => {
-                Some("write the first line of another cassette in its place".to_owned())
+            ),
+            Self::BadLine(_, 1, _) => {
+                "write the first line of another cassette in its place".to_owned()
             }
-            Self::BadLine { line, .. } => Some(format!(
+            Self::BadLine(_, line, _) => format!(
                 "delete line {line}: its answer is asked for again, and the others are kept"
-            )),
-            Self::NoCassette { .. } => {
-                Some("a run keeps its answers in `cassette.jsonl` in its folder".to_owned())
+            ),
+            Self::NoCassette(_) => {
+                "a run keeps its answers in `cassette.jsonl` in its folder".to_owned()
             }
-            Self::Io { .. } => None,
-        }
+            Self::Io(..) => return None,
+        })
     }
 }
 

@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use super::{CallFailure, Model, ModelKind, Request, Response, Stop, Task};
-use crate::tokens::{Block, CountedTexts};
-use crate::units::{Tokens, Usage};
+use super::{CallFailure, Model, ModelKind, Request, Response, Stop, Task, bill};
+use crate::tokens::CountedTexts;
+use crate::units::Usage;
 
 mod summary;
 
@@ -33,24 +33,6 @@ impl Offline {
     pub fn new(counts: Arc<CountedTexts>) -> Self {
         Self { counts }
     }
-
-    /// The tokens of a request. Its last text was written for this request alone (a question, or
-    /// the record to be summarised): it is counted and not remembered.
-    fn prompt_tokens(&self, request: &Request) -> Tokens {
-        let blocks = request.messages.iter().flat_map(|message| message.blocks());
-        let mut blocks: Vec<Block<'_>> = blocks.collect();
-        let counter = self.counts.counter();
-        let last = blocks.pop().map_or(Tokens::ZERO, |block| {
-            let images = self.counts.images(&block);
-            counter.count_block(&block, &|text| counter.count(text), images)
-        });
-        let system = request.system.iter().map(|text| self.counts.size(text));
-        let tools = request.tools().iter();
-        let tools = tools.map(|tool| self.counts.schema(tool.text()));
-        let sizes = blocks.iter().map(|block| self.counts.block(block));
-        let sizes = sizes.chain(system).chain(tools);
-        last + sizes.map(|size| size.tokens).sum()
-    }
 }
 
 impl Model for Offline {
@@ -73,7 +55,7 @@ impl Model for Offline {
         };
         Ok(Response {
             usage: Usage::uncached(
-                self.prompt_tokens(request),
+                bill::input(request, &self.counts),
                 self.counts.counter().count(&text),
             ),
             text: text.into(),
@@ -88,6 +70,7 @@ mod tests {
     use super::*;
     use crate::model::Purpose;
     use crate::tokens::CharsPer4;
+    use crate::units::Tokens;
 
     #[test]
     fn it_summarises_but_neither_acts_answers_nor_judges() {

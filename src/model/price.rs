@@ -132,18 +132,22 @@ impl PerToken {
     /// All prices times `part / whole`.
     #[must_use]
     pub fn times(self, part: Usd, whole: Usd) -> Self {
-        let scaled = |price: Option<Usd>| {
+        self.each(|price| {
             let whole = u128::from(whole.0);
             let product = u128::from(price?.0) * u128::from(part.0);
             let quotient = (product + whole / 2).checked_div(whole)?;
             u64::try_from(quotient).ok().map(Usd)
-        };
+        })
+    }
+
+    /// Another price in the place of each.
+    fn each(self, other: impl Fn(Option<Usd>) -> Option<Usd>) -> Self {
         Self {
-            input: scaled(self.input),
-            cache_write_5m: scaled(self.cache_write_5m),
-            cache_write_1h: scaled(self.cache_write_1h),
-            cache_read: scaled(self.cache_read),
-            output: scaled(self.output),
+            input: other(self.input),
+            cache_write_5m: other(self.cache_write_5m),
+            cache_write_1h: other(self.cache_write_1h),
+            cache_read: other(self.cache_read),
+            output: other(self.output),
             long_prompts: self.long_prompts,
         }
     }
@@ -201,12 +205,7 @@ impl Prices {
         };
         let place = place_of(&mut Reader::new(&table, ""), FAST);
         let error = SettingError::new(place, format!("the model of `fast`, `{fast}`, {why}"));
-        let cheapest = list.cheapest().and_then(|price| price.names.first());
-        let hint = cheapest.map_or_else(
-            || "name one that is served on that day".to_owned(),
-            |name| format!("the cheapest one here is `{name}`"),
-        );
-        Err(error.with_hint(hint))
+        Err(error.with_hint("name one that is served on that day"))
     }
 
     /// The same for the models of a run itself, with those that a server on this machine answers as: each with
@@ -340,16 +339,8 @@ fn without_date(model: &str) -> &str {
 
 impl ModelPrice {
     fn free() -> Self {
-        let free = Some(Usd::default());
         Self {
-            per_token: PerToken {
-                input: free,
-                cache_write_5m: free,
-                cache_write_1h: free,
-                cache_read: free,
-                output: free,
-                long_prompts: None,
-            },
+            per_token: PerToken::default().each(|_| Some(Usd::default())),
             ..Self::default()
         }
     }
@@ -378,16 +369,6 @@ impl PriceList {
     /// The day on which the prices of a model of this file were read.
     pub fn day_of<'a>(&'a self, price: &'a ModelPrice) -> &'a str {
         price.date.as_ref().unwrap_or(&self.date)
-    }
-
-    /// The served model with the lowest price of a million tokens read and a fifth of that written, as a
-    /// summariser does.
-    pub fn cheapest(&self) -> Option<&ModelPrice> {
-        let usage = Usage::uncached(Tokens(1_000_000), Tokens(200_000));
-        let models = self.models.iter().filter(|price| self.serves(price));
-        let priced = models.filter_map(|price| Some((price.per_token.cost(&usage)?, price)));
-        let cheapest = priced.min_by_key(|(cost, _)| *cost);
-        cheapest.map(|(_, price)| price)
     }
 
     /// Reads a price file; `file` names it in errors and reports.

@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Plan;
+use crate::model::api::Sending;
 use crate::model::cassette::{Cassette, Deferred};
 use crate::model::http::Live;
 use crate::model::http::batch::{Answer, Batch, BatchError, BatchRequest};
@@ -308,7 +309,7 @@ fn asked_by<'l>(all: &'l [Arc<Live>], sent: &SentBatch) -> Option<&'l Arc<Live>>
 fn submit(live: &Live, label: &str, part: &[(&String, &Deferred)]) -> Result<String, BatchFailure> {
     let requests = part.iter().map(|(key, one)| BatchRequest {
         name: (*key).clone(),
-        body: one.dialect.body(&one.request),
+        body: one.dialect.body_sent(&one.request, Sending::InBatch),
     });
     let requests: Vec<BatchRequest> = requests.collect();
     live.submit(label, &requests)

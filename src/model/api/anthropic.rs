@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::events::Answer;
-use super::{Dialect, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
+use super::{Dialect, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
 use crate::model::{Request, Task};
 use crate::session::Role;
 use crate::session::wire::{Provider, anthropic_message};
@@ -18,7 +18,11 @@ const CACHED: &str = r#","cache_control":{"type":"ephemeral"}}"#;
 /// Breakpoints of the prompt cache: after the system prompt (after the tools where there is none),
 /// at the end of the last user message but one, and in the last user message before its last block:
 /// many questions are asked of one prompt.
-pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
+pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> String {
+    let (mark, end) = match sending {
+        Sending::Streamed => (CACHED, ",\"stream\":true}"),
+        Sending::InBatch => ("}", "}"),
+    };
     let mut out = dialect.head(request, "max_tokens");
     if dialect.structured && request.task == Task::Judge {
         let _ = write!(
@@ -31,10 +35,10 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
         let text = Value::from(&**system);
         let _ = write!(
             out,
-            ",\"system\":[{{\"type\":\"text\",\"text\":{text}{CACHED}]"
+            ",\"system\":[{{\"type\":\"text\",\"text\":{text}{mark}]"
         );
     } else if let Some(last) = tools.last_mut() {
-        *last = cached(last);
+        *last = marked_with(mark, last);
     }
     if !tools.is_empty() {
         let _ = write!(out, ",\"tools\":[{}]", tools.join(","));
@@ -56,20 +60,20 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
             None
         };
         anthropic_message(message, |at, json| match marked {
-            Some(marked) if marked == at => cached(&json),
+            Some(marked) if marked == at => marked_with(mark, &json),
             Some(_) | None => json,
         })
     });
     let messages: Vec<String> = messages.collect();
     let messages = messages.join(",");
-    let _ = write!(out, ",\"messages\":[{messages}],\"stream\":true}}");
+    let _ = write!(out, ",\"messages\":[{messages}]{end}");
     out
 }
 
-/// The JSON object with a breakpoint of the cache.
-fn cached(object: &str) -> String {
+/// The JSON object with this end, such as a breakpoint of the cache.
+fn marked_with(end: &str, object: &str) -> String {
     let open = object.strip_suffix('}');
-    open.map_or_else(|| object.to_owned(), |open| format!("{open}{CACHED}"))
+    open.map_or_else(|| object.to_owned(), |open| format!("{open}{end}"))
 }
 
 /// Reads a whole message.

@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::events::Answer;
-use super::{Dialect, LimitName, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
+use super::{Dialect, LimitName, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
 use crate::model::{Request, Task};
 use crate::session::wire::Provider;
 use crate::session::wire::openai::openai_json;
 use crate::units::{Tokens, Usage};
 
 /// The request as the API takes it.
-pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
+pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> String {
     let mut out = dialect.head(
         request,
         match dialect.limit {
@@ -43,7 +43,10 @@ pub(super) fn body(dialect: &Dialect, request: &Request) -> String {
         messages.extend(openai_json(&message));
     }
     let _ = write!(out, ",\"messages\":[{}]", messages.join(","));
-    out.push_str(",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
+    out.push_str(match sending {
+        Sending::Streamed => ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}",
+        Sending::InBatch => "}",
+    });
     out
 }
 

@@ -76,10 +76,7 @@ fn head() -> Result<Vec<u8>, serde_json::Error> {
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> CassetteError + Copy {
-    move |source| CassetteError::Io {
-        path: path.to_owned(),
-        source,
-    }
+    move |error| CassetteError::Io(path.to_owned(), error)
 }
 
 /// A cassette, read.
@@ -136,20 +133,14 @@ fn begin(path: &Path, accepts_unsigned: bool) -> Result<Option<CheckedLines>, Ca
             Err(bad(path)(error))
         }
         Err(LineError::Io(error)) => Err(at(path)(error)),
-        Ok(_) | Err(LineError::Damaged(..)) => Err(CassetteError::NoCassette {
-            path: path.to_owned(),
-        }),
+        Ok(_) | Err(LineError::Damaged(..)) => Err(CassetteError::NoCassette(path.to_owned())),
     }
 }
 
 fn bad(path: &Path) -> impl Fn(LineError) -> CassetteError {
     move |error| match error {
-        LineError::Io(source) => at(path)(source),
-        LineError::Damaged(line, source) => CassetteError::BadLine {
-            path: path.to_owned(),
-            line,
-            source,
-        },
+        LineError::Io(error) => at(path)(error),
+        LineError::Damaged(line, damage) => CassetteError::BadLine(path.to_owned(), line, damage),
     }
 }
 
@@ -196,13 +187,12 @@ pub fn renew(path: &Path) -> Result<usize, CassetteError> {
 
 /// Puts a cassette into its canonical form. What another process has kept there meanwhile stays.
 pub(super) fn sort(path: &Path) -> Result<(), CassetteError> {
-    // Held until the new file is in its place.
-    let _lock = locked(path).map_err(at(path))?;
-    write_sorted(path, &read(path)?.entries)
+    forget(path, &|_| false)
 }
 
 /// Takes answers out of a cassette, and puts it into its canonical form.
 pub(super) fn forget(path: &Path, is_void: &dyn Fn(&Entry) -> bool) -> Result<(), CassetteError> {
+    // Held until the new file is in its place.
     let _lock = locked(path).map_err(at(path))?;
     let entries = read(path)?.entries;
     write_sorted(path, entries.iter().filter(|entry| !is_void(entry)))

@@ -88,31 +88,19 @@ impl Shape {
         let (ours, theirs) = (self.words().len(), other.words().len());
         let common = self.common(other);
         let first = other.asked.lines().next().unwrap_or_default();
-        let (limit, other_limit) = (self.max_output, other.max_output);
-        let mut different = Vec::new();
-        if common < ours.min(theirs) {
-            different.push(format!("message {} of {ours} is another", common + 1));
-        }
-        if ours != theirs {
-            different.push(format!("it has {theirs} messages, not {ours}"));
-        }
-        if self.system != other.system {
-            different.push("the system prompt is another".to_owned());
-        }
-        if self.tools != other.tools {
-            different.push("the tool definitions are others".to_owned());
-        }
-        if self.asked != other.asked {
-            different.push(format!("it asks `{first}`"));
-        }
-        if limit != other_limit {
-            different.push(format!(
-                "its answer may have {other_limit} tokens, not {limit}"
-            ));
-        }
-        if repeat != recorded {
-            different.push(format!("it is of repeat {recorded}, not {repeat}"));
-        }
+        let (limit, theirs_at_most) = (self.max_output, other.max_output);
+        let differences = [
+            (common < ours.min(theirs))
+                .then(|| format!("message {} of {ours} is another", common + 1)),
+            (ours != theirs).then(|| format!("it has {theirs} messages, not {ours}")),
+            (self.system != other.system).then(|| "the system prompt is another".to_owned()),
+            (self.tools != other.tools).then(|| "the tool definitions are others".to_owned()),
+            (self.asked != other.asked).then(|| format!("it asks `{first}`")),
+            (limit != theirs_at_most)
+                .then(|| format!("its answer may have {theirs_at_most} tokens, not {limit}")),
+            (repeat != recorded).then(|| format!("it is of repeat {recorded}, not {repeat}")),
+        ];
+        let mut different: Vec<String> = differences.into_iter().flatten().collect();
         if different.is_empty() {
             different.push("the same messages under other settings of the model".to_owned());
         }

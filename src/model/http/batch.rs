@@ -40,7 +40,7 @@ const ATTEMPTS: u32 = 6;
 pub struct BatchRequest {
     /// Names it among the answers: letters, digits, `-` and `_`.
     pub name: String,
-    /// The request as the API takes it one by one.
+    /// The request, written for a batch.
     pub body: String,
 }
 
@@ -77,31 +77,28 @@ impl Live {
     pub fn submit(&self, label: &str, requests: &[BatchRequest]) -> Result<String, BatchError> {
         match self.wire.provider {
             Provider::Anthropic => {
-                let line =
-                    |it: &BatchRequest| json!({ "custom_id": it.name, "params": plain(&it.body) });
-                let lines: Vec<Value> = requests.iter().map(line).collect();
-                let body = json!({ "requests": lines });
-                name_of(&self.made("/v1/messages/batches", &body)?)
+                let lines = requests.iter();
+                let lines = lines.map(|BatchRequest { name, body }| {
+                    format!(r#"{{"custom_id":"{name}","params":{body}}}"#)
+                });
+                let lines: Vec<String> = lines.collect();
+                let body = format!(r#"{{"requests":[{}]}}"#, lines.join(","));
+                name_of(&self.made("/v1/messages/batches", body)?)
             }
             Provider::OpenAi => {
-                let line = |request: &BatchRequest| {
-                    let line = json!({
-                        "custom_id": request.name,
-                        "method": "POST",
-                        "url": "/v1/chat/completions",
-                        "body": plain(&request.body),
-                    });
-                    line.to_string() + "\n"
-                };
-                let lines: String = requests.iter().map(line).collect();
-                let file = name_of(&self.upload(lines)?)?;
+                let lines = requests.iter();
+                let lines = lines.map(|BatchRequest { name, body }| {
+                    let url = "/v1/chat/completions";
+                    format!("{{\"custom_id\":\"{name}\",\"method\":\"POST\",\"url\":\"{url}\",\"body\":{body}}}\n")
+                });
+                let file = name_of(&self.upload(lines.collect())?)?;
                 let body = json!({
                     "input_file_id": file,
                     "endpoint": "/v1/chat/completions",
                     "completion_window": "24h",
                     "metadata": { LABEL: label },
                 });
-                name_of(&self.made("/batches", &body)?)
+                name_of(&self.made("/batches", body.to_string())?)
             }
         }
     }
@@ -243,8 +240,8 @@ impl Live {
         read(&bytes)
     }
 
-    fn made(&self, path: &str, body: &Value) -> Result<Value, BatchError> {
-        let body = (body.to_string().into(), "application/json".to_owned());
+    fn made(&self, path: &str, body: String) -> Result<Value, BatchError> {
+        let body = (body.into(), "application/json".to_owned());
         read(&self.sent(&Method::POST, path, Some(&body))?)
     }
 
@@ -359,35 +356,6 @@ fn checked(name: &str) -> Result<String, BatchError> {
         return Err(BatchError::Unreached(problem.to_owned()));
     }
     Ok(name.to_owned())
-}
-
-/// A request as a batch holds it: not streamed. Nothing is marked for the prompt cache, for
-/// requests of a batch come in no order: most marks would be paid for and never read.
-fn plain(body: &str) -> Value {
-    let mut request: Value = serde_json::from_str(body).unwrap_or_default();
-    let Some(fields) = request.as_object_mut() else {
-        return request;
-    };
-    fields.remove("stream");
-    fields.remove("stream_options");
-    for list in ["system", "tools"] {
-        if let Some(blocks) = fields.get_mut(list) {
-            unmark(blocks);
-        }
-    }
-    let messages = fields.get_mut("messages").and_then(Value::as_array_mut);
-    for message in messages.into_iter().flatten() {
-        unmark(&mut message["content"]);
-    }
-    request
-}
-
-fn unmark(blocks: &mut Value) {
-    for block in blocks.as_array_mut().into_iter().flatten() {
-        if let Some(block) = block.as_object_mut() {
-            block.remove("cache_control");
-        }
-    }
 }
 
 /// The answers in lines, by the names of their requests. A line that is none is left out, and so is one that is too
