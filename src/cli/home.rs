@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CliError, Exit, environment, say, stop_with};
+use super::{CliError, Exit, models, say, stop_with};
 use crate::model::http::Engine;
 use crate::model::http::home::{PORTS, Timing};
 use crate::model::price::Latency;
@@ -145,7 +145,7 @@ fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> anyhow::R
     let model = &live.model;
     say(&plain(&format!("timing {model} at {url}")));
     let count = |text: &str| counter.count(text);
-    let timing = time_server(live, &environment, &nonce(), &count)?.map_err(|failure| {
+    let timing = time_server(live, &models::asking(), &nonce(), &count)?.map_err(|failure| {
         let problem = format!("`{model}` at {url} was to be timed: {failure}");
         CliError::new(Exit::NothingSelected, problem).with_hint(HOW_TO_GET_ONE)
     })?;
@@ -160,8 +160,7 @@ fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> anyhow::R
     Ok(timing)
 }
 
-/// No setting of the scenario gives way. The window is taken to be a fifth smaller than the server says: it may count
-/// more tokens than the scenario's counter, and what is measured of that would be another number each time.
+/// No setting of the scenario gives way.
 fn settle(live: &mut LiveSetting, known: KnownHome) {
     let Some(home) = &mut live.home else {
         return;
@@ -170,7 +169,7 @@ fn settle(live: &mut LiveSetting, known: KnownHome) {
         home.slots = known.slots.unwrap_or(home.slots);
     }
     home.counted = known.counted.unwrap_or(1.0);
-    home.window = known.window.map(|window| Tokens(window.0 / 5 * 4));
+    home.window = known.window;
     home.latency = known.latency;
 }
 

@@ -22,7 +22,7 @@ use crate::scenario::{ModelsSetting, Scenario};
 use crate::settings::{Place, Table};
 use crate::step::Answer;
 use crate::tokens::TokenCounter;
-use crate::units::{Tokens, Usd};
+use crate::units::{Tokens, Usd, many};
 
 /// The file next to the folders of runs that holds the answers by which they qualify probes.
 const QUALIFYING: &str = "qualification.jsonl";
@@ -53,6 +53,18 @@ fn mode(typed: &str) -> Result<ReplayMode, String> {
     })
 }
 
+/// Access to models that are asked and whose answers are kept nowhere. What goes wrong is told.
+pub(super) fn asking() -> Access<'static> {
+    Access {
+        variable: &environment,
+        is_offline: false,
+        replay: None,
+        cassette: PathBuf::new(),
+        #[cfg(feature = "http")]
+        notice: Some(Notice(Arc::new(|words| say(&escape::plain(words))))),
+    }
+}
+
 impl ModelOptions {
     /// Access to the models; `scenario` is the mode of a scenario that the flag takes the place of.
     fn access(self, cassette: PathBuf, scenario: ReplayMode) -> anyhow::Result<Access<'static>> {
@@ -62,12 +74,10 @@ impl ModelOptions {
             return stop_with(Exit::Usage, problem, hint);
         }
         Ok(Access {
-            variable: &environment,
             is_offline: self.offline,
             replay: self.replay,
             cassette,
-            #[cfg(feature = "http")]
-            notice: Some(Notice(Arc::new(|words| say(&escape::plain(words))))),
+            ..asking()
         })
     }
 
@@ -412,8 +422,12 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
         ),
     };
     Some(format!(
-        "asked now: {} requests, {} tokens, {money}; all other answers were recorded before{disbelieved}{unreported}",
-        spent.calls,
+        "asked now: {}, {} tokens, {money}; all other answers were recorded before{disbelieved}{unreported}",
+        many(
+            spent.calls.try_into().unwrap_or(usize::MAX),
+            "request",
+            "requests"
+        ),
         spent.tokens + spent.batched_tokens
     ))
 }

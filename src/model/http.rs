@@ -138,13 +138,9 @@ struct Refusals {
     has_answered: bool,
 }
 
-impl Refusals {
-    /// After so many for one reason, no other request will fare better: a model that never answered is asked in a
-    /// wrong way, one that did refuses a question now and then.
-    fn most(&self) -> u32 {
-        if self.has_answered { 50 } else { 3 }
-    }
-}
+/// After so many refusals for one reason, no other request will fare better: a model that never answered is asked in
+/// a wrong way, one that did (the second number) refuses a question now and then.
+const MOST_REFUSALS: [u32; 2] = [3, 50];
 
 /// The words of refusals that are about what was asked: its size, or a policy.
 const ABOUT_CONTENT: &str =
@@ -218,13 +214,12 @@ struct Wire {
 
 impl Wire {
     /// Tells of a failed attempt: the first times that it fails so, then at every tenth and hundredth.
-    fn tell(&self, model: &str, failure: &CallFailure, attempts: u32, pause: Option<Duration>) {
+    fn tell(&self, model: &str, failure: &str, attempts: u32, pause: Option<Duration>) {
         let Some(Notice(tell)) = &self.connection.notice else {
             return;
         };
-        let failure = failure.to_string();
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (in_general(&failure), pause.is_none());
+        let key = (in_general(failure), pause.is_none());
         let times = told.entry(key).or_default();
         *times += 1;
         let times = *times;
@@ -276,7 +271,6 @@ impl Live {
         engine: Arc<Engine>,
         pacer: Arc<Pacer>,
     ) -> Result<Self, HttpError> {
-        let invalid = |problem: String| HttpError::BaseUrl { problem };
         let base = connection.base_url.trim_end_matches('/');
         // Anthropic's base URL is often written with its version.
         let base = match dialect.provider {
@@ -284,14 +278,14 @@ impl Live {
             Provider::OpenAi => base,
         };
         let url = Url::parse(&format!("{base}{}", dialect.path()))
-            .map_err(|error| invalid(error.to_string()))?;
+            .map_err(|error| HttpError::BaseUrl(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(invalid(
-                "it must begin with `http://` or `https://`".to_owned(),
-            ));
+            let problem = "it must begin with `http://` or `https://`";
+            return Err(HttpError::BaseUrl(problem.to_owned()));
         }
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
-            return Err(invalid("it must hold no key and no query".to_owned()));
+            let problem = "it must hold no key and no query";
+            return Err(HttpError::BaseUrl(problem.to_owned()));
         }
         let wire = Wire {
             provider: dialect.provider,
@@ -448,7 +442,7 @@ impl Live {
                     refused.count = 0;
                 }
                 refused.count += 1;
-                if refused.count >= refused.most() {
+                if refused.count >= MOST_REFUSALS[usize::from(refused.has_answered)] {
                     let why = format!("{why}; {} requests in a row", refused.count);
                     reply.answer = Err(CallFailure::Denied(why));
                 }
@@ -504,11 +498,8 @@ fn headers(provider: Provider, key: Option<&Secret>) -> Result<HeaderMap, HttpEr
 #[non_exhaustive]
 pub enum HttpError {
     /// The base URL is invalid. It is not repeated: it may hold a key.
-    #[error("that base URL cannot be used: {problem}")]
-    BaseUrl {
-        /// The problem.
-        problem: String,
-    },
+    #[error("that base URL cannot be used: {0}")]
+    BaseUrl(String),
     /// The key cannot be a header. It is not repeated.
     #[error("the key holds characters that are not allowed in a key")]
     Key,

@@ -197,7 +197,7 @@ impl Servers {
 /// them new ones.
 pub fn time_server(
     live: &LiveSetting,
-    variable: &dyn Fn(&str) -> Option<String>,
+    access: &Access<'_>,
     nonce: &str,
     count: &dyn Fn(&str) -> Tokens,
 ) -> Result<Result<Timing, CallFailure>, PlanError> {
@@ -206,11 +206,7 @@ pub fn time_server(
         place: live.place.clone(),
         cause,
     };
-    let access = Access {
-        variable,
-        ..Access::none()
-    };
-    let connection = connection(live, &access)?;
+    let connection = connection(live, access)?;
     let pacer = Arc::new(Pacer::new(PaceSetting {
         slots: live.home.map(|home| home.slots),
         ..PaceSetting::default()

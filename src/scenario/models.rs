@@ -128,7 +128,7 @@ pub struct Home {
     pub is_told: bool,
     /// How many prompts it keeps at once: a further one takes the place of one of them.
     pub slots: usize,
-    /// Its context window, prompt and answer together.
+    /// Its context window as it says, prompt and answer together.
     pub window: Option<Tokens>,
     /// How long it takes, by timing requests.
     pub latency: Option<Latency>,
@@ -195,12 +195,14 @@ impl ModelsSetting {
     }
 
     /// Sets the reader's window where the scenario says nothing and its server or `known` knows it, with
-    /// room for what a model may think before it answers.
+    /// room for what a model may think before it answers. That of a server on this machine is taken to be a fifth
+    /// smaller: it may count more tokens than the scenario's counter, and what is measured of that would be another
+    /// number each time.
     pub fn settle_window(&mut self, known: impl Fn(&str) -> Option<Tokens>) {
         let less_thoughts = |name: &str| Some(known(name)? - THINKING);
         let window = match &self.reader {
             Some(ModelSetting::Live(live)) => match live.home {
-                Some(home) => home.window,
+                Some(home) => home.window.map(|window| Tokens(window.0 / 5 * 4)),
                 None => less_thoughts(&live.model),
             },
             Some(ModelSetting::Cassette { name, .. }) => less_thoughts(name),

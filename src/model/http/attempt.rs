@@ -76,6 +76,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
         if retry == Retry::Afresh && time.attempts == 1 {
             continue;
         }
+        let mut told = failure.to_string();
         // The prompt fits, and what we reserve for its answer does not: that is no failure of the prompt.
         if let Retry::Within(room) = retry
             && !is_within
@@ -83,8 +84,11 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
             is_within = true;
             body = Bytes::from(dialect.body_within(request, room));
             pause = Some(Duration::ZERO);
+            told = format!(
+                "the window has room for the prompt and {room} tokens of an answer, not for more"
+            );
         }
-        wire.tell(&dialect.model, &failure, time.attempts, pause);
+        wire.tell(&dialect.model, &told, time.attempts, pause);
         let Some(pause) = pause else {
             break Err(failure);
         };
@@ -130,11 +134,10 @@ async fn once(
         let wait = retry_after(answer.headers());
         let mut said = Vec::new();
         let reading = async {
-            while said.len() < REFUSAL_BYTES {
-                match answer.chunk().await {
-                    Ok(Some(bytes)) => said.extend_from_slice(&bytes),
-                    Ok(None) | Err(_) => break,
-                }
+            while said.len() < REFUSAL_BYTES
+                && let Ok(Some(bytes)) = answer.chunk().await
+            {
+                said.extend_from_slice(&bytes);
             }
         };
         // A refusal whose body does not come, or never ends, is refused all the same.
@@ -177,6 +180,7 @@ async fn once(
             let retry = match failure {
                 CallFailure::Overflow => Retry::Never,
                 CallFailure::RateLimited => Retry::Limited(None),
+                CallFailure::Unreadable => Retry::Unreachable,
                 _ => Retry::Soon,
             };
             Err(AttemptFailure(failure, retry))
@@ -243,14 +247,10 @@ fn reason(wire: &Wire, status: u16, said: &str) -> String {
         error,
     ];
     let message = message.into_iter().find_map(Value::as_str);
-    let mut reason = format!("HTTP {status}");
-    for part in [kind, message.unwrap_or_default()] {
-        if !part.is_empty() {
-            reason.push_str(": ");
-            reason.push_str(&wire.said(part));
-        }
-    }
-    reason
+    let mut parts = vec![format!("HTTP {status}")];
+    let said = [kind, message.unwrap_or_default()].map(|part| wire.said(part));
+    parts.extend(said.into_iter().filter(|part| !part.is_empty()));
+    parts.join(": ")
 }
 
 /// `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or `retry-after-ms`. A date counts from

@@ -61,7 +61,8 @@ pub enum Retry {
     Soon,
     /// The connection was closed before a byte came, as a server does with one that it kept too long.
     Afresh,
-    /// The server cannot be reached. If it has never answered, more retries are of little use.
+    /// The server cannot be reached, or says nothing that can be read. Many retries are of little use, unless it
+    /// answered before and is far away.
     Unreachable,
     /// The provider wants to be asked less, perhaps not before this time has passed.
     Limited(Option<Duration>),
@@ -87,10 +88,13 @@ struct State {
     closed_until: Option<Instant>,
     bucket: Option<Bucket>,
     has_answered: bool,
+    /// Whether it was given up since it last answered: nobody waits for it again.
+    is_gone: bool,
 }
 
-/// A server that never answered and cannot be reached is tried so often again: two seconds at most.
-const UNREACHABLE_RETRIES: u32 = 2;
+/// A server that cannot be reached is tried so often again if it never answered (two seconds at most), and if it is
+/// on this machine, where somebody may be starting it again (fifteen).
+const UNREACHABLE_RETRIES: [u32; 2] = [2, 5];
 
 /// Tokens that may still be sent; below zero where more was billed than expected.
 #[derive(Debug)]
@@ -214,7 +218,7 @@ impl Pass {
     /// It was answered; `billed` replaces the expected size.
     pub(super) fn answered(self, billed: Tokens) {
         let mut state = self.pacer.state();
-        state.has_answered = true;
+        (state.has_answered, state.is_gone) = (true, false);
         let most = self.pacer.setting.at_once.max(1) as f64;
         // One more for each full round of answers.
         state.limit = (state.limit + 1.0 / state.limit.max(1.0)).min(most);
@@ -243,9 +247,6 @@ impl Pass {
         state.has_answered |= matches!(retry, Retry::Never | Retry::Within(_) | Retry::Limited(_));
         let asked_for = match retry {
             Retry::Never | Retry::Within(_) => return None,
-            Retry::Unreachable if !state.has_answered && attempts > UNREACHABLE_RETRIES => {
-                return None;
-            }
             Retry::Soon | Retry::Afresh | Retry::Unreachable => None,
             Retry::Limited(asked_for) => {
                 if self.round == state.round {
@@ -255,7 +256,15 @@ impl Pass {
                 asked_for
             }
         };
-        if attempts > setting.retries {
+        let [unknown, at_home] = UNREACHABLE_RETRIES;
+        let most = match (retry, setting.slots) {
+            (Retry::Unreachable, _) if state.is_gone => 0,
+            (Retry::Unreachable, _) if !state.has_answered => unknown,
+            (Retry::Unreachable, Some(_)) => at_home,
+            _ => u32::MAX,
+        };
+        if attempts > most.min(setting.retries) {
+            state.is_gone |= retry == Retry::Unreachable;
             return None;
         }
         let spread = drawn(setting.seed, place, attempts);
@@ -363,6 +372,34 @@ mod tests {
         assert_eq!(enter(&pacer).failed(Retry::Never, 1, place), None);
         let hours = Retry::Limited(Some(Duration::from_hours(2)));
         assert_eq!(enter(&pacer).failed(hours, 1, place), None);
+    }
+
+    #[test]
+    fn a_server_that_is_gone_is_given_up_sooner_and_once() {
+        let pacer_of = |slots| {
+            Arc::new(Pacer::new(PaceSetting {
+                slots,
+                ..PaceSetting::default()
+            }))
+        };
+        let attempts = |pacer: &Arc<Pacer>| {
+            let mut attempts = 1..;
+            let place = ContentHash::of("a");
+            let given_up = attempts.find(|at| {
+                enter(pacer)
+                    .failed(Retry::Unreachable, *at, place)
+                    .is_none()
+            });
+            given_up.unwrap()
+        };
+        for (slots, expected) in [(None, 9), (Some(1), 6)] {
+            let pacer = pacer_of(slots);
+            assert_eq!([attempts(&pacer), attempts(&pacer)], [3, 1]);
+            enter(&pacer).answered(Tokens(10));
+            assert_eq!([attempts(&pacer), attempts(&pacer)], [expected, 1]);
+            enter(&pacer).answered(Tokens(10));
+            assert_eq!(attempts(&pacer), expected);
+        }
     }
 
     #[test]
