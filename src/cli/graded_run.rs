@@ -17,11 +17,11 @@ use crate::model::cassette::ReplayMode;
 use crate::record::ForecastCell;
 use crate::report::escape::plain;
 use crate::runner::{FirstAnswers, Plan};
-use crate::scenario::Scenario;
+use crate::scenario::{ModelSetting, Scenario};
 use crate::settings::{Place, Setting, Table, Value, parse_value};
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stop::StopToken;
-use crate::units::{Usd, many, whole};
+use crate::units::{Tokens, Usd, many, whole};
 
 mod size;
 
@@ -199,8 +199,16 @@ impl GradedOptions {
         Ok(())
     }
 
-    /// The largest plan that can be afforded. Prints the choice.
+    /// The largest plan that can be afforded, of the sessions whose summaries its models can write. Prints the choice.
     pub(super) fn sized(&self, plan: Plan, in_batches: bool) -> anyhow::Result<Plan> {
+        let (plan, known) = match Summariser::of(&plan) {
+            Some(summariser) => {
+                let cells = plan.forecast()?;
+                let (plan, cells) = self.within_window(plan, cells, &summariser)?;
+                (plan, Some(cells))
+            }
+            None => (plan, None),
+        };
         let money = self.usd.map(|usd| Limit::Money {
             most: Usd::of_dollars(usd),
             in_batches,
@@ -220,7 +228,7 @@ impl GradedOptions {
             let hint = "`--graded openai:gpt-5.4-mini` names one";
             return stop_with(Exit::Usage, problem, hint);
         }
-        let cells = plan.forecast()?;
+        let cells = known.map_or_else(|| plan.forecast(), Ok)?;
         let spend = forecast::spend_of(&plan, &cells);
         let Some(expected) = limit.of(&spend) else {
             return match limit {
@@ -246,6 +254,43 @@ impl GradedOptions {
             (Err(least), Limit::Money { .. }) => too_little(limit, enough, least),
             (Err(least), Limit::Minutes(_)) => self.look(&plan, &cells, limit, least),
         }
+    }
+
+    /// The plan without the sessions in which a strategy would send the summariser more than its window holds: it
+    /// would seem to fail there.
+    fn within_window(
+        &self,
+        plan: Plan,
+        mut cells: Vec<ForecastCell>,
+        summariser: &Summariser,
+    ) -> anyhow::Result<(Plan, Vec<ForecastCell>)> {
+        let too_large = cells.iter().filter(|cell| !summariser.holds(cell));
+        let too_large: BTreeSet<String> =
+            too_large.map(|cell| cell.record.session.clone()).collect();
+        let all = plan.manifest().sessions.len();
+        let out = too_large.len();
+        if out == 0 {
+            return Ok((plan, cells));
+        }
+        let problem = plain(&format!(
+            "in {out} of {}, a strategy sends a prompt to be summarised that is larger than the window of {}, {} tokens",
+            many(all, "session", "sessions"),
+            summariser.model,
+            summariser.window
+        ));
+        if out == all {
+            if self.anyway {
+                say(&format!("note: {problem}"));
+                return Ok((plan, cells));
+            }
+            let hint = "start its server with a larger one (`num_ctx` of Ollama, `-c` of llama.cpp, `--max-model-len` of \
+                        vLLM), name another `models.summariser`, or measure a smaller `window.tokens`";
+            return stop_with(Exit::NothingSelected, problem, hint);
+        }
+        say(&format!("note: {problem}; without them:"));
+        cells.retain(|cell| !too_large.contains(&cell.record.session));
+        let scenario = plan.scenario().clone();
+        Ok((plan.variant(scenario, &|id| !too_large.contains(id)), cells))
     }
 
     /// A run that decides nothing and shows how it would be, where that is agreed to.
@@ -278,6 +323,33 @@ impl GradedOptions {
             models::agree(&problem, &hint, Exit::BudgetReached)?;
         }
         size.say(plan.manifest().sessions.len(), limit)
+    }
+}
+
+/// A summariser on this machine whose window is known.
+struct Summariser {
+    model: String,
+    window: Tokens,
+    /// Tokens that its server counts for each of ours.
+    counted: f64,
+}
+
+impl Summariser {
+    fn of(plan: &Plan) -> Option<Self> {
+        let ModelSetting::Live(live) = &plan.scenario().models.summariser else {
+            return None;
+        };
+        Some(Self {
+            model: live.model.clone(),
+            window: live.home?.window?,
+            counted: live.home?.counted,
+        })
+    }
+
+    /// Whether its window holds all that strategies send it in this cell.
+    fn holds(&self, cell: &ForecastCell) -> bool {
+        let largest = cell.sent.values().max().copied().unwrap_or_default();
+        largest.0 as f64 * self.counted <= self.window.0 as f64
     }
 }
 

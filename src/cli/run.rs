@@ -292,7 +292,7 @@ fn replay(
         let is_terminal = io::stdout().is_terminal();
         let took = is_terminal.then(|| started.elapsed());
         args.printed.print(&made, took)?;
-        let last = if outcome.done_now == 0 {
+        let last = if outcome.done_now == 0 && outcome.outstanding == 0 {
             let when = earlier::when(&folder);
             when.map(|when| format!("nothing was computed: shown from the run of {when}; `--fresh` computes it again"))
         } else {

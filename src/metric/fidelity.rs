@@ -220,25 +220,23 @@ impl Anchors {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReaderCeiling {
     anchors: Anchors,
-    full: f64,
-    /// Planted items that were graded under full history.
+    /// Planted items that were asked under full history, graded or not.
     items: usize,
     /// Of these, those that it said are not in the context.
     abstained: usize,
 }
 
 impl ReaderCeiling {
-    /// From the cells of `full` and of `empty`; `None` where no answer under full history was graded.
+    /// From the cells of `full` and of `empty`; `None` where nothing was asked under full history.
     pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Option<Self> {
         let anchors = Anchors::of(full, empty);
         let answered = full.iter().filter_map(|cell| cell.accuracy(Scope::Context));
-        let omitted = answered.map(|accuracy| accuracy.failings.omitted);
-        let (items, abstained) = omitted.fold((0, 0.0), |(items, sum), omitted| {
-            (items + omitted.items, sum + omitted.sum)
+        let (items, abstained) = answered.fold((0, 0.0), |(items, abstained), accuracy| {
+            let omitted = accuracy.failings.omitted.sum;
+            (items + accuracy.bounds.best.items, abstained + omitted)
         });
-        Some(Self {
+        (items > 0).then(|| Self {
             anchors,
-            full: anchors.full?,
             items,
             abstained: usize::try_from(crate::units::whole(abstained)).unwrap_or(items),
         })
@@ -246,7 +244,7 @@ impl ReaderCeiling {
 
     /// Whether its answers say nothing about strategies.
     pub fn is_refused(&self) -> bool {
-        self.anchors.refuse()
+        self.anchors.full.is_none() || self.anchors.refuse()
     }
 
     /// The same in a sentence about the reader of this name.
@@ -254,7 +252,13 @@ impl ReaderCeiling {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let nothing = "its answers say nothing about strategies";
         let empty = self.anchors.empty.unwrap_or_default();
-        if self.abstained == self.items && self.items > 0 {
+        let Some(full) = self.anchors.full else {
+            return format!(
+                "{reader} answers {} questions with all of the session in front of it, and none could be graded: {nothing}.",
+                self.items
+            );
+        };
+        if self.abstained == self.items {
             return format!(
                 "{reader} abstains on {} of {} planted items with all of the session in front of it: this model does not \
                  read these prompts, and {nothing}.",
@@ -263,7 +267,7 @@ impl ReaderCeiling {
         }
         let knows = format!(
             "{reader} answers {} right with all of the session in front of it",
-            percent(self.full)
+            percent(full)
         );
         match self.anchors.check() {
             Err(Refusal::SpanTooSmall) => {

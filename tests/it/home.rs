@@ -100,10 +100,17 @@ enum Mind {
     ThinksForEver,
     /// From its fiftieth answer on it is another model.
     Swapped,
+    /// It knows, and says so in German.
+    SpeaksGerman,
 }
 
 /// A server that says what it is, and answers what it can see.
 fn server(known: BTreeMap<String, Vec<String>>, mind: Mind) -> Server {
+    server_of(known, mind, 32_768)
+}
+
+/// The same, with a window of so many tokens.
+fn server_of(known: BTreeMap<String, Vec<String>>, mind: Mind, window: u64) -> Server {
     let answered = Arc::new(AtomicUsize::new(0));
     Server::routing(move |head, body| {
         if head.starts_with("GET /v1/models ") {
@@ -111,7 +118,7 @@ fn server(known: BTreeMap<String, Vec<String>>, mind: Mind) -> Server {
         }
         if head.starts_with("GET /props ") {
             let props =
-                json!({ "default_generation_settings": { "n_ctx": 32_768 }, "total_slots": 1 });
+                json!({ "default_generation_settings": { "n_ctx": window }, "total_slots": 1 });
             return Reply::status(200, &props.to_string());
         }
         if head.starts_with("GET ") {
@@ -133,10 +140,13 @@ fn server(known: BTreeMap<String, Vec<String>>, mind: Mind) -> Server {
         } else {
             "home"
         };
-        let said = if mind == Mind::Abstains {
-            "not in context".to_owned()
-        } else {
-            answer(body, &known)
+        let said = match (mind, answer(body, &known)) {
+            (Mind::Abstains, _) => "not in context".to_owned(),
+            (Mind::SpeaksGerman, said) if said == "not in context" => {
+                "Das steht nicht im Gespräch.".to_owned()
+            }
+            (Mind::SpeaksGerman, said) => format!("Der Wert lautet {said}, so der Benutzer."),
+            (_, said) => said,
         };
         let said = json!({
             "model": name,
@@ -317,6 +327,60 @@ fn room_to_think_is_given_to_models_that_think_and_not_for_ever() {
         "{}",
         endless.requests().len()
     );
+}
+
+#[test]
+fn a_reader_that_answers_in_another_language_is_not_said_to_abstain() {
+    let (folder, known) = bench();
+    let server = server(known, Mind::SpeaksGerman);
+    let graded = graded(&server);
+    let output = proctor(
+        folder.path(),
+        &[&["run", "home.toml"], &flags(&graded, "runs/home")[..]].concat(),
+    );
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        shown.contains("in front of it, and none could be graded")
+            && !shown.contains("  answers  "),
+        "{shown}"
+    );
+}
+
+#[test]
+fn sessions_whose_summaries_the_server_cannot_write_are_left_out_before_anything_is_asked() {
+    let (folder, known) = bench();
+    let scenario = "name = 'home'\ncounter = 'chars/4'\ncontrols = false\n[window]\nmax_output = 1000\n\
+         [probes]\npoints = [100]\nitems = 10\n\
+         [[sessions]]\nsynthetic = { family = 'code-review', seed = 1, for_window = 8000 }\n\
+         [[sessions]]\nsynthetic = { family = 'code-review', seed = 2, for_window = 32000 }\n\
+         [[strategies]]\nname = 'summarise'\n[[strategies.stage]]\nkind = 'summarize'\n\
+         when = { window_fraction = 0.8 }\nmax_output_tokens = 300\n";
+    fs::write(folder.path().join("home.toml"), scenario).unwrap();
+    let tried = |window, more: &[&str], exit| {
+        let server = server_of(known.clone(), Mind::Knows, window);
+        let graded = graded(&server);
+        let out = format!("runs-{window}/home");
+        let (said, _) = run(
+            folder.path(),
+            &[&flags(&graded, &out)[..], more].concat(),
+            exit,
+        );
+        (said, asked(&server).len())
+    };
+    let (said, asked) = tried(2_048, &[], 4);
+    assert!(
+        said.contains("in 2 of 2 sessions, a strategy sends a prompt to be summarised that is larger than the window of home, 2048 tokens")
+            && said.contains("`--max-model-len` of vLLM"),
+        "{said}"
+    );
+    assert_eq!(asked, 0);
+    let (said, _) = tried(16_384, &["--dry-run"], 0);
+    assert!(
+        said.contains("in 1 of 2 sessions, a strategy sends") && said.contains(": 1 session, "),
+        "{said}"
+    );
+    let (said, _) = tried(65_536, &["--dry-run"], 0);
+    assert!(!said.contains("a strategy sends"), "{said}");
 }
 
 #[test]
