@@ -13,6 +13,7 @@ use self::laws::{ANSWERS, About, CheckLaw, Judged, Known, LAWS};
 use self::play::Plays;
 use self::world::{Matter, Scene};
 use crate::session::Session;
+use crate::stop::StopToken;
 use crate::strategy::StrategySpec;
 use crate::strategy::external::ProgramError;
 use crate::strategy::external::protocol::{Hello, ProgramKind};
@@ -32,6 +33,8 @@ pub struct Settings {
     pub allowed: BTreeMap<String, String>,
     /// Laws that are looked at alone; empty means all.
     pub only: BTreeSet<String>,
+    /// Requested when the time is over: what is not judged by then is said to be so.
+    pub stop: StopToken,
 }
 
 /// How bad it is to break a law.
@@ -68,6 +71,8 @@ pub enum State {
     Declared(String),
     /// The strategy did not even answer.
     NotTried,
+    /// The time was over before all sessions were judged.
+    OutOfTime,
 }
 
 /// The outcome of one law.
@@ -136,17 +141,16 @@ pub fn laws() -> impl Iterator<Item = &'static str> {
 pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, ProgramError> {
     let hello = spec.build().map(|strategy| strategy.declared());
     let hello = hello.unwrap_or_else(|_| Ok(Hello::default()))?;
-    let scenes = world::scenes(settings.seed);
+    let scenes = world::scenes(settings.seed).into_iter();
     let plays: Vec<Plays<'_>> = scenes
-        .into_iter()
-        .map(|scene| Plays::of(spec, scene))
+        .map(|scene| Plays::of(spec, scene, &settings.stop))
         .collect();
     let answers = plays
         .first()
         .map(|plays| (plays, judged(&LAWS[0], plays, &Known::default())));
     let unanswered = answers.and_then(|(plays, judged)| match (unknown(&hello), judged) {
         (Some(got), _) | (None, Judged::Broken(got)) => Some((plays, got)),
-        (None, Judged::Held | Judged::NoChance) => None,
+        (None, Judged::Held | Judged::NoChance | Judged::OutOfTime) => None,
     });
     if let Some((first, got)) = unanswered {
         let laws = LAWS.iter().map(|law| match law.name {
@@ -170,6 +174,9 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
         ProgramKind::Other => seen(&plays),
         kind => kind,
     };
+    // One that asked no model so far may do so in a scene for which there was no time.
+    let is_sure = known.is_whole || hello.kind != ProgramKind::Other;
+    let has_summaries = kind == ProgramKind::Summarise || !is_sure;
     let mut allowed = settings.allowed.clone();
     allowed.extend(hello.breaks.into_iter().map(|declared| {
         let reason = declared
@@ -177,11 +184,21 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
             .unwrap_or_else(|| "the program declares it".to_owned());
         (declared.law, reason)
     }));
-    let is_wanted = |law: &&CheckLaw| settings.only.is_empty() || settings.only.contains(law.name);
-    let wanted: Vec<&CheckLaw> = LAWS.iter().filter(is_wanted).collect();
-    let laws = wanted
+    let wanted = LAWS
+        .iter()
+        .filter(|law| settings.only.is_empty() || settings.only.contains(law.name));
+    let wanted: Vec<&CheckLaw> = wanted.collect();
+    // All are judged before a scene is made smaller: that may take the rest of the time.
+    let verdicts: Vec<Verdict<'_>> = wanted
         .par_iter()
-        .map(|law| law.checked(law.state(&plays, &known, kind, &allowed)));
+        .map(|law| law.verdict(&plays, &known, has_summaries, &allowed))
+        .collect();
+    let laws = wanted.par_iter().zip(verdicts).map(|(law, verdict)| {
+        law.checked(match verdict {
+            Verdict::Broken(plays, got) => State::Broken(Box::new(law.finding(plays, got, &known))),
+            Verdict::Other(state) => state,
+        })
+    });
     let fired = plays
         .iter()
         .filter(|plays| !plays.usual().record.compactions.is_empty());
@@ -192,7 +209,20 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     })
 }
 
+/// The verdict on a law over all scenes.
+#[derive(Debug)]
+enum Verdict<'p> {
+    /// It is broken in this scene, and how.
+    Broken(&'p Plays<'p>, String),
+    /// Anything else.
+    Other(State),
+}
+
 fn judged(law: &CheckLaw, plays: &Plays<'_>, known: &Known) -> Judged {
+    let lacks_scenes = law.is_about(About::AllScenes) && !known.is_whole;
+    if lacks_scenes || !plays.is_whole() {
+        return Judged::OutOfTime;
+    }
     (law.judge)(plays, known)
 }
 
@@ -206,48 +236,47 @@ impl CheckLaw {
         }
     }
 
-    fn state(
+    fn verdict<'p>(
         &self,
-        plays: &[Plays<'_>],
+        all: &'p [Plays<'p>],
         known: &Known,
-        kind: ProgramKind,
+        has_summaries: bool,
         allowed: &BTreeMap<String, String>,
-    ) -> State {
+    ) -> Verdict<'p> {
         if let Some(reason) = allowed.get(self.name) {
-            return State::Declared(reason.clone());
+            return Verdict::Other(State::Declared(reason.clone()));
         }
-        if self.is_about(About::Summaries) && kind != ProgramKind::Summarise {
-            return State::NotAsked;
+        if self.is_about(About::Summaries) && !has_summaries {
+            return Verdict::Other(State::NotAsked);
         }
-        let mut held = 0;
-        let is_meant = |plays: &&Plays<'_>| {
-            self.is_about(About::Bytes) || plays.scene.subject != Matter::Pictures
-        };
-        for plays in plays.iter().filter(is_meant) {
+        let (mut held, mut is_late) = (0, false);
+        for plays in all {
+            if plays.scene.subject == Matter::Pictures && !self.is_about(About::Bytes) {
+                continue;
+            }
             // A play that ended early shows nothing of what is not there.
             let is_whole = self.name == ANSWERS || plays.usual().failure().is_none();
             match judged(self, plays, known) {
                 Judged::Held if !is_whole => {}
                 Judged::NoChance => {}
                 Judged::Held => held += 1,
-                Judged::Broken(got) => {
-                    return State::Broken(Box::new(self.finding(plays, got, known)));
-                }
+                Judged::OutOfTime => is_late = true,
+                Judged::Broken(got) => return Verdict::Broken(plays, got),
             }
         }
-        if held > 0 {
-            State::Held(held)
-        } else {
-            State::NoChance
-        }
+        Verdict::Other(match held {
+            _ if is_late => State::OutOfTime,
+            0 => State::NoChance,
+            held => State::Held(held),
+        })
     }
 
     fn finding(&self, plays: &Plays<'_>, got: String, known: &Known) -> Finding {
         let broken = |scene: &Scene| {
-            let plays = Plays::of(plays.spec, scene.clone());
+            let plays = Plays::of(plays.spec, scene.clone(), plays.stop);
             match judged(self, &plays, known) {
                 Judged::Broken(got) => Some(got),
-                Judged::Held | Judged::NoChance => None,
+                Judged::Held | Judged::NoChance | Judged::OutOfTime => None,
             }
         };
         let scene = plays.scene.clone();
@@ -300,7 +329,10 @@ fn seen(plays: &[Plays<'_>]) -> ProgramKind {
 /// Collects the facts that take several scenes.
 fn known(plays: &[Plays<'_>]) -> Known {
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    let mut known = Known::default();
+    let mut known = Known {
+        is_whole: plays.iter().all(Plays::is_whole),
+        ..Known::default()
+    };
     let mut triggers: BTreeMap<Tokens, Tokens> = BTreeMap::new();
     for plays in plays {
         let played = plays.usual();
@@ -309,7 +341,12 @@ fn known(plays: &[Plays<'_>]) -> Known {
         }
         known.fired += usize::from(!played.record.compactions.is_empty());
         let events = played.record.compactions.iter();
-        if let Some(first) = events.map(|event| event.before).min() {
+        let is_by_size = plays.scene.subject != Matter::Refused;
+        if let Some(first) = events
+            .map(|event| event.before)
+            .min()
+            .filter(|_| is_by_size)
+        {
             let least = triggers.entry(plays.scene.window).or_insert(first);
             *least = first.min(*least);
         }

@@ -51,35 +51,36 @@ class Compactions:
 
     That is a function as `@strategy` takes it, an object or class of `Strategy`, a command as a list of words, or the
     name of a preset. `full` is the whole history, which nothing compacts. Keywords are those of `@strategy`, and
-    `strict`: laws that should hold fail as well, instead of warning. Each subject is checked once in a process.
+    `strict`: laws that should hold fail as well, instead of warning; and `max_seconds`, the time for all laws together.
+    Each subject is checked once in a process.
     """
 
     def __init__(self, program: Callable[[], str]) -> None:
         self._program = program
         self._made: Dict[Any, Compaction] = {}
 
-    def __call__(self, subject: Subject, *, strict: bool = False, **options: Any) -> "Compaction":
-        key = (_key(subject), strict, repr(sorted(options.items())))
+    def __call__(self, subject: Subject, *, strict: bool = False, max_seconds: int = 120, **options: Any) -> "Compaction":
+        key = (_key(subject), strict, max_seconds, repr(sorted(options.items())))
         if key not in self._made:
             try:
                 program = self._program()
             except ProgramMissing as error:
                 pytest.fail(str(error), pytrace=False)
-            self._made[key] = Compaction(program, subject, strict, options)
+            self._made[key] = Compaction(program, subject, strict, max_seconds, options)
         return self._made[key]
 
 
 class Compaction:
     """One subject, with what is known of it: each question is asked once."""
 
-    def __init__(self, program: str, subject: Subject, strict: bool, options: Dict[str, Any]) -> None:
+    def __init__(self, program: str, subject: Subject, strict: bool, max_seconds: int, options: Dict[str, Any]) -> None:
         if isinstance(subject, type) and issubclass(subject, Strategy):
             subject = subject()
         if callable(subject) and not isinstance(subject, Strategy):
             subject = FunctionStrategy(subject, **{"name": _name(subject), **options})
         elif options:
             raise TypeError(f"{', '.join(sorted(options))}: only a function takes these; say them in the class or the program")
-        self.subject, self.strict = subject, strict
+        self.subject, self.strict, self.max_seconds = subject, strict, max_seconds
         self._program = program
         self._laws: Optional[Dict[str, Dict[str, Any]]] = None
         self._results: Dict[Tuple[str, ...], Dict[str, Any]] = {}
@@ -89,7 +90,8 @@ class Compaction:
         if self._laws is None:
             with tempfile.TemporaryDirectory() as folder:
                 results = Path(folder) / "laws.jsonl"
-                self._start(["check", "--results", str(results)], may_end_with=(0, 100))
+                words = ["check", "--max-seconds", str(self.max_seconds), "--results", str(results)]
+                self._start(words, may_end_with=(0, 5, 100))
                 lines = results.read_text(encoding="utf-8").splitlines()
             outcomes = [json.loads(line) for line in lines]
             self._laws = {outcome["law"]: outcome for outcome in outcomes}
@@ -107,20 +109,26 @@ class Compaction:
                "declared": f"broken on purpose: {outcome.get('reason')}"}.get(outcome["state"])
         if why:
             pytest.skip(why)
+        if outcome["state"] == "out_of_time":
+            pytest.fail(self._late([law]), pytrace=False)
         if outcome["state"] == "broken":
             if outcome["level"] == "must" or self.strict:
                 pytest.fail(_words(outcome), pytrace=False)
             warnings.warn(_words(outcome), ProctorWarning, stacklevel=2)
 
     def keeps_all(self) -> None:
-        """Fails with every law that is broken."""
+        """Fails with every law that is broken, or that was not judged in time."""
         __tracebackhide__ = True
         broken = [law for law in self.laws().values() if law["state"] == "broken"]
         fails = [law for law in broken if law["level"] == "must" or self.strict]
-        if fails:
-            pytest.fail("\n\n".join(map(_words, fails)), pytrace=False)
+        late = [name for name, law in self.laws().items() if law["state"] == "out_of_time"]
+        if fails or late:
+            pytest.fail("\n\n".join([*map(_words, fails), *([self._late(late)] if late else [])]), pytrace=False)
         for law in broken:
             warnings.warn(_words(law), ProctorWarning, stacklevel=2)
+
+    def _late(self, laws: List[str]) -> str:
+        return f"not judged within {self.max_seconds} s (`max_seconds`): {', '.join(laws)}"
 
     def bill(self, sessions: Sessions = None) -> float:
         """Dollars for all these sessions together: recordings, folders of them, or the built-in quick start."""

@@ -5,6 +5,8 @@ export type Subject = Compact | Strategy | readonly string[] | string;
 export type TestOptions = Options & {
     /** Laws that should hold fail as well, instead of warning. */
     strict?: boolean;
+    /** Seconds for all laws together, 120 by default: those that are not judged by then fail. */
+    maxSeconds?: number;
     /** The program `proctor`; by default that of the package, else the one of `PATH`. */
     program?: string;
 };
@@ -17,7 +19,7 @@ export type LawOutcome = {
     law: string;
     level: "must" | "should";
     expected: string;
-    state: "held" | "broken" | "no_chance" | "not_asked" | "declared" | "not_tried";
+    state: "held" | "broken" | "no_chance" | "not_asked" | "declared" | "not_tried" | "out_of_time";
     reason: string | null;
     finding: {
         got: string;
@@ -38,7 +40,7 @@ export declare class CompactionExpectation {
     laws(): Promise<Map<string, LawOutcome>>;
     /** Rejects with the smallest session that breaks this law. A law that could not be judged skips the test. */
     toKeep(law: string, context: TestContext): Promise<void>;
-    /** Rejects with every law that is broken. */
+    /** Rejects with every law that is broken, or that was not judged in time. */
     toKeepAllLaws(): Promise<void>;
     /** Dollars for all these sessions together: recordings, folders of them, or the built-in quick start. */
     bill(...sessions: string[]): Promise<number>;

@@ -40,8 +40,8 @@ export class CompactionExpectation {
     /** There is one program behind a function: it is asked one thing after the other. */
     #last = Promise.resolve();
     constructor(subject, options) {
-        const { strict, program, ...rest } = options;
-        this.#options = { strict, program };
+        const { strict, program, maxSeconds = 120, ...rest } = options;
+        this.#options = { strict, program, maxSeconds };
         this.#subject =
             typeof subject === "function"
                 ? { name: subject.name || "function", ...rest, beforeCall: subject, overflow: subject }
@@ -51,7 +51,8 @@ export class CompactionExpectation {
     laws() {
         this.#laws ??= this.#inFolder(async (folder) => {
             const results = join(folder, "laws.jsonl");
-            await this.#start(["check", "--results", results], [0, 100]);
+            const limit = ["--max-seconds", `${this.#options.maxSeconds}`];
+            await this.#start(["check", ...limit, "--results", results], [0, 5, 100]);
             const lines = readFileSync(results, "utf8").split("\n").filter(Boolean);
             return new Map(lines.map((line) => JSON.parse(line)).map((law) => [law.law, law]));
         });
@@ -74,7 +75,7 @@ export class CompactionExpectation {
             return void context.skip(reason);
         this.#judge([outcome]);
     }
-    /** Rejects with every law that is broken. */
+    /** Rejects with every law that is broken, or that was not judged in time. */
     async toKeepAllLaws() {
         this.#judge([...(await this.laws()).values()]);
     }
@@ -117,9 +118,12 @@ export class CompactionExpectation {
     }
     #judge(outcomes) {
         const broken = outcomes.filter((law) => law.state === "broken");
-        const fails = broken.filter((law) => law.level === "must" || this.#options.strict);
+        const fails = broken.filter((law) => law.level === "must" || this.#options.strict).map(inWords);
+        const late = outcomes.filter((law) => law.state === "out_of_time").map((law) => law.law);
+        if (late.length)
+            fails.push(`not judged within ${this.#options.maxSeconds} s (\`maxSeconds\`): ${late.join(", ")}`);
         if (fails.length)
-            throw new Error(fails.map(inWords).join("\n\n"));
+            throw new Error(fails.join("\n\n"));
         for (const law of broken)
             process.emitWarning(inWords(law), "ProctorWarning");
     }

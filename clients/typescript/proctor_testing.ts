@@ -27,6 +27,8 @@ export type Subject = Compact | Strategy | readonly string[] | string;
 export type TestOptions = Options & {
   /** Laws that should hold fail as well, instead of warning. */
   strict?: boolean;
+  /** Seconds for all laws together, 120 by default: those that are not judged by then fail. */
+  maxSeconds?: number;
   /** The program `proctor`; by default that of the package, else the one of `PATH`. */
   program?: string;
 };
@@ -39,7 +41,7 @@ export type LawOutcome = {
   law: string;
   level: "must" | "should";
   expected: string;
-  state: "held" | "broken" | "no_chance" | "not_asked" | "declared" | "not_tried";
+  state: "held" | "broken" | "no_chance" | "not_asked" | "declared" | "not_tried" | "out_of_time";
   reason: string | null;
   finding: { got: string; scene: string; window: number; lines: string[] } | null;
 };
@@ -70,8 +72,8 @@ export class CompactionExpectation {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(subject: Subject, options: TestOptions) {
-    const { strict, program, ...rest } = options;
-    this.#options = { strict, program };
+    const { strict, program, maxSeconds = 120, ...rest } = options;
+    this.#options = { strict, program, maxSeconds };
     this.#subject =
       typeof subject === "function"
         ? { name: subject.name || "function", ...rest, beforeCall: subject, overflow: subject }
@@ -82,7 +84,8 @@ export class CompactionExpectation {
   laws(): Promise<Map<string, LawOutcome>> {
     this.#laws ??= this.#inFolder(async (folder) => {
       const results = join(folder, "laws.jsonl");
-      await this.#start(["check", "--results", results], [0, 100]);
+      const limit = ["--max-seconds", `${this.#options.maxSeconds}`];
+      await this.#start(["check", ...limit, "--results", results], [0, 5, 100]);
       const lines = readFileSync(results, "utf8").split("\n").filter(Boolean);
       return new Map(lines.map((line) => JSON.parse(line)).map((law: LawOutcome) => [law.law, law]));
     });
@@ -105,7 +108,7 @@ export class CompactionExpectation {
     this.#judge([outcome]);
   }
 
-  /** Rejects with every law that is broken. */
+  /** Rejects with every law that is broken, or that was not judged in time. */
   async toKeepAllLaws(): Promise<void> {
     this.#judge([...(await this.laws()).values()]);
   }
@@ -154,8 +157,10 @@ export class CompactionExpectation {
 
   #judge(outcomes: LawOutcome[]): void {
     const broken = outcomes.filter((law) => law.state === "broken");
-    const fails = broken.filter((law) => law.level === "must" || this.#options.strict);
-    if (fails.length) throw new Error(fails.map(inWords).join("\n\n"));
+    const fails = broken.filter((law) => law.level === "must" || this.#options.strict).map(inWords);
+    const late = outcomes.filter((law) => law.state === "out_of_time").map((law) => law.law);
+    if (late.length) fails.push(`not judged within ${this.#options.maxSeconds} s (\`maxSeconds\`): ${late.join(", ")}`);
+    if (fails.length) throw new Error(fails.join("\n\n"));
     for (const law of broken) process.emitWarning(inWords(law), "ProctorWarning");
   }
 

@@ -26,6 +26,8 @@ pub(super) enum Judged {
     Held,
     /// How it was broken.
     Broken(String),
+    /// There was no time for a play that it needs.
+    OutOfTime,
 }
 
 impl Judged {
@@ -42,6 +44,8 @@ impl Judged {
 /// Facts about a strategy that take several scenes.
 #[derive(Debug, Default)]
 pub(super) struct Known {
+    /// Whether there was time for the usual play of each scene.
+    pub(super) is_whole: bool,
     /// Scenes in which it changed anything.
     pub(super) fired: usize,
     /// Lines that it wrote twice or more, with other numbers or in another scene; without their numbers.
@@ -61,6 +65,8 @@ pub(super) enum About {
     Rates,
     /// Requests as they are sent: it is judged in the scene of pictures, too.
     Bytes,
+    /// What all scenes together show.
+    AllScenes,
 }
 
 /// A law that a strategy is checked for.
@@ -103,7 +109,7 @@ laws! {
     "deterministic" Must [] "the same session gives the same contexts" => deterministic;
     "valid_context" Must [Bytes] "the provider accepts every prompt, wherever it accepts the full history" => prompts::valid;
     "thinking_stays" Must [] "thinking and its signatures stay as they are while their calls are open" => prompts::thinking;
-    "no_invention" Must [] "no text in the user's voice that neither the session nor a model wrote" => facts::invention;
+    "no_invention" Must [AllScenes] "no text in the user's voice that neither the session nor a model wrote" => facts::invention;
     "safe_failure" Must [Summaries] "a failed or empty answer removes nothing while the prompt fits" => facts::safe_failure;
     "bytes_fit" Should [Bytes] "a request that is too large in bytes or images becomes smaller" => prompts::bytes;
     "newest_request_stays" Should [] "the newest request of the user stays word for word" => prompts::newest_request;
@@ -113,8 +119,8 @@ laws! {
     "undone_on_resume" Should [] "messages that were compacted do not come back" => prompts::undone;
     "prefix_stays" Should [Rates] "the prefix changes in few calls, as each change breaks the prompt cache" => prompts::prefix;
     "never_larger" Should [] "without a model the context does not get larger" => prompts::never_larger;
-    "idempotent_at_rest" Should [] "a context that it has just returned is left alone" => times::idempotent;
-    "whole_answers" Should [Summaries] "an answer that broke off is not taken for a summary" => facts::whole;
+    "idempotent_at_rest" Should [AllScenes] "a context that it has just returned is left alone" => times::idempotent;
+    "whole_answers" Should [Summaries] "an answer that broke off, or declines, is not taken for a summary" => facts::whole;
     "nothing_vanishes_unseen" Should [Summaries] "a model was sent each message that a summary replaces" => facts::unseen;
     "values_stay" Should [Summaries] "values stay as the model wrote them" => facts::values;
     "rules_stay" Should [Summaries] "rules stay as the model wrote them" => facts::rules;
@@ -123,7 +129,7 @@ laws! {
     "one_summary_per_span" Should [Summaries] "no summary is there twice, or beside one that contains it" => facts::once;
     "same_language" Should [Summaries] "a summary stays in the language that the model wrote" => facts::language;
     "summary_bounded" Should [Summaries, Rates] "after five compactions its texts fill at most half of what makes it fire" => times::bounded;
-    "in_time" Should [Summaries, Rates] "it fires before the window is full, at a share of the window, and not at every call" => times::in_time;
+    "in_time" Should [Summaries, Rates, AllScenes] "it fires before the window is full, at a share of the window, and not at every call" => times::in_time;
     "makes_progress" Should [Summaries, Rates] "it asks a model in one of three calls at most, and each answer frees room" => times::progress;
 }
 
@@ -135,11 +141,18 @@ fn goes_on(plays: &Plays<'_>, _: &Known) -> Judged {
     if !plays.scene.is_first() {
         return Judged::NoChance;
     }
-    let found = Fault::ALL.into_iter().find_map(|fault| {
-        let failure = plays.under(fault).failure()?;
-        Some(format!("under {}: {failure}", fault.name()))
-    });
-    Judged::by(true, found)
+    let once = Fault::ALL
+        .into_iter()
+        .map(|fault| (fault.name(), plays.under(fault)));
+    let never = std::iter::once_with(|| ("summaries that all fail", plays.with(Writer::Fails)));
+    for (what, played) in once.chain(never) {
+        match played.map(|played| played.failure()) {
+            None => return Judged::OutOfTime,
+            Some(None) => {}
+            Some(Some(failure)) => return Judged::Broken(format!("under {what}: {failure}")),
+        }
+    }
+    Judged::Held
 }
 
 fn deterministic(plays: &Plays<'_>, _: &Known) -> Judged {
@@ -147,7 +160,9 @@ fn deterministic(plays: &Plays<'_>, _: &Known) -> Judged {
         return Judged::NoChance;
     }
     let first = plays.usual();
-    let second = plays.with(Writer::Faithful);
+    let Some(second) = plays.with(Writer::Faithful) else {
+        return Judged::OutOfTime;
+    };
     Judged::by(
         !first.record.compactions.is_empty(),
         difference(&first.record, &second.record),

@@ -18,8 +18,9 @@ use crate::replay::observe::{CallView, Observer, StrategyRequest};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
 use crate::session::Message;
 use crate::step::{Answer, Caller, Step, drive};
+use crate::stop::StopToken;
 use crate::strategy::situation::Situation;
-use crate::strategy::{Compaction, Strategy, StrategySpec};
+use crate::strategy::{Compaction, StageError, Strategy, StrategyError, StrategySpec};
 use crate::tokens::{BytesPer4, CharsPer4, CountedTexts, TokenCounter};
 use crate::units::Tokens;
 use crate::window::Window;
@@ -35,6 +36,8 @@ pub(super) enum Writer {
     Empty,
     /// Its answers break off half way.
     Cut,
+    /// It declines.
+    Refuses,
 }
 
 /// A prompt as it was sent.
@@ -68,6 +71,8 @@ pub(super) struct Played {
     pub(super) written: Vec<(usize, Arc<Message>)>,
     /// Sizes of contexts that were given back as they were returned, and changed again, with the call.
     pub(super) again: Vec<(usize, Tokens)>,
+    /// Whether there was no time to play it to its end.
+    is_cut: bool,
 }
 
 impl Played {
@@ -96,44 +101,66 @@ impl Played {
 pub(super) struct Plays<'a> {
     pub(super) spec: &'a StrategySpec,
     pub(super) scene: Scene,
+    /// Requested when the time for all plays is over.
+    pub(super) stop: &'a StopToken,
     usual: OnceLock<Played>,
 }
 
 impl<'a> Plays<'a> {
-    pub(super) fn of(spec: &'a StrategySpec, scene: Scene) -> Self {
+    pub(super) fn of(spec: &'a StrategySpec, scene: Scene, stop: &'a StopToken) -> Self {
         Self {
             spec,
             scene,
+            stop,
             usual: OnceLock::new(),
         }
     }
 
-    /// With the summariser that quotes every fact.
+    /// With the summariser that quotes every fact, as far as there was time.
     pub(super) fn usual(&self) -> &Played {
         self.usual
-            .get_or_init(|| self.play(Writer::Faithful, Faults::default(), false))
+            .get_or_init(|| self.play(Writer::Faithful, self.scene.faults(), false))
     }
 
-    /// With another summariser.
-    pub(super) fn with(&self, writer: Writer) -> Played {
-        self.play(writer, Faults::default(), false)
+    /// Whether there was time for the usual play.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.usual().is_cut
+    }
+
+    /// With another summariser; `None` without the time for it.
+    pub(super) fn with(&self, writer: Writer) -> Option<Played> {
+        self.whole(writer, Faults::default(), false)
     }
 
     /// With each context given back to the strategy that has just returned it.
-    pub(super) fn twice(&self) -> Played {
-        self.play(Writer::Faithful, Faults::default(), true)
+    pub(super) fn twice(&self) -> Option<Played> {
+        self.whole(Writer::Faithful, Faults::default(), true)
     }
 
     /// Under a fault, at every second chance.
-    pub(super) fn under(&self, fault: Fault) -> Played {
+    pub(super) fn under(&self, fault: Fault) -> Option<Played> {
         let mut faults = Faults::default();
         faults
             .schedules
             .insert(fault, FaultSchedule::Probability(0.5));
-        self.play(Writer::Faithful, faults, false)
+        self.whole(Writer::Faithful, faults, false)
+    }
+
+    fn whole(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Option<Played> {
+        Some(self.play(writer, faults, is_asked_twice)).filter(|played| !played.is_cut)
     }
 
     fn play(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Played {
+        let mut played = if self.stop.is_requested() {
+            Played::default()
+        } else {
+            self.played(writer, faults, is_asked_twice)
+        };
+        played.is_cut = self.stop.is_requested();
+        played
+    }
+
+    fn played(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Played {
         let seen = Arc::new(Mutex::new(Played::default()));
         let counts = Arc::new(CountedTexts::new(counter_of(&self.scene)));
         let answers = Answers::of(&self.scene, writer, &counts);
@@ -157,17 +184,11 @@ impl<'a> Plays<'a> {
         if let Ok(prices) = Prices::built_in() {
             prepared.limits = prices.limits("anthropic", None);
         }
-        let inner: Box<dyn Strategy> = Box::new(inner);
-        let strategy = if is_asked_twice {
-            let seen = seen.clone();
-            Box::new(Twice {
-                inner,
-                seen,
-                answers,
-            })
-        } else {
-            inner
-        };
+        let strategy = Box::new(Timed {
+            inner: Box::new(inner),
+            stop: self.stop.clone(),
+            again: is_asked_twice.then(|| (seen.clone(), answers)),
+        });
         let watch = Watch {
             seen: seen.clone(),
             history: Tokens::ZERO,
@@ -185,6 +206,9 @@ impl<'a> Plays<'a> {
         played
     }
 }
+
+/// The words of a model that declines.
+const REFUSAL: &str = "I'm sorry, but I can't help with that.";
 
 /// Chinese has about a token a character, which is three bytes.
 fn counter_of(scene: &Scene) -> Arc<dyn TokenCounter> {
@@ -232,6 +256,7 @@ impl Answers {
                 text.truncate(text.floor_char_boundary(text.len() / 2));
                 (text, Stop::Length)
             }
+            Writer::Refuses => (REFUSAL.to_owned(), Stop::Refusal),
             Writer::Faithful | Writer::Fails => self.faithful.answer(request),
         };
         Ok(Response {
@@ -291,36 +316,70 @@ impl Observer for Watch {
     fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
-/// Asks a strategy twice before each call. What the second question changes is left out of what happens next.
-#[derive(Debug)]
-struct Twice {
-    inner: Box<dyn Strategy>,
-    seen: Arc<Mutex<Played>>,
-    answers: Answers,
-}
-
 impl Caller for Answers {
     fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         requests.iter().map(|request| self.to(request)).collect()
     }
 }
 
-impl Strategy for Twice {
+/// A strategy that is asked nothing once the time is over.
+#[derive(Debug)]
+struct Timed {
+    inner: Box<dyn Strategy>,
+    stop: StopToken,
+    /// Set where it is asked twice before each call: where to note what it changes then, which is left out of what
+    /// happens next.
+    again: Option<(Arc<Mutex<Played>>, Answers)>,
+}
+
+impl Timed {
+    /// The context, or how the play ends without the time for more.
+    fn in_time(&self, context: Context) -> Result<Context, Compaction> {
+        if !self.stop.is_requested() {
+            return Ok(context);
+        }
+        Err(Compaction {
+            outcome: Err(StrategyError::Stage {
+                stage: "check".into(),
+                source: StageError::NotMeasurable {
+                    why: "the time is over",
+                },
+            }),
+            ..Compaction::unchanged(context)
+        })
+    }
+}
+
+impl Strategy for Timed {
     fn on_load(&mut self, loaded: &[Entry]) {
         self.inner.on_load(loaded);
     }
 
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
-        self.inner.on_append(context, cx)
+        match self.in_time(context) {
+            Ok(context) => self.inner.on_append(context, cx),
+            Err(over) => over,
+        }
+    }
+
+    fn on_rewrite(&mut self, messages: &[usize]) {
+        self.inner.on_rewrite(messages);
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        let first = drive(self.inner.before_call(context, cx), &mut self.answers);
+        let context = match self.in_time(context) {
+            Ok(context) => context,
+            Err(over) => return Step::Done(over),
+        };
+        let Some((seen, answers)) = &mut self.again else {
+            return self.inner.before_call(context, cx);
+        };
+        let first = drive(self.inner.before_call(context, cx), answers);
         if first.outcome.is_ok() && !first.applied.is_empty() {
             let size = first.context.size().tokens;
             let again = self.inner.before_call(first.context.clone(), cx);
-            if !drive(again, &mut self.answers).applied.is_empty() {
-                let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if !drive(again, answers).applied.is_empty() {
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.again.push((cx.call, size));
             }
         }
@@ -328,10 +387,32 @@ impl Strategy for Twice {
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.inner.on_overflow(context, cx)
+        match self.in_time(context) {
+            Ok(context) => self.inner.on_overflow(context, cx),
+            Err(over) => Step::Done(over),
+        }
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.inner.after_call(context, cx)
+        match self.in_time(context) {
+            Ok(context) => self.inner.after_call(context, cx),
+            Err(over) => Step::Done(over),
+        }
+    }
+
+    fn replays_recording(&self) -> bool {
+        self.inner.replays_recording()
+    }
+
+    fn edge(&self, context: &Context) -> Option<usize> {
+        self.inner.edge(context)
+    }
+
+    fn blocks_agents_at(&self) -> Option<f64> {
+        self.inner.blocks_agents_at()
+    }
+
+    fn end(&mut self) -> Result<(), StrategyError> {
+        self.inner.end()
     }
 }

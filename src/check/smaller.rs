@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::world::{Scene, session_of};
+use super::world::{Begin, Scene, session_of};
 use crate::session::{ContentBlock, Message};
 
 /// Characters that may be sent in all attempts together.
@@ -85,8 +85,8 @@ impl<F: Fn(&Scene) -> Option<String>> Search<F> {
     /// Whether the law is still broken with these messages; then they are the best.
     fn attempt(&mut self, messages: Vec<Message>) -> bool {
         let scene = &self.best.0;
-        let loaded = scene.session.resumed().map(|resumed| resumed.at);
-        let Some(session) = session_of(&scene.name, messages, loaded) else {
+        let begin = Begin::of(&scene.session);
+        let Some(session) = session_of(&scene.name, messages, begin) else {
             return false;
         };
         // Each call sends what came before it.

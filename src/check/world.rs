@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::model::fault::{Fault, FaultSchedule, Faults};
 use crate::probe::faithful::Quote;
 use crate::session::wire::images::image;
 use crate::session::{
@@ -61,6 +62,19 @@ impl Scene {
         )
     }
 
+    /// What goes wrong in it.
+    pub(super) fn faults(&self) -> Faults {
+        let mut faults = Faults::default();
+        if self.subject == Matter::Refused {
+            let calls = FaultSchedule::Calls {
+                calls: REFUSED.into(),
+                attempts: 1,
+            };
+            faults.schedules.insert(Fault::OverflowAt, calls);
+        }
+        faults
+    }
+
     /// Whether it is the one in which faults are tried.
     pub(super) fn is_first(&self) -> bool {
         self.subject == Matter::Work && self.window == Tokens(32_000)
@@ -84,6 +98,8 @@ pub(super) enum Matter {
     Chinese,
     /// An earlier session was loaded.
     Loaded,
+    /// Work of which the provider refuses some prompts as too long, though they fit the window that it states.
+    Refused,
 }
 
 const fn fact(kind: FactKind, evidence: &'static str, value: &'static str) -> Fact {
@@ -117,7 +133,11 @@ const FACTS: [Fact; 7] = [
         "Background task bg-51937 writes to /var/tmp/bg-51937.log.",
         "bg-51937",
     ),
-    fact(FactKind::Value, "The export holds 73519 invoices.", "73519"),
+    fact(
+        FactKind::Value,
+        "The export holds 73519 invoices with total < 500 && state = 'open'.",
+        "73519 invoices with total < 500 && state = 'open'",
+    ),
     fact(
         FactKind::Rule,
         "Only the ledger team may change src/ledger/rates.rs.",
@@ -148,6 +168,9 @@ const CHINESE: [Fact; 3] = [
 pub(super) const DONE: &str = "copy the ledger tables";
 const OPEN: &str = "switch the invoices over";
 
+/// Calls whose prompt is refused: early in the work, and after the second request.
+const REFUSED: [usize; 2] = [5, 9];
+
 /// A message that somebody typed.
 fn typed(text: &str) -> Message {
     Message::text(Role::User, text).with_tags([Tag::TypedUser])
@@ -169,6 +192,7 @@ struct Script {
     has_thinking: bool,
     /// The words of each line of a result.
     line: &'static str,
+    system: Option<String>,
 }
 
 impl Script {
@@ -181,6 +205,7 @@ impl Script {
             seed,
             has_thinking: false,
             line: "let row = ledger.row",
+            system: None,
         }
     }
 
@@ -287,8 +312,11 @@ impl Script {
     fn scene(self, subject: Matter, window: Tokens, facts: &'static [Fact]) -> Option<Scene> {
         let kind = format!("{subject:?}").to_lowercase();
         let name = format!("{kind}-{}k", window.0 / 1_000);
-        let loaded = (subject == Matter::Loaded).then_some(LOADED);
-        let session = session_of(&name, self.messages, loaded)?;
+        let begin = Begin {
+            loaded: (subject == Matter::Loaded).then_some(LOADED),
+            system: self.system.map(Into::into),
+        };
+        let session = session_of(&name, self.messages, begin)?;
         Some(Scene {
             name,
             session,
@@ -302,16 +330,30 @@ impl Script {
 /// Messages of the session that was loaded.
 const LOADED: usize = 7;
 
-/// A session of these messages; `None` where they are none.
-pub(super) fn session_of(
-    id: &str,
-    messages: Vec<Message>,
+/// What a session has in front of its first call.
+#[derive(Debug, Default)]
+pub(super) struct Begin {
+    /// Messages that were loaded, of a session that goes on.
     loaded: Option<usize>,
-) -> Option<Arc<Session>> {
+    system: Option<Arc<str>>,
+}
+
+impl Begin {
+    pub(super) fn of(session: &Session) -> Self {
+        Self {
+            loaded: session.resumed().map(|resumed| resumed.at),
+            system: session.system().cloned(),
+        }
+    }
+}
+
+/// A session of these messages; `None` where they are none.
+pub(super) fn session_of(id: &str, messages: Vec<Message>, begin: Begin) -> Option<Arc<Session>> {
     let parts = SessionParts {
         id: id.to_owned(),
+        system: begin.system,
         messages: messages.into_iter().map(Arc::new).collect(),
-        resumed: loaded.map(|at| ResumePoint { at, notes: None }),
+        resumed: begin.loaded.map(|at| ResumePoint { at, notes: None }),
         ..SessionParts::default()
     };
     let session = Session::new(parts).ok()?;
@@ -381,9 +423,14 @@ fn work(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
     script.scene(subject, Tokens(window), &FACTS)
 }
 
-/// Equal rounds, that fill the window to 120 %.
+/// Equal rounds, that fill the window to 120 %; in that of 32,000 tokens beside a system prompt of a quarter of it.
 fn growth(window: u64, seed: u64) -> Option<Scene> {
     let mut script = Script::of(window / 20, seed);
+    if window == 32_000 {
+        let bytes = usize::try_from(window).unwrap_or(usize::MAX);
+        let rules = "You are careful with the ledger. ";
+        script.system = Some(rules.repeat(bytes / rules.len()));
+    }
     script.typed(
         "Please read all parts of the ledger, one after the other, and list what each exports.",
     );
@@ -478,6 +525,7 @@ pub(super) fn scenes(seed: u64) -> Vec<Scene> {
         work(200_000, Matter::Work, seed + 1),
         chinese(32_000, seed + 2),
         work(32_000, Matter::Loaded, seed + 3),
+        work(32_000, Matter::Refused, seed + 12),
         generations(32_000, seed + 4),
         generations(200_000, seed + 5),
         long(seed + 6),
@@ -498,7 +546,7 @@ mod tests {
     fn every_scene_is_a_session_with_its_facts() {
         let scenes = scenes(1);
         let names: Vec<&str> = scenes.iter().map(|scene| scene.name.as_str()).collect();
-        assert_eq!(names.len(), 12, "{names:?}");
+        assert_eq!(names.len(), 13, "{names:?}");
         for scene in &scenes {
             let texts = scene.session.messages().iter();
             let texts = texts.flat_map(|message| message.model_text());
@@ -509,7 +557,7 @@ mod tests {
                 .find(|fact| !text.contains(fact.evidence));
             let has_all = matches!(
                 scene.subject,
-                Matter::Work | Matter::Loaded | Matter::Chinese
+                Matter::Work | Matter::Loaded | Matter::Refused | Matter::Chinese
             );
             assert!(missing.is_none() || !has_all, "{}: {missing:?}", scene.name);
             assert!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -12,6 +13,7 @@ use crate::report::escape;
 use crate::report::junit::{self, Case, Suite};
 use crate::session::ContentBlock;
 use crate::settings::{Place, Setting, Table, Value as SettingValue};
+use crate::stop::StopToken;
 use crate::strategy::StrategySpec;
 use crate::strategy::law::Law;
 use crate::strategy::trigger::Trigger;
@@ -32,7 +34,8 @@ const MESSAGES: usize = 12;
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("checked").required(true),
-    after_help = "Exit code 100: a law that must hold is broken. Other findings leave it at 0, but for `--strict`."
+    after_help = "Exit code 100: a law that must hold is broken. Other findings leave it at 0, but for `--strict`. Exit code 5: \
+                  the time was over before all laws were judged."
 )]
 pub(super) struct Args {
     /// The program and its arguments, after `--`
@@ -61,6 +64,9 @@ pub(super) struct Args {
     /// Seconds that a program has to start
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     start_timeout: u64,
+    /// Seconds for the whole check: laws that are not judged by then are named, and the exit code is 5
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    max_seconds: u64,
     /// Write an XML file for build servers as well
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
@@ -116,6 +122,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let lines: Vec<String> = laws.iter().map(|law| format!("{law}\n")).collect();
         write_whole(path, lines.concat().as_bytes())?;
     }
+    let late = outcome.laws.iter();
+    let unjudged = late
+        .filter(|law| matches!(law.state, State::OutOfTime))
+        .count();
     let (changed, sessions) = outcome.changed;
     let all = json!({
         "strategy": spec.name(),
@@ -125,6 +135,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "sessions": sessions,
         "broken": broken[0],
         "findings": broken[1],
+        "unjudged": unjudged,
+        "max_seconds": args.max_seconds,
         "laws": laws,
     });
     if !args.clients.strategy_stdio {
@@ -136,10 +148,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         )?;
     }
     let is_failed = broken[0] > 0 || args.strict && broken[1] > 0;
-    Ok(if is_failed {
-        Exit::GateFailed
-    } else {
-        Exit::Done
+    Ok(match unjudged {
+        _ if is_failed => Exit::GateFailed,
+        0 => Exit::Done,
+        _ => Exit::Outstanding,
     })
 }
 
@@ -181,6 +193,7 @@ impl Args {
             ("--seed", self.seed, 1),
             ("--timeout", self.timeout, 5),
             ("--start-timeout", self.start_timeout, 30),
+            ("--max-seconds", self.max_seconds, 120),
         ];
         let flags = flags.into_iter().filter(|(_, value, usual)| value != usual);
         let words = flags.map(|(name, value, _)| format!(" {name} {value}"));
@@ -199,8 +212,20 @@ impl Args {
             seed: self.seed,
             allowed,
             only: self.only.iter().cloned().collect(),
+            stop: requested_after(Duration::from_secs(self.max_seconds)),
         })
     }
+}
+
+/// A token that is requested by itself once this time is over.
+fn requested_after(time: Duration) -> StopToken {
+    let stop = StopToken::default();
+    let token = stop.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(time);
+        token.request();
+    });
+    stop
 }
 
 /// The laws of a check that a law of stages is about.
@@ -221,7 +246,11 @@ fn facts(checked: &Checked, args: &Args) -> Value {
     match &checked.state {
         State::Held(count) => sessions = Some(count),
         State::Declared(why) => reason = Some(why),
-        State::Broken(_) | State::NoChance | State::NotAsked | State::NotTried => {}
+        State::Broken(_)
+        | State::NoChance
+        | State::NotAsked
+        | State::NotTried
+        | State::OutOfTime => {}
     }
     json!({
         "law": checked.law,
@@ -246,6 +275,10 @@ fn state(checked: &Checked) -> (&'static str, Option<String>) {
         State::NotAsked => ("not_asked", Some("not asked of this kind".to_owned())),
         State::Declared(reason) => ("declared", Some(format!("broken on purpose: {reason}"))),
         State::NotTried => ("not_tried", Some("not tried".to_owned())),
+        State::OutOfTime => (
+            "out_of_time",
+            Some("not judged in time (`--max-seconds`)".to_owned()),
+        ),
     }
 }
 
@@ -312,6 +345,7 @@ fn suite(name: &str, outcome: &Outcome, is_strict: bool) -> Suite {
             "broken" if is_strict || checked.level == Level::Must => {
                 junit::Outcome::Failed(checked.level.name())
             }
+            "out_of_time" => junit::Outcome::Failed("time"),
             "held" | "broken" => junit::Outcome::Passed,
             _ => junit::Outcome::Skipped,
         };

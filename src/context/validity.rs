@@ -164,6 +164,7 @@ mod tests {
 
     use super::short::{entries, lines};
     use super::*;
+    use crate::session::{ContentBlock, JsonText};
 
     fn check_entries(entries: &[Entry], expected: &[&str]) {
         check_with(RuleSet::Anthropic, entries, expected);
@@ -236,6 +237,18 @@ mod tests {
             "U(hi) A(+1) U(=1) A(+1) U(=1)",
             &["duplicate_use: tool use 1"],
         );
+    }
+
+    #[test]
+    fn the_input_of_a_tool_use_is_an_object() {
+        let mut entries = entries("U(hi) A(+1) U(=1)");
+        let mut message = Message::clone(&entries[1].message);
+        let cleared =
+            ContentBlock::tool_use("1".into(), "read".into(), JsonText::string("cleared"));
+        message = message.with_content(vec![cleared]);
+        entries[1].message = Arc::new(message);
+        check_entries(&entries, &["input_not_object: tool use 1"]);
+        check_with(RuleSet::OpenAi, &entries, &[]);
     }
 
     #[test]

@@ -117,6 +117,10 @@ fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
             "unknown block telepathy",
         ),
         (
+            "say '{\"type\":\"messages\",\"messages\":[{\"role\":\"user\",\"content\":[\"[image]\"]}]}'",
+            "not the text `[image]`",
+        ),
+        (
             "say '{\"type\":\"edits\",\"edits\":[{\"from\":1,\"to\":1},{\"from\":0,\"to\":1}]}'",
             "out of order",
         ),
@@ -648,6 +652,23 @@ fn a_check_finds_what_is_planted_in_each_broken_program() {
             finding.got
         );
     }
+}
+
+#[test]
+fn laws_that_a_slow_program_leaves_no_time_for_are_not_kept() {
+    let Some(program) = in_python("tests/programs/loses_on_failure.py", 20) else {
+        return;
+    };
+    let settings = check::Settings {
+        seed: 1,
+        ..check::Settings::default()
+    };
+    settings.stop.request();
+    let outcome = check::check(&program, &settings).unwrap();
+    let mut laws = outcome.laws.iter();
+    let judged = laws.find(|checked| !matches!(checked.state, check::State::OutOfTime));
+    assert!(judged.is_none(), "{judged:?}");
+    assert_eq!(outcome.changed.0, 0);
 }
 
 /// Rules that write summaries lose most facts; a faithful summariser shows which of two programs loses them.

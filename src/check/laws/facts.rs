@@ -230,10 +230,16 @@ pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
             format!("call {}: summary {inner} is in the prompt beside summary {outer}, which was made of it", prompt.call)
         })
     });
+    let session = plays.scene.session.messages().iter();
+    let known: BTreeSet<String> = session.filter_map(|message| mark(message)).collect();
     let alike = || {
         played.prompts.iter().find_map(|prompt| {
-            let own = prompt.written().map(|entry| text_of(&entry.message));
+            // A program may write a message of the session anew.
+            let own = prompt.written().map(|entry| &entry.message);
+            let own =
+                own.filter(|message| mark(message).is_some_and(|mark| !known.contains(&mark)));
             let own = own
+                .map(|message| text_of(message))
                 .filter(|text| !text.contains(OPENING))
                 .take(MOST_COMPARED);
             let written: Vec<BTreeSet<String>> = own.map(|text| words(&text)).collect();
@@ -296,9 +302,10 @@ pub(super) fn safe_failure(plays: &Plays<'_>, _: &Known) -> Judged {
     dropped(plays, &answers)
 }
 
-/// The same of an answer that broke off.
+/// The same of an answer that broke off, or that declines.
 pub(super) fn whole(plays: &Plays<'_>, _: &Known) -> Judged {
-    dropped(plays, &[(Writer::Cut, "broke off")])
+    let answers = [(Writer::Cut, "broke off"), (Writer::Refuses, "declined")];
+    dropped(plays, &answers)
 }
 
 fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
@@ -308,36 +315,35 @@ fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
     let session = &plays.scene.session;
     let window = plays.scene.window;
     let mut had_chance = false;
-    let found = answers.iter().find_map(|(writer, how)| {
-        let played = plays.with(*writer);
+    for (writer, how) in answers {
+        let Some(played) = plays.with(*writer) else {
+            return Judged::OutOfTime;
+        };
         had_chance |= !played.asked.is_empty();
         let asked: BTreeSet<usize> = played.asked.iter().map(|asked| asked.call).collect();
-        played.changes().find_map(|(before, now, _)| {
+        for (before, now, _) in played.changes() {
             let fits = now.history <= window && asked.contains(&now.call);
             let present = now.present(session);
-            let gone: Vec<usize> = before
-                .present(session)
-                .difference(&present)
-                .copied()
-                .collect();
-            (fits && !gone.is_empty()).then(|| {
-                format!(
+            let gone = before.present(session);
+            let gone: Vec<usize> = gone.difference(&present).copied().collect();
+            if fits && !gone.is_empty() {
+                return Judged::Broken(format!(
                     "call {}: the answer {how}, and {} gone, from message {} on",
                     now.call,
                     many(gone.len(), "message is", "messages are"),
                     gone[0]
-                )
-            })
-        })
-    });
-    Judged::by(had_chance, found)
+                ));
+            }
+        }
+    }
+    Judged::by(had_chance, None)
 }
 
 pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     // One line is a frame if it is seen elsewhere, and there has to be an elsewhere.
-    if known.fired < 2 {
+    if known.fired < 2 || plays.scene.subject == Matter::Refused {
         return Judged::NoChance;
     }
     let mut had_chance = false;

@@ -158,7 +158,8 @@ pub(super) fn valid(plays: &Plays<'_>, _: &Known) -> Judged {
 pub(super) fn thinking(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let found = violation(&played.record, is_of_thinking);
-    let has_thinking = matches!(plays.scene.subject, Matter::Work | Matter::Loaded);
+    let subjects = [Matter::Work, Matter::Loaded, Matter::Refused];
+    let has_thinking = subjects.contains(&plays.scene.subject);
     Judged::by(
         played.has_fired() && has_thinking,
         found.map(|found| in_words(played, found)),
@@ -220,8 +221,8 @@ pub(super) fn newest_results(plays: &Plays<'_>, _: &Known) -> Judged {
         let message = plays.scene.session.messages().get(newest)?;
         message.tool_results().next()?;
         // The messages since the call before may be too large by themselves.
-        if before.tokens + message_tokens(&plays.scene.session, before.before..now.before) > window
-        {
+        let arrived = message_tokens(&plays.scene.session, before.before..now.before);
+        if before.tokens + arrived > window || played.record.overflows.contains(&now.call) {
             return None;
         }
         had_chance = true;
@@ -336,7 +337,12 @@ pub(super) fn undone(plays: &Plays<'_>, _: &Known) -> Judged {
 
 pub(super) fn prefix(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
-    if plays.scene.window < LARGE && plays.scene.subject != Matter::Long {
+    // Where a result is a large part of the window, whoever edits rarely does so in few calls, too.
+    let has_small_results = match plays.scene.subject {
+        Matter::Growth => plays.scene.window >= LARGE,
+        subject => subject == Matter::Long,
+    };
+    if !has_small_results {
         return Judged::NoChance;
     }
     let changes: Vec<(&Prompt, &Prompt, usize)> = played.changes().collect();

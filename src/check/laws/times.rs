@@ -47,7 +47,9 @@ pub(super) fn idempotent(plays: &Plays<'_>, known: &Known) -> Judged {
     if !plays.scene.is_usual() {
         return Judged::NoChance;
     }
-    let played = plays.twice();
+    let Some(played) = plays.twice() else {
+        return Judged::OutOfTime;
+    };
     let found = played.again.iter().find(|(_, size)| at_rest(*size));
     let found = found.map(|(call, size)| {
         format!(

@@ -254,6 +254,9 @@ impl Checker {
                 }
                 ContentBlock::ToolUse(tool_use) => {
                     let id = &tool_use.id;
+                    if !tool_use.input.as_str().trim_start().starts_with('{') {
+                        self.find(mark, Rule::InputNotObject, Subject::ToolUse(id.clone()));
+                    }
                     let is_new = self.find(mark, Rule::UnansweredUse, Subject::ToolUse(id.clone()));
                     if is_new && role == Role::Assistant {
                         let places = self.turn.unanswered.entry(id.clone());

@@ -17,6 +17,7 @@ pub enum Rule {
     ResultsReordered,
     DuplicateResult,
     DuplicateUse,
+    InputNotObject,
     FirstNotUser,
     EmptyContent,
     EmptyText,

@@ -35,7 +35,7 @@ fn block(word: &str) -> ContentBlock {
             id: id.into(),
             name: "read".into(),
             class: ToolClass::Read,
-            input: JsonText::string("x"),
+            input: JsonText::of(&serde_json::json!({})),
         })),
         ("=", id) => ContentBlock::ToolResult(Box::new(ToolResult {
             tool_use_id: id.into(),

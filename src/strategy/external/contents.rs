@@ -8,8 +8,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::context::{Edit, Entry, Origin};
+use crate::script::shortened;
 use crate::session::{ContentBlock, JsonText, Message, Role, Tag, wire};
 use crate::tokens::CountedTexts;
+
+/// Characters of a text that an error shows.
+const SHOWN: usize = 40;
 
 /// The list of messages that a program was sent last.
 #[derive(Debug, Default)]
@@ -340,6 +344,12 @@ fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), Stri
         }
     };
     let content = keys.get("content").unwrap_or(&Value::Null);
+    if let Some(text) = text_among_blocks(content) {
+        let shown = shortened(text, SHOWN);
+        return Err(format!(
+            "a block is an object with a `type`, and not the text `{shown}`"
+        ));
+    }
     let (blocks, unknown) =
         wire::content::blocks_of(role, content).map_err(|error| error.to_string())?;
     if blocks.is_empty() {
@@ -358,6 +368,15 @@ fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), Stri
         Some(kind) => Err(format!("a message holds an unknown {kind}")),
         None => Ok((Message::new(role, blocks), of)),
     }
+}
+
+/// A text where a block has to be, in a message or in a result: providers refuse it, and recordings may hold it.
+fn text_among_blocks(content: &Value) -> Option<&str> {
+    let mut blocks = content.as_array()?.iter();
+    blocks.find_map(|block| {
+        let inner = || text_among_blocks(block.get("content")?);
+        block.as_str().or_else(inner)
+    })
 }
 
 /// Whether the model would read the same.
