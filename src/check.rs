@@ -280,7 +280,7 @@ impl CheckLaw {
             }
         };
         let scene = plays.scene.clone();
-        let (scene, got) = if self.is_about(About::Rates) {
+        let (scene, got) = if self.is_about(About::Rates) || plays.stop.is_requested() {
             (scene, got)
         } else {
             smaller::smallest(scene, got, broken)
