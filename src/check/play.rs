@@ -332,21 +332,16 @@ struct Timed {
     again: Option<(Arc<Mutex<Played>>, Answers)>,
 }
 
-impl Timed {
-    /// The context, or how the play ends without the time for more.
-    fn in_time(&self, context: Context) -> Result<Context, Compaction> {
-        if !self.stop.is_requested() {
-            return Ok(context);
-        }
-        Err(Compaction {
-            outcome: Err(StrategyError::Stage {
-                stage: "check".into(),
-                source: StageError::NotMeasurable {
-                    why: "the time is over",
-                },
-            }),
-            ..Compaction::unchanged(context)
-        })
+/// How a play ends without the time for more.
+fn out_of_time(context: Context) -> Compaction {
+    Compaction {
+        outcome: Err(StrategyError::Stage {
+            stage: "check".into(),
+            source: StageError::NotMeasurable {
+                why: "the time is over",
+            },
+        }),
+        ..Compaction::unchanged(context)
     }
 }
 
@@ -356,10 +351,10 @@ impl Strategy for Timed {
     }
 
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
-        match self.in_time(context) {
-            Ok(context) => self.inner.on_append(context, cx),
-            Err(over) => over,
+        if self.stop.is_requested() {
+            return out_of_time(context);
         }
+        self.inner.on_append(context, cx)
     }
 
     fn on_rewrite(&mut self, messages: &[usize]) {
@@ -367,10 +362,9 @@ impl Strategy for Timed {
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        let context = match self.in_time(context) {
-            Ok(context) => context,
-            Err(over) => return Step::Done(over),
-        };
+        if self.stop.is_requested() {
+            return Step::Done(out_of_time(context));
+        }
         let Some((seen, answers)) = &mut self.again else {
             return self.inner.before_call(context, cx);
         };
@@ -387,17 +381,17 @@ impl Strategy for Timed {
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        match self.in_time(context) {
-            Ok(context) => self.inner.on_overflow(context, cx),
-            Err(over) => Step::Done(over),
+        if self.stop.is_requested() {
+            return Step::Done(out_of_time(context));
         }
+        self.inner.on_overflow(context, cx)
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        match self.in_time(context) {
-            Ok(context) => self.inner.after_call(context, cx),
-            Err(over) => Step::Done(over),
+        if self.stop.is_requested() {
+            return Step::Done(out_of_time(context));
         }
+        self.inner.after_call(context, cx)
     }
 
     fn replays_recording(&self) -> bool {
