@@ -270,7 +270,7 @@ fn thinking_belongs_to_the_calls_it_led_to() {
 
 #[test]
 fn gemini_wants_the_calls_of_the_turn_as_they_were_made() {
-    let changed = [edit(2, 1, 1, "shorter")];
+    let changed = [edit(2, 1, 1, r#"{"shorter":1}"#)];
     let larger = "not_smaller: stage test @ 2 × 1";
     let expected = ["call_changed!: message 1 @ 2 × 2", larger];
     check_by(RuleSet::Gemini, THOUGHT, &changed, &expected);
@@ -279,7 +279,7 @@ fn gemini_wants_the_calls_of_the_turn_as_they_were_made() {
     check_by(
         RuleSet::Gemini,
         spoke,
-        &[edit(3, 1, 1, "shorter")],
+        &[edit(3, 1, 1, r#"{"shorter":1}"#)],
         &["not_smaller: stage test @ 3 × 1"],
     );
 }
