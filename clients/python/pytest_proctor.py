@@ -59,7 +59,7 @@ class Compactions:
         self._program = program
         self._made: Dict[Any, Compaction] = {}
 
-    def __call__(self, subject: Subject, *, strict: bool = False, max_seconds: int = 120, **options: Any) -> "Compaction":
+    def __call__(self, subject: Subject, *, strict: bool = False, max_seconds: int = 300, **options: Any) -> "Compaction":
         key = (_key(subject), strict, max_seconds, repr(sorted(options.items())))
         if key not in self._made:
             try:

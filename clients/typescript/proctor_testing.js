@@ -40,7 +40,7 @@ export class CompactionExpectation {
     /** There is one program behind a function: it is asked one thing after the other. */
     #last = Promise.resolve();
     constructor(subject, options) {
-        const { strict, program, maxSeconds = 120, ...rest } = options;
+        const { strict, program, maxSeconds = 300, ...rest } = options;
         this.#options = { strict, program, maxSeconds };
         this.#subject =
             typeof subject === "function"

@@ -27,7 +27,7 @@ export type Subject = Compact | Strategy | readonly string[] | string;
 export type TestOptions = Options & {
   /** Laws that should hold fail as well, instead of warning. */
   strict?: boolean;
-  /** Seconds for all laws together, 120 by default: those that are not judged by then fail. */
+  /** Seconds for all laws together, 300 by default: those that are not judged by then fail. */
   maxSeconds?: number;
   /** The program `proctor`; by default that of the package, else the one of `PATH`. */
   program?: string;
@@ -72,7 +72,7 @@ export class CompactionExpectation {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(subject: Subject, options: TestOptions) {
-    const { strict, program, maxSeconds = 120, ...rest } = options;
+    const { strict, program, maxSeconds = 300, ...rest } = options;
     this.#options = { strict, program, maxSeconds };
     this.#subject =
       typeof subject === "function"

@@ -65,7 +65,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     start_timeout: u64,
     /// Seconds for the whole check: laws that are not judged by then are named, and the exit code is 5
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     max_seconds: u64,
     /// Write an XML file for build servers as well
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -193,7 +193,7 @@ impl Args {
             ("--seed", self.seed, 1),
             ("--timeout", self.timeout, 5),
             ("--start-timeout", self.start_timeout, 30),
-            ("--max-seconds", self.max_seconds, 120),
+            ("--max-seconds", self.max_seconds, 300),
         ];
         let flags = flags.into_iter().filter(|(_, value, usual)| value != usual);
         let words = flags.map(|(name, value, _)| format!(" {name} {value}"));
