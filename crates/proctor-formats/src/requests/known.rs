@@ -76,6 +76,7 @@ mod tests {
         known.sessions.insert(common, (0..1_000).collect());
         known.sessions.insert(own, vec![3]);
         let near = known.sharing(&[common, own]).unwrap();
-        assert_eq!(near, BTreeSet::from_iter([3].into_iter().chain(936..1_000)));
+        let expected = [3].into_iter().chain(936..1_000);
+        assert_eq!(near, expected.collect::<BTreeSet<_>>());
     }
 }
