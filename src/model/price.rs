@@ -205,7 +205,14 @@ impl Prices {
         };
         let place = place_of(&mut Reader::new(&table, ""), FAST);
         let error = SettingError::new(place, format!("the model of `fast`, `{fast}`, {why}"));
-        Err(error.with_hint("name one that is served on that day"))
+        let served = list.models.iter().filter(|price| list.serves(price));
+        let served = served.filter(|price| price.per_token.output.is_some());
+        let cheapest = served.min_by_key(|price| price.per_token.output);
+        let hint = cheapest.and_then(|price| price.names.first()).map_or_else(
+            || "name one that is served on that day".to_owned(),
+            |name| format!("the cheapest one here is `{name}`"),
+        );
+        Err(error.with_hint(hint))
     }
 
     /// The same for the models of a run itself, with those that a server on this machine answers as: each with
