@@ -200,13 +200,15 @@ fn first_block(text: &str) -> Option<(usize, (&str, &str))> {
     })
 }
 
-/// Where the section of a message ends: at the first line `---` that is neither folded nor fenced.
+/// Where the section of a message ends: at the first line `---` that is neither folded nor fenced, or else in front of
+/// the next tool use.
 fn end_of_section(text: &str) -> usize {
     let (mut at, mut is_folded, mut is_fenced) = (0, false, false);
     for line in text.split_inclusive('\n') {
         let shown = line.trim_end();
         match shown {
-            "---" if !is_folded && !is_fenced => return at,
+            "---" if !is_folded && !is_fenced => break,
+            _ if at > 0 && shown.starts_with(LINE.0) => break,
             _ if shown.ends_with("</details>") => (is_folded, is_fenced) = (false, false),
             _ => {
                 is_folded |= shown.starts_with("<details>");
@@ -215,7 +217,7 @@ fn end_of_section(text: &str) -> usize {
         }
         at += line.len();
     }
-    text.find("\n---\n").map_or(text.len(), |at| at + 1)
+    at
 }
 
 /// The inside of a block, without the tags that fold it.

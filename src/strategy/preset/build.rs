@@ -101,9 +101,13 @@ impl StrategySpec {
                 Scope::Prompt => prompts.head,
                 Scope::Messages => Tokens::ZERO,
             };
-            let kept = slot.least_kept(window);
-            // One that fires before every call by its settings is meant to.
-            let line = when.condition.holds_from(window);
+            // A tail ends in front of a message that does not fit into it whole.
+            let kept = slot.least_kept(window) - prompts.round;
+            // One that fires before every call by its settings is meant to, and one that waits for rounds cannot.
+            let line = when
+                .condition
+                .holds_from(window)
+                .filter(|_| when.min_rounds_between <= 1);
             let line = line.filter(|line| (Tokens(1)..=prompts.largest).contains(line));
             if let Some(line) = line.filter(|line| kept > Tokens::ZERO && head + kept >= *line) {
                 let problem = format!(

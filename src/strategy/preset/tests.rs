@@ -41,9 +41,9 @@ fn a_tail_that_reaches_the_line_of_its_stage_leaves_no_room() {
         // It keeps 20,000, and fires from 16,384 before the end on.
         ("pi", 200_000, 5_000, 500_000, true),
         ("pi", 40_000, 3_000, 60_000, true),
-        ("pi", 40_000, 4_000, 60_000, false),
+        ("pi", 40_000, 4_500, 60_000, false),
         // It never fires.
-        ("pi", 40_000, 4_000, 20_000, true),
+        ("pi", 40_000, 4_500, 20_000, true),
         ("cline", 24_000, 2_000, 60_000, false),
         ("claude-code", 24_000, 2_000, 60_000, true),
         ("observation-masking", 24_000, 2_000, 60_000, true),
