@@ -48,7 +48,7 @@ const EDGES: &[(u8, &str, &str)] = &[
     (
         8,
         "check",
-        "window context model step strategy probe record replay",
+        "stop window context model step strategy probe record replay",
     ),
     (
         8,
