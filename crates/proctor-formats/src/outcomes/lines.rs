@@ -17,8 +17,8 @@ struct Written<'a> {
     /// `null` where the trial did not run.
     #[serde(borrow)]
     score: &'a RawValue,
-    /// Why not.
-    error: Option<String>,
+    /// Why not, in a form of the program's own.
+    error: Option<Value>,
 }
 
 /// Whether a document is the only line of such a file.
@@ -44,13 +44,24 @@ fn line(text: &str, place: &str) -> Result<Outcome, String> {
         Value::Number(number) => Some(number.to_string()),
         other => return Err(format!("a strategy is a name or a number, not `{other}`")),
     };
-    let score = match (line.error, number(line.score)) {
-        (None, Some(value)) => Ok(score(value, place).map_err(|(_, why)| why)?),
-        (Some(why), _) => Err(why),
+    let value = number(line.score).map(|value| score(value, place));
+    let score = match (value, line.error.and_then(reason)) {
+        (Some(Ok(value)), _) => Ok(value),
+        (_, Some(why)) => Err(why),
+        (Some(Err((_, why))), None) => return Err(why),
         (None, None) => Err(no_score("score", line.score)),
     };
     Ok(Outcome {
         strategy,
         ..Outcome::new(&line.task, line.trial, score, place)
     })
+}
+
+/// The reason in an `error`; an empty one is none.
+fn reason(error: Value) -> Option<String> {
+    match error {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(why) => (!why.trim().is_empty()).then_some(why),
+        other => Some(other.to_string()),
+    }
 }

@@ -65,6 +65,24 @@ fn lines_of_our_own_are_read() {
     );
     let busy = r#"{"task": "a", "score": null, "error": "429"}"#;
     check(busy, "a any 0 (429)");
+    // A score counts, whatever else is said.
+    for (rest, expected) in [
+        (r#""score": 0, "error": "it crashed""#, "0"),
+        (r#""score": 1, "error": """#, "1"),
+        (r#""score": 1, "error": false"#, "1"),
+        (r#""score": 1, "error": {"code": 1}"#, "1"),
+        (r#""score": -1, "error": "late""#, "(late)"),
+        (r#""score": null, "error": {"code": 1}"#, r#"({"code":1})"#),
+        (
+            r#""score": null, "error": """#,
+            r#"("score" is `null`, which is no score)"#,
+        ),
+    ] {
+        check(
+            format!(r#"{{"task": "a", {rest}}}"#),
+            &format!("a any 0 {expected}"),
+        );
+    }
     // It was run again.
     check(
         format!("{busy}\n{{\"task\": \"a\", \"score\": 1}}"),
