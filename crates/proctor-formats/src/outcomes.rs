@@ -122,8 +122,8 @@ pub fn read(path: &Path) -> Result<Vec<Outcome>, OutcomeError> {
     Ok(outcomes)
 }
 
-/// Refuses a second score for a trial. The scores of a harness's attempts at one base URL become their mean; returns
-/// how many trials have such scores.
+/// Refuses a second score for a trial. The scores of a harness's attempts at one base URL become their mean, and the
+/// attempts without a score stay as they are; returns how many trials have several attempts.
 pub fn merge(outcomes: Vec<Outcome>) -> Result<(Vec<Outcome>, usize), OutcomeError> {
     let mut trials: BTreeMap<(String, Option<String>, u32), Vec<Outcome>> = BTreeMap::new();
     for outcome in outcomes {
@@ -137,15 +137,14 @@ pub fn merge(outcomes: Vec<Outcome>) -> Result<(Vec<Outcome>, usize), OutcomeErr
     let mut merged = Vec::new();
     let mut several = 0;
     for mut all in trials.into_values() {
-        // A trial that was run again has the score of that time.
-        if all.iter().any(|one| one.score.is_ok()) {
-            all.retain(|one| one.score.is_ok());
-        }
+        let attempts: BTreeSet<&String> = all.iter().flat_map(|one| &one.attempt).collect();
+        several += usize::from(attempts.len() > 1);
         all.sort_by(|one, other| one.attempt.cmp(&other.attempt));
-        let mut pairs = all.array_windows();
-        let twice = pairs.find(|[first, second]| {
-            first.score.is_ok() && (first.attempt.is_none() || first.attempt == second.attempt)
-        });
+        let (scored, mut missing): (Vec<Outcome>, Vec<Outcome>) =
+            all.into_iter().partition(|one| one.score.is_ok());
+        let mut pairs = scored.array_windows();
+        let twice = pairs
+            .find(|[first, second]| first.attempt.is_none() || first.attempt == second.attempt);
         if let Some([first, second]) = twice {
             return Err(OutcomeError::Twice {
                 task: second.task.clone(),
@@ -153,13 +152,21 @@ pub fn merge(outcomes: Vec<Outcome>) -> Result<(Vec<Outcome>, usize), OutcomeErr
                 second: second.to_string(),
             });
         }
-        let scores: Vec<f64> = all.iter().flat_map(|one| one.score.clone()).collect();
-        several += usize::from(scores.len() > 1);
-        let mut outcome = all.swap_remove(0);
-        if !scores.is_empty() {
-            outcome.score = Ok(scores.iter().sum::<f64>() / scores.len() as f64);
+        missing.dedup_by(|one, other| one.attempt == other.attempt);
+        if !scored.is_empty() {
+            // A trial that was run again has the score of that time.
+            missing.retain(|one| {
+                one.attempt.is_some() && scored.iter().all(|other| other.attempt != one.attempt)
+            });
         }
-        merged.push(outcome);
+        let scores: Vec<f64> = scored.iter().flat_map(|one| one.score.clone()).collect();
+        if let Some(first) = scored.into_iter().next() {
+            merged.push(Outcome {
+                score: Ok(scores.iter().sum::<f64>() / scores.len() as f64),
+                ..first
+            });
+        }
+        merged.extend(missing);
     }
     Ok((merged, several))
 }
