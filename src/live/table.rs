@@ -79,13 +79,7 @@ impl Table {
         } = self;
         let key = (cell.clone(), api, request.client.clone());
         let client = clients.entry(key).or_default();
-        let first = request.turns.first();
-        let near = first.and_then(|first| client.holding.get(&first.look.key()));
-        let found = near.into_iter().flatten().filter_map(|number| {
-            let follows = conversations[*number].follows(request);
-            follows.map(|(known, follows)| (known, follows, *number))
-        });
-        let found = found.max();
+        let found = client.followed_by(conversations, request);
         let next = conversations.len();
         let (number, compacted) = match found {
             Some((_, Follows::Repeats, number)) => return (number, None),
@@ -105,7 +99,7 @@ impl Table {
             conversations.push(if let Some((_, Follows::Branches(calls), of)) = found {
                 conversations[of].branch(id, calls)
             } else {
-                let quotes = client.quoted_by(request);
+                let quotes = client.quoted_in(&texts(request));
                 let mut begun = Conversation::begin(id, cell, api, setting, request);
                 begun.quotes = quotes;
                 begun
@@ -119,28 +113,40 @@ impl Table {
         (number, Some(new))
     }
 
-    /// The task of a request that names none, of a sub-agent or behind a compaction: that of the other requests of its
-    /// client, or of those whose answers it holds, where they have one alone.
+    /// The task of a request that names none, of a sub-agent or behind a compaction. One that follows a conversation
+    /// stays in it, whether that has a task or none. Any other has the task of those whose answers it holds, or else of
+    /// the other requests of its client, where they have one alone.
     pub(super) fn task_of(
         &self,
         cell: &LiveCell,
         api: Api,
         request: &Request<'_>,
     ) -> Option<String> {
-        let mut found = None;
-        for ((other, of_api, client), known) in &self.clients {
-            let is_near = (other.strategy, other.repeat, *of_api, client)
-                == (cell.strategy, cell.repeat, api, &request.client);
-            let (Some(task), true) = (&other.task, is_near) else {
-                continue;
-            };
-            let belongs =
-                client.is_some() || known.answered(request) || known.quoted_by(request).is_some();
-            if belongs && found.replace(task).is_some_and(|first| first != task) {
-                return None;
-            }
+        let near = self.clients.iter().filter(|((other, of_api, client), _)| {
+            (other.strategy, other.repeat, *of_api, client)
+                == (cell.strategy, cell.repeat, api, &request.client)
+        });
+        let near = near.map(|((other, ..), known)| (other.task.as_ref(), known));
+        let near: Vec<(Option<&String>, &Client)> = near.collect();
+        let followed = near
+            .iter()
+            .filter_map(|(_, known)| known.followed_by(&self.conversations, request));
+        if let Some((.., number)) = followed.max() {
+            return self.conversations[number].cell.task.clone();
         }
-        found.cloned()
+        let answered = near.iter().filter(|(_, known)| known.answered(request));
+        let mut tasks: BTreeSet<Option<&String>> = answered.map(|(task, _)| *task).collect();
+        if tasks.is_empty() {
+            let said = request.client.is_none().then(|| texts(request));
+            let others = near.iter().filter(|(_, known)| match &said {
+                Some(said) => known.quoted_in(said).is_some(),
+                None => true,
+            });
+            tasks = others.map(|(task, _)| *task).collect();
+        }
+        let mut tasks = tasks.into_iter().flatten();
+        let task = tasks.next();
+        task.filter(|_| tasks.next().is_none()).cloned()
     }
 
     /// Takes note of the answer to a call.
@@ -190,10 +196,22 @@ impl Client {
         answers.any(|turn| self.holding.contains_key(&turn.look.key()))
     }
 
-    /// The conversation of the newest answer that a request holds as words.
-    fn quoted_by(&self, request: &Request<'_>) -> Option<usize> {
-        let texts = request.turns.iter().map(|turn| text(&turn.message));
-        let said = texts.collect::<Vec<_>>().join("\n");
+    /// The conversation that a request follows best, with how many messages it has of it.
+    fn followed_by(
+        &self,
+        conversations: &[Conversation],
+        request: &Request<'_>,
+    ) -> Option<(usize, Follows, usize)> {
+        let near = self.holding.get(&request.turns.first()?.look.key())?;
+        let found = near.iter().filter_map(|number| {
+            let (known, follows) = conversations[*number].follows(request)?;
+            Some((known, follows, *number))
+        });
+        found.max()
+    }
+
+    /// The conversation of the newest answer that these texts of a request hold as words.
+    fn quoted_in(&self, said: &str) -> Option<usize> {
         let mut answers = self.answers.iter().rev();
         let quoted = answers.find(|(answer, _)| {
             let quoted = serde_json::Value::from(&**answer).to_string();
@@ -256,6 +274,12 @@ impl Client {
         }
         Some((of, places))
     }
+}
+
+/// The texts of a request.
+fn texts(request: &Request<'_>) -> String {
+    let texts = request.turns.iter().map(|turn| text(&turn.message));
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// The texts of a message.

@@ -429,16 +429,19 @@ fn an_answer_that_was_cut_is_billed_and_is_no_answer() {
     }
 }
 
-/// Sends a first prompt, and has it answered. Returns the task in the log.
+/// Sends prompts with the answers between them, and has the last answered. Returns the task in the log.
 fn task_of(
     live: &Live,
     log: &Bytes,
     client: Option<&str>,
-    prompt: &str,
+    turns: &[&str],
     answer: &str,
 ) -> Option<String> {
     let metadata = json!({"user_id": client});
-    let messages = json!([{"role": "user", "content": prompt}]);
+    let roles = ["user", "assistant"].into_iter().cycle();
+    let messages = roles.zip(turns);
+    let messages = messages.map(|(role, text)| json!({"role": role, "content": text}));
+    let messages: Vec<_> = messages.collect();
     let body = json!({"model": "m", "metadata": metadata, "messages": messages}).to_string();
     let sent = live.send(&LiveCell::default(), Api::Messages, &body, Timestamp(1));
     let answer = json!({"role": "assistant", "content": [{"type": "text", "text": answer}]});
@@ -465,23 +468,38 @@ fn a_request_that_names_no_task_has_the_only_one_of_its_client() {
     };
     let live = front(Some(&log)).0.with_tasks(tasks);
     let summary = "The parser reads dates by their first part, which is the day.";
-    for (client, prompt, answer, expected) in [
-        (Some("s1"), "Fix the parser", "Which one?", Some("a")),
+    let compacted = format!("So far: {summary}");
+    for (client, turns, answer, expected) in [
+        (Some("s1"), &["Fix the parser"][..], "Which one?", Some("a")),
         // A sub-agent.
-        (Some("s1"), "List all files", "None.", Some("a")),
-        (Some("s2"), "List all files", "None.", None),
-        (Some("s2"), "Mend the tests", "Yes.", Some("b")),
-        (Some("s2"), "List two files", "None.", Some("b")),
-        (Some("s2"), "Fix the parser", "Yes.", Some("a")),
+        (Some("s1"), &["List all files"], "None.", Some("a")),
+        (Some("s2"), &["List all files"], "None.", None),
+        (Some("s2"), &["Mend the tests"], "Yes.", Some("b")),
+        // What runs keeps its task, and so does one that has none.
+        (
+            Some("s2"),
+            &["List all files", "None.", "Look again."],
+            "Still none.",
+            None,
+        ),
+        (Some("s2"), &["List two files"], "None.", Some("b")),
+        (Some("s2"), &["Fix the parser"], "Yes.", Some("a")),
+        (
+            Some("s2"),
+            &["List two files", "None.", "Look again."],
+            "Still none.",
+            Some("b"),
+        ),
         // The client has two.
-        (Some("s2"), "List three files", "None.", None),
-        (None, "Fix the parser", summary, Some("a")),
+        (Some("s2"), &["List three files"], "None.", None),
+        (None, &["Fix the parser"], summary, Some("a")),
         // Behind a compaction.
-        (None, &format!("So far: {summary}"), "Go on.", Some("a")),
-        (None, "List all files", "None.", None),
+        (None, &[&*compacted], "Go on.", Some("a")),
+        (None, &[&*compacted, "Go on.", "Done?"], "Yes.", Some("a")),
+        (None, &["List all files"], "None.", None),
     ] {
-        let task = task_of(&live, &log, client, prompt, answer);
-        assert_eq!(task.as_deref(), expected, "{client:?} {prompt}");
+        let task = task_of(&live, &log, client, turns, answer);
+        assert_eq!(task.as_deref(), expected, "{client:?} {turns:?}");
     }
     assert_eq!(front(None).0.restore(&log.events()), Ok(Vec::new()));
 }
