@@ -237,8 +237,8 @@ def trials(options, bench, outcomes):
             bench.stop()
             raise
     if unavailable:
-        print("warning: %d trials have no score, because the API was not there; the same command runs them again\n%s" % (
-            len(unavailable), unavailable[0]), file=sys.stderr)
+        print("warning: %d trials have no score, because the API was not there; the same command runs them again, "
+              "and the bill has both\n%s" % (len(unavailable), unavailable[0]), file=sys.stderr)
 
 
 def options_of(names):
