@@ -91,8 +91,8 @@ impl ComparedRun {
     }
 
     /// Computes what these sessions cost again, at the prices of `candidate`. Returns those that stay as they
-    /// are: their tokens were divided into classes by another scheme, or the candidate does not say what another
-    /// model costs.
+    /// are: their tokens were divided into classes by another scheme, they were counted under another rule of long
+    /// prompts, or the candidate does not say what another model costs.
     pub fn reprice(&mut self, candidate: &Self, sessions: &[String]) -> (Repriced, Vec<String>) {
         let mut done = Repriced::default();
         let mut left = Vec::new();
@@ -134,16 +134,22 @@ impl ComparedRun {
             other_models: BTreeMap::new(),
             ..new.clone()
         };
-        if old.scheme != new.scheme {
+        if old.scheme != new.scheme || old.rates.long_prompts != new.rates.long_prompts {
             return None;
         }
         let samples = self.strategies.values();
         for session in samples.filter_map(|sample| sample.sessions.get(id)) {
-            for name in session.billed.iter().flat_map(|it| it.other_models.keys()) {
+            let billed = session.billed.iter();
+            for name in billed.flat_map(|billed| billed.other_models.keys()) {
                 let known = &candidate.prices_naming(name, id)?.other_models;
-                prices
-                    .other_models
-                    .insert(name.clone(), known.get(name).copied().flatten());
+                let price = known.get(name).copied().flatten();
+                // Without a price, no surcharge was counted.
+                let before = old.other_models.get(name).copied().flatten();
+                let before = before.and_then(|before| before.long_prompts);
+                if price.is_some_and(|price| price.long_prompts != before) {
+                    return None;
+                }
+                prices.other_models.insert(name.clone(), price);
             }
         }
         Some(prices)

@@ -5,9 +5,10 @@ use std::fs;
 use std::sync::LazyLock;
 
 use proctor::compare::{ComparedRun, Sample};
-use proctor::model::price::{Rates, RelativePrice};
+use proctor::model::price::{LongPrompts, Rates, RelativePrice};
 use proctor::record::journal::Run;
 use proctor::runner::Plan;
+use proctor::units::Tokens;
 
 use crate::goldens::sampled;
 use crate::support::{EVERY_PART, run_plan, scenario};
@@ -165,6 +166,34 @@ fn without_a_price_a_session_keeps_the_costs_it_has() {
         source.rates.values_mut().next().unwrap().scheme = "another".to_owned();
     };
     check(&|_, newer| other_scheme(newer), 1);
+    // Long prompts are in the tokens at another price, of the agent's model or of the other one.
+    let long = Some(LongPrompts {
+        over: Tokens(200_000),
+        input: 2_000,
+        output: 1_500,
+    });
+    let longer = |source: &mut ComparedRun| {
+        source.rates.values_mut().next().unwrap().rates.long_prompts = long;
+    };
+    check(&|_, newer| longer(newer), 1);
+    check(&|older, _| longer(older), 1);
+    let other_longer = |source: &mut ComparedRun| {
+        let prices = source
+            .rates
+            .values_mut()
+            .flat_map(|prices| &mut prices.other_models);
+        for price in prices.filter_map(|(_, price)| price.as_mut()) {
+            price.long_prompts = long;
+        }
+    };
+    check(&|_, newer| other_longer(newer), 2);
+    check(
+        &|older, newer| {
+            other_longer(older);
+            other_longer(newer);
+        },
+        0,
+    );
     // The candidate has not asked that model in any session.
     let unasked = |source: &mut ComparedRun| {
         source.rates.values_mut().for_each(|prices| {

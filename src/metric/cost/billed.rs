@@ -52,7 +52,8 @@ impl TokenClasses {
 }
 
 /// The tokens that a cell and its reference are billed for over the calls both reached: with
-/// [`SessionPrices`], all that its costs are computed from.
+/// [`SessionPrices`], all that its costs are computed from. What long prompts cost more is in them already, as tokens
+/// at the usual price: they have no costs under another rule of long prompts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BilledTokens {
