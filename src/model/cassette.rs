@@ -454,7 +454,7 @@ impl CassetteModel {
             entry = (self.keeps)(request, response)
                 .then(|| Entry::of(key, self.kind, &self.dialect, request, repeat, response));
         }
-        let is_kept = entry.is_some();
+        let is_kept = entry.is_some() && self.cassette.mode() != ReplayMode::Off;
         answered.paid = answered.answer.as_ref().ok().map(|response| AnswerCost {
             usage: response.usage,
             is_kept,
@@ -486,7 +486,10 @@ impl Model for CassetteModel {
     fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply {
         let key = Self::key(&self.dialect, request, repeat);
         let mut answered = self.ask(request, repeat, &key.to_string(), counts);
-        answered.key = answered.paid.filter(|paid| paid.is_kept).map(|_| key);
+        // A judge's answer of this run is found again in any mode, and is in no file where nothing is kept.
+        let is_named = self.cassette.mode() != ReplayMode::Off;
+        let kept = answered.paid.filter(|paid| paid.is_kept && is_named);
+        answered.key = kept.map(|_| key);
         answered
     }
 

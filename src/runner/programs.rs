@@ -69,8 +69,8 @@ impl Plan {
         Ok(self.with_followers(stale, cells))
     }
 
-    /// Finished cells of which the cassette no longer has an answer: somebody deleted it, or a power cut took it. Where
-    /// nothing may be asked, no cell is given up.
+    /// Finished cells of which the cassette no longer has an answer that it kept: somebody deleted it, or a power cut
+    /// took it. Where nothing may be asked, no cell is given up.
     fn without_answers(&self, journal: &Journal) -> Result<BTreeSet<CellKey>, JournalError> {
         let cassette = self.models().and_then(|models| models.cassette.as_ref());
         let mut models = self.scenario.models.all();

@@ -297,6 +297,26 @@ fn a_cell_without_the_answers_that_it_rests_on_is_outstanding_again() {
     assert!(finished(path) == whole);
 }
 
+#[test]
+fn cells_of_a_run_that_keeps_no_answers_stand_and_are_not_paid_again() {
+    let server = both();
+    let folder = scenario(&server, "");
+    let path = folder.path();
+    run(path, &["--replay", "off"], 0);
+    let cells = path.join("out/cells.jsonl");
+    let (before, sent) = (fs::read(&cells).unwrap(), server.requests().len());
+    run(path, &[], 0);
+    assert!(fs::read(&cells).unwrap() == before);
+    assert_eq!(server.requests().len(), sent);
+    // All was paid, and nothing is kept.
+    let asked = by_purpose(&Run::read(&path.join("out")).unwrap().cells);
+    assert!(
+        asked
+            .values()
+            .all(|asked| asked.requests == 0 && asked.lost > 0)
+    );
+}
+
 /// What the first run of the scenario says, of which nothing is kept; and how often was asked.
 #[track_caller]
 fn outstanding(server: &Server, folder: &Path, exit: i32) -> (String, usize) {
