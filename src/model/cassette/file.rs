@@ -53,13 +53,38 @@ pub(super) fn locked(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Removes the lines that a power cut left as zeros.
+/// Removes the lines that a power cut left as zeros. Where the first one was among them, it is written again.
 pub(super) fn drop_zeroed(path: &Path) -> Result<(), CassetteError> {
     if !path.exists() {
         return Ok(());
     }
+    let lock = locked(path).map_err(at(path))?;
+    lines::drop_zeroed(&target(path)).map_err(at(path))?;
+    // Another file may be in its place now, which others may add to.
+    drop(lock);
+    restore_head(path)
+}
+
+/// Writes the first line of a cassette that begins with an answer.
+fn restore_head(path: &Path) -> Result<(), CassetteError> {
     let _lock = locked(path).map_err(at(path))?;
-    lines::drop_zeroed(&target(path)).map_err(at(path))
+    let path = &target(path);
+    let Some(mut lines) = CheckedLines::open(path).map_err(at(path))? else {
+        return Ok(());
+    };
+    let first = lines.read::<Entry>();
+    // Some systems replace no file that is open.
+    drop(lines);
+    if !matches!(first, Ok(Some(_))) {
+        return Ok(());
+    }
+    let head = head().map_err(|error| at(path)(error.into()))?;
+    let bytes = files::read(path).map_err(at(path))?;
+    let mut write = |out: &mut dyn io::Write| {
+        out.write_all(&head)?;
+        out.write_all(&bytes)
+    };
+    files::replace(path, Readers::Owner, &mut write).map_err(at(path))
 }
 
 /// Waits until all that was written is on disk.

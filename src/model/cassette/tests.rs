@@ -167,6 +167,27 @@ fn a_line_that_was_cut_off_is_dropped_and_others_follow_it() {
 }
 
 #[test]
+fn a_first_line_that_a_power_cut_took_is_written_again() {
+    let (_folder, path) = file();
+    let (model, asked) = counting();
+    let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+    text(&taped(&cassette, Some(model)), "a", 0).unwrap();
+    cassette.close().unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let mut zeroed = whole.clone();
+    zeroed[..first].fill(0);
+    // Zeros, and a file of which an earlier version had removed them.
+    for damaged in [&zeroed[..], &whole[first..]] {
+        std::fs::write(&path, damaged).unwrap();
+        let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), whole);
+        assert_eq!(text(&taped(&cassette, None), "a", 0).unwrap(), "answer 1");
+    }
+    assert_eq!(*asked.lock().unwrap(), 1);
+}
+
+#[test]
 fn a_flipped_bit_anywhere_in_a_cassette_is_refused_and_one_without_checksums_is_renewed() {
     let (_folder, path) = file();
     let (model, _) = counting();
@@ -309,7 +330,10 @@ fn recording_asks_anew_once_and_off_keeps_nothing() {
         let cassette = Cassette::open(&path, mode).unwrap();
         let tape = taped(&cassette, Some(model.clone()));
         for expected in expected {
-            assert_eq!(text(&tape, "a", 0).unwrap(), expected, "{mode:?}");
+            let answered = tape.answer(&request("a"), 0, &counts());
+            assert_eq!(&*answered.answer.unwrap().text, expected, "{mode:?}");
+            let (is_kept, paid) = (mode != ReplayMode::Off, answered.paid.unwrap());
+            assert_eq!((answered.key.is_some(), paid.is_kept), (is_kept, is_kept));
         }
         cassette.close().unwrap();
     }
