@@ -217,10 +217,14 @@ impl Spend {
         for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {
             self.judged_at_most += due.judged;
             let mut usage = judged(due, inputs, verdict);
-            let mut calls = due.different;
+            let mut calls = Span {
+                low: 0,
+                expected: due.different,
+                high: due.judged,
+            };
             // Without the conversation a reader says that it does not know, and rules read that.
             if is_floor {
-                (usage.expected, calls) = (Usage::default(), 0);
+                (usage.expected, calls.expected) = (Usage::default(), 0);
             }
             self.pay(calls, usage, terms);
         }
@@ -235,7 +239,11 @@ impl Spend {
                 high: usage(due.narrow_tokens, due.narrow_calls).high,
                 ..Span::default()
             };
-            self.pay(0, narrow, terms);
+            let calls = Span {
+                high: due.narrow_calls,
+                ..Span::default()
+            };
+            self.pay(calls, narrow, terms);
         }
     }
 
@@ -263,30 +271,31 @@ impl Spend {
         self.cache_read += usage.expected.cache_read;
         self.cache_written += usage.expected.cache_write_5m;
         self.output_tokens += usage.map(|usage| usage.output);
-        self.pay(count, usage, terms);
+        self.pay(Span::exact(count), usage, terms);
     }
 
-    fn pay(&mut self, calls: u64, usage: Span<Usage>, terms: Terms) {
+    /// Adds what these requests cost and how long they take: of each bound so many, which use so much in all.
+    fn pay(&mut self, calls: Span<u64>, usage: Span<Usage>, terms: Terms) {
         let Terms {
             price,
             latency,
             way,
         } = terms;
-        let took = |usage: Usage| {
+        let took = |calls: u64, usage: Usage| {
             let calls = usize::try_from(calls).unwrap_or(usize::MAX);
             Some(whole(latency?.milliseconds(calls, &usage).round()))
         };
-        let live = |usage: Usage| price?.cost_of_calls(&usage, calls);
-        let batched = |usage: Usage| match way {
-            Delivery::Live => live(usage),
+        let live = |calls: u64, usage: Usage| price?.cost_of_calls(&usage, calls);
+        let batched = |calls: u64, usage: Usage| match way {
+            Delivery::Live => live(calls, usage),
             Delivery::Batch(share) => {
-                let cost = live(Usage::uncached(usage.prompt(), usage.output))?;
+                let cost = live(calls, Usage::uncached(usage.prompt(), usage.output))?;
                 Some(Usd(cost.0.saturating_mul(u64::from(share?)) / 1_000))
             }
         };
-        add_money(&mut self.milliseconds, usage.map(took).known());
-        add_money(&mut self.dollars, usage.map(live).known());
-        add_money(&mut self.batch_dollars, usage.map(batched).known());
+        add_money(&mut self.milliseconds, calls.zip(usage, took).known());
+        add_money(&mut self.dollars, calls.zip(usage, live).known());
+        add_money(&mut self.batch_dollars, calls.zip(usage, batched).known());
     }
 }
 
