@@ -319,7 +319,8 @@ fn beyond(
         ..cost.paid_by_agent()
     };
     let tokens = side(carry.total());
-    let whole = u128::from(agent.prompt().0.max(1));
+    // They cost as much more in long prompts as those do: the price of all is divided by the tokens that were sent.
+    let whole = u128::from(cost.agent.prompt().0.max(1));
     let part = |of: u64| {
         let part = u128::from(of) * u128::from(tokens.0) / whole;
         u64::try_from(part).unwrap_or(u64::MAX)

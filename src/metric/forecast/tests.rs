@@ -1,8 +1,7 @@
 //! Spans, spends and carries, each computed by hand.
 
 use super::*;
-use crate::record::words::Purpose;
-use crate::record::words::RelativePrice;
+use crate::record::words::{LongPrompts, Purpose, RelativePrice};
 use crate::record::{Asks, ModelCall, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::window::Window;
 
@@ -370,4 +369,61 @@ fn what_models_may_think_is_part_of_the_most_and_of_nothing_else() {
     let found = most(Deterministic, None, &judges, thinking());
     assert_eq!(found, verdicts);
     assert_eq!(most(Deterministic, None, &[], thinking()), 0);
+}
+
+#[test]
+fn many_short_requests_are_no_long_prompt_however_few_of_them_are_expected() {
+    let price = PerToken {
+        input: Some(Usd(1)),
+        output: Some(Usd(10)),
+        long_prompts: Some(LongPrompts {
+            over: Tokens(2_000),
+            input: 5_000,
+            output: 5_000,
+        }),
+        ..PerToken::default()
+    };
+    let mut cell = cell("reference");
+    let known = ProbesDue {
+        judged: 10,
+        different: 0,
+        judge_tokens: Tokens(4_000),
+        judged_gold: Tokens(70),
+        ..due()
+    };
+    cell.paid.insert(1, known);
+    cell.floor = None;
+    cell.sentinels.narrow_tokens = Tokens(6_000);
+    let inputs = Inputs {
+        price_of: &|_| Some((price, None)),
+        judges: &[entry(ModelKind::Live)],
+        longest_answer: Tokens(1_024),
+        longest_verdict: Tokens(64),
+        thinking: Thinking::default(),
+        window: None,
+        summaries_written_from: None,
+        batch_of: &|_| Some(500),
+    };
+    let spend = Spend::of(&manifest(ModelKind::Deterministic, None), &[cell], &inputs);
+    // Ten answers, and ten and six of known verdict: none of the prompts has more than 1,424 tokens.
+    let expected = 5_000 + 10 * 12 * 10;
+    let most = 4_000 + 10 * 1_024 + 5_000 + 6_000 + (10 + 10 + 6) * 64 * 10;
+    check(&spend, 10, 5_000, [5_000, expected, most]);
+}
+
+#[test]
+fn what_a_summary_adds_to_long_prompts_costs_as_much_as_they_do() {
+    let long_prompts = serde_json::json!({ "over": 1_500, "input": 2_000, "output": 1_000 });
+    let rates = serde_json::json!({ "read": 100, "output": 5_000, "long_prompts": long_prompts });
+    let cache = serde_json::json!({ "scheme": "s", "rates": rates, "again": 0 });
+    let cache: CacheRecord = serde_json::from_value(cache).unwrap();
+    let (mut full, mut own) = (cell("reference"), cell("strategy"));
+    full.record.prompt_cache = vec![cache.clone()];
+    own.record.prompt_cache = vec![cache];
+    let cost = &SchemeCost::of(&own.record, &full.record)[0];
+    let carry = Carry::of(&own, Some(Tokens::ZERO));
+    let found = CostForecast::of(&own, &carry, Bill::Shown, cost, None).thousandths;
+    // Prompts of 1,000 and 2,000 cost 5,000: each of 90 tokens more costs 5/3.
+    assert_eq!(found.high - found.expected, 90 * 5_000 + 90 * 5_000 / 3);
+    assert_eq!(found.expected - found.low, 10 * 5_000 + 10 * 5_000 / 3);
 }
