@@ -107,7 +107,7 @@ impl Spending {
         reported.filter(|_| is_possible)
     }
 
-    /// The price of an answer, where it is known.
+    /// The price of one answer, where it is known: of several together, the sum of their prices.
     pub(crate) fn cost(&self, model: &str, usage: &Usage) -> Option<Usd> {
         self.prices.get(model)?.cost_of_call(usage)
     }

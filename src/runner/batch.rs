@@ -22,7 +22,7 @@ use crate::model::{CallFailure, Model as _};
 use crate::record::journal::{JournalError, append_lines, read_lines};
 use crate::stop::StopToken;
 use crate::tokens::{CharsPer4, CountedTexts};
-use crate::units::{ContentHash, Tokens, Usage};
+use crate::units::{ContentHash, Tokens, Usage, Usd};
 
 /// The file in the run's folder that says which batches were sent.
 pub(crate) const FILE: &str = "batches.jsonl";
@@ -263,12 +263,13 @@ fn one_by_one(
     deferred: &BTreeMap<String, Deferred>,
     spending: &Spending,
 ) -> String {
-    let mut most = Usage::default();
-    for one in keys.iter().filter_map(|key| deferred.get(*key)) {
-        most.input_uncached += Tokens(one.dialect.body(&one.request).len() as u64 / 4);
-        most.output += one.request.max_output;
-    }
-    let cost = spending.cost(model, &most);
+    let asked = keys.iter().filter_map(|key| deferred.get(*key));
+    // Each by itself: a long prompt has another price.
+    let costs = asked.map(|one| {
+        let prompt = Tokens(one.dialect.body(&one.request).len() as u64 / 4);
+        spending.cost(model, &Usage::uncached(prompt, one.request.max_output))
+    });
+    let cost: Option<Usd> = costs.sum();
     let cost = cost.map_or("a price that is not known".to_owned(), |cost| {
         format!("about {cost} at most")
     });
