@@ -282,10 +282,11 @@ impl Compaction {
         let request = request.unwrap_or_default();
         let anew = first.prompt() - first.cache_read;
         self.tokens = request.total() + anew;
-        let usd = bill.price(&request).zip(bill.above_read(anew));
+        let usd = bill.price(&request).zip(bill.above_read(self.call, anew));
         self.usd = usd.map(|(one, more)| one + more);
         for need in &mut self.needed {
-            let usd = bill.price(&bill.as_new(need.tokens));
+            // The call behind the one that fetched it sends it.
+            let usd = bill.price_in(need.call + 1, &bill.as_new(need.tokens));
             need.usd = usd.filter(|_| need.tokens > Tokens::ZERO);
         }
     }

@@ -94,14 +94,27 @@ impl<'a> Bill<'a> {
         self.own_prices()?.cost_of_call(usage).map(Usd::in_dollars)
     }
 
-    /// The price of tokens as new input, above that of reading them from the cache.
-    pub(super) fn above_read(&self, tokens: Tokens) -> Option<f64> {
+    /// The cost of a part of this call, likewise: whether its prompt is a long one, all of its tokens decide.
+    pub(super) fn price_in(&self, call: usize, part: &Usage) -> Option<f64> {
+        let prices = self.own_prices()?;
+        let prompt = self.call(call).prompt();
+        let rule = prices.long_prompts.filter(|rule| prompt > rule.over);
+        let rule = rule.map(|rule| LongPrompts {
+            over: Tokens::ZERO,
+            ..rule
+        });
+        let part = LongPrompts::at_usual_price(rule, *part, 1);
+        prices.cost(&part).map(Usd::in_dollars)
+    }
+
+    /// The price of tokens of this call as new input, above that of reading them from the cache.
+    pub(super) fn above_read(&self, call: usize, tokens: Tokens) -> Option<f64> {
         let new = self.as_new(tokens);
         let read = Usage {
             cache_read: tokens,
             ..Usage::default()
         };
-        Some(self.price(&new)? - self.price(&read)?)
+        Some(self.price_in(call, &new)? - self.price_in(call, &read)?)
     }
 
     /// The model of a call, where it is another than the session's.
@@ -144,7 +157,7 @@ impl<'a> Bill<'a> {
                 let known = breaks.entry(self.cause(call)).or_default();
                 known.calls += 1;
                 known.tokens += broken;
-                known.usd += self.above_read(broken).unwrap_or_default();
+                known.usd += self.above_read(call, broken).unwrap_or_default();
                 known.largest = known.largest.max((broken, call));
             }
         }
