@@ -71,6 +71,14 @@ pub enum BatchError {
     Unreached(String),
 }
 
+/// A request as a line of OpenAI's file. Definitions of tools are as recorded, perhaps laid out over lines; within a
+/// string JSON has no line break.
+fn line_of(BatchRequest { name, body }: &BatchRequest) -> String {
+    let url = "/v1/chat/completions";
+    let body = body.replace(['\r', '\n'], " ");
+    format!("{{\"custom_id\":\"{name}\",\"method\":\"POST\",\"url\":\"{url}\",\"body\":{body}}}\n")
+}
+
 impl Live {
     /// Sends requests as one batch, and returns its name at the provider. `label` is a name of our own, by which
     /// [`find_batch`](Self::find_batch) finds it.
@@ -86,11 +94,7 @@ impl Live {
                 name_of(&self.made("/v1/messages/batches", body)?)
             }
             Provider::OpenAi => {
-                let lines = requests.iter();
-                let lines = lines.map(|BatchRequest { name, body }| {
-                    let url = "/v1/chat/completions";
-                    format!("{{\"custom_id\":\"{name}\",\"method\":\"POST\",\"url\":\"{url}\",\"body\":{body}}}\n")
-                });
+                let lines = requests.iter().map(line_of);
                 let file = name_of(&self.upload(lines.collect())?)?;
                 let body = json!({
                     "input_file_id": file,
@@ -378,4 +382,34 @@ fn answers(provider: Provider, lines: &[&[u8]]) -> Vec<Answer> {
         Some((name, read))
     });
     named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Purpose, Request, Task};
+    use crate::session::{JsonText, ToolSchema};
+    use crate::units::Tokens;
+
+    #[test]
+    fn a_request_is_one_line_even_where_a_tool_is_defined_over_several() {
+        let laid_out = "{\"type\": \"function\",\r\n \"function\": {\"name\": \"a\", \"description\": \"x\\ny\"}}";
+        let tool = ToolSchema {
+            name: "a".into(),
+            definition: JsonText::parse(laid_out).unwrap(),
+        };
+        let request = Request {
+            tools: Some([tool].into()),
+            ..Request::of_text(Purpose::Probe, Task::Answer, "Which port?", Tokens(9))
+        };
+        let dialect = api::Dialect::new(Provider::OpenAi, "m");
+        let name = "n".to_owned();
+        let body = dialect.body(&request);
+        assert!(body.contains('\n'), "{body}");
+        let line = line_of(&BatchRequest { name, body });
+        assert_eq!(line.find(['\r', '\n']), Some(line.len() - 1));
+        let value: Value = serde_json::from_str(&line).unwrap();
+        let function = &value["body"]["tools"][0]["function"];
+        assert_eq!(function["description"], "x\ny");
+    }
 }
