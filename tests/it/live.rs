@@ -92,7 +92,7 @@ fn passing_failures_are_sent_again_and_lasting_ones_are_not() {
     check(vec![good().stalled_after(0), good()], &Ok("48213"), 2);
     let broken = Reply::stream("data: {\"choices\":[{\"delta\":\n\n");
     check(vec![broken.clone(), good()], &Ok("48213"), 2);
-    check(vec![broken], &Err(CallFailure::Unreadable), 3);
+    check(vec![broken], &Err(CallFailure::Unreadable), 5);
     let quota = r#"{"error":{"code":"insufficient_quota","type":"insufficient_quota","message":"no money"}}"#;
     let spent = "HTTP 429: insufficient_quota: no money".to_owned();
     check(

@@ -180,7 +180,7 @@ async fn once(
             let retry = match failure {
                 CallFailure::Overflow => Retry::Never,
                 CallFailure::RateLimited => Retry::Limited(None),
-                CallFailure::Unreadable => Retry::Unreachable,
+                CallFailure::Unreadable => Retry::Unreadable,
                 _ => Retry::Soon,
             };
             Err(AttemptFailure(failure, retry))

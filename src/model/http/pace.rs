@@ -61,9 +61,10 @@ pub enum Retry {
     Soon,
     /// The connection was closed before a byte came, as a server does with one that it kept too long.
     Afresh,
-    /// The server cannot be reached, or says nothing that can be read. Many retries are of little use, unless it
-    /// answered before and is far away.
+    /// The server cannot be reached. Many retries are of little use, unless it answered before and is far away.
     Unreachable,
+    /// It says nothing that can be read, as a proxy does for some seconds whose server begins again.
+    Unreadable,
     /// The provider wants to be asked less, perhaps not before this time has passed.
     Limited(Option<Duration>),
 }
@@ -88,13 +89,16 @@ struct State {
     closed_until: Option<Instant>,
     bucket: Option<Bucket>,
     has_answered: bool,
-    /// Whether it was given up since it last answered: nobody waits for it again.
+    /// Whether it is on this machine and was given up since it last answered: nobody waits for it again.
     is_gone: bool,
 }
 
 /// A server that cannot be reached is tried so often again if it never answered (two seconds at most), and if it is
 /// on this machine, where somebody may be starting it again (fifteen).
 const UNREACHABLE_RETRIES: [u32; 2] = [2, 5];
+
+/// A request whose answer cannot be read is sent so often again: for eight seconds at most.
+const UNREADABLE_RETRIES: u32 = 4;
 
 /// Tokens that may still be sent; below zero where more was billed than expected.
 #[derive(Debug)]
@@ -247,7 +251,7 @@ impl Pass {
         state.has_answered |= matches!(retry, Retry::Never | Retry::Within(_) | Retry::Limited(_));
         let asked_for = match retry {
             Retry::Never | Retry::Within(_) => return None,
-            Retry::Soon | Retry::Afresh | Retry::Unreachable => None,
+            Retry::Soon | Retry::Afresh | Retry::Unreachable | Retry::Unreadable => None,
             Retry::Limited(asked_for) => {
                 if self.round == state.round {
                     state.limit = (state.limit * 2.0 / 3.0).max(1.0);
@@ -261,10 +265,12 @@ impl Pass {
             (Retry::Unreachable, _) if state.is_gone => 0,
             (Retry::Unreachable, _) if !state.has_answered => unknown,
             (Retry::Unreachable, Some(_)) => at_home,
+            (Retry::Unreadable, _) => UNREADABLE_RETRIES,
             _ => u32::MAX,
         };
         if attempts > most.min(setting.retries) {
-            state.is_gone |= retry == Retry::Unreachable;
+            // The way to a server elsewhere may be open again for the next request.
+            state.is_gone |= retry == Retry::Unreachable && setting.slots.is_some();
             return None;
         }
         let spread = drawn(setting.seed, place, attempts);
@@ -375,30 +381,31 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_gone_is_given_up_sooner_and_once() {
+    fn a_server_on_this_machine_that_is_gone_is_given_up_sooner_and_once() {
         let pacer_of = |slots| {
             Arc::new(Pacer::new(PaceSetting {
                 slots,
                 ..PaceSetting::default()
             }))
         };
-        let attempts = |pacer: &Arc<Pacer>| {
+        let attempts = |pacer: &Arc<Pacer>, retry| {
             let mut attempts = 1..;
             let place = ContentHash::of("a");
-            let given_up = attempts.find(|at| {
-                enter(pacer)
-                    .failed(Retry::Unreachable, *at, place)
-                    .is_none()
-            });
+            let given_up = attempts.find(|at| enter(pacer).failed(retry, *at, place).is_none());
             given_up.unwrap()
         };
-        for (slots, expected) in [(None, 9), (Some(1), 6)] {
+        let [gone, unreadable] = [Retry::Unreachable, Retry::Unreadable];
+        for (slots, retry, [unknown, known, next]) in [
+            (None, gone, [[3, 3], [9, 9], [9, 9]]),
+            (Some(1), gone, [[3, 1], [6, 1], [6, 1]]),
+            (None, unreadable, [[5, 5]; 3]),
+            (Some(1), unreadable, [[5, 5]; 3]),
+        ] {
             let pacer = pacer_of(slots);
-            assert_eq!([attempts(&pacer), attempts(&pacer)], [3, 1]);
-            enter(&pacer).answered(Tokens(10));
-            assert_eq!([attempts(&pacer), attempts(&pacer)], [expected, 1]);
-            enter(&pacer).answered(Tokens(10));
-            assert_eq!(attempts(&pacer), expected);
+            for expected in [unknown, known, next] {
+                assert_eq!([attempts(&pacer, retry), attempts(&pacer, retry)], expected);
+                enter(&pacer).answered(Tokens(10));
+            }
         }
     }
 
