@@ -287,10 +287,15 @@ impl GradedOptions {
                         vLLM), name another `models.summariser`, or measure a smaller `window.tokens`";
             return stop_with(Exit::NothingSelected, problem, hint);
         }
-        say(&format!("note: {problem}; without them:"));
+        let ids: Vec<&str> = too_large.iter().map(String::as_str).collect();
+        let ids = plain(&ids.join(", "));
+        say(&format!("note: {problem}; without {ids}:"));
         cells.retain(|cell| !too_large.contains(&cell.record.session));
-        let scenario = plan.scenario().clone();
-        Ok((plan.variant(scenario, &|id| !too_large.contains(id)), cells))
+        let reason = format!(
+            "a strategy sends {} more to be summarised than its window holds, {} tokens",
+            summariser.model, summariser.window
+        );
+        Ok((plan.without(&too_large, reason), cells))
     }
 
     /// A run that decides nothing and shows how it would be, where that is agreed to.
@@ -332,6 +337,8 @@ struct Summariser {
     window: Tokens,
     /// Tokens that its server counts for each of ours.
     counted: f64,
+    /// Tokens that it may think before it answers.
+    thinking: Tokens,
 }
 
 impl Summariser {
@@ -343,13 +350,19 @@ impl Summariser {
             model: live.model.clone(),
             window: live.home?.window?,
             counted: live.home?.counted,
+            thinking: live.thinking,
         })
     }
 
-    /// Whether its window holds all that strategies send it in this cell.
+    /// Whether its window holds each prompt that strategies send it in this cell, and the summary that is expected
+    /// of it. The limit of a summary may be larger than the window: the server gives it what the prompt leaves.
     fn holds(&self, cell: &ForecastCell) -> bool {
-        let largest = cell.sent.values().max().copied().unwrap_or_default();
-        largest.0 as f64 * self.counted <= self.window.0 as f64
+        let calls = &cell.record.model_calls;
+        cell.sent.iter().all(|(number, prompt)| {
+            let answer = calls.get(*number).map(|call| call.usage.output);
+            let both = *prompt + answer.unwrap_or_default();
+            both.0 as f64 * self.counted + self.thinking.0 as f64 <= self.window.0 as f64
+        })
     }
 }
 

@@ -164,6 +164,14 @@ impl Plan {
             models: self.models.clone(),
         }
     }
+
+    /// The same plan without these sessions, which count as left out for this reason.
+    #[must_use]
+    pub fn without(&self, ids: &BTreeSet<String>, reason: String) -> Self {
+        let mut plan = self.variant(self.scenario.clone(), &|id| !ids.contains(id));
+        *plan.manifest.left_out.entry(reason).or_default() += ids.len();
+        plan
+    }
 }
 
 #[cfg(test)]
