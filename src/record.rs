@@ -52,7 +52,8 @@ pub use session::{SessionEntry, repairs};
 pub use strategy::{OWN_MECHANISM, StrategyEntry};
 pub use trail::{ArtifactTrail, Reread, SummaryAtoms, TrailCounts, UnsupportedAtom};
 pub use words::{
-    Drop, Factor, Fit, HeldOut, HiddenThinking, Level, ModelKind, Prediction, SessionSizes, Sizes,
+    Drop, Factor, Fit, HeldOut, HiddenThinking, Level, ModelKind, Prediction, ServerWindow,
+    SessionSizes, Sizes,
 };
 
 /// Version of the run folder's files.
@@ -153,6 +154,9 @@ pub struct Manifest {
     /// and models: by name, in words.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
+    /// The servers on this machine, by the names of their models. A run that goes on takes them from here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub servers: BTreeMap<String, ServerWindow>,
     /// By how much a strategy may be worse, by the name of the number, where that is not the usual. No cell
     /// depends on it: a run that goes on takes the newest.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

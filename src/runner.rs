@@ -239,6 +239,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         judgements: models.judgements,
         faults: (!scenario.faults.is_empty()).then(|| scenario.faults.to_string()),
         conditions: BTreeMap::new(),
+        servers: BTreeMap::new(),
         margins: BTreeMap::new(),
         calibrations: Vec::new(),
     };
@@ -259,6 +260,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
     for (entry, spec) in manifest.strategies.iter_mut().zip(&scenario.strategies) {
         entry.worth = spec.worth().cloned();
     }
+    manifest.servers = models::servers(models);
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.
     manifest.conditions = variant::conditions(scenario);
     let margins = scenario.gate.margins.iter();

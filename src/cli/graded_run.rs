@@ -139,12 +139,12 @@ impl GradedOptions {
     }
 
     /// The scenario with the model in every role that it does not name, and with what servers on this machine
-    /// say of themselves.
+    /// say of themselves, or said when the run in the folder `out` began.
     pub(super) fn scenario(
         &self,
         inputs: &Inputs,
         is_offline: bool,
-        reports: &Path,
+        (reports, out): (&Path, Option<&Path>),
     ) -> anyhow::Result<Scenario> {
         let is_local = self.graded.as_deref() == Some("local");
         let graded = match &self.graded {
@@ -161,6 +161,9 @@ impl GradedOptions {
         let is_timed = self.usd.is_none() && (self.minutes.is_some() || self.graded.is_some());
         let is_offline = is_offline || scenario.models.replay == ReplayMode::Strict;
         Homes::read(reports).ask(&mut scenario, is_offline, is_timed)?;
+        if let Some(folder) = out {
+            home::go_on(&mut scenario, folder);
+        }
         if let Some(limit) = self.minutes_of(&scenario) {
             let minutes = whole(limit.ceil().max(1.0));
             let budget = &mut scenario.models.budget;

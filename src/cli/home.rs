@@ -11,6 +11,7 @@ use super::{CliError, Exit, models, say, stop_with};
 use crate::model::http::Engine;
 use crate::model::http::home::{PORTS, Timing};
 use crate::model::price::Latency;
+use crate::record::journal::read_manifest;
 use crate::report::escape::plain;
 use crate::runner::time_server;
 use crate::scenario::{LiveSetting, Scenario};
@@ -158,6 +159,32 @@ fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> anyhow::R
         "{read:.0} tokens a second read, {written:.0} written"
     ));
     Ok(timing)
+}
+
+/// Takes the servers of a run that goes on as it began with them: which sessions it has, and what its reader is sent,
+/// does not depend on how they were started again.
+pub(super) fn go_on(scenario: &mut Scenario, folder: &Path) {
+    let Ok(begun) = read_manifest(folder) else {
+        return;
+    };
+    let mut noted = BTreeSet::new();
+    for live in scenario.models.homes_mut() {
+        let (Some(home), Some(server)) = (&mut live.home, begun.servers.get(&live.model)) else {
+            continue;
+        };
+        let is_other = home.window.is_some() && home.window != server.tokens;
+        if is_other && noted.insert(live.model.clone()) {
+            let window = server.tokens.map(|tokens| format!("{tokens} tokens"));
+            say(&plain(&format!(
+                "note: the run in `{}` began with a window of {} ({}), and goes on with it; another `--out` takes \
+                 that of its server",
+                folder.display(),
+                live.model,
+                window.as_deref().unwrap_or("not known")
+            )));
+        }
+        (home.window, home.counted) = (server.tokens, server.counted);
+    }
 }
 
 /// No setting of the scenario gives way.

@@ -130,9 +130,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if !args.dry_run.dry_run {
         args.gate.prepare_files()?;
     }
-    let mut scenario = args
-        .graded
-        .scenario(&args.inputs, is_typed_offline, beside)?;
+    let mut scenario = args.graded.scenario(
+        &args.inputs,
+        is_typed_offline,
+        (beside, args.out.as_deref()),
+    )?;
     if args.dry_run.dry_run {
         return dry_run(args, scenario);
     }

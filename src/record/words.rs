@@ -193,6 +193,16 @@ pub struct Latency {
     pub decode_per_second: f64,
 }
 
+/// What a server on this machine was taken to be when the run began: it decides which sessions the run has.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerWindow {
+    /// Its context window, prompt and answer together; `None` where it was not known.
+    pub tokens: Option<Tokens>,
+    /// Tokens that it counts for each of the run's counter.
+    pub counted: f64,
+}
+
 /// How bad a finding is.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize, Deserialize,

@@ -1,5 +1,6 @@
 //! Prepares the models of a scenario: offline ones per session, all others once per run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::model::scripted::script;
 use crate::model::spending::{Budget, Spending};
 use crate::model::{Model, ModelKind, Purpose, Request, Response, Stop};
 use crate::probe::judge::{self, Judging};
-use crate::record::ModelEntry;
+use crate::record::{ModelEntry, ServerWindow};
 use crate::replay::{Fitness, Judges, Models, Repetitions};
 use crate::scenario::{ModelSetting, ModelsSetting};
 use crate::session::wire::Provider;
@@ -246,6 +247,15 @@ pub(super) fn scripts(models: &ModelsSetting) -> String {
 /// The summariser as the manifest names it.
 pub(super) fn summariser(models: &ModelsSetting) -> ModelEntry {
     entry(models, &models.summariser)
+}
+
+/// The servers on this machine, by the names of their models.
+pub(super) fn servers(models: &ModelsSetting) -> BTreeMap<String, ServerWindow> {
+    let servers = models.homes().map(|(live, home)| {
+        let (tokens, counted) = (home.window, home.counted);
+        (live.model.clone(), ServerWindow { tokens, counted })
+    });
+    servers.collect()
 }
 
 /// The reader as the manifest names it.

@@ -380,6 +380,30 @@ fn sessions_whose_summaries_the_server_cannot_write_are_left_out_before_anything
     );
     let (said, _) = tried(65_536, &["--dry-run"], 0);
     assert!(!said.contains("a strategy sends"), "{said}");
+    // The folder of a run says with which window it began, and which sessions that leaves out.
+    let begun = |window, more: &[&str]| {
+        let server = server_of(known.clone(), Mind::Knows, window);
+        let graded = graded(&server);
+        let flags = flags(&graded, "runs/home");
+        let (said, _) = run(
+            folder.path(),
+            &[&flags[..], &["--dry-run"], more].concat(),
+            0,
+        );
+        said
+    };
+    begun(16_384, &["--shards", "2"]);
+    let manifest = fs::read_to_string(folder.path().join("runs/home/run.json")).unwrap();
+    assert!(
+        manifest.contains("to be summarised than its window holds, 16384 tokens\": 1"),
+        "{manifest}"
+    );
+    let said = begun(65_536, &[]);
+    assert!(
+        said.contains("began with a window of home (16384 tokens)")
+            && said.contains("in 1 of 2 sessions, a strategy sends"),
+        "{said}"
+    );
 }
 
 #[test]

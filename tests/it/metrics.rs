@@ -285,6 +285,7 @@ fn manifest(sessions: &[&str], strategies: &[&str]) -> Manifest {
         judgements: 1,
         faults: None,
         conditions: BTreeMap::new(),
+        servers: BTreeMap::new(),
         margins: BTreeMap::new(),
         calibrations: Vec::new(),
     }

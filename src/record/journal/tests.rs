@@ -31,6 +31,7 @@ pub(super) fn manifest(fingerprint: &str) -> Manifest {
         judgements: 1,
         faults: None,
         conditions: BTreeMap::new(),
+        servers: BTreeMap::new(),
         margins: BTreeMap::new(),
         calibrations: Vec::new(),
     }
