@@ -26,6 +26,9 @@ const SHOWS: [&str; 5] = ["cat ", "head ", "nl ", "sed -n ", "tail "];
 /// A longer one is the beginning of a hash.
 const LONGEST_AMOUNT: usize = 6;
 
+/// A diff puts these before the paths of its two sides.
+const SIDES: [&str; 2] = ["a/", "b/"];
+
 /// Files of the system, which no prompt has to hold.
 const SYSTEM: [&str; 2] = ["/dev/", "/proc/"];
 
@@ -43,32 +46,32 @@ pub(super) struct Anchors {
     /// Commands, plan items and running tasks, which are several words; the first has this number.
     phrases: Patterns,
     first_phrase: u32,
+    /// Files in a folder `a` or `b`, and the ends of their paths that begin there: in these it is no side of a diff.
+    below_sides: BTreeSet<String>,
     found: PerText<[u32]>,
 }
 
 impl Anchors {
     pub(super) fn of(session: &Session) -> Result<Self, PatternsError> {
         let (mut given, mut phrases) = (BTreeSet::new(), BTreeMap::new());
-        let mut give = |text: &str| {
-            each_name(text, |name| {
-                given.insert(name.to_owned());
-            });
-        };
         for message in session.messages() {
-            if message.role() == Role::User {
-                message.model_text().iter().for_each(|text| give(text));
-            }
             for (_, tool) in message.tool_uses() {
                 // A file that a tool has shown or changed is there.
-                for path in files_of(tool) {
-                    give(&path);
-                }
+                given.extend(files_of(tool));
                 if tool.class == ToolClass::Shell {
                     phrases.insert(command_of(tool), Kind::Command);
                 }
                 let items = items_of(tool).into_iter();
                 phrases.extend(items.map(|item| (item, Kind::PlanItem)));
             }
+        }
+        let below_sides = below_sides(&given);
+        let messages = session.messages().iter();
+        let of_user = messages.filter(|message| message.role() == Role::User);
+        for text in of_user.flat_map(|message| message.model_text()) {
+            each_name(text, &below_sides, |name| {
+                given.insert(name.to_owned());
+            });
         }
         phrases.retain(|text: &String, _| PHRASE.contains(&text.len()));
         if !session.compactions().is_empty() {
@@ -89,6 +92,7 @@ impl Anchors {
             paths: BTreeMap::new(),
             files: HashMap::new(),
             first_phrase: 0,
+            below_sides,
             found: PerText::default(),
         };
         // The longest spelling of a path comes first, names without a folder last.
@@ -138,6 +142,12 @@ impl Anchors {
         same
     }
 
+    /// The numbers of a name, whether or not it was given in this spelling.
+    fn numbers_of(&self, name: &str) -> Vec<u32> {
+        let known = self.numbers.get(name).cloned();
+        known.unwrap_or_else(|| self.same_files(name))
+    }
+
     /// The numbers of all in a block, each once.
     pub(super) fn in_block(&self, block: &ContentBlock, text: &Arc<str>) -> Arc<[u32]> {
         self.found.get_or(text, || {
@@ -153,9 +163,8 @@ impl Anchors {
     /// The numbers of each thing in a text, with its spelling: several where it may be any of several paths.
     pub(super) fn in_text(&self, text: &str) -> BTreeMap<Vec<u32>, String> {
         let mut found = BTreeMap::new();
-        each_name(text, |name| {
-            let known = self.numbers.get(name).cloned();
-            let numbers = known.unwrap_or_else(|| self.same_files(name));
+        each_name(text, &self.below_sides, |name| {
+            let numbers = self.numbers_of(name);
             found.entry(numbers).or_insert_with(|| name.to_owned());
         });
         for hit in self.phrases.search(text) {
@@ -170,7 +179,10 @@ impl Anchors {
     pub(super) fn needed_by(&self, tool: &ToolUse) -> BTreeMap<Vec<u32>, String> {
         let files = files_of(tool);
         match tool.class {
-            _ if !files.is_empty() => self.in_text(&files.join("\n")),
+            _ if !files.is_empty() => {
+                let files = files.into_iter();
+                files.map(|path| (self.numbers_of(&path), path)).collect()
+            }
             ToolClass::Edit | ToolClass::Write => BTreeMap::new(),
             ToolClass::Shell => {
                 let command = command_of(tool);
@@ -204,9 +216,23 @@ pub(super) fn changed_by(tool: &ToolUse) -> Vec<String> {
     files::changed_by(tool).into_iter().chain(written).collect()
 }
 
-/// The files that a tool use shows or changes.
+/// The files and folders that a tool use shows or changes, as a text names them.
 fn files_of(tool: &ToolUse) -> Vec<String> {
-    changed_by(tool).into_iter().chain(shown_by(tool)).collect()
+    let files = changed_by(tool).into_iter().chain(shown_by(tool));
+    let names = files.map(|path| path.trim_end_matches('/').to_owned());
+    names.filter(|path| !path.is_empty()).collect()
+}
+
+/// The paths of these files from a folder `a` or `b` on.
+fn below_sides(files: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for path in files {
+        let parts = path.match_indices('/').map(|(at, _)| at + 1);
+        let ends = std::iter::once(0).chain(parts).map(|at| &path[at..]);
+        let below = ends.filter(|end| SIDES.iter().any(|side| end.starts_with(side)));
+        found.extend(below.map(str::to_owned));
+    }
+    found
 }
 
 /// The file that a tool use shows: one for it, or a command that does nothing else, behind a `cd` or not.
@@ -217,11 +243,13 @@ pub(super) fn shown_by(tool: &ToolUse) -> Option<String> {
     let line = command_of(tool);
     let (front, own) = line.rsplit_once("&&").unwrap_or(("cd", &line));
     let own = own.trim();
-    let is_alone = front.trim().starts_with("cd") && !front.contains([';', '|', '&']);
+    let front = front.trim();
+    let is_cd = front == "cd" || front.starts_with("cd ");
+    let is_alone = is_cd && !front.contains([';', '|', '&']);
     let is_view = SHOWS.iter().any(|name| own.starts_with(name));
     let path = own.split_whitespace().last()?;
     let is_path = path.contains(['/', '.']) && !path.starts_with(['-', '\'', '"']);
-    let is_plain = !own.contains(['|', '<', '>', ';', '&', '*', '\n']);
+    let is_plain = !own.contains(['|', '<', '>', ';', '&', '*', '\n', '$', '`', '(']);
     (is_alone && is_view && is_path && is_plain).then(|| path.trim_start_matches("./").to_owned())
 }
 
@@ -269,11 +297,11 @@ fn is_end(path: &str, other: &str) -> bool {
 }
 
 /// Calls `found` with the names in a text that may be forgotten; an escaped line feed ends one, and a diff puts `a/` or `b/`
-/// before a path.
-fn each_name(text: &str, mut found: impl FnMut(&str)) {
+/// before a path that is not one of those below such a folder.
+fn each_name(text: &str, below_sides: &BTreeSet<String>, mut found: impl FnMut(&str)) {
     names(&text.replace("\\n", "\n").replace("\\t", "\t"), |name| {
-        let sides = ["a/", "b/"];
-        let path = sides.iter().find_map(|side| name.strip_prefix(side));
+        let path = SIDES.iter().find_map(|side| name.strip_prefix(side));
+        let path = path.filter(|_| !below_sides.contains(name));
         if !is_amount(name) && !SYSTEM.iter().any(|folder| name.starts_with(folder)) {
             found(path.unwrap_or(name));
         }
@@ -305,7 +333,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::session::{JsonText, Message, SessionParts};
+    use crate::session::{JsonText, Message, SessionParts, ToolResult};
 
     fn shell(command: &str) -> ToolUse {
         ToolUse {
@@ -325,6 +353,9 @@ mod tests {
             ("sed -i s/a/b/ src/a.rs", None),
             ("cat src/a.rs | wc -l", None),
             ("make all && cat src/a.rs", None),
+            ("cdk synth && cat out.json", None),
+            ("cat $(git ls-files).md", None),
+            ("cat $HOME/notes.md", None),
             ("head -5", None),
         ] {
             assert_eq!(shown_by(&shell(command)).as_deref(), expected, "{command}");
@@ -355,5 +386,58 @@ mod tests {
             assert_eq!(known, expected, "{command}");
         }
         assert_eq!(anchors.same_files("lib/x.rs").len(), 2);
+    }
+
+    fn read(path: &str) -> ToolUse {
+        ToolUse {
+            id: path.into(),
+            name: "Read".into(),
+            class: ToolClass::Read,
+            input: JsonText::of(&json!({ "file_path": path })),
+        }
+    }
+
+    #[test]
+    fn a_read_needs_its_file_and_nothing_that_its_path_holds() {
+        let uses = [
+            ToolUse {
+                id: "0".into(),
+                ..shell("pytest")
+            },
+            read("/w/src/app/[id]/page.tsx"),
+            read("/repo/pytest/main.py"),
+            read("/repo/b/x.rs"),
+        ];
+        let mut messages = vec![Message::text(Role::User, "See /w/src/app, b/x.rs, b/y.rs.")];
+        for tool in uses {
+            let result = ToolResult {
+                tool_use_id: tool.id.clone(),
+                content: vec![ContentBlock::Text("done".into())],
+                is_error: false,
+            };
+            let tool = vec![ContentBlock::ToolUse(Box::new(tool))];
+            messages.push(Message::new(Role::Assistant, tool));
+            messages.push(Message::new(
+                Role::User,
+                vec![ContentBlock::ToolResult(Box::new(result))],
+            ));
+        }
+        let session = Session::new(SessionParts {
+            id: "s".into(),
+            messages: messages.into_iter().map(Arc::new).collect(),
+            ..SessionParts::default()
+        });
+        let anchors = Anchors::of(&session.unwrap()).unwrap();
+        for path in ["/w/src/app/[id]/page.tsx", "/repo/pytest/main.py"] {
+            let needed = anchors.needed_by(&read(path));
+            let needed: Vec<&str> = needed.values().map(|spelled| &**spelled).collect();
+            assert_eq!(needed, [path]);
+        }
+        // One is in a folder `b`, the other a side of a diff.
+        let number = anchors.numbers_of("/repo/b/x.rs");
+        assert_eq!(anchors.numbers_of("b/x.rs"), number);
+        assert!(anchors.in_text("b/x.rs").contains_key(&number));
+        let names: Vec<&str> = anchors.all.iter().map(|(_, name)| &**name).collect();
+        assert!(names.contains(&"y.rs") && !names.contains(&"b/y.rs"));
     }
 }
