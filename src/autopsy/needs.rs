@@ -137,6 +137,15 @@ impl<'a> Needs<'a> {
         self.present[number as usize] > 0
     }
 
+    /// Whether something that a compaction threw away has come back since.
+    fn is_back(&self, number: u32) -> bool {
+        // Behind a compaction that cannot be read it is not known what is present.
+        self.gone.get(&number).is_some_and(|(by, back)| {
+            let is_known = !self.found.compactions[*by].is_opaque;
+            back.is_some() || is_known && self.is_present(number)
+        })
+    }
+
     /// A compaction takes place: `apply` changes the prompt, or it is not known how it changed.
     fn compact(&mut self, call: usize, apply: Option<&Applied>) {
         let mut compaction = Compaction {
@@ -275,12 +284,18 @@ impl Observer for Needs<'_> {
                 let gone = &self.gone;
                 let (lost, others): (Vec<u32>, Vec<u32>) =
                     (numbers.into_iter()).partition(|number| gone.contains_key(number));
-                let is_there = others.into_iter().any(|number| self.is_present(number));
-                let number = lost.first().filter(|_| !is_there);
-                let Some((number, (by, back))) = number.and_then(|one| self.gone.remove_entry(one))
-                else {
+                if others.into_iter().any(|number| self.is_present(number)) {
+                    continue;
+                }
+                let mut back = lost.iter().filter(|number| self.is_back(**number));
+                let number = back.next().or(lost.first()).copied();
+                let known = number.and_then(|number| self.gone.get(&number).copied());
+                let Some((number, (by, back))) = number.zip(known) else {
                     continue;
                 };
+                for number in &lost {
+                    self.gone.remove(number);
+                }
                 let how = match back {
                     Some((how, _)) => how,
                     None if self.found.compactions[by].is_opaque => How::Unknown,
