@@ -125,7 +125,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         facts["few"] = json!(few);
         text = filled(&[include_str!("text/autopsy.txt")], &facts)?;
         // A command is copied as one line.
-        let command = text.split_off(text.rfind("Next ").unwrap_or(text.len()));
+        let command = text.rfind("\nNext ").map_or(text.len(), |at| at + 1);
+        let command = text.split_off(command);
         text = prose::folded(&text, 0) + &command;
         if text.lines().count() <= LINES {
             break;
