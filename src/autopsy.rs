@@ -300,14 +300,9 @@ impl Autopsy {
         let calls = session.calls().len();
         let events = session.compactions();
         let at = events.iter().map(|event| call_after(session, event.at));
-        let behind = at.clone().filter(|call| *call >= calls).count();
-        let mut compacted: BTreeSet<usize> = at.clone().filter(|call| *call < calls).collect();
+        let behind = at.filter(|call| *call >= calls).count();
+        let (mut compacted, is_opaque) = compacted(session);
         let begins_compacted = compacted.contains(&0);
-        // Behind a compaction that cannot be read no context is known.
-        let is_opaque = events
-            .iter()
-            .zip(at)
-            .any(|(event, call)| call < calls && !matches!(event.after, CompactedTo::Replaced(_)));
         let opaque = if is_opaque {
             std::mem::take(&mut compacted)
         } else {
@@ -393,6 +388,25 @@ fn begins_midway(session: &Session) -> bool {
     let is_answer = first.role() == Role::Assistant;
     let was_asked = first.details.usage.is_some() || first.tool_uses().next().is_some();
     first.has_tag(Tag::Orphan) || is_answer && was_asked
+}
+
+/// The calls that follow compactions, and whether one of these cannot be read: behind it no context is known.
+fn compacted(session: &Session) -> (BTreeSet<usize>, bool) {
+    let (mut calls, mut is_opaque) = (BTreeSet::new(), false);
+    for event in session.compactions() {
+        let call = call_after(session, event.at);
+        if call < session.calls().len() {
+            calls.insert(call);
+            is_opaque |= !matches!(event.after, CompactedTo::Replaced(_));
+        }
+    }
+    (calls, is_opaque)
+}
+
+/// Whether an autopsy can say what the compactions of a session made of its decisions.
+pub fn follows_decisions(session: &Session) -> bool {
+    let (calls, is_opaque) = compacted(session);
+    !calls.is_empty() && !is_opaque
 }
 
 /// The first call after what happened before this message.

@@ -35,6 +35,7 @@ mod cassette;
 mod compare;
 mod comparison;
 mod completions;
+mod decisions;
 mod default_strategies;
 mod doctor;
 mod examples;

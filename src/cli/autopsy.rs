@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::decisions::Proposer;
 use super::inputs::Inputs;
 use super::models::JudgeOptions;
-use super::sessions::facts;
 use super::{
     Exit, Facts, find_sessions, print, print_json, prose, say, sessions, stop_with, template,
     terminal, write_output,
 };
-use crate::autopsy::{Autopsy, Totals, with_sub_agents};
+use crate::autopsy::{Autopsy, Totals, follows_decisions, with_sub_agents};
 use crate::probe::Probe;
+use crate::report::display::many;
 use crate::report::escape;
 use crate::report::screen::LINES;
 use crate::runner::Plan;
@@ -144,21 +145,52 @@ impl Args {
     }
 }
 
-/// The decisions that `--graded` asks for, by session; only those that a compaction may have lost are asked for.
+/// The decisions that `--graded` asks for, by session; only those whose fate can be followed through a compaction are asked for.
 fn decided(args: &Args, plan: &Plan) -> anyhow::Result<BTreeMap<String, Vec<Probe>>> {
-    let mut found = BTreeMap::new();
     let Some(model) = &args.graded else {
-        return Ok(found);
+        return Ok(BTreeMap::new());
     };
-    let sessions = plan.each_session(|planned| {
-        let is_meant = args.is_meant(&planned.entry.id, planned.entry.cluster.as_ref());
+    let looked = plan.each_session(|planned| {
+        let entry = planned.entry;
+        let is_meant = args.is_meant(&entry.id, entry.cluster.as_ref());
         let session = planned.prepared.session();
-        let is_asked = is_meant && !session.compactions().is_empty();
-        is_asked.then(|| (planned.entry.id.clone(), session.clone()))
+        is_meant.then(|| (entry.id.clone(), session.clone()))
     });
-    for (id, session) in sessions.into_iter().flatten().flatten() {
-        let decisions = facts::decided(&session, model, &args.cassette, &args.models)?;
-        found.insert(id, decisions);
+    let meant = looked.into_iter().flatten().flatten();
+    let (mut ids, mut asked, mut calm) = (Vec::new(), Vec::new(), 0);
+    for (id, session) in meant {
+        if follows_decisions(&session) {
+            ids.push(id);
+            asked.push(session);
+        } else if session.compactions().is_empty() {
+            calm += 1;
+        } else {
+            let id = escape::plain(&id);
+            say(&format!(
+                "not asked for decisions: `{id}`, whose compactions cannot be followed"
+            ));
+        }
+    }
+    if calm > 0 {
+        let count = many(calm, "session", "sessions");
+        say(&format!(
+            "not asked for decisions: {count} without a compaction"
+        ));
+    }
+    let proposer = Proposer {
+        flag: "--graded",
+        model,
+        cassette: &args.cassette,
+        options: &args.models,
+    };
+    let mut found = BTreeMap::new();
+    for (id, decided) in ids.into_iter().zip(proposer.decided(&asked)?) {
+        match decided {
+            Ok(decisions) => {
+                found.insert(id, decisions);
+            }
+            Err(why) => say(&escape::plain(&format!("no decisions of `{id}`: {why}"))),
+        }
     }
     Ok(found)
 }

@@ -172,18 +172,18 @@ impl Consent {
         if in_batches {
             spend.dollars = spend.batch_dollars;
         }
-        self.to_spend(&spend)?;
+        const HINT: &str = "`--yes` agrees to it, `--cost-limit` says what may be spent unasked, and \
+                            `--dry-run` shows where it goes";
+        self.to_spend(&spend, HINT)?;
         Ok(spend)
     }
 
     /// Asks on a terminal whether to spend more than the limit, and refuses where it cannot ask.
-    fn to_spend(self, spend: &Spend) -> anyhow::Result<()> {
-        const HINT: &str = "`--yes` agrees to it, `--cost-limit` says what may be spent unasked, and \
-                            `--dry-run` shows where it goes";
-        let Some(question) = self.question(spend) else {
-            return Ok(());
-        };
-        agree(&question, HINT, Exit::Usage)
+    fn to_spend(self, spend: &Spend, hint: &str) -> anyhow::Result<()> {
+        match self.question(spend) {
+            Some(question) => agree(&question, hint, Exit::Usage),
+            None => Ok(()),
+        }
     }
 
     /// The question to ask where the cost may be above the limit, or is not known.
@@ -230,11 +230,16 @@ pub(super) struct JudgeOptions {
 }
 
 impl JudgeOptions {
-    /// Connects judges, each typed as `KIND:MODEL`, or as a table as a scenario writes it.
-    pub(super) fn connect(&self, typed: &[String], cassette: &Path) -> anyhow::Result<RunModels> {
-        let written = typed.iter().map(|typed| written("--judge", typed));
+    /// Connects models that are typed behind this flag: each as `KIND:MODEL`, or as a table as a scenario writes it.
+    pub(super) fn connect(
+        &self,
+        flag: &str,
+        typed: &[String],
+        cassette: &Path,
+    ) -> anyhow::Result<RunModels> {
+        let written = typed.iter().map(|typed| written(flag, typed));
         let judges = written.collect::<anyhow::Result<Vec<String>>>()?.join(", ");
-        let place = format!("--judge {}", typed.join(" --judge "));
+        let place = format!("{flag} {}", typed.join(&format!(" {flag} ")));
         let table = Table::parse(&place, &format!("judge = [{judges}]"))?;
         let models = ModelsSetting::of_judges(&table, &Place::Flag(place.into()))?;
         let access = self.recorded.access(cassette.to_owned(), models.replay)?;
@@ -242,7 +247,7 @@ impl JudgeOptions {
         Ok(RunModels::new(&models, 1, &prices, &access)?)
     }
 
-    /// Asks whether live judges may be sent these requests, each of a list so often. An answer that is
+    /// Asks whether live models may be sent these requests, each of a list so often. An answer that is
     /// recorded costs nothing.
     pub(super) fn confirm(
         &self,
@@ -257,11 +262,13 @@ impl JudgeOptions {
                 None => "an unknown price".to_owned(),
             };
             say(&format!(
-                "live judges are asked {} times, with {} tokens of prompts, for {money}",
+                "live models are asked at most {} times, with {} tokens of prompts, for {money}",
                 spend.calls, spend.input_tokens
             ));
         }
-        self.consent.to_spend(&spend)
+        const HINT: &str =
+            "`--yes` agrees to it, and `--cost-limit` says what may be spent unasked";
+        self.consent.to_spend(&spend, HINT)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::session::import::{file_info::file_info, load};
 use crate::session::{Session, Tag};
 use places::Start;
 
-pub(super) mod facts;
+mod facts;
 mod generate;
 pub(super) mod import;
 mod places;

@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return stop_with(Exit::NothingSelected, problem, hint);
     }
     let cassette = args.run.join("cassette.jsonl");
-    let connected = args.judges.connect(&args.judge, &cassette)?;
+    let connected = args.judges.connect("--judge", &args.judge, &cassette)?;
     let calibrations = calibrations(&args.calibration, &models::names(&connected))?;
     let judges = &connected.judges;
     let answers = answers(&run.cells, &texts);

@@ -1,6 +1,5 @@
 //! `proctor sessions facts`: derives facts to ask about from recordings, and checks files of facts.
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,23 +9,19 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::cli::{
-    CliError, Exit, chain, find_sessions, make_folder, models, print, read_text, say, show_with,
+    Exit, chain, decisions, find_sessions, make_folder, models, print, read_text, say, show_with,
     stop, stop_with, write_own,
 };
-use crate::model::{CallFailure, Model, Request};
 use crate::probe::ProbeExt as _;
+use crate::probe::Selection;
 use crate::probe::check::{self, Mistake, TruthFile};
-use crate::probe::derive::{self, decisions};
-use crate::probe::grade::Rules;
-use crate::probe::judge::{self, Judge, Word};
-use crate::probe::{Asking, Outcome, Selection, Verdict};
+use crate::probe::derive;
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
-use crate::session::{Message, Session, import};
-use crate::step::Answer;
+use crate::session::{Session, import};
 use crate::tokens::{CharsPer4, CountedTexts};
 
 /// Arguments of `proctor sessions facts`.
@@ -131,7 +126,8 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
     if files == args.paths && files.len() == 1 {
         let sessions = import::load(first)?;
         if let [session] = &sessions[..] {
-            derive_one(session, output, args)?;
+            let asked = (Arc::new(session.clone()), output.map(Path::to_owned));
+            derive_asked(&[asked], args)?;
             return Ok(Exit::Done);
         }
     }
@@ -143,7 +139,8 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
         let hint = "name a folder: each session gets a file in it";
         return stop_with(Exit::Usage, problem, hint);
     }
-    let (mut known, mut written) = (BTreeSet::new(), 0);
+    // With a model all sessions are read first: their cost is agreed to once.
+    let (mut known, mut asked) = (BTreeSet::new(), Vec::new());
     for file in &files {
         let folder = output.or(file.parent()).unwrap_or(Path::new(""));
         let sessions = match import::load(file) {
@@ -158,35 +155,61 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
             let id = session.id();
             if known.insert(id.to_owned()) {
                 let path = folder.join(format!("{id}.truth.json"));
-                derive_one(&session, Some(&path), args)?;
-                written += 1;
+                asked.push((Arc::new(session), Some(path)));
+                if args.proposer.model.is_none() {
+                    derive_asked(&std::mem::take(&mut asked), args)?;
+                }
             } else {
                 say(&format!("passed over: session `{id}` was read before"));
             }
         }
     }
+    derive_asked(&asked, args)?;
     let found = match output {
         None => "a run of the recordings finds them beside those",
         Some(_) => "a scenario takes them as `[probes] files = [\"….truth.json\"]`",
     };
     say(&format!(
         "wrote {} for {}; {found}",
-        many(written, "file", "files"),
+        many(known.len(), "file", "files"),
         many(known.len(), "session", "sessions")
     ));
     Ok(Exit::Done)
 }
 
-/// Derives facts for one session and writes them: into a file, or to standard output.
-fn derive_one(session: &Session, output: Option<&Path>, args: &Args) -> anyhow::Result<()> {
+/// Derives facts for these sessions, with those of the model if there is one, and writes each to its file.
+fn derive_asked(all: &[(Arc<Session>, Option<PathBuf>)], args: &Args) -> anyhow::Result<()> {
+    let sessions: Vec<Arc<Session>> = all.iter().map(|(session, _)| session.clone()).collect();
+    let mut decided = match &args.proposer.model {
+        None => Vec::new(),
+        Some(model) => {
+            let proposer = decisions::Proposer {
+                flag: "--model",
+                model,
+                cassette: &args.proposer.cassette,
+                options: &args.proposer.judges,
+            };
+            proposer.decided(&sessions)?
+        }
+    }
+    .into_iter();
+    for (session, output) in all {
+        let decided = decided.next().transpose()?.unwrap_or_default();
+        derive_one(session, output.as_deref(), decided, args)?;
+    }
+    Ok(())
+}
+
+/// Derives facts for one session and writes them with its decisions: into a file, or to standard output.
+fn derive_one(
+    session: &Session,
+    output: Option<&Path>,
+    decided: Vec<PlantedFact>,
+    args: &Args,
+) -> anyhow::Result<()> {
     let mut derived = derive::derive(session);
-    if let Some(model) = &args.proposer.model {
-        let Proposer {
-            cassette, judges, ..
-        } = &args.proposer;
-        derived
-            .facts
-            .extend(decided(session, model, cassette, judges)?);
+    if !decided.is_empty() {
+        derived.facts.extend(decided);
         derived.facts.sort_by(|a, b| a.id.cmp(&b.id));
     }
     let (truth, dropped) = sound(session, derived)?;
@@ -216,97 +239,6 @@ fn derive_one(session: &Session, output: Option<&Path>, args: &Args) -> anyhow::
     }
     say(&said);
     Ok(())
-}
-
-/// The decisions that a model proposes, that the recording bears out, and that the model answers from
-/// the evidence and not without it.
-pub(in crate::cli) fn decided(
-    session: &Session,
-    model: &str,
-    cassette: &Path,
-    judges: &models::JudgeOptions,
-) -> anyhow::Result<Vec<PlantedFact>> {
-    let connected = judges.connect(&[model.to_owned()], cassette)?;
-    let requests = decisions::requests(session);
-    judges.confirm(&connected, &[(&requests, 1)], &CharsPer4)?;
-    let Some(model) = connected.judges.first() else {
-        return Ok(Vec::new());
-    };
-    let asker = Asker {
-        model: &**model,
-        counts: CountedTexts::new(Arc::new(CharsPer4)),
-        unheard: OnceCell::new(),
-    };
-    let replies: Vec<Arc<str>> = requests.iter().map(|request| asker.text(request)).collect();
-    let replies: Vec<&str> = replies.iter().map(|reply| &**reply).collect();
-    let (mut facts, dropped) = decisions::kept(session, &replies);
-    let proposed = facts.len() + dropped.values().sum::<usize>();
-    let before = session.messages().len();
-    facts.retain(|fact| {
-        let [with, without] = decisions::arms(session, fact);
-        asker.knows(fact, &with, before) && !asker.knows(fact, &without, before)
-    });
-    models::close(Some(&connected), true)?;
-    if let Some(error) = asker.unheard.into_inner() {
-        return Err(error.into());
-    }
-    let mut said = format!(
-        "{} of {proposed} proposed decisions are answered from their evidence and not without it",
-        facts.len()
-    );
-    for (why, count) in dropped {
-        write!(said, ", {count} {}", why.in_words())?;
-    }
-    say(&said);
-    Ok(facts)
-}
-
-/// A model that is asked until it cannot be asked any more.
-struct Asker<'a> {
-    model: &'a dyn Model,
-    counts: CountedTexts,
-    unheard: OnceCell<CliError>,
-}
-
-impl Asker<'_> {
-    fn answer(&self, request: &Request) -> Answer {
-        if self.unheard.get().is_some() {
-            return Err(CallFailure::NoAnswer);
-        }
-        let reply = self.model.answer(request, 0, &self.counts).answer;
-        if let Err(error) = models::heard(self.model, &reply) {
-            self.unheard.get_or_init(|| error);
-        }
-        reply
-    }
-
-    fn text(&self, request: &Request) -> Arc<str> {
-        let reply = self.answer(request);
-        reply.map(|reply| reply.text).unwrap_or_default()
-    }
-
-    /// Whether it answers each question about the fact right from these messages, at this message of the session.
-    fn knows(&self, fact: &PlantedFact, messages: &[Arc<Message>], before: usize) -> bool {
-        let probes = std::slice::from_ref(fact);
-        let rules = Rules::new(probes);
-        let judge = Judge {
-            probes,
-            ..Judge::default()
-        };
-        judge::questions(None, messages, fact, Asking::default())
-            .iter()
-            .all(|question| {
-                let said = self.text(question);
-                match rules.verdict(fact, before, &said) {
-                    Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
-                    // Rules confirm exact answers only: the model grades other words itself.
-                    Verdict::Unscored { .. } => {
-                        let graded = self.answer(&judge.request(fact, before, &said));
-                        judge.task.read(&graded) == Ok(Word::Right)
-                    }
-                }
-            })
-    }
 }
 
 /// The facts that can be asked for and that the full history answers, and how many were dropped.

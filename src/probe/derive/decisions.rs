@@ -21,8 +21,14 @@ use crate::units::Tokens;
 /// Characters of a session that are shown at once: some 6,000 tokens.
 const SHOWN_CHARS: usize = 24_000;
 
-/// Room for a dozen proposals.
+/// Room for as many proposals as are read.
 const MAX_PROPOSALS: Tokens = Tokens(2_048);
+
+/// The most proposals that are read of one reply: each costs further questions.
+pub const MOST_PROPOSALS: u32 = 12;
+
+/// Characters of one of so many: the share of it that a field may be.
+const PROPOSAL_CHARS: usize = 4 * 2_048 / 12;
 
 /// A quotation of fewer words says nothing.
 const LEAST_WORDS: usize = 5;
@@ -46,6 +52,8 @@ pub enum DropReason {
     ToldInQuestion,
     /// Another proposal quotes the same.
     Twice,
+    /// There are [`MOST_PROPOSALS`] before it in the reply.
+    TooMany,
 }
 
 impl DropReason {
@@ -57,6 +65,7 @@ impl DropReason {
             Self::NotInQuote => "whose choice, reason or key is not in the quotation",
             Self::ToldInQuestion => "whose question holds the choice",
             Self::Twice => "proposed twice",
+            Self::TooMany => "too far down in a reply",
         }
     }
 }
@@ -125,8 +134,11 @@ pub fn kept(
             *dropped.entry(DropReason::Unreadable).or_default() += 1;
             continue;
         };
-        for proposed in proposals {
+        for (at, proposed) in (0..).zip(proposals) {
             match borne_out(session, &proposed) {
+                Ok(_) if at >= MOST_PROPOSALS => {
+                    *dropped.entry(DropReason::TooMany).or_default() += 1;
+                }
                 Ok(_) if quotes.contains(&proposed.quote) => {
                     *dropped.entry(DropReason::Twice).or_default() += 1;
                 }
@@ -196,6 +208,22 @@ fn fact(proposed: ProposedDecision, message: usize, at: usize) -> PlantedFact {
         id: format!("decision-{:02}", at + 1),
         ..proposal(proposed.question.trim(), vec![message], decision)
     }
+}
+
+/// A decision about which no question is shorter than one about a proposal, to forecast the cost of those.
+pub fn longest(session: &Session) -> PlantedFact {
+    let messages = session.messages().iter().enumerate();
+    let longest = messages.max_by_key(|(_, message)| said(message).map(str::len).sum::<usize>());
+    let text = "word ".repeat(PROPOSAL_CHARS / 5);
+    let proposed = ProposedDecision {
+        question: text.clone(),
+        key: text.clone(),
+        choice: text.clone(),
+        reason: text.clone(),
+        rejected: vec![text],
+        quote: String::new(),
+    };
+    fact(proposed, longest.map_or(0, |(at, _)| at), 0)
 }
 
 /// The message of the evidence alone, and nothing: what a reader is shown to see whether the question
