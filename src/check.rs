@@ -176,7 +176,11 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     };
     // One that asked no model so far may do so in a scene for which there was no time.
     let is_sure = known.is_whole || hello.kind != ProgramKind::Other;
-    let has_summaries = kind == ProgramKind::Summarise || !is_sure;
+    let without_summaries = match kind {
+        ProgramKind::Summarise => None,
+        _ if is_sure => Some(State::NotAsked),
+        _ => Some(State::OutOfTime),
+    };
     let mut allowed = settings.allowed.clone();
     allowed.extend(hello.breaks.into_iter().map(|declared| {
         let reason = declared
@@ -191,7 +195,7 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     // All are judged before a scene is made smaller: that may take the rest of the time.
     let verdicts: Vec<Verdict<'_>> = wanted
         .par_iter()
-        .map(|law| law.verdict(&plays, &known, has_summaries, &allowed))
+        .map(|law| law.verdict(&plays, &known, without_summaries.as_ref(), &allowed))
         .collect();
     let laws = wanted.par_iter().zip(verdicts).map(|(law, verdict)| {
         law.checked(match verdict {
@@ -240,14 +244,14 @@ impl CheckLaw {
         &self,
         all: &'p [Plays<'p>],
         known: &Known,
-        has_summaries: bool,
+        without_summaries: Option<&State>,
         allowed: &BTreeMap<String, String>,
     ) -> Verdict<'p> {
         if let Some(reason) = allowed.get(self.name) {
             return Verdict::Other(State::Declared(reason.clone()));
         }
-        if self.is_about(About::Summaries) && !has_summaries {
-            return Verdict::Other(State::NotAsked);
+        if let Some(state) = without_summaries.filter(|_| self.is_about(About::Summaries)) {
+            return Verdict::Other(state.clone());
         }
         let (mut held, mut is_late) = (0, false);
         for plays in all {

@@ -151,13 +151,17 @@ impl<'a> Plays<'a> {
     }
 
     fn play(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Played {
-        let mut played = if self.stop.is_requested() {
-            Played::default()
-        } else {
-            self.played(writer, faults, is_asked_twice)
-        };
-        played.is_cut = self.stop.is_requested();
-        played
+        if self.stop.is_requested() {
+            return Played {
+                is_cut: true,
+                ..Played::default()
+            };
+        }
+        let played = self.played(writer, faults, is_asked_twice);
+        // One that ended by itself counts, however late: a program that hangs is not short of time.
+        let is_cut =
+            matches!(&played.record.end, End::NotMeasurable { why, .. } if why == OUT_OF_TIME);
+        Played { is_cut, ..played }
     }
 
     fn played(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Played {
@@ -332,14 +336,15 @@ struct Timed {
     again: Option<(Arc<Mutex<Played>>, Answers)>,
 }
 
+/// The reason of a play that ended without the time for more.
+const OUT_OF_TIME: &str = "the time is over";
+
 /// How a play ends without the time for more.
 fn out_of_time(context: Context) -> Compaction {
     Compaction {
         outcome: Err(StrategyError::Stage {
             stage: "check".into(),
-            source: StageError::NotMeasurable {
-                why: "the time is over",
-            },
+            source: StageError::NotMeasurable { why: OUT_OF_TIME },
         }),
         ..Compaction::unchanged(context)
     }
