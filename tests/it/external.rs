@@ -1,6 +1,6 @@
 //! External strategies: programs that keep the protocol, and programs that do not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -633,12 +633,7 @@ fn a_check_finds_what_is_planted_in_each_broken_program() {
         let Some(program_of) = in_python(&format!("tests/programs/{program}.py"), seconds) else {
             return;
         };
-        let settings = check::Settings {
-            seed: 1,
-            only: BTreeSet::from([law.to_owned()]),
-            ..check::Settings::default()
-        };
-        let outcome = match check::check(&program_of, &settings) {
+        let outcome = match check::check(&program_of, &settings_for(&[law])) {
             Err(_) if law == "answers" => continue,
             outcome => outcome.unwrap(),
         };
@@ -659,16 +654,148 @@ fn laws_that_a_slow_program_leaves_no_time_for_are_not_kept() {
     let Some(program) = in_python("tests/programs/loses_on_failure.py", 20) else {
         return;
     };
-    let settings = check::Settings {
-        seed: 1,
-        ..check::Settings::default()
-    };
+    let settings = settings_for(&[]);
     settings.stop.request();
     let outcome = check::check(&program, &settings).unwrap();
     let mut laws = outcome.laws.iter();
     let judged = laws.find(|checked| !matches!(checked.state, check::State::OutOfTime));
     assert!(judged.is_none(), "{judged:?}");
     assert_eq!(outcome.changed.0, 0);
+}
+
+/// Each has its fault in one play alone: under refused prompts, beside a system prompt, with a model that declines, or
+/// with one that never answers.
+#[test]
+fn a_check_plays_what_shows_a_fault() {
+    for (program, law, shown) in sampled([
+        (
+            "forgets_system_prompt",
+            "in_time",
+            "the prompt was refused before it acted, in a window of 32000 tokens",
+        ),
+        ("gives_up", "goes_on", "under summaries that all fail"),
+        ("drops_on_refusal", "newest_request_stays", "call 5: "),
+        ("accepts_refusals", "whole_answers", "the answer declined"),
+    ]) {
+        let Some(spec) = in_python(&format!("tests/programs/{program}.py"), 20) else {
+            return;
+        };
+        let outcome = check::check(&spec, &settings_for(&[law])).unwrap();
+        let finding = outcome.laws[0].finding();
+        let finding = finding.unwrap_or_else(|| panic!("{program}: {law} was kept"));
+        assert!(finding.got.contains(shown), "{program}: {}", finding.got);
+        let is_refused = finding.scene == "refused-32k";
+        assert_eq!(
+            is_refused,
+            program == "drops_on_refusal",
+            "{}",
+            finding.scene
+        );
+    }
+}
+
+fn settings_for(laws: &[&str]) -> check::Settings {
+    check::Settings {
+        seed: 1,
+        only: laws.iter().map(|law| (*law).to_owned()).collect(),
+        ..check::Settings::default()
+    }
+}
+
+/// A check whose time ends when the program writes the file `late` into this folder, which is then told by `stopped`.
+fn checked_until_late(folder: &Path, spec: &StrategySpec, laws: &[&str]) -> check::Outcome {
+    let settings = settings_for(laws);
+    let stop = settings.stop.clone();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut waits = 0..6_000;
+            while !folder.join("late").exists() && waits.next().is_some() {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            stop.request();
+            std::fs::write(folder.join("stopped"), "").unwrap();
+        });
+        check::check(spec, &settings).unwrap()
+    })
+}
+
+#[test]
+fn a_program_that_hangs_does_not_lack_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let hangs = format!("touch '{}/late'; sleep 60", folder.path().display());
+    let spec = spec(&shell(&hangs), &[("timeout_seconds", 1)]);
+    let outcome = checked_until_late(folder.path(), &spec, &[]);
+    let finding = outcome.laws[0].finding();
+    let got = finding.map(|finding| &*finding.got).unwrap_or_default();
+    assert!(
+        got.contains("no answer within 1 s"),
+        "{:?}",
+        outcome.laws[0].state
+    );
+}
+
+/// The time ends in the second scene, and when thirteen are judged and one is made smaller.
+#[test]
+fn a_finding_stays_where_the_time_ends_after_it() {
+    let mut sizes = Vec::new();
+    for (last, is_late) in [("2", true), ("16", false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("loses_time.py");
+        std::fs::copy(
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/loses_time.py"),
+            &program,
+        )
+        .unwrap();
+        std::fs::write(folder.path().join("last"), last).unwrap();
+        let Some(spec) = in_python(&program.display().to_string(), 20) else {
+            return;
+        };
+        let laws = ["valid_context", "order_stays", "one_summary_per_span"];
+        let outcome = checked_until_late(folder.path(), &spec, &laws);
+        let states = outcome.laws.iter().map(|checked| &checked.state);
+        let [check::State::Broken(finding), others @ ..] = &states.collect::<Vec<_>>()[..] else {
+            panic!("{last}: {:?}", outcome.laws);
+        };
+        sizes.push(finding.session.messages().len());
+        let late = others
+            .iter()
+            .map(|state| matches!(state, check::State::OutOfTime));
+        assert_eq!(late.collect::<Vec<_>>(), [is_late; 2], "{last}: {others:?}");
+    }
+    assert!(sizes[1] < sizes[0], "{sizes:?}");
+}
+
+#[test]
+fn a_check_without_time_for_all_laws_ends_with_5() {
+    let folder = folder_with("say '{\"type\":\"unchanged\"}'");
+    let mut command = assert_cmd::Command::cargo_bin("proctor").unwrap();
+    let check = [
+        "check",
+        "--max-seconds",
+        "0",
+        "--junit",
+        "laws.xml",
+        "--",
+        "sh",
+        "own.sh",
+    ];
+    let done = command
+        .args(check)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(done.status.code(), Some(5), "{said}");
+    let laws = check::laws().count();
+    for words in [
+        "not judged within 0 s: answers, goes_on",
+        "program: nothing broken so far",
+        &format!("out of time: {laws} laws were not judged in every session"),
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let suite = std::fs::read_to_string(folder.path().join("laws.xml")).unwrap();
+    assert_eq!(suite.matches("type=\"time\"").count(), laws, "{suite}");
 }
 
 /// Rules that write summaries lose most facts; a faithful summariser shows which of two programs loses them.
