@@ -91,14 +91,12 @@ fn missing(model: &dyn Model, session: &Session) -> [(Vec<Request>, u32); 2] {
 fn of_session(model: &dyn Model, session: &Session) -> Result<Vec<PlantedFact>, CliError> {
     let asker = Asker::new(model, None);
     let (facts, mut said) = asker.decided(session, &decisions::requests(session));
-    match asker.unheard.into_inner() {
-        Some(error) => Err(error),
-        None => {
-            said.insert_str(0, &format!("`{}`: ", session.id()));
-            say(&plain(&said));
-            Ok(facts)
-        }
+    if let Some(error) = asker.unheard.into_inner() {
+        return Err(error);
     }
+    said.insert_str(0, &format!("`{}`: ", session.id()));
+    say(&plain(&said));
+    Ok(facts)
 }
 
 /// A model that is asked until it cannot be asked any more.

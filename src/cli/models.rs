@@ -172,9 +172,9 @@ impl Consent {
         if in_batches {
             spend.dollars = spend.batch_dollars;
         }
-        const HINT: &str = "`--yes` agrees to it, `--cost-limit` says what may be spent unasked, and \
+        let hint = "`--yes` agrees to it, `--cost-limit` says what may be spent unasked, and \
                             `--dry-run` shows where it goes";
-        self.to_spend(&spend, HINT)?;
+        self.to_spend(&spend, hint)?;
         Ok(spend)
     }
 
@@ -266,9 +266,8 @@ impl JudgeOptions {
                 spend.calls, spend.input_tokens
             ));
         }
-        const HINT: &str =
-            "`--yes` agrees to it, and `--cost-limit` says what may be spent unasked";
-        self.consent.to_spend(&spend, HINT)
+        let hint = "`--yes` agrees to it, and `--cost-limit` says what may be spent unasked";
+        self.consent.to_spend(&spend, hint)
     }
 }
 
