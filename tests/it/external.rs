@@ -556,7 +556,10 @@ fn a_finished_run_replays_its_programs_and_tries_failed_cells_again() {
     answer(r#"{"type":"summary","from":0,"to":1,"text":"one"}"#).unwrap();
     let (first, said) = rerun(folder.path(), &[]);
     assert_eq!(first["own"].end, End::Completed);
-    assert!(said.contains("computed again, because a program"), "{said}");
+    assert!(
+        said.contains("computed again, because a cell failed, a program may have changed"),
+        "{said}"
+    );
     answer(r#"{"type":"summary","from":0,"to":1,"text":"a text of several words"}"#).unwrap();
     let (second, said) = rerun(folder.path(), &[]);
     assert_ne!(second["own"].prompt_tokens, first["own"].prompt_tokens);
