@@ -18,7 +18,9 @@ use crate::report::escape;
 #[cfg(feature = "http")]
 use crate::runner::live_run;
 use crate::runner::{Access, Outcome, Plan, RunModels, prices};
-use crate::scenario::{ModelsSetting, Scenario};
+use crate::scenario::ModelsSetting;
+#[cfg(feature = "http")]
+use crate::scenario::Scenario;
 use crate::settings::{Place, Table};
 use crate::step::Answer;
 use crate::tokens::TokenCounter;

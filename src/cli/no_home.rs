@@ -16,6 +16,8 @@ pub(super) fn found(_: bool) -> anyhow::Result<String> {
     stop_with(Exit::Usage, problem, "`--graded local` needs it")
 }
 
+pub(super) fn go_on(_: &mut Scenario, _: &Path) {}
+
 #[derive(Debug)]
 pub(super) struct Homes;
 
