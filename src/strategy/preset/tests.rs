@@ -44,7 +44,7 @@ fn a_tail_that_reaches_the_line_of_its_stage_leaves_no_room() {
         ("pi", 40_000, 4_500, 60_000, false),
         // It never fires.
         ("pi", 40_000, 4_500, 20_000, true),
-        ("cline", 24_000, 2_000, 60_000, false),
+        ("cline", 24_000, 3_000, 60_000, false),
         ("claude-code", 24_000, 2_000, 60_000, true),
         ("observation-masking", 24_000, 2_000, 60_000, true),
     ] {
