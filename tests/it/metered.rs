@@ -634,7 +634,9 @@ fn the_commands_of_the_page_on_live_models_work_against_a_local_server() {
         // Somebody at the terminal agrees.
         if typed[0] == "run" {
             arguments.push("--anyway".to_owned());
-            arguments.extend((!is_sized).then(|| "--yes".to_owned()));
+        }
+        if !is_sized && (typed[0] == "run" || typed[..2] == ["sessions", "facts"]) {
+            arguments.push("--yes".to_owned());
         }
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         with_server(&arguments);
