@@ -2,14 +2,14 @@
 
 use crate::prelude::*;
 
-/// So many sessions at most are compared because of one message: every session of an agent may begin with the same words, or call
-/// a tool alike, and comparing each with all others would take the square of their number.
+/// The most sessions that are compared because of one message: every session of an agent may begin with the same words,
+/// or call a tool alike, and comparing each with all others would take the square of their number.
 const MOST_ALIKE: usize = 64;
 
 /// Hashes of the messages of earlier requests, with the sessions that have them.
 #[derive(Default)]
 pub(super) struct Known {
-    /// The names of the sessions in which something was said, in the order of their beginning.
+    /// The names of the sessions in which something was said, the latest last; at most [`MOST_ALIKE`].
     sessions: BTreeMap<ContentHash, Vec<usize>>,
     /// A request without messages was answered: what goes on from it may share none.
     is_begun_by_model: bool,
@@ -25,8 +25,7 @@ impl Known {
     /// latest.
     pub(super) fn sharing(&self, said: &[ContentHash]) -> Option<BTreeSet<usize>> {
         let sessions = said.iter().filter_map(|hash| self.sessions.get(hash));
-        let latest = sessions.flat_map(|names| names.iter().rev().take(MOST_ALIKE));
-        (!self.is_any(said)).then(|| latest.copied().collect())
+        (!self.is_any(said)).then(|| sessions.flatten().copied().collect())
     }
 
     fn is_any(&self, said: &[ContentHash]) -> bool {
@@ -43,10 +42,17 @@ impl Known {
         self.is_begun_by_model |= asked.is_empty();
         let look = Look::of(&answer);
         for hash in asked.into_iter().chain(hashes(&[answer], &[look])) {
-            let known = self.sessions.entry(hash).or_default();
-            if known.last() != Some(&session) {
-                known.push(session);
-            }
+            self.note(session, hash);
+        }
+    }
+
+    /// Takes note that something was said in a session.
+    fn note(&mut self, session: usize, hash: ContentHash) {
+        let known = self.sessions.entry(hash).or_default();
+        if known.last() != Some(&session) {
+            known.retain(|one| *one != session);
+            known.push(session);
+            known.drain(..known.len().saturating_sub(MOST_ALIKE));
         }
     }
 }
@@ -73,10 +79,14 @@ mod tests {
         let [common, own] =
             ["all say it", "one says it"].map(|text| ContentHash::of(text.as_bytes()));
         let mut known = Known::default();
-        known.sessions.insert(common, (0..1_000).collect());
-        known.sessions.insert(own, vec![3]);
+        known.note(3, own);
+        // One that goes on between the others stays near.
+        for session in 0..1_000 {
+            known.note(session, common);
+            known.note(5, common);
+        }
         let near = known.sharing(&[common, own]).unwrap();
-        let expected = [3].into_iter().chain(936..1_000);
+        let expected = [3, 5].into_iter().chain(937..1_000);
         assert_eq!(near, expected.collect::<BTreeSet<_>>());
     }
 }
