@@ -11,6 +11,8 @@ use super::{
 };
 use crate::shared;
 
+mod lines;
+
 fn at(record: &str, time: &str) -> String {
     record.replacen(
         '{',
