@@ -74,7 +74,7 @@ pub(super) struct Needs<'a> {
     found: &'a mut Autopsy,
     /// By number of an anchor: in how many texts of the prompt it stands.
     present: Vec<u32>,
-    /// What a compaction threw away: by which one, and how and at which call it came back.
+    /// Things that a compaction threw away: by which one, and how and at which call each came back.
     gone: BTreeMap<u32, (usize, Option<(How, usize)>)>,
     /// By id.
     uses: BTreeMap<Arc<str>, ToolUse>,

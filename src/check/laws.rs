@@ -65,7 +65,7 @@ pub(super) enum About {
     Rates,
     /// Requests as they are sent: it is judged in the scene of pictures, too.
     Bytes,
-    /// What all scenes together show.
+    /// All scenes together: it is judged where all were played.
     AllScenes,
 }
 

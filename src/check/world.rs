@@ -62,7 +62,7 @@ impl Scene {
         )
     }
 
-    /// What goes wrong in it.
+    /// The faults that are played in it.
     pub(super) fn faults(&self) -> Faults {
         let mut faults = Faults::default();
         if self.subject == Matter::Refused {
@@ -330,7 +330,7 @@ impl Script {
 /// Messages of the session that was loaded.
 const LOADED: usize = 7;
 
-/// What a session has in front of its first call.
+/// The part of a session in front of its first call.
 #[derive(Debug, Default)]
 pub(super) struct Begin {
     /// Messages that were loaded, of a session that goes on.

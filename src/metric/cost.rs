@@ -57,7 +57,7 @@ pub struct SchemeCost {
     /// How many they are.
     #[serde(skip)]
     pub reference_calls: usize,
-    /// What long prompts cost beyond the usual price.
+    /// The surcharge of long prompts.
     #[serde(skip)]
     pub surcharge: Surcharge,
     /// C, in thousandths of an input token: the calls of the agent and of the strategy, answers included.
