@@ -15,6 +15,7 @@ pub use crate::record::words::{
 use crate::session::{CompactedTo, Recorded, Session};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::Tokens;
+pub(crate) use points::ABSURD;
 
 mod anchors;
 mod follow;

@@ -12,7 +12,7 @@ use crate::tokens::{CountedTexts, PackedSize, Size};
 use crate::units::Tokens;
 
 /// Bills above this are no bills: ten times the largest window that any provider offers.
-const ABSURD: Tokens = Tokens(100_000_000);
+pub(crate) const ABSURD: Tokens = Tokens(100_000_000);
 
 /// Formats that show a summary in place of the thinking.
 const SUMMARISE_THINKING: [&str; 2] = ["codex", "openai-responses"];

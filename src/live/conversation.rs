@@ -314,8 +314,14 @@ impl Conversation {
         let usage = answer.details.usage;
         let usage = usage.filter(|usage| usage.prompt() > Tokens::ZERO);
         call.answers += 1;
-        call.unbilled += usize::from(usage.is_none());
+        // What another model was asked within the call has a price that is not known here.
+        let inner = std::mem::take(&mut answer.details.inner_requests);
+        let (own, others): (Vec<_>, Vec<_>) = inner
+            .into_iter()
+            .partition(|request| request.model.is_none());
+        call.unbilled += usize::from(usage.is_none() || !others.is_empty());
         call.billed += usage.unwrap_or_default();
+        call.billed += own.into_iter().map(|request| request.usage).sum();
         if call.answered.is_none() {
             call.answered = Some((at, usage));
             answer.details.timestamp = Some(at);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::CellRecord;
 use crate::record::words::{DatedModel, Placement};
 pub use crate::record::words::{Latency, PerToken, Rates, RelativePrice};
-use crate::units::{Tokens, Usage};
+use crate::units::{Tokens, Usage, is_default};
 
 /// The reads and writes of a cell's prompts under one scheme of the prompt cache.
 ///
@@ -71,7 +71,10 @@ pub struct PriceEntry {
     /// Calls that the recorded agent sent to models of other prices, by model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other_models: BTreeMap<String, u64>,
-    /// The prices; with other models, the mean over the recorded calls.
+    /// Requests that the provider made within the recorded calls: of an advisor, or around its own tools.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub inner_requests: usize,
+    /// The prices; with other models or requests within calls, the mean over the recorded calls.
     pub per_token: PerToken,
     /// The longest prompt of these prices, where longer ones cost more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,16 +94,17 @@ impl PriceEntry {
     /// The model, and the others whose calls are in the mean.
     pub fn models(&self) -> String {
         let others = self.other_models.iter();
-        let others: Vec<String> = others
-            .map(|(other, calls)| format!("{calls} of {other}"))
-            .collect();
-        if others.is_empty() {
+        let others = others.map(|(other, calls)| format!("{calls} of {other}"));
+        let inner = Some(self.inner_requests).filter(|requests| *requests > 0);
+        let inner = inner.map(|requests| format!("{requests} within others"));
+        let calls: Vec<String> = others.chain(inner).collect();
+        if calls.is_empty() {
             return self.model.clone();
         }
         format!(
             "{} (in the mean with calls: {})",
             self.model,
-            others.join(", ")
+            calls.join(", ")
         )
     }
 }

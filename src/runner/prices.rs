@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::bill::ABSURD;
 use crate::model::price::{CacheScheme, DatedModel, Prices};
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
 use crate::runner::PlanError;
 use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
-use crate::session::Session;
 use crate::session::wire::RuleSet;
+use crate::session::{InnerRequest, Session};
 use crate::settings::{SettingError, with_suggestion};
 use crate::units::{Tokens, Usage, Usd, whole};
 
@@ -49,9 +50,10 @@ pub(super) fn model<'a>(cache: &'a CacheSetting, session: &'a Session) -> Option
     cache.model.as_deref().or(session.model())
 }
 
-/// The known prices of a session, for the manifest. One that went from model to model has those of its own model,
-/// times what its billed calls cost at the prices of theirs over what all would cost at its own: its bill is right
-/// in sum, and what a strategy saves is priced at the mean.
+/// The known prices of a session, for the manifest. One that went from model to model, or in whose calls the provider
+/// made requests of its own, has those of its own model, times what its billed calls cost at the prices of theirs over
+/// what the calls would cost at its own: its bill is right in sum, and what a strategy saves is priced at the mean. That
+/// is as it should be: requests within a call read the same conversation.
 pub(super) fn of_session(
     cache: &CacheSetting,
     prices: &Prices,
@@ -82,11 +84,27 @@ pub(super) fn of_session(
         if let Some((other, _)) = other.filter(|(_, theirs)| *theirs != cost) {
             *found.other_models.entry(other.to_owned()).or_default() += 1;
         }
+        for request in &details.inner_requests {
+            if let Some(cost) =
+                of_request(prices, details.model.as_deref().unwrap_or(model), request)
+            {
+                billed += cost;
+                found.inner_requests += 1;
+            }
+        }
     }
-    if !found.other_models.is_empty() {
+    if !found.other_models.is_empty() || found.inner_requests > 0 {
         found.per_token = own_prices.times(billed, own);
     }
     Some(found)
+}
+
+/// What a request within a call was billed, at the price of the model that answered; `None` where there is none, or the
+/// bill is not believed.
+pub(crate) fn of_request(prices: &Prices, called: &str, request: &InnerRequest) -> Option<Usd> {
+    let (_, price) = prices.of(request.model.as_deref().unwrap_or(called))?;
+    let usage = Some(request.usage).filter(|usage| usage.total() <= ABSURD)?;
+    price.per_token.cost_of_call(&usage)
 }
 
 /// The known prices of a model.
@@ -104,6 +122,7 @@ fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
         document: price.document.as_ref().unwrap_or(&list.document).clone(),
         scheme: list.schemes.first().map(|scheme| scheme.name.clone()),
         other_models: BTreeMap::new(),
+        inner_requests: 0,
         per_token: price.per_token,
         prompts_up_to: price.holds_up_to,
         latency: price.latency,
@@ -326,6 +345,27 @@ mod tests {
         assert_eq!(
             found.models(),
             "claude-haiku-4-5 (in the mean with calls: 1 of claude-opus-4-6)"
+        );
+        // An advisor is billed as its own model, another turn as the call's, and what nobody serves as nothing.
+        let advised = [Some("claude-opus-4-6"), None, Some("nobody-1")].map(|model| InnerRequest {
+            kind: "advisor_message".into(),
+            model: model.map(Into::into),
+            usage,
+        });
+        let mut parts = session.into_parts();
+        let answer = parts.messages.last_mut().unwrap();
+        Arc::make_mut(answer).details.inner_requests = advised[..1].to_vec();
+        let answer = &mut parts.messages[1];
+        Arc::make_mut(answer).details.inner_requests = advised[1..].to_vec();
+        let session = Session::new(parts).unwrap();
+        let found = of_session(&scenario.cache, &prices, &session).unwrap();
+        let billed = 4 * cost(models[0]) + 2 * cost(models[2]);
+        let sum = 4 * found.per_token.cost(&usage).unwrap().0;
+        assert!(sum.abs_diff(billed) * 200 < billed, "{sum} {billed}");
+        assert!(
+            found
+                .models()
+                .ends_with("1 of claude-opus-4-6, 2 within others)")
         );
     }
 }

@@ -86,7 +86,7 @@ fn assistant(
     let timestamp = object.take_time("timestamp", assembler).or(time);
     let (id, model) = (object.take_text("id"), object.take_text("model"));
     let record = Answer {
-        other_iterations: own.map_or_else(BTreeMap::new, |raw| other_iterations(&value(raw))),
+        iterations: own.and_then(|raw| Iterations::of(&value(raw))),
         ..Answer::of(blocks, timestamp).by(id, model, usage)
     };
     object.first(&["role"]);

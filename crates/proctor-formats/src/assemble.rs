@@ -28,9 +28,9 @@ pub(super) struct Answer {
     pub(super) usage: Option<Usage>,
     /// Tokens of its output that are reasoning.
     pub(super) reasoning: Tokens,
-    /// Warnings about other iterations of the call than the one that `usage` is of; where there are any, this
-    /// usage replaces an earlier one.
-    pub(super) other_iterations: BTreeMap<String, u64>,
+    /// The other iterations of the call than the one that `usage` is of; where there are any, this usage replaces
+    /// an earlier one.
+    pub(super) iterations: Option<Iterations>,
     /// When it was received.
     pub(super) timestamp: When,
     /// Added to the message's.
@@ -46,7 +46,7 @@ struct Draft {
     blocks: Blocks,
     usage: Option<Usage>,
     reasoning: Tokens,
-    other_iterations: BTreeMap<String, u64>,
+    iterations: Option<Iterations>,
     timestamp: When,
     tags: BTreeSet<Tag>,
     /// The blocks that the product wrote; the others may have any author.
@@ -134,14 +134,10 @@ impl Assembler {
             }
         }
         draft.usage = match (draft.usage, part.usage) {
-            (Some(earlier), Some(later)) if part.other_iterations.is_empty() => {
-                Some(earlier.max(later))
-            }
+            (Some(earlier), Some(later)) if part.iterations.is_none() => Some(earlier.max(later)),
             (earlier, later) => later.or(earlier),
         };
-        if !part.other_iterations.is_empty() {
-            draft.other_iterations = part.other_iterations;
-        }
+        draft.iterations = part.iterations.or(draft.iterations.take());
         draft.reasoning = draft.reasoning.max(part.reasoning);
         draft.tags.extend(part.tags);
         self.placed
@@ -294,7 +290,11 @@ impl Assembler {
             return Ok(None);
         }
         self.pair();
-        for (what, tokens) in self.drafts.iter().flat_map(|draft| &draft.other_iterations) {
+        let iterations = self
+            .drafts
+            .iter()
+            .filter_map(|draft| draft.iterations.as_ref());
+        for (what, tokens) in iterations.flat_map(|found| &found.warnings) {
             *self.source.warnings.entry(what.clone()).or_default() += tokens;
         }
         // The model of most calls; of several, the first by name.
@@ -314,6 +314,7 @@ impl Assembler {
                 timestamp: draft.timestamp,
                 api_call: draft.call,
                 usage: draft.usage,
+                inner_requests: draft.iterations.unwrap_or_default().inner,
                 reasoning: draft.reasoning,
                 injected: injected.collect(),
                 model: own_model,

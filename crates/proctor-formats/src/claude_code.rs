@@ -376,10 +376,10 @@ impl Recording {
             None => request.cloned(),
         };
         let usage = message.usage.filter(Value::is_object);
-        let other_iterations = usage.as_ref().map(other_iterations);
+        let iterations = usage.as_ref().and_then(Iterations::of);
         let usage = usage.map(|usage| usage_in(&usage, CachedTokens::Apart, &mut self.source));
         let said = Answer {
-            other_iterations: other_iterations.unwrap_or_default(),
+            iterations,
             ..Answer::of(blocks, time)
         };
         Some(RecordKind::Assistant(said.by(call, message.model, usage)))

@@ -21,7 +21,7 @@ pub(super) use super::product::{
     with_side_chains,
 };
 pub(super) use super::usage::{
-    CachedTokens, billed, counters, other_iterations, unless_zero, usage, usage_in,
+    CachedTokens, Iterations, billed, counters, unless_zero, usage, usage_in,
 };
 pub(super) use super::{
     Folder, ImportError, Importer, Recording, SessionFiles, checked, compressed, kept_context,

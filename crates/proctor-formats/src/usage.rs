@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use proctor_sessions::InnerRequest;
+
 use super::prelude::*;
 
 /// The places of the counters of a usage, by the names that products give them.
@@ -55,36 +57,62 @@ fn is_message(iteration: &Value) -> bool {
     iteration["type"] == "message"
 }
 
-/// The iterations of a call beside the one that is its prompt, as warnings: how many tokens each kind took, which
-/// no cost holds, and whether the counters of the call are another sum.
-///
-/// Anthropic's counters of a call add up its iterations, without those that the advisor or a compaction took.
-pub(super) fn other_iterations(value: &Value) -> BTreeMap<String, u64> {
-    let mut found = BTreeMap::new();
-    let iterations = iterations(value);
-    let Some(last) = iterations.iter().rposition(is_message) else {
-        return found;
-    };
-    let total = |one| counted(one, CachedTokens::Apart, &mut Source::default()).total();
-    let (mut messages, mut others) = (Tokens::ZERO, Tokens::ZERO);
-    for (at, one) in iterations.iter().enumerate() {
-        let (kind, tokens) = (one["type"].as_str().unwrap_or("untyped"), total(one));
-        match kind {
-            "message" => messages += tokens,
-            "advisor_message" | "compaction" => {}
-            _ => others += tokens,
+/// What the iterations of a call say beside the one that is its prompt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Iterations {
+    /// The requests that were billed apart from the call's usage.
+    pub(super) inner: Vec<InnerRequest>,
+    /// What was found and is in no bill.
+    pub(super) warnings: BTreeMap<String, u64>,
+}
+
+impl Iterations {
+    /// Of the usage of a call that has several; `None` for any other.
+    ///
+    /// Anthropic's counters of a call add up its iterations, without those of the advisor and of a compaction
+    /// (<https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool>). A compaction is no part of
+    /// the bill of the conversation that it shortens: what replays it asks for it anew.
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        let all = iterations(value);
+        let last = all.iter().rposition(is_message)?;
+        let mut found = Self::default();
+        let whole = counted(value, CachedTokens::Apart, &mut Source::default());
+        let (mut messages, mut others) = (Tokens::ZERO, Tokens::ZERO);
+        let believed = counted(&all[last], CachedTokens::Apart, &mut Source::default());
+        let believed = believed.prompt() <= whole.prompt();
+        for (at, one) in all.iter().enumerate() {
+            let kind = one["type"].as_str().unwrap_or("untyped");
+            let kind: String = kind.chars().take(80).collect();
+            let mut usage = counted(one, CachedTokens::Apart, &mut Source::default());
+            match &*kind {
+                "message" => messages += usage.total(),
+                "advisor_message" => {}
+                "compaction" => {
+                    let what =
+                        "tokens of a compaction within a call, in the cost of a strategy alone";
+                    *found.warnings.entry(what.to_owned()).or_default() += usage.total().0;
+                    continue;
+                }
+                _ => others += usage.total(),
+            }
+            if kind != "advisor_message" {
+                // What the call wrote is in its own output.
+                usage.output = Tokens::ZERO;
+            }
+            if at != last && (believed || kind == "advisor_message") {
+                found.inner.push(InnerRequest {
+                    kind: kind.into(),
+                    model: one["model"].as_str().map(Arc::from),
+                    usage,
+                });
+            }
         }
-        if at != last {
-            let model = one["model"].as_str().unwrap_or("the same model");
-            let name = format!("tokens beside a prompt, in no cost: {kind} by {model}");
-            *found.entry(name.chars().take(120).collect()).or_default() += tokens.0;
+        if ![messages, messages + others].contains(&whole.total()) {
+            let what = "the iterations of a call do not add up to its counters";
+            found.warnings.insert(what.to_owned(), 1);
         }
+        Some(found)
     }
-    if ![messages, messages + others].contains(&total(value)) {
-        let what = "the iterations of a call do not add up to its counters";
-        found.insert(what.to_owned(), 1);
-    }
-    found
 }
 
 /// The counters at the top of a usage.
@@ -166,53 +194,71 @@ mod tests {
     }
 
     #[test]
-    fn of_several_iterations_the_last_message_is_the_prompt_and_the_others_are_counted() {
+    fn of_several_iterations_the_last_message_is_the_prompt_and_the_others_are_requests() {
         let one = |kind: &str, input: u64, read: u64, output: u64| {
             serde_json::json!({
                 "type": kind, "input_tokens": input, "cache_read_input_tokens": read, "output_tokens": output,
             })
         };
-        let [first, advice, last, huge] = [
+        let [first, mut advice, last, huge] = [
             one("message", 3, 100, 6),
             one("advisor_message", 80, 0, 9),
             one("message", 10, 103, 7),
             one("message", 300, 0, 7),
         ];
-        let advisor = "tokens beside a prompt, in no cost: advisor_message by the same model";
-        let message = "tokens beside a prompt, in no cost: message by the same model";
+        advice["model"] = "other".into();
         let wrong = "the iterations of a call do not add up to its counters";
-        for (iterations, read, prompt, warnings) in [
-            (vec![&first], 203, (13, 203, 13), vec![]),
-            (vec![&advice], 203, (13, 203, 13), vec![]),
+        let inner = |kind: &str, model: Option<&str>, usage: Usage| InnerRequest {
+            kind: kind.into(),
+            model: model.map(Arc::from),
+            usage,
+        };
+        let advised = inner("advisor_message", Some("other"), billed(80, 0, 0, 9));
+        let earlier = inner("message", None, billed(3, 0, 100, 0));
+        for (iterations, read, prompt, requests, warning) in [
+            (
+                vec![&first, &last],
+                203,
+                (10, 103, 13),
+                vec![&earlier],
+                None,
+            ),
             (
                 vec![&first, &advice, &last],
                 203,
                 (10, 103, 13),
-                vec![(advisor, 89), (message, 109)],
+                vec![&earlier, &advised],
+                None,
             ),
             (
                 vec![&first, &last],
                 204,
                 (10, 103, 13),
-                vec![(wrong, 1), (message, 109)],
+                vec![&earlier],
+                Some(wrong),
             ),
+            // A prompt above that of the whole is none, and what it is beside is the call's own.
             (
-                vec![&first, &huge],
+                vec![&advice, &first, &huge],
                 203,
                 (13, 203, 13),
-                vec![(wrong, 1), (message, 109)],
+                vec![&advised],
+                Some(wrong),
             ),
         ] {
             let mut usage = one("whole", 13, read, 13);
             usage["iterations"] = serde_json::json!(iterations);
-            let found = other_iterations(&usage).into_iter();
-            let warnings = warnings
-                .into_iter()
-                .map(|(what, count)| (what.to_owned(), count));
-            assert_eq!(found.collect::<Vec<_>>(), warnings.collect::<Vec<_>>());
+            let found = Iterations::of(&usage).unwrap();
+            assert_eq!(found.inner.iter().collect::<Vec<_>>(), requests);
+            assert_eq!(found.warnings.keys().next().map(String::as_str), warning);
             let (uncached, read, output) = prompt;
             let usage = usage_in(&usage, CachedTokens::Apart, &mut Source::default());
             assert_eq!(usage, billed(uncached, 0, read, output));
+        }
+        for alone in [&first, &advice] {
+            let mut usage = one("whole", 13, 203, 13);
+            usage["iterations"] = serde_json::json!([alone]);
+            assert_eq!(Iterations::of(&usage), None);
         }
     }
 

@@ -3,6 +3,8 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::{ApiCallId, Factor, Timestamp, Tokens, Usage};
 
 /// What a recording says of a message beside its content.
@@ -14,6 +16,8 @@ pub struct Details {
     pub api_call: Option<ApiCallId>,
     /// The tokens that the provider billed for that call.
     pub usage: Option<Usage>,
+    /// Requests that the provider made within that call, and billed apart from `usage`.
+    pub inner_requests: Vec<InnerRequest>,
     /// Tokens of that call's output that the provider counted as reasoning, where the product adds them
     /// to the size of its context.
     pub reasoning: Tokens,
@@ -33,10 +37,25 @@ pub struct Details {
     pub factor: Option<Factor>,
 }
 
+/// A request that the provider made within a call of the agent: to an advisor, or to the same model around a tool
+/// that runs at the provider's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InnerRequest {
+    /// The provider's word for what it was: `advisor_message`.
+    pub kind: Arc<str>,
+    /// The model that answered, where that is another than the call's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Arc<str>>,
+    /// What was billed. An answer that is part of the call's own has no output here.
+    pub usage: Usage,
+}
+
 static NONE: Details = Details {
     timestamp: None,
     api_call: None,
     usage: None,
+    inner_requests: Vec::new(),
     reasoning: Tokens::ZERO,
     injected: Vec::new(),
     compact_hint: None,

@@ -187,17 +187,25 @@ pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
     notes.collect()
 }
 
-/// How many sessions went from model to model, and how they are priced.
+/// How many sessions went from model to model or have requests within calls, and how they are priced.
 pub(crate) fn mixed(material: &Material<'_>) -> Option<String> {
     let prices = material.manifest.sessions.iter();
     let prices = prices.filter_map(|session| session.price.as_ref());
-    let mixed = prices
-        .filter(|price| !price.other_models.is_empty())
-        .count();
-    (mixed > 0).then(|| {
-        let sessions = many(mixed, "session went", "sessions went");
-        format!("{sessions} from model to model: priced at the mean of their calls")
-    })
+    let (mut models, mut inner) = (0, 0);
+    for price in prices {
+        models += usize::from(!price.other_models.is_empty());
+        inner += price.inner_requests;
+    }
+    let models = (models > 0).then(|| {
+        let sessions = many(models, "session went", "sessions went");
+        format!("{sessions} from model to model")
+    });
+    let inner = (inner > 0).then(|| {
+        let requests = many(inner, "request", "requests");
+        format!("{requests} of an advisor or a tool of the provider within calls")
+    });
+    let said: Vec<String> = models.into_iter().chain(inner).collect();
+    (!said.is_empty()).then(|| format!("{}: priced at the mean of their calls", said.join(", ")))
 }
 
 /// The models that calls to the provider's small model are billed as, where a strategy made such calls.

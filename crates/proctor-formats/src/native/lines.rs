@@ -7,7 +7,7 @@ use serde::de::{Error as _, Unexpected};
 use serde::{Deserializer, Serialize, Serializer};
 
 use super::{FORMAT, VERSION};
-use proctor_sessions::{Details, Image, MessageDetails, Opaque, ResumePoint};
+use proctor_sessions::{Details, Image, InnerRequest, MessageDetails, Opaque, ResumePoint};
 
 /// The keys that every version of the header has.
 #[derive(Deserialize)]
@@ -61,6 +61,8 @@ struct Entry<'a> {
     api_call: Option<ApiCallId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    inner_requests: Vec<InnerRequest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Tokens>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -327,6 +329,7 @@ impl<'a> Entry<'a> {
             timestamp: message.details.timestamp.map(Time),
             api_call: message.details.api_call.clone(),
             usage: message.details.usage,
+            inner_requests: message.details.inner_requests.clone(),
             reasoning: Some(message.details.reasoning).filter(|value| *value > Tokens::ZERO),
             tags: message.tags.iter().collect(),
             injected: message.details.injected.clone(),
@@ -356,6 +359,7 @@ impl<'a> Entry<'a> {
             timestamp: self.timestamp.map(|time| time.0),
             api_call: self.api_call,
             usage: self.usage,
+            inner_requests: self.inner_requests,
             reasoning: self.reasoning.unwrap_or_default(),
             injected,
             compact_hint: self.compact_hint,

@@ -158,8 +158,10 @@ fn of_several_bills_for_a_call_each_counter_counts_at_its_largest_until_one_tell
     let session = read_lines(&[&lines[..], &iterations].concat());
     let outline = outline(&session);
     assert!(outline.contains(" = 1/0/0/103/9"), "{outline}");
-    let warning = "warning: tokens beside a prompt, in no cost: message by the same model: 107";
-    assert!(outline.contains(warning), "{outline}");
+    let messages = session.messages().iter();
+    let inner = messages.flat_map(|message| &message.details.inner_requests);
+    let prompts: Vec<Tokens> = inner.map(|request| request.usage.prompt()).collect();
+    assert_eq!(prompts, [Tokens(103)]);
 }
 
 #[test]
