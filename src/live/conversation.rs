@@ -314,7 +314,7 @@ impl Conversation {
         let usage = answer.details.usage;
         let usage = usage.filter(|usage| usage.prompt() > Tokens::ZERO);
         call.answers += 1;
-        // What another model was asked within the call has a price that is not known here.
+        // A request to another model within the call has no price that is known here.
         let inner = std::mem::take(&mut answer.details.inner_requests);
         let (own, others): (Vec<_>, Vec<_>) = inner
             .into_iter()
