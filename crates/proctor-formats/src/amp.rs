@@ -17,11 +17,11 @@
 
 use super::prelude::*;
 
-pub(super) const IMPORTER: Importer = Importer::new("amp", detect, import);
+/// The shapes of a file.
+const SHAPES: &str =
+    "id^T- created,nextMessageId,messages/0/messageId | usageLedger/events messages";
 
-fn detect(head: &Head) -> bool {
-    head.is("id^T- created,nextMessageId,messages/0/messageId | usageLedger/events messages")
-}
+pub(super) const IMPORTER: Importer = Importer::shaped("amp", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agents = vec![Assembler::default()];

@@ -8,11 +8,8 @@
 
 use super::prelude::*;
 
-pub(super) const IMPORTER: Importer = Importer::new("atif", detect, import);
-
-fn detect(head: &Head) -> bool {
-    head.is("schema_version^ATIF")
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("atif", Detect::First("schema_version^ATIF"), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();

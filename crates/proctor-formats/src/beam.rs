@@ -16,7 +16,15 @@ const DATE: &str = "%B-%d-%Y";
 /// Abilities that a rubric tests, and no answer.
 const RUBRICS: &str = "instruction_following preference_following";
 
-pub(super) const IMPORTER: Importer = Importer::of_file("beam", detect, import).with_joined(joined);
+/// The shapes of a row, and that of a chat in a file of its own: a batch of turns.
+const SHAPES: &str = "chat probing_questions | conversation_id conversation_seed | \
+     chat/0/0/role chat/0/0/time_anchor:s | chat/0/0/role chat/0/0/id:n | \
+     chat/0/turns/0/0/role chat/0/turns/0/0/time_anchor:s | \
+     chat/0/turns/0/0/role chat/0/turns/0/0/id:n | batch_number turns/0/0/role";
+const BATCH: &str = "batch_number turns/0/0/role";
+
+pub(super) const IMPORTER: Importer =
+    Importer::of_file("beam", Detect::Item(SHAPES), import).with_joined(joined);
 
 /// The questions of the chat in a file.
 const QUESTIONS: &[&str] = &[
@@ -31,7 +39,7 @@ fn joined(path: &Path) -> Result<Option<String>> {
     }
     let mut files = SessionFiles::new();
     let chat = files.read(path)?;
-    if !is_batch(&chat.head()) {
+    if !chat.head().item_is(BATCH) {
         return Ok(None);
     }
     let mut found = QUESTIONS.iter().map(|name| path.with_file_name(name));
@@ -44,20 +52,6 @@ fn joined(path: &Path) -> Result<Option<String>> {
     Ok(Some(format!(
         r#"{{"chat":{chat},"probing_questions":{questions}}}"#
     )))
-}
-
-/// Whether the file begins with a batch of turns.
-fn is_batch(head: &Head) -> bool {
-    head.item_is("batch_number turns/0/0/role")
-}
-
-fn detect(head: &Head) -> bool {
-    head.item_is(
-        "chat probing_questions | conversation_id conversation_seed | \
-         chat/0/0/role chat/0/0/time_anchor:s | chat/0/0/role chat/0/0/id:n | \
-         chat/0/turns/0/0/role chat/0/turns/0/0/time_anchor:s | \
-         chat/0/turns/0/0/role chat/0/turns/0/0/id:n",
-    ) || is_batch(head)
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {

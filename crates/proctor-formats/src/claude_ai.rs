@@ -13,14 +13,11 @@
 
 use super::prelude::*;
 
-pub(super) const IMPORTER: Importer = Importer::new("claude-ai", detect, import);
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("claude-ai", Detect::Item("chat_messages:l"), import);
 
 /// How the parent of a first message begins.
 const ROOT: &str = "00000000-0000";
-
-fn detect(head: &Head) -> bool {
-    head.item_is("chat_messages:l")
-}
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::exported(file, source, |mut conversation| {

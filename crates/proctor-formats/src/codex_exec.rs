@@ -14,15 +14,12 @@
 use super::open_call::OpenCall;
 use super::prelude::*;
 
-pub(super) const IMPORTER: Importer = Importer::new("codex-exec", detect, import);
+/// The shapes of events.
+const SHAPES: &str = "type=thread.started thread_id | type=item.started item/id | \
+     type=item.updated item/id | type=item.completed item/id";
 
-fn detect(head: &Head) -> bool {
-    head.any(
-        20,
-        "type=thread.started thread_id | type=item.started item/id | type=item.updated item/id | \
-         type=item.completed item/id",
-    )
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("codex-exec", Detect::Any(20, SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut threads = vec![Thread::default()];

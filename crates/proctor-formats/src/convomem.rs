@@ -13,15 +13,12 @@ use super::prelude::*;
 /// How the answer to a question begins that nothing answers.
 const REFUSAL: &str = "There is no information in prior conversations";
 
-pub(super) const IMPORTER: Importer = Importer::of_file("convomem", detect, import);
+/// The shapes of a file.
+const SHAPES: &str = "question message_evidences | \
+     evidence_items/0/question evidence_items/0/message_evidences | \
+     evidenceItems/0/question evidenceItems/0/message_evidences";
 
-fn detect(head: &Head) -> bool {
-    head.item_is(
-        "question message_evidences | \
-         evidence_items/0/question evidence_items/0/message_evidences | \
-         evidenceItems/0/question evidenceItems/0/message_evidences",
-    )
-}
+pub(super) const IMPORTER: Importer = Importer::of_file("convomem", Detect::Item(SHAPES), import);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let what = "a file holds `evidence_items`, or test cases with `conversations`";

@@ -18,27 +18,21 @@ use super::prelude::*;
 /// The files of the first versions.
 const FIRST: Shape = Shape::of_messages("chatMessages");
 
-/// Whether a file that begins so is of the first versions.
-fn is_first(head: &Head) -> bool {
-    head.is("sessionId chatMessages")
-}
-
 /// Kinds of events that do not belong to the conversation, by the first word of their name.
 const BOOKKEEPING: &str = "session hook permission subagent skill command commands capabilities \
      elicitation external_tool exit_plan_mode user_input pending_messages mcp sampling abort \
      assistant tool system model";
 
-pub(super) const IMPORTER: Importer = Importer::new("copilot-cli", detect, import);
+/// The shapes of a file of events, and of one of the first versions.
+const SHAPES: &str = "data type^session. | data type^user. | data type^assistant. | data type^tool. | \
+     data type^hook. | data type^system. | sessionId chatMessages";
+const FIRST_SHAPE: &str = "sessionId chatMessages";
 
-fn detect(head: &Head) -> bool {
-    head.is(
-        "data type^session. | data type^user. | data type^assistant. | data type^tool. | \
-         data type^hook. | data type^system.",
-    ) || is_first(head)
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("copilot-cli", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    if is_first(&file.head()) {
+    if file.head().is(FIRST_SHAPE) {
         return conversations::sessions(FIRST, file, source, &|mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");
             openai_chat::read(conversation, Dialect::Api, assembler);

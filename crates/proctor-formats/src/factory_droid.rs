@@ -13,11 +13,8 @@ const INJECTED: &str = "<system-reminder>";
 /// Records without words of the conversation.
 const BOOKKEEPING: &str = "session_start todo_state agent_turn_outcome";
 
-pub(super) const IMPORTER: Importer = Importer::new("factory-droid", detect, import);
-
-fn detect(head: &Head) -> bool {
-    head.is("type=session_start") && head.text.starts_with('{')
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("factory-droid", Detect::First("type=session_start"), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut assembler = Assembler::default();

@@ -25,12 +25,12 @@ const NUDGE: &str = "System: Please continue.";
 /// The beginning of the product's own first message, which sets up the context.
 const SETUP: &str = "This is the Gemini CLI.";
 
-pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", detect, import);
+/// The shapes of a chat, and of a checkpoint.
+const SHAPES: &str = "sessionId projectHash startTime | \
+     history/0/parts:l history/0/role=user | history/0/parts:l history/0/role=model | \
+     !history 0/parts:l 0/role=user | !history 0/parts:l 0/role=model";
 
-fn detect(head: &Head) -> bool {
-    head.is("sessionId projectHash startTime")
-        || head.first().is_some_and(checkpoint::is_checkpoint)
-}
+pub(super) const IMPORTER: Importer = Importer::shaped("gemini-cli", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;

@@ -15,15 +15,12 @@ use super::prelude::*;
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
 
-pub(super) const IMPORTER: Importer = Importer::new("goose", detect, import);
+/// The shapes of messages, exports and headers.
+const SHAPES: &str = "role created content | \
+     working_dir message_count,extension_data,conversation | description message_count total_tokens";
 
-fn detect(head: &Head) -> bool {
-    head.any(
-        super::FOREIGN + 1,
-        "role created content | working_dir message_count,extension_data,conversation | \
-         description message_count total_tokens",
-    )
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("goose", Detect::Any(super::FOREIGN + 1, SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();

@@ -11,12 +11,11 @@
 use super::gemini_content::response;
 use super::prelude::*;
 
-pub(super) const IMPORTER: Importer = Importer::new("iflow", detect, import);
+/// The shape of a record; Claude Code's ids are nothing but hexadecimal digits and dashes.
+const SHAPE: &str = "sessionId^session- uuid:s userType:w";
 
-fn detect(head: &Head) -> bool {
-    // Claude Code's ids are nothing but hexadecimal digits and dashes.
-    head.any(super::FOREIGN + 1, "sessionId^session- uuid:s userType:w")
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("iflow", Detect::Any(super::FOREIGN + 1, SHAPE), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();

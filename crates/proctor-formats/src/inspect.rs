@@ -24,7 +24,7 @@ mod sample;
 /// The first bytes of a zip archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 
-pub(super) const IMPORTER: Importer = Importer::of_file("inspect", detect, import);
+pub(super) const IMPORTER: Importer = Importer::of_file("inspect", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     if is_archive(head.text.as_bytes()) {

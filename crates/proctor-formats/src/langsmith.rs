@@ -13,14 +13,11 @@
 use super::prelude::*;
 use super::traces::{self, Call, Exchange};
 
-pub(super) const IMPORTER: Importer = Importer::new("langsmith", detect, import);
+/// The shapes of a file.
+const SHAPES: &str = "run_type:s inputs,outputs,trace_id,dotted_order | \
+     runs/0/run_type:s runs/0/inputs,runs/0/outputs,runs/0/trace_id,runs/0/dotted_order";
 
-fn detect(head: &Head) -> bool {
-    head.item_is(
-        "run_type:s inputs,outputs,trace_id,dotted_order | \
-         runs/0/run_type:s runs/0/inputs,runs/0/outputs,runs/0/trace_id,runs/0/dotted_order",
-    )
-}
+pub(super) const IMPORTER: Importer = Importer::shaped("langsmith", Detect::Item(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();

@@ -159,8 +159,29 @@ pub struct Importer {
     joined: Option<Joined>,
 }
 
-/// Whether a file that begins so is of a format.
-type Detect = fn(&Head) -> bool;
+/// How the beginning of a file shows its format; of shapes, `head::is_shaped` says how they are written.
+#[derive(Debug, Clone, Copy)]
+enum Detect {
+    /// The first record has one of these shapes.
+    First(&'static str),
+    /// So has the first record, or the first item of a file that is one list.
+    Item(&'static str),
+    /// So has one of the first records, of this number.
+    Any(usize, &'static str),
+    /// No shape says it.
+    By(fn(&Head) -> bool),
+}
+
+impl Detect {
+    fn matches(self, head: &Head) -> bool {
+        match self {
+            Self::First(shapes) => head.is(shapes),
+            Self::Item(shapes) => head.item_is(shapes),
+            Self::Any(count, shapes) => head.any(count, shapes),
+            Self::By(detect) => detect(head),
+        }
+    }
+}
 
 /// Reads all sessions of a file's text. The facts of the file as a whole are counted in the source.
 type ReadText = fn(&SourceText, &mut Source) -> Imported;
@@ -197,7 +218,12 @@ struct FolderFormat {
 
 impl Importer {
     /// A format whose name is used by `--format` and [`Source::format`](proctor_sessions::Source::format).
-    const fn new(format: &'static str, detect: Detect, read: ReadText) -> Self {
+    const fn new(format: &'static str, detect: fn(&Head) -> bool, read: ReadText) -> Self {
+        Self::shaped(format, Detect::By(detect), read)
+    }
+
+    /// A format that shapes show.
+    const fn shaped(format: &'static str, detect: Detect, read: ReadText) -> Self {
         Self {
             format,
             detect,
@@ -208,10 +234,10 @@ impl Importer {
     }
 
     /// A format whose files are not texts of one session, or ask about their sessions.
-    pub(crate) const fn of_file(format: &'static str, detect: Detect, read: ReadFile) -> Self {
+    const fn of_file(format: &'static str, detect: Detect, read: ReadFile) -> Self {
         Self {
             read: Reader::File(read),
-            ..Self::new(format, detect, |_, _| Ok(Vec::new()))
+            ..Self::shaped(format, detect, |_, _| Ok(Vec::new()))
         }
     }
 
@@ -240,7 +266,7 @@ impl Importer {
 
     /// Whether a file with these first bytes, which may be cut anywhere, is of this format.
     pub fn detect(&self, head: &[u8]) -> bool {
-        (self.detect)(&Head::of(head))
+        self.detect.matches(&Head::of(head))
     }
 
     /// Reads all sessions of one file. `path` names the file in errors and gives the session ids
@@ -319,7 +345,9 @@ fn behind_line(bytes: &[u8]) -> Option<&[u8]> {
 fn importer_of_file(head: &[u8]) -> Option<&'static Importer> {
     for start in starts(head) {
         let head = Head::of(start);
-        let found = IMPORTERS.iter().find(|importer| (importer.detect)(&head));
+        let found = IMPORTERS
+            .iter()
+            .find(|importer| importer.detect.matches(&head));
         if found.is_some() || unread_product(&head).is_some() {
             return found;
         }

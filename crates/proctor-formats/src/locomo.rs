@@ -12,11 +12,10 @@ const ADVERSARIAL: u64 = 5;
 /// How dates are written: `1:56 pm on 8 May, 2023`.
 const DATE: &str = "%I:%M %p on %d %B, %Y";
 
-pub(super) const IMPORTER: Importer = Importer::of_file("locomo", detect, import);
+/// The shapes of a file.
+const SHAPES: &str = "qa/0/question qa/0/evidence | conversation/speaker_a";
 
-fn detect(head: &Head) -> bool {
-    head.item_is("qa/0/question qa/0/evidence | conversation/speaker_a")
-}
+pub(super) const IMPORTER: Importer = Importer::of_file("locomo", Detect::Item(SHAPES), import);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     recordings(

@@ -6,11 +6,10 @@ use super::prelude::*;
 /// How dates are written: `2023/05/20 (Sat) 02:21`.
 const DATE: &str = "%Y/%m/%d (%a) %H:%M";
 
-pub(super) const IMPORTER: Importer = Importer::of_file("longmemeval", detect, import);
+/// The shape of a file.
+const SHAPE: &str = "question_id question_type haystack_sessions";
 
-fn detect(head: &Head) -> bool {
-    head.item_is("question_id question_type haystack_sessions")
-}
+pub(super) const IMPORTER: Importer = Importer::of_file("longmemeval", Detect::Item(SHAPE), import);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let what = "an instance is an object with `haystack_sessions`";

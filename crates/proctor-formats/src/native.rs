@@ -37,7 +37,7 @@ pub const FORMAT: &str = "proctor-session";
 pub const VERSION: u64 = 1;
 
 /// Reads the native format.
-pub(super) const IMPORTER: Importer = Importer::of_file("native", detect, import);
+pub(super) const IMPORTER: Importer = Importer::of_file("native", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     let first = head.first();

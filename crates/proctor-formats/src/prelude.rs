@@ -24,7 +24,8 @@ pub(super) use super::usage::{
     CachedTokens, Iterations, billed, counters, unless_zero, usage, usage_in,
 };
 pub(super) use super::{
-    Folder, ImportError, Importer, Recording, SessionFiles, checked, compressed, kept_context,
+    Detect, Folder, ImportError, Importer, Recording, SessionFiles, checked, compressed,
+    kept_context,
 };
 pub(super) use proctor_sessions::tool_names::class_of;
 pub(super) use proctor_sessions::units::{

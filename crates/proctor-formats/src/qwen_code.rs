@@ -16,13 +16,12 @@ use super::prelude::*;
 /// How words begin that the product sends in the user's place.
 const INJECTED: &str = "<task-notification|<system-reminder|This is the Qwen Code.";
 
-pub(super) const IMPORTER: Importer = Importer::new("qwen-code", detect, import);
+/// The shapes of a record.
+const RECORD: &str = "uuid parentUuid sessionId message/parts:l | \
+     uuid parentUuid sessionId systemPayload:o";
 
-fn detect(head: &Head) -> bool {
-    const RECORD: &str = "uuid parentUuid sessionId message/parts:l | \
-         uuid parentUuid sessionId systemPayload:o";
-    head.text.starts_with('{') && head.any(50, RECORD)
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("qwen-code", Detect::Any(50, RECORD), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut chat = Chat::default();

@@ -10,8 +10,12 @@ use super::prelude::*;
 const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses", "gemini"];
 
 /// A log in one file is read by the importer of its API.
-pub(super) const IMPORTER: Importer = Importer::of_file("request-log", |_| false, import)
-    .with_folders(is_log_folder, |_| None, import_folder);
+pub(super) const IMPORTER: Importer = Importer::of_file(
+    "request-log",
+    Detect::By(|_| false),
+    import,
+)
+.with_folders(is_log_folder, |_| None, import_folder);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let head = Head::of(&file.bytes);
@@ -75,5 +79,5 @@ fn logs(folder: &Folder) -> Option<Vec<PathBuf>> {
 
 fn api_of(head: &Head) -> Option<&'static Importer> {
     let mut importers = IMPORTERS.iter();
-    importers.find(|importer| APIS.contains(&importer.format) && (importer.detect)(head))
+    importers.find(|importer| APIS.contains(&importer.format) && importer.detect.matches(head))
 }

@@ -19,18 +19,15 @@ mod views;
 
 const SHAPE: Shape = Shape::of_messages("history");
 
-pub(super) const IMPORTER: Importer = Importer::new("swe-agent", detect, import);
+/// The shapes of a file. The first step may be cut, and the history begins later. The model and the patch may fill all
+/// that is seen.
+const SHAPES: &str = "trajectory/0/action,trajectory/0/observation,trajectory/0/response | \
+    history/0/role history/0/agent,history/0/message_type | \
+    attempts/0/trajectory/0/action,attempts/0/trajectory/0/observation,attempts/0/trajectory/0/response | \
+    attempts/0/history/0/role attempts/0/history/0/agent,attempts/0/history/0/message_type | \
+    replay_config info/model_stats";
 
-fn detect(head: &Head) -> bool {
-    // The first step may be cut, and the history begins later. The model and the patch may fill all that is seen.
-    head.is(
-        "trajectory/0/action,trajectory/0/observation,trajectory/0/response | \
-         history/0/role history/0/agent,history/0/message_type | \
-         attempts/0/trajectory/0/action,attempts/0/trajectory/0/observation,attempts/0/trajectory/0/response | \
-         attempts/0/history/0/role attempts/0/history/0/agent,attempts/0/history/0/message_type | \
-         replay_config info/model_stats",
-    )
-}
+pub(super) const IMPORTER: Importer = Importer::shaped("swe-agent", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let steps = RefCell::new(Vec::new());

@@ -10,13 +10,11 @@
 
 use super::prelude::*;
 
-pub(super) const IMPORTER: Importer = Importer::new("tau2", detect, import);
+/// The shapes of a file.
+const SHAPES: &str =
+    "simulations | info/environment_info tasks | task_id ticks | task_id messages start_time";
 
-fn detect(head: &Head) -> bool {
-    head.is(
-        "simulations | info/environment_info tasks | task_id ticks | task_id messages start_time",
-    )
-}
+pub(super) const IMPORTER: Importer = Importer::shaped("tau2", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();

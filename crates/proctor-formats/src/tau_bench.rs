@@ -7,12 +7,10 @@ use super::prelude::*;
 
 const SHAPE: Shape = Shape::of_messages("traj");
 
-pub(super) const IMPORTER: Importer = Importer::new("tau-bench", detect, import);
+/// The shapes of a run: a long `info` may come before the messages.
+const SHAPES: &str = "task_id traj | task_id reward info";
 
-fn detect(head: &Head) -> bool {
-    // A long `info` may come before the messages.
-    head.item_is("task_id traj | task_id reward info")
-}
+pub(super) const IMPORTER: Importer = Importer::shaped("tau-bench", Detect::Item(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, &|conversation, assembler| {

@@ -7,12 +7,6 @@ use super::speaker_of;
 use crate::gemini_content::blocks;
 use crate::prelude::*;
 
-/// Whether a value is a checkpoint, or the beginning of one.
-pub(super) fn is_checkpoint(value: &Value) -> bool {
-    let list = value.get("history").unwrap_or(value);
-    is_shaped(list, "0/parts:l 0/role=user | 0/parts:l 0/role=model")
-}
-
 /// Whether a value of a chat is a checkpoint: a list, or an object with a history.
 pub(super) fn begins(text: &str) -> bool {
     let text = text.trim_start();
