@@ -34,15 +34,12 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         };
         let mut ledger = BTreeMap::new();
         for raw in thread.inner("usageLedger").items("events") {
-            let event = Object::read(raw).unwrap_or_default();
-            let message: Option<u64> = event.get("toMessageId").and_then(number);
+            let mut event = Object::read(raw).unwrap_or_default();
+            let message: Option<u64> = event.take_as("toMessageId");
             ledger.extend(message.map(|message| (message, event)));
         }
         for raw in thread.items("messages") {
-            let Some(mut said) = Object::read(raw) else {
-                keep_unread("malformed", raw, &mut agents[0]);
-                continue;
-            };
+            let mut said = Object::read(raw).unwrap_or_default();
             let parent = said.take_text("parentToolUseId");
             let agent = parent.map_or(0, |parent| {
                 *names.entry(parent).or_insert_with(|| {
@@ -57,11 +54,6 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     with_side_chains(agents, source, file)
 }
 
-/// The value, if it is a number.
-fn number(raw: &RawValue) -> Option<u64> {
-    serde_json::from_str(raw.get()).ok()
-}
-
 fn message(
     mut said: Object<'_>,
     raw: &RawValue,
@@ -73,8 +65,8 @@ fn message(
         Some("assistant") => {
             let blocks = said.take_blocks("content", Speaker::Assistant, assembler);
             let billed = said.take("usage");
-            let listed = said.get("messageId").and_then(number);
-            let listed = listed.and_then(|message| ledger.remove(&message));
+            let message: Option<u64> = said.take_as("messageId");
+            let listed = message.and_then(|message| ledger.remove(&message));
             let mut about = billed.and_then(Object::read).or(listed).unwrap_or_default();
             let billed = billed.or_else(|| about.take("tokens"));
             let window = about.take_as("maxInputTokens").map(Tokens);
@@ -102,10 +94,7 @@ fn message(
             let tag = product.or_else(|| speaker_of(&blocks));
             assembler.hear(None, blocks, time, tag);
         }
-        role => {
-            let kind = format!("of {}", role.unwrap_or("no role"));
-            return assembler.hear_unknown("message", &kind, raw, None);
-        }
+        role => return assembler.hear_unknown_role("message", role, raw, None),
     }
     for known in ["messageId", "state"] {
         said.take(known);
@@ -126,14 +115,10 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
         return content::part(raw, Speaker::User, source);
     };
     let is_done = run.take_text("status").as_deref() == Some("done");
-    let told = match run.take("result") {
-        Some(result) => Some(result),
-        None => run.take("error").map(|error| {
-            let message = Object::read(error).and_then(|mut object| object.take("message"));
-            message.unwrap_or(error)
-        }),
-    };
-    let told = told.or_else(|| run.take("reason"));
+    let error = run.get("error").and_then(Object::read);
+    let message = error.and_then(|mut error| error.take("message"));
+    let result = run.take("result").or(message);
+    let told = result.or_else(|| run.first(&["error", "reason"]));
     let blocks = told.map(|raw| content::of_result(raw, source));
     ContentBlock::tool_result(id, blocks.unwrap_or_default(), !is_done)
 }

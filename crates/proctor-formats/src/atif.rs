@@ -33,16 +33,11 @@ fn trajectory(mut run: Object<'_>) -> Assembler {
     let mut agent = run.inner("agent");
     assembler.header.model = agent.take_text("model_name");
     for definition in agent.items("tool_definitions") {
-        let value = value(definition);
-        let names = ["/function/name", "/name"];
-        let name = names.iter().find_map(|at| value.pointer(at)?.as_str());
-        assembler.tool(name.map(Arc::from), definition);
+        assembler.define_tool(definition);
     }
     for (at, raw) in run.items("steps").into_iter().enumerate() {
-        match Object::read(raw) {
-            Some(step) => read(at, step, raw, &mut assembler),
-            None => assembler.unknown("step that is no object"),
-        }
+        let step = Object::read(raw).unwrap_or_default();
+        read(at, step, raw, &mut assembler);
     }
     assembler
 }
@@ -67,10 +62,7 @@ fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembl
             assembler.hear(None, said, time, [Tag::TypedUser]);
         }
         Some("agent") => agent(at, step, time, assembler),
-        who => {
-            let kind = format!("of {}", who.unwrap_or("nobody"));
-            assembler.hear_unknown("step", &kind, raw, time);
-        }
+        who => assembler.hear_unknown_role("step", who, raw, time),
     }
 }
 

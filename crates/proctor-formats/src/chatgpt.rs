@@ -99,9 +99,7 @@ struct Reading {
 
 impl Reading {
     fn message(&mut self, raw: &RawValue) {
-        let Some(mut message) = Object::read(raw) else {
-            return self.assembler.unknown("message that is no object");
-        };
+        let mut message = Object::read(raw).unwrap_or_default();
         let time = message.take_time("create_time", &mut self.assembler);
         let mut author = message.inner("author");
         let (role, name) = (author.take_text("role"), author.take_text("name"));
@@ -174,10 +172,7 @@ impl Reading {
                 let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
                 self.assembler.hear(None, said, time, [tag]);
             }
-            role => {
-                let kind = format!("of {}", role.unwrap_or("nobody"));
-                self.assembler.hear_unknown("message", &kind, raw, time);
-            }
+            role => self.assembler.hear_unknown_role("message", role, raw, time),
         }
     }
 
@@ -235,10 +230,7 @@ impl Reading {
                 Some(proctor_sessions::wire::images::image(&size))
             }
             (_, _, Some(text)) => Some(ContentBlock::Text(text)),
-            (kind, ..) => {
-                let source = &mut self.assembler.source;
-                Some(content::unread("part", kind, raw, source))
-            }
+            (kind, ..) => Some(self.assembler.unread_part("part", kind, raw)),
         }
     }
 }

@@ -68,9 +68,7 @@ struct Reading {
 
 impl Reading {
     fn message(&mut self, raw: &RawValue) {
-        let Some(mut message) = Object::read(raw) else {
-            return self.assembler.unknown("message that is no object");
-        };
+        let mut message = Object::read(raw).unwrap_or_default();
         let time = message.take_time("created_at", &mut self.assembler);
         let sender = message.take_text("sender");
         let text = message.take_words("text");
@@ -91,10 +89,9 @@ impl Reading {
                 said.extend(text.filter(|_| parts.is_empty()).map(ContentBlock::Text));
                 self.assembler.hear(None, said, time, [Tag::TypedUser]);
             }
-            sender => {
-                let kind = format!("of {}", sender.unwrap_or("nobody"));
-                self.assembler.hear_unknown("message", &kind, raw, time);
-            }
+            sender => self
+                .assembler
+                .hear_unknown_role("message", sender, raw, time),
         }
     }
 

@@ -129,10 +129,7 @@ fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
     let mut calls = Calls::default();
     for (at, raw) in messages.iter().enumerate() {
         hidden.take_effect(at, assembler);
-        let Some(mut object) = Object::read(raw) else {
-            keep_unread("malformed", raw, assembler);
-            continue;
-        };
+        let mut object = Object::read(raw).unwrap_or_default();
         if hidden.is_written(at) {
             hidden.write(at, &mut object, assembler);
             continue;
@@ -161,12 +158,11 @@ fn message(
     };
     let mut blocks = blocks_of(object.take("content"), role, assembler);
     if role == Role::User {
-        let mut tags = speaker_of(&blocks);
+        let tag = speaker_of(&blocks);
         calls.answer(&mut blocks);
-        if blocks.iter().any(ContentBlock::is_result) {
-            tags.retain(|tag| *tag != Tag::Meta);
-        }
-        return assembler.hear(Some(name), blocks, timestamp, tags);
+        let is_result = blocks.iter().any(ContentBlock::is_result);
+        let tag = tag.filter(|tag| !is_result || *tag != Tag::Meta);
+        return assembler.hear(Some(name), blocks, timestamp, tag);
     }
     calls.call(&mut blocks);
     let model = object.inner("modelInfo").first_text(&["id", "modelId"]);
@@ -177,19 +173,13 @@ fn message(
 }
 
 /// Who wrote a message of the user's: a person, or the product with what came of a call.
-fn speaker_of(blocks: &[ContentBlock]) -> Vec<Tag> {
+fn speaker_of(blocks: &[ContentBlock]) -> Option<Tag> {
     let mut texts = blocks.iter().filter_map(ContentBlock::as_text).peekable();
     let is_told = texts.peek().is_some_and(|first| first.starts_with('['));
-    let is_typed = texts.any(|text| TYPED.split(' ').any(|tag| text.contains(tag)));
-    if is_typed {
-        vec![Tag::TypedUser]
-    } else if blocks.iter().any(ContentBlock::is_result) {
-        Vec::new()
-    } else if is_told {
-        vec![Tag::Meta]
-    } else {
-        vec![Tag::TypedUser]
+    if texts.any(|text| TYPED.split(' ').any(|tag| text.contains(tag))) {
+        return Some(Tag::TypedUser);
     }
+    speaker(blocks, |_| is_told)
 }
 
 /// The input includes what was read from the cache and written to it.

@@ -108,15 +108,14 @@ impl Thread {
             "web_search" => Some(content::kept(kind, raw)),
             _ => None,
         };
-        let block =
-            block.unwrap_or_else(|| content::unread("item", kind, raw, &mut self.assembler.source));
+        let block = block.unwrap_or_else(|| self.assembler.unread_part("item", kind, raw));
         self.call.says(block, &mut self.assembler);
     }
 
     /// A tool use, when it begins and when it ends.
     fn tool(&mut self, event: &str, kind: &str, mut item: Object<'_>, raw: &RawValue) {
         let Some(id) = item.take_text("id") else {
-            let kept = content::unread("item", kind, raw, &mut self.assembler.source);
+            let kept = self.assembler.unread_part("item", kind, raw);
             return self.call.says(kept, &mut self.assembler);
         };
         let status = item.take_text("status");

@@ -16,6 +16,9 @@ pub(super) type Size = Option<Tokens>;
 /// A text, where the recording has it.
 pub(super) type Text = Option<Arc<str>>;
 
+/// Where definitions of tools have their names; one that the provider runs has only a type.
+const TOOL_NAMES: &str = "/function/name /custom/name /name /title /kind /type";
+
 /// The texts among the blocks, one a line.
 pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
     let texts = blocks.iter().filter_map(ContentBlock::as_text);
@@ -86,6 +89,11 @@ impl Assembler {
         content::unknown(kind, raw, &mut self.source)
     }
 
+    /// The same of what is not a block: `what` names it in the count.
+    pub(super) fn unread_part(&mut self, what: &str, kind: &str, raw: &RawValue) -> ContentBlock {
+        content::unread(what, kind, raw, &mut self.source)
+    }
+
     /// The calls in a list, as `read` reads each; those that it cannot read are kept under the name of `kind`.
     pub(super) fn calls(
         &mut self,
@@ -123,6 +131,18 @@ impl Assembler {
         if let Some(kept) = unknown_record(what, kind, raw, &mut self.source) {
             self.hear(None, vec![kept], time, [Tag::Meta]);
         }
+    }
+
+    /// Adds a record of a role that is not known, if it says something.
+    pub(super) fn hear_unknown_role(
+        &mut self,
+        what: &str,
+        role: Option<&str>,
+        raw: &RawValue,
+        time: When,
+    ) {
+        let kind = format!("of {}", role.unwrap_or("nobody"));
+        self.hear_unknown(what, &kind, raw, time);
     }
 
     /// Counts something that is not understood.
@@ -191,7 +211,18 @@ impl Assembler {
         missing
     }
 
-    /// Adds the tool that a definition describes.
+    /// Adds the tool that a definition describes, under its name there.
+    pub(super) fn define_tool(&mut self, definition: &RawValue) {
+        let value = value(definition);
+        let mut places = TOOL_NAMES.split(' ');
+        let name = places.find_map(|at| value.pointer(at)?.as_str());
+        if name.is_none() {
+            self.warn("a tool has no name");
+        }
+        self.tool(name.map(Arc::from), definition);
+    }
+
+    /// Adds the tool of that name.
     pub(super) fn tool(&mut self, name: Text, definition: &RawValue) {
         self.header.tools.push(ToolSchema {
             name: name.unwrap_or_else(|| "unnamed".into()),

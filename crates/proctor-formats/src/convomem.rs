@@ -53,9 +53,7 @@ fn chats(mut object: Object<'_>) -> Vec<Chat> {
 }
 
 fn turn(raw: &RawValue, names: &mut BTreeMap<Arc<str>, Arc<str>>, chat: &mut Chat) {
-    let Some(mut message) = Object::read(raw) else {
-        return keep_unread("malformed", raw, &mut chat.assembler);
-    };
+    let mut message = Object::read(raw).unwrap_or_default();
     let speaker = message.take_text("speaker").unwrap_or_default();
     let role = match speaker.to_ascii_lowercase().as_str() {
         "user" => Role::User,

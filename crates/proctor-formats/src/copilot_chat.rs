@@ -155,7 +155,7 @@ impl<'a> Reading<'a> {
             _ => self.compacts(),
         }
         let Some(mut round) = Object::read(raw) else {
-            let kept = content::unread("round", "malformed", raw, &mut self.assembler.source);
+            let kept = self.assembler.unread_part("round", "malformed", raw);
             return self.assembler.assistant(None, Answer::of(vec![kept], None));
         };
         let id = round.take_text("id");

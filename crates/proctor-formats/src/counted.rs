@@ -41,13 +41,7 @@ impl Counted for Object<'_> {
         assembler.header.model = self.take_text("model");
         assembler.header.context_window = self.take_as("context_window").map(Tokens);
         for definition in self.items("tools") {
-            let value = value(definition);
-            let names = ["/function/name", "/custom/name", "/name", "/type"];
-            let name = names.iter().find_map(|at| value.pointer(at)?.as_str());
-            if name.is_none() {
-                assembler.warn("a tool has no name");
-            }
-            assembler.tool(name.map(Arc::from), definition);
+            assembler.define_tool(definition);
         }
     }
 

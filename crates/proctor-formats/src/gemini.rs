@@ -119,11 +119,7 @@ fn tools(raw: &RawValue, assembler: &mut Assembler) {
     let mut tool = Object::read(raw).unwrap_or_default();
     for key in ["functionDeclarations", "function_declarations"] {
         for declared in tool.items(key) {
-            let name = Object::read(declared).and_then(|mut object| object.take_text("name"));
-            if name.is_none() {
-                assembler.warn("a tool has no name");
-            }
-            assembler.tool(name, declared);
+            assembler.define_tool(declared);
         }
     }
     for (key, own) in tool.into_entries() {

@@ -27,10 +27,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 
     for (at, value) in file.values(source)?.into_iter().enumerate() {
         let raw: &RawValue = value.parse()?;
-        let Some(mut object) = Object::read(raw) else {
-            keep_unread("malformed", raw, &mut reading.assembler);
-            continue;
-        };
+        let mut object = Object::read(raw).unwrap_or_default();
         let mut keys = ["role", "created", "content"].iter();
         if keys.all(|key| object.has(key)) {
             reading.message(raw, None);
@@ -77,9 +74,7 @@ impl Reading {
 
     /// Reads a message, with what its call was billed where that is known.
     fn message(&mut self, raw: &RawValue, usage: Option<Usage>) {
-        let Some(mut object) = Object::read(raw) else {
-            return keep_unread("malformed", raw, &mut self.assembler);
-        };
+        let mut object = Object::read(raw).unwrap_or_default();
         let Some(role) = object.take_as("role") else {
             return keep_unread("of unknown role", raw, &mut self.assembler);
         };
@@ -152,16 +147,14 @@ fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> 
         return Vec::new();
     };
     let Some(items) = items(raw) else {
-        return vec![unknown("content", raw, assembler)];
+        return vec![assembler.unread_part("part", "content", raw)];
     };
     let read = items.into_iter().map(|raw| part(raw, role, assembler));
     read.flatten().collect()
 }
 
 fn part(raw: &RawValue, role: Role, assembler: &mut Assembler) -> Option<ContentBlock> {
-    let Some(mut part) = Object::read(raw) else {
-        return Some(unknown("malformed", raw, assembler));
-    };
+    let mut part = Object::read(raw).unwrap_or_default();
     let kind = part.take_text("type").unwrap_or_else(|| "untyped".into());
     let read = match (&*kind, role) {
         ("text", _) => {
@@ -184,7 +177,7 @@ fn part(raw: &RawValue, role: Role, assembler: &mut Assembler) -> Option<Content
         }
         _ => None,
     };
-    Some(read.unwrap_or_else(|| unknown(&kind, raw, assembler)))
+    Some(read.unwrap_or_else(|| assembler.unread_part("part", &kind, raw)))
 }
 
 /// Whether the audience of a part is the user alone.
@@ -252,9 +245,7 @@ fn response(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBl
 
 /// A part of what a tool answered.
 fn told(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
-    let Some(mut part) = Object::read(raw) else {
-        return Some(unknown("malformed", raw, assembler));
-    };
+    let mut part = Object::read(raw).unwrap_or_default();
     if is_for_the_user(&mut part) {
         assembler.skip("text that the model was not shown");
         return None;
@@ -269,10 +260,6 @@ fn told(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
         }
         _ => None,
     };
-    let kind = kind.as_deref().unwrap_or("untyped");
-    Some(read.unwrap_or_else(|| unknown(&format!("of a response {kind}"), raw, assembler)))
-}
-
-fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    content::unread("part", kind, raw, &mut assembler.source)
+    let kind = format!("of a response {}", kind.as_deref().unwrap_or("untyped"));
+    Some(read.unwrap_or_else(|| assembler.unread_part("part", &kind, raw)))
 }

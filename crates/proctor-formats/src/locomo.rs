@@ -48,9 +48,7 @@ fn conversation(mut sample: Object<'_>) -> Option<Chat> {
 }
 
 fn turn(raw: &RawValue, first: Option<&Arc<str>>, chat: &mut Chat) {
-    let Some(mut turn) = Object::read(raw) else {
-        return keep_unread("malformed", raw, &mut chat.assembler);
-    };
+    let mut turn = Object::read(raw).unwrap_or_default();
     let (name, speaker) = (turn.take_text("dia_id"), turn.take_text("speaker"));
     let Some(speaker) = speaker else {
         return keep_unread("without speaker", raw, &mut chat.assembler);

@@ -57,10 +57,7 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
 
 /// Reads a turn; says whether it answers the question.
 fn turn(raw: &RawValue, name: &Arc<str>, chat: &mut Chat) -> bool {
-    let Some(mut turn) = Object::read(raw) else {
-        keep_unread("malformed", raw, &mut chat.assembler);
-        return false;
-    };
+    let mut turn = Object::read(raw).unwrap_or_default();
     let Some(role) = turn.take_as("role") else {
         keep_unread("of unknown role", raw, &mut chat.assembler);
         return false;

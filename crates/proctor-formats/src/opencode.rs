@@ -129,9 +129,7 @@ impl Reading {
 
     /// Reads a message; `id` is its name where the message itself does not say it.
     fn message(&mut self, id: Text, info: &RawValue, parts: &[&RawValue]) {
-        let Some(mut object) = Object::read(info) else {
-            return keep_unread("malformed", info, &mut self.assembler);
-        };
+        let mut object = Object::read(info).unwrap_or_default();
         let id = object.take_text("id").or(id);
         let mut times = object.inner("time");
         let time = times.take_time("created", &mut self.assembler);

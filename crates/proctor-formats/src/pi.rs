@@ -213,7 +213,7 @@ impl Reading {
                     assembler.header.system = Some(sections.join("\n\n").into());
                 }
                 for tool in said.tools_added.into_iter().flatten() {
-                    assembler.tool(Object::read(tool).and_then(|item| item.text("name")), tool);
+                    assembler.define_tool(tool);
                 }
                 return;
             }

@@ -80,9 +80,7 @@ impl Reading {
     }
 
     fn message(&mut self, raw: &RawValue) {
-        let Some(mut message) = Object::read(raw) else {
-            return keep_unread("malformed", raw, &mut self.assembler);
-        };
+        let mut message = Object::read(raw).unwrap_or_default();
         let role = message.take_text("role");
         let timestamp = self.time(&mut message);
         match role.as_deref() {

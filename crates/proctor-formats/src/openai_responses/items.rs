@@ -48,7 +48,7 @@ struct Raw<'a> {
 /// Reads one item.
 pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
     let Some(item) = lenient::object::<Raw<'_>>(raw.get(), &mut assembler.source) else {
-        return Item::Product(vec![unknown("malformed item", raw, assembler)]);
+        return Item::Product(vec![assembler.unread_part("item", "malformed item", raw)]);
     };
     // A message may leave out what it is.
     let kind = match (&item.r#type, &item.role) {
@@ -75,7 +75,7 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
         | "computer_call" | "shell_call" | "apply_patch_call" => {
             let block = call(&kind, &item, assembler);
             Item::Model(vec![
-                block.unwrap_or_else(|| unknown(&kind, raw, assembler)),
+                block.unwrap_or_else(|| assembler.unread_part("item", &kind, raw)),
             ])
         }
         "function_call_output"
@@ -86,7 +86,7 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
         | "shell_call_output"
         | "apply_patch_call_output" => {
             let Some(id) = item.call_id.clone().or_else(|| item.id.clone()) else {
-                return Item::Other(vec![unknown(&kind, raw, assembler)]);
+                return Item::Other(vec![assembler.unread_part("item", &kind, raw)]);
             };
             let (content, is_error) = match (item.output, item.tools) {
                 // The model reads the result of a search for tools as it is.
@@ -106,12 +106,8 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
         "mcp_approval_response" | "program_output" => Item::Other(vec![kept(&kind, raw)]),
         "additional_tools" => Item::Product(vec![kept(&kind, raw)]),
         known if is_one_of(KNOWN_OPAQUE, known) => Item::Model(vec![kept(&kind, raw)]),
-        _ => Item::Product(vec![unknown(&kind, raw, assembler)]),
+        _ => Item::Product(vec![assembler.unread_part("item", &kind, raw)]),
     }
-}
-
-fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    content::unread("item", kind, raw, &mut assembler.source)
 }
 
 /// The model's thinking: its text or a summary of it if one is shown, and its encrypted form.

@@ -81,18 +81,16 @@ pub(super) fn is_start(raw: &RawValue) -> bool {
 
 /// Reads one part.
 pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
-    let Some(mut part) = Object::read(raw) else {
-        return Part::Block(unknown("malformed", raw, assembler));
-    };
+    let mut part = Object::read(raw).unwrap_or_default();
     match part.take_text("type").as_deref().unwrap_or("untyped") {
         "text" => text(part, raw, assembler),
         "reasoning" => Part::Block(match part.take_text("text") {
             Some(text) => ContentBlock::thinking(text, part.take("metadata").and_then(signature)),
-            None => unknown("reasoning", raw, assembler),
+            None => assembler.unread_part("part", "reasoning", raw),
         }),
         "tool" => match tool(part, assembler) {
             Some(tool) => Part::Tool(tool),
-            None => Part::Block(unknown("tool", raw, assembler)),
+            None => Part::Block(assembler.unread_part("part", "tool", raw)),
         },
         "file" => file(part, raw, assembler),
         "step-finish" => {
@@ -110,13 +108,13 @@ pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
             assembler.skip(&format!("part {known}"));
             Part::Nothing
         }
-        other => Part::Block(unknown(other, raw, assembler)),
+        other => Part::Block(assembler.unread_part("part", other, raw)),
     }
 }
 
 fn text(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part {
     let Some(text) = part.take_text("text") else {
-        return Part::Block(unknown("text", raw, assembler));
+        return Part::Block(assembler.unread_part("part", "text", raw));
     };
     if part.take_flag("ignored") {
         assembler.skip("text that the model was not shown");
@@ -143,7 +141,7 @@ fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part
             Part::Block(images::image(&images::addressed(&url)))
         }
         (Some(_), Some(_)) => Part::Block(content::kept("document", raw)),
-        (None, _) | (_, None) => Part::Block(unknown("file", raw, assembler)),
+        (None, _) | (_, None) => Part::Block(assembler.unread_part("part", "file", raw)),
     }
 }
 
@@ -205,8 +203,4 @@ fn signature(metadata: &RawValue) -> Text {
 pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let source = &mut assembler.source;
     unless_zero(usage_in(&value(raw), CachedTokens::Apart, source))
-}
-
-fn unknown(kind: &str, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
-    content::unread("part", kind, raw, &mut assembler.source)
 }

@@ -17,9 +17,7 @@ const BOOKKEEPING: &str = "agent-switched model-switched location-switched idle 
 impl Reading {
     /// Reads a row of this type.
     pub(super) fn row(&mut self, id: Text, kind: &str, raw: &RawValue) {
-        let Some(mut row) = Object::read(raw) else {
-            return keep_unread("malformed", raw, &mut self.assembler);
-        };
+        let mut row = Object::read(raw).unwrap_or_default();
         let time = row.inner("time").take_time("created", &mut self.assembler);
         match kind {
             "user" => {

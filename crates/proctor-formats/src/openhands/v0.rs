@@ -71,9 +71,7 @@ impl Reading {
         self.silent(event, "system");
         self.assembler.header.system = args.take_text("content");
         for raw in args.items("tools") {
-            let mut tool = Object::read(raw).unwrap_or_default();
-            let name = tool.inner("function").take_text("name");
-            self.assembler.tool(name, raw);
+            self.assembler.define_tool(raw);
         }
     }
 

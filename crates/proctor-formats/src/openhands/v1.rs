@@ -52,10 +52,7 @@ impl Reading {
         let text = texts.join("\n");
         self.assembler.header.system = Some(text).filter(|text| !text.is_empty()).map(Arc::from);
         for raw in event.keys.items("tools") {
-            let mut tool = Object::read(raw).unwrap_or_default();
-            let named = tool.inner("function").take_text("name");
-            let named = named.or_else(|| tool.first_text(&["name", "title", "kind"]));
-            self.assembler.tool(named, raw);
+            self.assembler.define_tool(raw);
         }
     }
 
