@@ -13,7 +13,6 @@
 use super::common::some;
 use super::prelude::*;
 use super::recordings;
-use archive::Documents as _;
 use sample::Sample;
 
 pub(crate) mod archive;
@@ -36,14 +35,14 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let (id, path) = (file.id.clone(), file.path.clone());
-    let mut log = Log::default();
+    let (mut log, mut source) = (Log::default(), Source::default());
     if is_archive(&file.bytes) {
-        archive::read(&file, &mut log)?;
+        archive::read(&file, &mut source, |text, source| log.read(text, source))?;
     } else {
-        log.documents(&file.text())?;
+        log.read(&file.text(), &mut source)?;
     }
     name(&mut log.sessions, &id);
-    some(log.sessions, log.source, &path).map(recordings)
+    some(log.sessions, source, &path).map(recordings)
 }
 
 /// Whether a file that begins so is an archive.
@@ -55,32 +54,23 @@ pub(super) fn is_archive(head: &[u8]) -> bool {
 #[derive(Default)]
 struct Log {
     sessions: Vec<Session>,
-    /// The facts of the log as a whole.
-    source: Source,
     model: Text,
 }
 
-impl archive::Documents for Log {
-    fn source(&mut self) -> &mut Source {
-        &mut self.source
-    }
-
-    /// A log in JSON, or one file of an archive.
-    fn documents(&mut self, documents: &SourceText) -> Result<()> {
-        let values = documents.values(&mut self.source)?;
-        for value in &values {
-            self.value(value)?;
-        }
-        Ok(())
-    }
-}
-
 impl Log {
-    fn value(&mut self, value: &Line<'_>) -> Result<()> {
+    /// Reads a log in JSON, or one file of an archive. The facts of the log as a whole are counted in the source.
+    fn read(&mut self, text: &SourceText, source: &mut Source) -> Result<()> {
+        let values = text.values(source)?;
+        values
+            .iter()
+            .try_for_each(|value| self.value(value, source))
+    }
+
+    fn value(&mut self, value: &Line<'_>, source: &mut Source) -> Result<()> {
         let raw: &RawValue = value.parse()?;
         let object = Object::read(raw).ok_or_else(|| value.error("a log is a JSON object"))?;
         if object.has("messages") && object.has("epoch") {
-            return self.sample(value, raw);
+            return self.sample(value, raw, source);
         }
         let mut log = object;
         if let Some(mut eval) = log.take_object("eval") {
@@ -89,21 +79,21 @@ impl Log {
         if let Some(samples) = log.take("samples") {
             let samples: Vec<&RawValue> = value.parse_part(samples.get())?;
             for raw in samples {
-                self.sample(value, raw)?;
+                self.sample(value, raw, source)?;
             }
         }
         Ok(())
     }
 
-    fn sample(&mut self, line: &Line<'_>, raw: &RawValue) -> Result<()> {
+    fn sample(&mut self, line: &Line<'_>, raw: &RawValue, source: &mut Source) -> Result<()> {
         let Some(sample) = Object::read(raw) else {
-            self.source.not_understood("sample that is no object");
+            source.not_understood("sample that is no object");
             return Ok(());
         };
         let mut assembler = Assembler::default();
         assembler.header.model.clone_from(&self.model);
         if !Sample::read(sample, assembler, &mut self.sessions, line)? {
-            self.source.skip("sample without messages");
+            source.skip("sample without messages");
         }
         Ok(())
     }

@@ -14,17 +14,12 @@ use crate::prelude::*;
 /// Files that say which model ran, by name.
 const HEADERS: &[&str] = &["header.json", "_journal/start.json"];
 
-/// Reads the files of an archive.
-pub(crate) trait Documents {
-    /// Counts what is not understood.
-    fn source(&mut self) -> &mut Source;
-
-    /// Reads one file.
-    fn documents(&mut self, documents: &SourceText) -> Result<()>;
-}
-
-/// Reads the header and all samples of an archive.
-pub(crate) fn read(file: &SourceFile, log: &mut dyn Documents) -> Result<()> {
+/// Reads the header and all samples of an archive; `read` reads one file.
+pub(crate) fn read(
+    file: &SourceFile,
+    source: &mut Source,
+    mut read: impl FnMut(&SourceText, &mut Source) -> Result<()>,
+) -> Result<()> {
     let path = &*file.path;
     let archive = ZipArchive::new(Cursor::new(&file.bytes[..]));
     let mut archive = archive.map_err(|error| damaged(path, &error))?;
@@ -32,14 +27,14 @@ pub(crate) fn read(file: &SourceFile, log: &mut dyn Documents) -> Result<()> {
     for name in archive.file_names() {
         match name {
             Ok(name) => names.push(name.into_owned()),
-            Err(_) => log.source().not_understood("name in the archive"),
+            Err(_) => source.not_understood("name in the archive"),
         }
     }
     // A log that was not finished has only the beginning of its header.
     let is_there = |header: &&&str| names.iter().any(|name| name == **header);
     let header = HEADERS.iter().find(is_there);
     if header.is_none() {
-        log.source().warn("the archive has no header");
+        source.warn("the archive has no header");
     }
     names.retain(|name| name.starts_with("samples/") && is_json(name));
     let mut left = MAX_FILE;
@@ -50,7 +45,7 @@ pub(crate) fn read(file: &SourceFile, log: &mut dyn Documents) -> Result<()> {
             documents => documents?,
         };
         left = left.saturating_sub(documents.length);
-        log.documents(&documents)?;
+        read(&documents, source)?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::{Outcome, Problem, only};
 use crate::error::ImportError;
-use crate::inspect::archive::{self, Documents};
+use crate::inspect::archive;
 use crate::prelude::*;
 
 pub(super) fn read(mut log: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>> {
@@ -11,46 +11,23 @@ pub(super) fn read(mut log: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>>
     }
     let samples = log.items("samples");
     let samples = samples.into_iter().filter_map(Object::read);
-    let outcomes: Result<Vec<Option<Outcome>>, Problem> = samples.map(sample_of).collect();
-    Some(outcomes.map(|outcomes| outcomes.into_iter().flatten().collect()))
+    let outcomes = samples.map(sample_of).filter_map(Result::transpose);
+    Some(outcomes.collect())
 }
 
 /// Reads the samples of an `.eval` archive.
 pub(super) fn read_archive(
     file: &SourceFile,
 ) -> Result<Result<Vec<Outcome>, Problem>, ImportError> {
-    let mut samples = Samples::default();
-    archive::read(file, &mut samples)?;
-    Ok(match samples.problem {
-        Some(problem) => Err(problem),
-        None => Ok(samples.outcomes),
-    })
-}
-
-/// The outcomes of an archive, growing file by file.
-#[derive(Default)]
-struct Samples {
-    outcomes: Vec<Outcome>,
-    problem: Option<Problem>,
-    source: Source,
-}
-
-impl Documents for Samples {
-    fn source(&mut self) -> &mut Source {
-        &mut self.source
-    }
-
-    fn documents(&mut self, documents: &SourceText) -> Result<()> {
-        let read = match serde_json::from_str(&documents.text) {
+    let mut outcomes = Vec::new();
+    archive::read(file, &mut Source::default(), |document, _| {
+        outcomes.push(match serde_json::from_str(&document.text) {
             Ok(sample) => Object::read(sample).map_or(Ok(None), sample_of),
             Err(error) => Err((": a file in it".to_owned(), error.to_string())),
-        };
-        match read {
-            Ok(outcome) => self.outcomes.extend(outcome),
-            Err(problem) => self.problem = self.problem.take().or(Some(problem)),
-        }
+        });
         Ok(())
-    }
+    })?;
+    Ok(outcomes.into_iter().filter_map(Result::transpose).collect())
 }
 
 /// The outcome of a sample; none where it was neither scored nor failed.
