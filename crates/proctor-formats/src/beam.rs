@@ -23,8 +23,7 @@ const SHAPES: &str = "chat probing_questions | conversation_id conversation_seed
      chat/0/turns/0/0/role chat/0/turns/0/0/id:n | batch_number turns/0/0/role";
 const BATCH: &str = "batch_number turns/0/0/role";
 
-pub(super) const IMPORTER: Importer =
-    Importer::of_file("beam", Detect::Item(SHAPES), import).with_joined(joined);
+pub(super) const IMPORTER: Importer = Importer::of_file("beam", Detect::Item(SHAPES), import);
 
 /// The questions of the chat in a file.
 const QUESTIONS: &[&str] = &[
@@ -32,32 +31,32 @@ const QUESTIONS: &[&str] = &[
     "probing_questions/probing_questions.json",
 ];
 
-/// A chat in a file of its own, with its questions if they are there.
-fn joined(path: &Path) -> Result<Option<String>> {
-    if path.file_name().is_none_or(|name| name != "chat.json") {
-        return Ok(None);
+/// A chat in a file of its own, with its questions if they are there; any other file as it is.
+fn with_questions(file: SourceFile) -> Result<SourceFile> {
+    let is_chat = file
+        .path
+        .file_name()
+        .is_some_and(|name| name == "chat.json");
+    if !is_chat || !Head::of(&file.bytes).item_is(BATCH) {
+        return Ok(file);
     }
-    let mut files = SessionFiles::new();
-    let chat = files.read(path)?;
-    if !chat.head().item_is(BATCH) {
-        return Ok(None);
-    }
+    let path = file.path.clone();
+    let left = MAX_FILE.saturating_sub(file.length);
     let mut found = QUESTIONS.iter().map(|name| path.with_file_name(name));
     let questions = found.find(|path| path.is_file());
-    let questions = questions.map(|path| files.read(&path)).transpose()?;
-    let mut ignored = Source::default();
-    let known = questions.as_ref();
-    let questions = known.map_or("null", |file| file.plain(&mut ignored));
-    let chat = chat.plain(&mut ignored);
-    Ok(Some(format!(
-        r#"{{"chat":{chat},"probing_questions":{questions}}}"#
-    )))
+    let questions = questions.map(|path| SourceFile::open(&path, left));
+    let questions = questions.transpose()?.map(|file| file.text().text);
+    let (chat, questions) = (file.text().text, questions.as_deref().unwrap_or("null"));
+    let joined = format!(r#"{{"chat":{chat},"probing_questions":{questions}}}"#);
+    SourceFile::read(&path, &mut joined.as_bytes(), MAX_FILE)
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    recordings(file, "a row is an object with `chat`", |row| {
-        conversation(row).into_iter().collect()
-    })
+    recordings(
+        with_questions(file)?,
+        "a row is an object with `chat`",
+        |row| conversation(row).into_iter().collect(),
+    )
 }
 
 /// The turns so far, by their ids, and the date of the last one.

@@ -156,7 +156,6 @@ pub struct Importer {
     detect: Detect,
     read: Reader,
     folder: Option<FolderFormat>,
-    joined: Option<Joined>,
 }
 
 /// How the beginning of a file shows its format; of shapes, `head::is_shaped` says how they are written.
@@ -198,9 +197,6 @@ type DetectFolder = fn(&Folder) -> bool;
 /// The folder of a session of which a file holds the conversation.
 type FolderOf = fn(&Path) -> Option<Folder>;
 
-/// The text of a file together with those beside it that belong to it; none if it stands alone.
-type Joined = fn(&Path) -> Result<Option<String>>;
-
 /// Reads all sessions of one file: the main conversation first, then its side chains.
 #[derive(Debug, Clone, Copy)]
 enum Reader {
@@ -229,7 +225,6 @@ impl Importer {
             detect,
             read: Reader::Text(read),
             folder: None,
-            joined: None,
         }
     }
 
@@ -251,14 +246,6 @@ impl Importer {
         Self { folder, ..self }
     }
 
-    /// The format, of which other files belong to some.
-    const fn with_joined(self, joined: Joined) -> Self {
-        Self {
-            joined: Some(joined),
-            ..self
-        }
-    }
-
     /// The name of the format.
     pub fn format(&self) -> &'static str {
         self.format
@@ -270,7 +257,7 @@ impl Importer {
     }
 
     /// Reads all sessions of one file. `path` names the file in errors and gives the session ids
-    /// their stem; it is never opened. Codex's rollouts are looked for beside it where one goes on from another.
+    /// their stem; it is never opened. Beside it are looked for Codex's rollouts, where one goes on from another, and BEAM's questions.
     pub fn import(&self, path: &Path, input: &mut dyn Read) -> Result<Vec<Session>, ImportError> {
         self.import_with_truth(path, input).map(sessions)
     }
@@ -436,11 +423,7 @@ fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording
     if let Some(read) = folder.and_then(|folder| by.import_folder(&folder)) {
         return Ok((read?, by.format));
     }
-    let recordings = match by.joined.map_or(Ok(None), |join| join(path))? {
-        Some(text) => by.import_with_truth(path, &mut text.as_bytes())?,
-        None => by.import_with_truth(path, &mut input)?,
-    };
-    Ok((recordings, by.format))
+    Ok((by.import_with_truth(path, &mut input)?, by.format))
 }
 
 /// The session of these parts.
