@@ -34,16 +34,11 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
     left_out.add("context window", session.context_window().is_some());
     let mut json = "{".to_owned();
     let system = session.system().map(AsRef::as_ref);
-    let is_beside = provider == Provider::Anthropic;
-    let beside = [
-        ("model", session.model()),
-        ("system", system.filter(|_| is_beside)),
-    ];
-    for (key, value) in beside
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)))
-    {
-        let _ = writeln!(json, "\"{key}\":{},", string(value));
+    if let Some(model) = session.model() {
+        let _ = writeln!(json, "\"model\":{},", string(model));
+    }
+    if let Some(system) = system.filter(|_| provider == Provider::Anthropic) {
+        let _ = writeln!(json, "\"system\":{},", string(system));
     }
     if !session.tools().is_empty() {
         let tools = session.tools().iter();

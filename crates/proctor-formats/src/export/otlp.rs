@@ -123,54 +123,51 @@ fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> 
 /// The attributes of a call beside its messages.
 fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value> {
     let model = session.model().or(answer.details.model.as_deref());
-    let mut attributes = vec![
-        text("gen_ai.operation.name", "chat"),
-        text("gen_ai.provider.name", provider(model.unwrap_or_default())),
-        text("gen_ai.conversation.id", session.id()),
+    let system = session.system();
+    let system = system.map(|text| json!([{"type": "text", "content": &**text}]).to_string());
+    let tools: Value = session.tools().iter().map(function).collect();
+    let tools = (!session.tools().is_empty()).then(|| tools.to_string());
+    let response = answer.details.api_call.as_ref();
+    let texts = [
+        ("operation.name", Some("chat")),
+        ("provider.name", Some(provider(model.unwrap_or_default()))),
+        ("conversation.id", Some(session.id())),
+        ("request.model", model),
+        ("response.model", answer.details.model.as_deref()),
+        ("response.id", response.map(|call| &*call.0)),
+        ("system_instructions", system.as_deref()),
+        ("tool.definitions", tools.as_deref()),
     ];
-    for (key, value) in [
-        ("gen_ai.request.model", model),
-        ("gen_ai.response.model", answer.details.model.as_deref()),
-        (
-            "gen_ai.response.id",
-            answer.details.api_call.as_ref().map(|value| &*value.0),
-        ),
-    ] {
-        attributes.extend(value.map(|value| text(key, value)));
-    }
-    if let Some(system) = session.system() {
-        let parts = json!([{"type": "text", "content": &**system}]);
-        attributes.push(text("gen_ai.system_instructions", &parts.to_string()));
-    }
-    if !session.tools().is_empty() {
-        let tools = session.tools().iter().map(|tool| {
-            let mut value: Value =
-                serde_json::from_str(&definition(tool, Provider::OpenAi)).unwrap_or_default();
-            if let Value::Object(mut function) = value["function"].take() {
-                function.insert("type".to_owned(), json!("function"));
-                return Value::Object(function);
-            }
-            value
-        });
-        let tools: Value = tools.collect();
-        attributes.push(text("gen_ai.tool.definitions", &tools.to_string()));
-    }
+    let each = texts.into_iter();
+    let each = each.filter_map(|(key, value)| Some(text(&format!("gen_ai.{key}"), value?)));
+    let mut attributes: Vec<Value> = each.collect();
     if let Some(usage) = answer.details.usage {
         left_out.add("lifetime of a cache write", usage.cache_write_1h.0 > 0);
+        let written = usage.cache_write_5m + usage.cache_write_1h;
         for (key, tokens) in [
             ("input_tokens", usage.prompt()),
             ("output_tokens", usage.output),
             ("cache_read.input_tokens", usage.cache_read),
-            (
-                "cache_creation.input_tokens",
-                usage.cache_write_5m + usage.cache_write_1h,
-            ),
+            ("cache_creation.input_tokens", written),
         ] {
             let value = json!({"intValue": tokens.0.to_string()});
             attributes.push(json!({"key": format!("gen_ai.usage.{key}"), "value": value}));
         }
     }
     attributes
+}
+
+/// The definition of a tool as the conventions have it.
+fn function(tool: &ToolSchema) -> Value {
+    let definition = definition(tool, Provider::OpenAi);
+    let mut value: Value = serde_json::from_str(&definition).unwrap_or_default();
+    match value.get_mut("function").map(Value::take) {
+        Some(Value::Object(mut function)) => {
+            function.insert("type".to_owned(), json!("function"));
+            function.into()
+        }
+        _ => value,
+    }
 }
 
 /// The provider of a model, by the names that the conventions give.

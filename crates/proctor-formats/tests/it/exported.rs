@@ -329,3 +329,20 @@ fn a_session_that_is_exported_as_a_trace_is_read_again() {
         assert_eq!(read.compactions().len(), compactions, "{name}");
     }
 }
+
+#[test]
+fn a_tool_that_is_no_object_is_exported_in_a_trace_as_it_is() {
+    for definition in [r#"[{"name":"a"}]"#, r#""a""#, r#"{"type":"web_search"}"#] {
+        let lines = format!(
+            "{{\"format\":\"proctor-session\",\"version\":1,\"id\":\"s\",\"tools\":[{{\"name\":\"a\",\"definition\":{definition}}}]}}\n\
+             {{\"role\":\"assistant\",\"content\":[{{\"type\":\"text\",\"text\":\"b\"}}]}}\n"
+        );
+        let sessions = read("native", lines.as_bytes()).expect("a session");
+        let exported = otlp(&sessions[0]).expect("small");
+        let quoted = definition.replace('"', "\\\"");
+        assert!(
+            exported.json.contains(&format!("[{quoted}]")),
+            "{definition}"
+        );
+    }
+}
