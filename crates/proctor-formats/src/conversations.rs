@@ -81,7 +81,6 @@ pub(super) fn sessions(
         read,
         join: Join::default(),
         answers: BTreeMap::new(),
-        skipped: 0,
     };
     let mut loose: Vec<Box<RawValue>> = Vec::new();
     let mut problem = None;
@@ -96,22 +95,18 @@ pub(super) fn sessions(
         match find(shape, &value, &mut found) {
             Ok(Some(message)) => loose.push(message.to_owned()),
             Ok(None) => {
-                log.add(found)?;
-                log.add_loose(&mut loose)?;
+                log.add(found, source)?;
+                log.add_loose(&mut loose, source)?;
             }
             // One odd line is not a reason to refuse the others.
             Err(error) => {
-                log.add(found)?;
+                log.add(found, source)?;
                 source.not_understood(NO_CONVERSATION);
                 problem = problem.or(Some(error));
             }
         }
     }
-    log.add_loose(&mut loose)?;
-    if log.skipped > 0 {
-        let what = "conversation without messages".to_owned();
-        source.skipped.insert(what, log.skipped);
-    }
+    log.add_loose(&mut loose, source)?;
     let sessions = log.join.finish(&file.path)?;
     let only = problem.filter(|_| sessions.is_empty());
     only.map_or(Ok(sessions), Err)
@@ -148,12 +143,10 @@ struct Log<'f> {
     join: Join,
     /// The last response of each conversation that OpenAI keeps.
     answers: BTreeMap<Arc<str>, Arc<str>>,
-    /// Conversations without messages.
-    skipped: u64,
 }
 
 impl Log<'_> {
-    fn add(&mut self, found: Vec<Conversation<'_>>) -> Result<()> {
+    fn add(&mut self, found: Vec<Conversation<'_>>, source: &mut Source) -> Result<()> {
         for mut conversation in found {
             let mut assembler = Assembler::default();
             let around = &conversation.around;
@@ -171,15 +164,13 @@ impl Log<'_> {
             let answer_id = answer.text("id").or_else(|| around.text("id"));
             self.answers.extend(kept.zip(answer_id));
             let name = Name::of(around);
-            for key in ["metadata", "headers"]
-                .into_iter()
-                .filter(|_| name.is_some())
-            {
-                conversation.around.take(key);
+            if name.is_some() {
+                conversation.around.take("metadata");
+                conversation.around.take("headers");
             }
             (self.read)(conversation, &mut assembler);
             if assembler.is_empty() {
-                self.skipped += 1;
+                source.skip("conversation without messages");
             } else if let Some(session) = assembler.finish(self.file.id.clone(), &self.file.path)? {
                 self.join.add(Logged {
                     session,
@@ -194,15 +185,16 @@ impl Log<'_> {
     }
 
     /// Ends a conversation of which each message was a value of its own.
-    fn add_loose(&mut self, loose: &mut Vec<Box<RawValue>>) -> Result<()> {
+    fn add_loose(&mut self, loose: &mut Vec<Box<RawValue>>, source: &mut Source) -> Result<()> {
         let loose = std::mem::take(loose);
         if loose.is_empty() {
             return Ok(());
         }
-        self.add(vec![Conversation {
+        let conversation = Conversation {
             around: Object::default(),
             messages: loose.iter().map(|loose| &**loose).collect(),
-        }])
+        };
+        self.add(vec![conversation], source)
     }
 }
 

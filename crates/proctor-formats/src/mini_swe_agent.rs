@@ -38,9 +38,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         if info.is_some() {
             assembler.skip("info");
         }
-        let config = info.and_then(|mut info| info.take_object("config"));
-        let model = config.and_then(|mut config| config.take_object("model"));
-        let name = model.and_then(|mut model: Object<'_>| model.take_text("model_name"));
+        let mut info = info.unwrap_or_default();
+        let name = info.inner("config").inner("model").take_text("model_name");
         conversation.around.take("trajectory_format");
         openai_chat::read(conversation, Dialect::MiniSweAgent, assembler);
         assembler.header.model = name.or(assembler.header.model.take());

@@ -264,19 +264,7 @@ impl Reading {
     fn event(&mut self, raw: &RawValue) {
         self.events += 1;
         let number = self.events;
-        let Some(mut keys) = Object::read(raw) else {
-            let source = &mut self.assembler.source;
-            if let Some(kept) = unknown_record("event", "malformed", raw, source) {
-                let event = Event {
-                    name: format!("event {number}").into(),
-                    time: None,
-                    keys: Object::default(),
-                    raw,
-                };
-                self.hear(&event, vec![kept], Some(Tag::Meta));
-            }
-            return;
-        };
+        let mut keys = Object::read(raw).unwrap_or_default();
         let kind = keys.take_text("kind");
         let (own, numbered): (Text, String) = match kind {
             Some(_) => (keys.take_text("id"), format!("event {number}")),

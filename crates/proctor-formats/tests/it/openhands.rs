@@ -201,13 +201,12 @@ fn odd_events_are_kept_and_counted() {
         r#"0 model[] shell call-5 {"command":"ls"}
 1 model[] "x", shell c "{"
 2 user[meta] "a", <malformed>, <Dream>
-3 user[meta] <event>
+3 user[meta] <event>, <event>
 compaction before 3: - 0: (user[compact_summary] "s"), kept 1..3
 skipped: forgotten event that is not shown: 1
-unknown: block event: 1
+unknown: block event: 2
 unknown: block malformed: 1
 unknown: event Dream: 1
-unknown: event malformed: 1
 warning: a call is told by its action, not by the model's response: 1
 warning: a call of a response was never made and is left out: 1
 warning: a timestamp cannot be read: 1
