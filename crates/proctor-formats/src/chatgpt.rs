@@ -33,6 +33,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             reading.message(raw);
         }
         reading.flush();
+        let system = std::mem::take(&mut reading.system);
+        reading.assembler.header.system = system_text(&system, &mut reading.assembler);
         Some(reading.assembler)
     })
 }
@@ -90,6 +92,7 @@ struct ToolCall {
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
+    system: Blocks,
     /// The model's call that is going on, named by its first message.
     call: Text,
     /// Calls of tools that the model has not gone on from.
@@ -157,12 +160,7 @@ impl Reading {
                 self.assembler.assistant(None, record);
             }
             Some("system") if self.assembler.is_empty() => {
-                let own = joined_texts(&said);
-                let system = self.assembler.header.system.take();
-                let parts = system.iter().map(|system| &**system).chain([&*own]);
-                let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-                let system = parts.join("\n");
-                self.assembler.header.system = (!system.is_empty()).then(|| system.into());
+                self.system.extend(said);
             }
             Some(role @ ("user" | "system")) => {
                 self.flush();

@@ -64,15 +64,12 @@ impl Shape {
     }
 }
 
-/// Reads one conversation of a log.
-type Read<'r> = &'r dyn Fn(Conversation<'_>, &mut Assembler);
-
 /// Reads all conversations of a file; `read` reads one.
 pub(super) fn sessions(
     shape: Shape,
     file: &SourceText,
     source: &mut Source,
-    read: Read<'_>,
+    read: impl FnMut(Conversation<'_>, &mut Assembler),
 ) -> Imported {
     let values = file.values(source)?;
     let mut log = Log {
@@ -136,16 +133,16 @@ pub(super) fn exported(file: &SourceText, source: &mut Source, read: ReadExport)
 }
 
 /// The conversations of a file so far.
-struct Log<'f> {
+struct Log<'f, R> {
     shape: Shape,
     file: &'f SourceText,
-    read: Read<'f>,
+    read: R,
     join: Join,
     /// The last response of each conversation that OpenAI keeps.
     answers: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-impl Log<'_> {
+impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
     fn add(&mut self, found: Vec<Conversation<'_>>, source: &mut Source) -> Result<()> {
         for mut conversation in found {
             let mut assembler = Assembler::default();

@@ -33,7 +33,7 @@ pub(super) const IMPORTER: Importer =
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     if file.head().is(FIRST_SHAPE) {
-        return conversations::sessions(FIRST, file, source, &|mut conversation, assembler| {
+        return conversations::sessions(FIRST, file, source, |mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");
             openai_chat::read(conversation, Dialect::Api, assembler);
             assembler.header.model = assembler.header.model.take().or(model);

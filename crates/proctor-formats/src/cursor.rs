@@ -8,8 +8,6 @@
 //!
 //! The product publishes no schema; real transcripts in public repositories, November 2026.
 
-use std::cell::Cell;
-
 use super::prelude::*;
 
 mod text;
@@ -58,11 +56,9 @@ impl Reading {
         let content = record.inner("message").take("content");
         match (role.as_deref(), kind.as_deref(), content) {
             (Some("assistant"), _, content @ Some(_)) => {
-                let calls = Cell::new(self.calls);
-                let part = |raw: &RawValue, source: &mut Source| part(raw, &calls, source);
-                let source = &mut self.assembler.source;
+                let (calls, source) = (&mut self.calls, &mut self.assembler.source);
+                let part = |raw: &RawValue, source: &mut Source| part(raw, calls, source);
                 let blocks = content::blocks_by(content, Speaker::Assistant, source, part);
-                self.calls = calls.get();
                 self.says(blocks);
             }
             (Some(_), _, content @ Some(_)) => {
@@ -124,7 +120,7 @@ impl Reading {
 }
 
 /// A part of what the model said. A call gets the next number for its name.
-fn part(raw: &RawValue, calls: &Cell<u64>, source: &mut Source) -> ContentBlock {
+fn part(raw: &RawValue, calls: &mut u64, source: &mut Source) -> ContentBlock {
     let mut part = Object::read(raw).unwrap_or_default();
     let is_use = part.text("type").as_deref() == Some("tool_use") && !part.has("id");
     match part.take_text("name").filter(|_| is_use) {
@@ -133,7 +129,7 @@ fn part(raw: &RawValue, calls: &Cell<u64>, source: &mut Source) -> ContentBlock 
     }
 }
 
-fn next(calls: &Cell<u64>) -> Arc<str> {
-    calls.set(calls.get() + 1);
-    format!("call-{}", calls.get()).into()
+fn next(calls: &mut u64) -> Arc<str> {
+    *calls += 1;
+    format!("call-{calls}").into()
 }

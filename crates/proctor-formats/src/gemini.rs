@@ -40,7 +40,7 @@ fn is_part(part: &Value) -> bool {
 const PARTS: &str = "text functionCall functionResponse inlineData fileData";
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, &read)
+    conversations::sessions(SHAPE, file, source, read)
 }
 
 fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {

@@ -35,7 +35,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     if file.heads().any(|head| wire::detect(&head)) {
         return wire::sessions(file, None, source);
     }
-    conversations::sessions(SHAPE, file, source, &|mut conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let mut system = None;
         conversation.messages.retain(|raw| {
             let mut record = Object::read(raw).unwrap_or_default();

@@ -69,30 +69,16 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
     let mut loose = Vec::new();
     for value in values {
         let raw: &RawValue = value.parse()?;
-        if raw.get().starts_with('[') {
-            let items: Vec<&RawValue> = value.parse()?;
-            let is_list = |item: &&RawValue| item.get().starts_with('[');
-            if items.first().is_some_and(is_list) {
-                for item in items {
-                    found.push(value.parse_part(item.get())?);
-                }
-            } else {
-                found.push(items);
-            }
-            continue;
+        let mut list = items(raw);
+        if list.is_none() {
+            let object = Object::read(raw);
+            list = in_state(&object.ok_or_else(|| value.error("a message is a JSON object"))?);
         }
-        let object = Object::read(raw).ok_or_else(|| value.error("a message is a JSON object"))?;
-        let list = MESSAGES.split_whitespace().find_map(|path| {
-            let (outer, last) = path.rsplit_once('/').unwrap_or(("", path));
-            let mut inner = object.clone();
-            for key in outer.split_terminator('/') {
-                inner = inner.take_object(key)?;
-            }
-            inner.take_list(last)
-        });
         match list {
             Some(lists)
-                if !lists.is_empty() && lists.iter().all(|list| list.get().starts_with('[')) =>
+                if lists
+                    .first()
+                    .is_some_and(|list| list.get().starts_with('[')) =>
             {
                 for list in lists {
                     found.push(value.parse_part(list.get())?);
@@ -104,6 +90,18 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
     }
     found.extend((!loose.is_empty()).then_some(loose));
     Ok(found)
+}
+
+/// The list of messages that a state holds.
+fn in_state<'a>(state: &Object<'a>) -> Option<Vec<&'a RawValue>> {
+    MESSAGES.split_whitespace().find_map(|path| {
+        let (outer, last) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut inner = state.clone();
+        for key in outer.split_terminator('/') {
+            inner = inner.take_object(key)?;
+        }
+        inner.take_list(last)
+    })
 }
 
 #[derive(Default)]

@@ -33,7 +33,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, &|mut conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let info = conversation.around.take_object("info");
         if info.is_some() {
             assembler.skip("info");

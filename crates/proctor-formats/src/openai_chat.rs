@@ -30,7 +30,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, &|conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         read(conversation, Dialect::Api, assembler);
     })
 }

@@ -27,7 +27,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, &|conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         Reading::after(0, assembler).conversation(conversation);
     })
 }

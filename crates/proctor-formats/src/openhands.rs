@@ -305,6 +305,17 @@ impl Reading {
         self.assembler.hear(Some(name), blocks, event.time, tag);
     }
 
+    /// Adds an event that is the result of a tool use; without one it is the product's.
+    fn hear_answer(&mut self, event: &Event<'_>, id: Text, blocks: Blocks, is_error: bool) {
+        match id {
+            Some(id) => {
+                let result = ContentBlock::tool_result(id, blocks, is_error);
+                self.hear(event, vec![result], None);
+            }
+            None => self.hear(event, blocks, Some(Tag::Meta)),
+        }
+    }
+
     /// Adds an event of the model's.
     fn say(&mut self, event: &Event<'_>, blocks: Blocks, call: Call) {
         let name = &event.name;

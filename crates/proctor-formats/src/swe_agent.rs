@@ -10,8 +10,6 @@
 //! - Where the steps store what the model was shown, the history without old observations, that is
 //!   what the product's compaction left: `recorded` replays it.
 
-use std::cell::RefCell;
-
 use super::prelude::*;
 use views::Steps;
 
@@ -30,18 +28,18 @@ const SHAPES: &str = "trajectory/0/action,trajectory/0/observation,trajectory/0/
 pub(super) const IMPORTER: Importer = Importer::shaped("swe-agent", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let steps = RefCell::new(Vec::new());
-    let sessions = conversations::sessions(SHAPE, file, source, &|mut conversation, assembler| {
+    let mut steps = Vec::new();
+    let sessions = conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let run = conversation.around.take("trajectory");
         if run.is_some() {
             assembler.skip("key `trajectory`");
         }
         openai_chat::read(conversation, Dialect::SweAgent, assembler);
         if !assembler.is_empty() {
-            steps.borrow_mut().push(run.map(Steps::read));
+            steps.push(run.map(Steps::read));
         }
     })?;
-    with_views(&file.path, sessions, steps.into_inner())
+    with_views(&file.path, sessions, steps)
 }
 
 /// The sessions with the compactions that the views of their steps show.

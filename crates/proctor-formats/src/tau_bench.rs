@@ -13,7 +13,7 @@ const SHAPES: &str = "task_id traj | task_id reward info";
 pub(super) const IMPORTER: Importer = Importer::shaped("tau-bench", Detect::Item(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    conversations::sessions(SHAPE, file, source, &|conversation, assembler| {
+    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
         openai_chat::read(conversation, Dialect::Api, assembler);
     })
 }

@@ -5,8 +5,6 @@
 //! - `[Tool call] NAME` is followed by the arguments, one a line and not escaped: they are kept as a
 //!   text. `[Tool result] NAME` is followed by the result, or by nothing.
 
-use std::cell::Cell;
-
 use super::{Reading, next};
 use crate::prelude::*;
 
@@ -51,7 +49,6 @@ pub(super) fn read(text: &str, reading: &mut Reading) {
             },
         }
     }
-    let calls = Cell::new(reading.calls);
     let mut call = Call::default();
     for (section, below) in sections {
         let text = below.trim_matches('\n');
@@ -70,7 +67,7 @@ pub(super) fn read(text: &str, reading: &mut Reading) {
                 call.said.extend(text);
             }
             Section::Call(name) => {
-                let (id, name): (_, Arc<str>) = (next(&calls), name.trim().into());
+                let (id, name): (_, Arc<str>) = (next(&mut reading.calls), name.trim().into());
                 let open = call.open.entry(name.clone()).or_default();
                 open.push_back(id.clone());
                 let arguments = JsonText::string(below.trim_end());
@@ -78,7 +75,7 @@ pub(super) fn read(text: &str, reading: &mut Reading) {
             }
             Section::Result(name) => {
                 let id = call.open.get_mut(name.trim()).and_then(VecDeque::pop_front);
-                let id = id.unwrap_or_else(|| next(&calls));
+                let id = id.unwrap_or_else(|| next(&mut reading.calls));
                 let result = text.map(|text| ContentBlock::tool_result(id, vec![text], false));
                 call.results.extend(result);
             }

@@ -173,11 +173,7 @@ impl Reading {
             Some(cause) if is_command(cause) => None,
             cause => self.answered(kind, cause.as_ref(), named),
         };
-        let Some(id) = answered else {
-            return self.hear(&event, blocks, Some(Tag::Meta));
-        };
-        let result = ContentBlock::tool_result(id, blocks, is_error);
-        self.hear(&event, vec![result], None);
+        self.hear_answer(&event, answered, blocks, is_error);
     }
 
     /// The call that an observation answers; none if it is not an answer.

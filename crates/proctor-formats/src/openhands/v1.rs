@@ -125,11 +125,8 @@ impl Reading {
         blocks.extend(shown(keys.take("extended_content"), &mut self.assembler));
         let action = keys.take_text("action_id");
         let id = action.and_then(|action| self.pairs.uses.get(&action));
-        let Some(id) = id.cloned().or_else(|| keys.take_text("tool_call_id")) else {
-            return self.hear(&event, blocks, Some(Tag::Meta));
-        };
-        let result = ContentBlock::tool_result(id, blocks, is_error);
-        self.hear(&event, vec![result], None);
+        let id = id.cloned().or_else(|| keys.take_text("tool_call_id"));
+        self.hear_answer(&event, id, blocks, is_error);
     }
 
     /// The blocks of an observation, and whether it is a failure.

@@ -247,16 +247,9 @@ fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
 
 /// The file as an address that says how it is opened.
 fn address(path: &Path) -> String {
-    let mut address = "file:".to_owned();
-    for character in path.to_string_lossy().chars() {
-        match character {
-            '%' => address.push_str("%25"),
-            '?' => address.push_str("%3f"),
-            '#' => address.push_str("%23"),
-            _ => address.push(character),
-        }
-    }
-    address + "?mode=ro&immutable=1"
+    let path = path.to_string_lossy().replace('%', "%25");
+    let path = path.replace('?', "%3f").replace('#', "%23");
+    format!("file:{path}?mode=ro&immutable=1")
 }
 
 /// The text of a column, whatever type it has; bytes that are not UTF-8 are replaced.

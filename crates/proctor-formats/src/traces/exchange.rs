@@ -199,9 +199,8 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
         Value::Object(object) => object,
         Value::String(_) | Value::Number(_) | Value::Bool(_) => return None,
     };
-    let says = ["content", "tool_calls", "parts"].iter();
-    let says = says.filter(|key| object.get(**key).is_some_and(|value| !value.is_object()));
-    let says = says.count() > 0;
+    let mut keys = ["content", "tool_calls", "parts"].iter();
+    let says = keys.any(|key| object.get(*key).is_some_and(|value| !value.is_object()));
     let value = Value::Object(object.clone());
     if object.contains_key("role") || langchain::is_message(&value) || is_item(&value) {
         return Some(vec![value]);

@@ -46,7 +46,7 @@ pub fn blocks_by(
     raw: Option<&RawValue>,
     speaker: Speaker,
     source: &mut Source,
-    part: impl Fn(&RawValue, &mut Source) -> ContentBlock,
+    mut part: impl FnMut(&RawValue, &mut Source) -> ContentBlock,
 ) -> Vec<ContentBlock> {
     let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
         return Vec::new();
