@@ -70,8 +70,7 @@ impl Shown {
     }
 
     fn record(&mut self, raw: &RawValue) {
-        // A key of an odd type is not a reason to leave out the others.
-        let Some(record) = lenient::object::<Record>(raw.get(), &mut Source::default()) else {
+        let Some(mut record) = Object::read(raw) else {
             self.unread += 1;
             return;
         };
@@ -79,39 +78,33 @@ impl Shown {
             clippy::cast_possible_truncation,
             reason = "a float that is too large becomes the largest time"
         )]
-        let time = Timestamp(record.ts as i64);
-        if let Some((first, last)) = record.conversation_history_deleted_range
+        let time = Timestamp(record.take_as::<f64>("ts").unwrap_or_default() as i64);
+        if let Some((first, last)) = record.take_as("conversationHistoryDeletedRange")
             && first <= last
             && !matches!(self.left_out.last(), Some(it) if (it.first, it.last) == (first, last))
         {
             self.left_out.push(OmittedRange {
                 time,
-                index: record.conversation_history_index,
+                index: record.take_as("conversationHistoryIndex"),
                 first,
                 last,
             });
         }
-        let compaction = match record.say.as_deref() {
+        let mut compaction = match record.take_text("say").as_deref() {
             Some("api_req_started") => {
                 // A call that was stopped says nothing of its size.
-                let text = record.text.unwrap_or_default();
+                let text = record.take_text("text").unwrap_or_default();
                 let counters = serde_json::from_str::<Counters>(&text).ok();
-                self.calls.extend(counters.map(|counters| (time, counters)));
-                None
+                return self.calls.extend(counters.map(|counters| (time, counters)));
             }
-            Some("condense_context") => record.context_condense,
-            Some("sliding_window_truncation") => record.context_truncation,
-            _ => None,
+            Some("condense_context") => record.inner("contextCondense"),
+            Some("sliding_window_truncation") => record.inner("contextTruncation"),
+            _ => return,
         };
-        if let Some(ShownCompaction {
-            name: Some(name),
-            prev_context_tokens,
-        }) = compaction
-        {
-            let pre_tokens = prev_context_tokens.map(Tokens);
-            self.compactions
-                .insert(name, ShownCompactionTime { time, pre_tokens });
-        }
+        let pre_tokens = compaction.take_as("prevContextTokens").map(Tokens);
+        let shown = ShownCompactionTime { time, pre_tokens };
+        let name = compaction.first_text(&["name", "condenseId", "truncationId"]);
+        self.compactions.extend(name.map(|name| (name, shown)));
     }
 
     /// The bills of the model's messages, by their place in the list.
@@ -157,26 +150,4 @@ impl Shown {
         }
         usages
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Record {
-    #[serde(default)]
-    ts: f64,
-    say: Text,
-    text: Text,
-    context_condense: Option<ShownCompaction>,
-    context_truncation: Option<ShownCompaction>,
-    conversation_history_deleted_range: Option<(usize, usize)>,
-    conversation_history_index: Option<usize>,
-}
-
-/// A compaction as it is shown, with the name of its summary or marker.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ShownCompaction {
-    #[serde(alias = "condenseId", alias = "truncationId")]
-    name: Text,
-    prev_context_tokens: Option<u64>,
 }
