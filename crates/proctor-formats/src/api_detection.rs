@@ -128,28 +128,24 @@ fn vote(value: &Value, votes: &mut [usize; 2]) {
     }
 }
 
+/// The shapes of items, requests and responses of OpenAI's responses API. A message may leave out its type.
+const RESPONSES: &str = "!messages !type role content/0/type=input_text | \
+     !messages !type role content/0/type=output_text | \
+     !messages !type role content/0/type=input_image | \
+     !messages type=message role content/0/type=input_text | \
+     !messages type=message role content/0/type=output_text | \
+     !messages type=message role content/0/type=input_image | \
+     !messages type=function_call call_id | !messages type=function_call_output call_id | \
+     !messages type=custom_tool_call call_id | !messages type=reasoning summary | \
+     !messages input:s model | !messages input/0/role | !messages input:l instructions | \
+     !messages !input model instructions,tools/0/parameters | \
+     !messages object,response/object=response";
+
 /// Whether a record is an item, a request or a response of OpenAI's responses API.
 fn is_of_responses(record: &Value) -> bool {
-    let has = |at: &str| record.pointer(at).is_some();
-    let text = |at: &str| record.pointer(at).and_then(Value::as_str);
-    let is_part = |kind: &str| matches!(kind, "input_text" | "output_text" | "input_image");
-    let is_item = match text("/type") {
-        None | Some("message") => has("/role") && text("/content/0/type").is_some_and(is_part),
-        Some("function_call" | "function_call_output" | "custom_tool_call") => has("/call_id"),
-        Some("reasoning") => has("/summary"),
-        Some(_) => false,
-    };
-    let is_request = match record.get("input") {
-        Some(Value::String(_)) => has("/model"),
-        Some(Value::Array(items)) => {
-            let is_one = |item: &Value| item.get("role").is_some() || is_of_responses(item);
-            items.first().is_some_and(is_one) || has("/instructions")
-        }
-        _ => has("/model") && (has("/instructions") || has("/tools/0/parameters")),
-    };
-    let mut places = ["/object", "/response/object"].iter();
-    let is_response = places.any(|at| text(at) == Some("response"));
-    !has("/messages") && (is_item || is_request || is_response)
+    let first = record.pointer("/input/0");
+    is_shaped(record, RESPONSES)
+        || record.get("messages").is_none() && first.is_some_and(is_of_responses)
 }
 
 #[cfg(test)]
