@@ -33,8 +33,6 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             reading.message(raw);
         }
         reading.flush();
-        let system = std::mem::take(&mut reading.system);
-        reading.assembler.header.system = system_text(&system, &mut reading.assembler);
         Some(reading.assembler)
     })
 }
@@ -92,7 +90,6 @@ struct ToolCall {
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
-    system: Blocks,
     /// The model's call that is going on, named by its first message.
     call: Text,
     /// Calls of tools that the model has not gone on from.
@@ -160,7 +157,7 @@ impl Reading {
                 self.assembler.assistant(None, record);
             }
             Some("system") if self.assembler.is_empty() => {
-                self.system.extend(said);
+                self.assembler.add_system(&said);
             }
             Some(role @ ("user" | "system")) => {
                 self.flush();

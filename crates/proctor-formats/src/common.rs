@@ -211,6 +211,13 @@ impl Assembler {
         missing
     }
 
+    /// Adds texts to the system prompt.
+    pub(super) fn add_system(&mut self, blocks: &[ContentBlock]) {
+        let texts = [self.header.system.take(), system_text(blocks, self)];
+        let texts: Vec<Arc<str>> = texts.into_iter().flatten().collect();
+        self.header.system = (!texts.is_empty()).then(|| texts.join("\n").into());
+    }
+
     /// Adds the tool that a definition describes, under its name there.
     pub(super) fn define_tool(&mut self, definition: &RawValue) {
         let value = value(definition);

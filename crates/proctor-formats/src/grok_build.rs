@@ -33,7 +33,6 @@ const KNOWN: &str = "system user assistant reasoning tool_result";
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut assembler = Assembler::default();
-    let mut system: Blocks = Vec::new();
     let mut thoughts: Blocks = Vec::new();
     for (mut record, raw) in file.records(source)? {
         let kind = record.take_type();
@@ -48,7 +47,10 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         answer(answered, std::mem::take(&mut thoughts), &mut assembler);
         match &*kind {
             "assistant" => {}
-            "system" => system.extend(record.take_blocks("content", Speaker::User, &mut assembler)),
+            "system" => {
+                let said = record.take_blocks("content", Speaker::User, &mut assembler);
+                assembler.add_system(&said);
+            }
             "user" => {
                 let said = record.take_blocks("content", Speaker::User, &mut assembler);
                 let is_product = record.has("synthetic_reason");
@@ -64,7 +66,6 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     answer(Object::default(), thoughts, &mut assembler);
-    assembler.header.system = system_text(&system, &mut assembler);
     assembler.session(file.id.clone(), &file.path)
 }
 

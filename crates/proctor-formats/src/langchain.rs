@@ -44,8 +44,6 @@ pub(super) fn read(messages: Vec<&RawValue>) -> Assembler {
     for raw in messages {
         reading.message(raw);
     }
-    let system = std::mem::take(&mut reading.system);
-    reading.assembler.header.system = system_text(&system, &mut reading.assembler);
     reading.assembler
 }
 
@@ -107,7 +105,6 @@ fn in_state<'a>(state: &Object<'a>) -> Option<Vec<&'a RawValue>> {
 #[derive(Default)]
 struct Reading {
     assembler: Assembler,
-    system: Blocks,
 }
 
 impl Reading {
@@ -144,7 +141,7 @@ impl Reading {
             "system" => {
                 let blocks = self.content(&mut fields, Speaker::User);
                 if is_first {
-                    return self.system.extend(blocks);
+                    return self.assembler.add_system(&blocks);
                 }
                 self.assembler.warn(LATE_SYSTEM);
                 self.assembler.hear(None, blocks, None, [Tag::Meta]);

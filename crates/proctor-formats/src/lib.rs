@@ -370,19 +370,15 @@ pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Resu
 fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) -> Result<()> {
     let sessions = recordings.iter().map(|recording| &recording.session);
     let (mut answers, mut unknown) = (0, BTreeMap::<&str, u64>::new());
-    let (mut read, mut kept) = (0, 0);
+    let (mut all, mut kept) = (0, 0);
     for session in sessions {
         answers += session.calls().len();
-        for block in session
-            .messages()
-            .iter()
-            .flat_map(|message| message.content())
-        {
-            match block {
-                ContentBlock::Opaque(_) => kept += 1,
-                _ => read += 1,
-            }
-        }
+        let blocks = session.messages().iter().flat_map(|one| one.content());
+        let opaque = blocks
+            .clone()
+            .filter(|block| matches!(block, ContentBlock::Opaque(_)));
+        kept += opaque.count() as u64;
+        all += blocks.count() as u64;
         for (what, count) in &session.source().unknown {
             *unknown.entry(what).or_default() += count;
         }
@@ -391,7 +387,7 @@ fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) ->
         return Err(ImportError::NoAnswer(path.to_owned(), format));
     }
     // Unknown records without words are bookkeeping and do not count.
-    if unknown.values().sum::<u64>().min(kept) > read {
+    if unknown.values().sum::<u64>().min(kept) > all - kept {
         let what = unknown.iter().take(5).map(|(it, n)| format!("{it} × {n}"));
         let what = what.collect::<Vec<String>>().join(", ");
         return Err(ImportError::NotUnderstood(path.to_owned(), format, what));

@@ -54,7 +54,6 @@ pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: 
         is_told: false,
         actions: Actions::default(),
         responses: 0,
-        system: Vec::new(),
     };
     reading.read(conversation);
 }
@@ -78,7 +77,6 @@ struct Reading<'r> {
     actions: Actions,
     /// Responses of the responses API so far.
     responses: u64,
-    system: Blocks,
 }
 
 impl Reading<'_> {
@@ -101,8 +99,6 @@ impl Reading<'_> {
             self.response(&mut response, time);
             response.count_left("response key", self.assembler);
         }
-        let system = std::mem::take(&mut self.system);
-        self.assembler.header.system = system_text(&system, self.assembler);
         around.count_left("key", self.assembler);
     }
 
@@ -144,7 +140,7 @@ impl Reading<'_> {
         match role {
             Some("system" | "developer") if self.assembler.is_empty() => {
                 let blocks = self.content(&mut object, Speaker::User);
-                self.system.extend(blocks);
+                self.assembler.add_system(&blocks);
                 object.count_left("message key", self.assembler);
             }
             Some("system" | "developer") => {
@@ -178,7 +174,7 @@ impl Reading<'_> {
         let blocks = match items::item(raw, self.assembler) {
             items::Item::Nothing => return,
             items::Item::Product(blocks) if self.assembler.is_empty() => {
-                return self.system.extend(blocks);
+                return self.assembler.add_system(&blocks);
             }
             items::Item::Model(blocks) => {
                 let record = Answer::of(blocks, extra.time);

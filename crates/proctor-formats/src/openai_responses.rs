@@ -38,7 +38,6 @@ pub(super) struct Reading<'r> {
     /// Calls so far, and whether the model may still add to the last one.
     calls: u64,
     is_open: bool,
-    system: Blocks,
 }
 
 impl<'r> Reading<'r> {
@@ -48,7 +47,6 @@ impl<'r> Reading<'r> {
             assembler,
             calls,
             is_open: false,
-            system: Vec::new(),
         }
     }
 
@@ -71,16 +69,13 @@ impl<'r> Reading<'r> {
         } else if around.has("output") {
             self.response(&mut around, time);
         }
-        let system = std::mem::take(&mut self.system);
-        self.assembler.header.system = system_text(&system, self.assembler);
         around.count_left("key", self.assembler);
     }
 
     /// Instructions: a text, or items.
     fn prompt(&mut self, raw: &RawValue) {
         if let Some(text) = content::text(raw) {
-            self.system.push(ContentBlock::Text(text));
-            return;
+            return self.assembler.add_system(&[ContentBlock::Text(text)]);
         }
         for raw in super::common::items(raw).unwrap_or_default() {
             self.item(raw, None);
@@ -126,7 +121,7 @@ impl<'r> Reading<'r> {
         match item(raw, self.assembler) {
             Item::Nothing => {}
             Item::Model(blocks) => self.said(blocks, call),
-            Item::Product(blocks) if is_first && is_prompt => self.system.extend(blocks),
+            Item::Product(blocks) if is_first && is_prompt => self.assembler.add_system(&blocks),
             Item::Product(blocks) => self.heard(blocks, Some(Tag::Meta)),
             Item::Other(blocks) => {
                 let tag = speaker_of(&blocks);

@@ -20,7 +20,6 @@ pub(super) struct Sample<'a> {
     records: Records,
     /// Whether compactions are recorded as events.
     is_compacted: bool,
-    system: Blocks,
 }
 
 #[derive(Default)]
@@ -58,8 +57,6 @@ impl<'a> Sample<'a> {
         for _ in 0..sample.calls.len() + sample.nameless.len() {
             sample.assembler.skip("call of another agent or a grader");
         }
-        let system = std::mem::take(&mut sample.system);
-        sample.assembler.header.system = system_text(&system, &mut sample.assembler);
         let session = sample.assembler.finish("sample".to_owned(), line.path)?;
         let is_read = session.is_some();
         sessions.extend(session);
@@ -144,7 +141,7 @@ impl<'a> Sample<'a> {
         let record = one.record;
         if one.is_system {
             if self.assembler.is_empty() {
-                return self.system.extend(record.blocks);
+                return self.assembler.add_system(&record.blocks);
             }
             self.assembler.warn(LATE_SYSTEM);
         }
