@@ -50,9 +50,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let mut system = around.inner(key);
         system.take("role");
         let parts = contents::parts(system.take("parts"), assembler);
-        if let Some(text) = system_text(&parts, assembler) {
-            assembler.header.system = Some(text);
-        }
+        assembler.add_system(&parts);
     }
     for raw in around.items("tools") {
         tools(raw, assembler);
@@ -61,22 +59,9 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
 
     let mut said: Blocks = Vec::new();
     for raw in conversation.messages {
-        let Some(mut content) = Object::read(raw) else {
-            keep_unread("malformed", raw, assembler);
+        let Some((speaker, blocks)) = contents::content(raw, assembler) else {
             continue;
         };
-        let role = content.take_text("role");
-        let speaker = match role.as_deref() {
-            Some("model") => Speaker::Assistant,
-            None | Some("user" | "function") => Speaker::User,
-            Some(role) => {
-                keep_unread(role, raw, assembler);
-                continue;
-            }
-        };
-        let parts = content.items("parts");
-        content.count_left("content key", assembler);
-        let blocks = contents::blocks(speaker, parts, assembler);
         if speaker == Speaker::Assistant {
             said.extend(blocks);
             continue;

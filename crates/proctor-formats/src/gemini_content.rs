@@ -2,6 +2,25 @@
 
 use super::prelude::*;
 
+/// Who speaks in a content, and the blocks; none if it is kept without being read.
+pub(super) fn content(raw: &RawValue, assembler: &mut Assembler) -> Option<(Speaker, Blocks)> {
+    let mut content = Object::read(raw).unwrap_or_default();
+    let role = content.take_text("role");
+    let speaker = match role.as_deref() {
+        Some("model") => Speaker::Assistant,
+        Some("user" | "function") => Speaker::User,
+        // A request of one content may leave it out.
+        None if content.has("parts") => Speaker::User,
+        role => {
+            keep_unread(role.unwrap_or("malformed"), raw, assembler);
+            return None;
+        }
+    };
+    let parts = content.items("parts");
+    content.count_left("content key", assembler);
+    Some((speaker, blocks(speaker, parts, assembler)))
+}
+
 /// The parts of a content as blocks. Calls and answers without ids are paired by order; those of the
 /// wrong speaker are kept without being understood.
 pub(super) fn blocks(speaker: Speaker, parts: Vec<&RawValue>, assembler: &mut Assembler) -> Blocks {

@@ -4,7 +4,7 @@
 //! they are paired by order.
 
 use super::speaker_of;
-use crate::gemini_content::blocks;
+use crate::gemini_content::content;
 use crate::prelude::*;
 
 /// Whether a value of a chat is a checkpoint: a list, or an object with a history.
@@ -26,23 +26,15 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<()> {
     };
     assembler.unnamed = Unnamed::default();
     for raw in contents {
-        let mut content = Object::read(raw).unwrap_or_default();
-        let Some(role) = content.take_text("role") else {
-            keep_unread("malformed", raw, assembler);
-            continue;
-        };
-        let mut said = |speaker| blocks(speaker, content.items("parts"), assembler);
-        match &*role {
-            "model" => {
-                let record = Answer::of(said(Speaker::Assistant), None);
-                assembler.assistant(None, record);
+        match content(raw, assembler) {
+            Some((Speaker::Assistant, said)) => {
+                assembler.assistant(None, Answer::of(said, None));
             }
-            "user" | "function" => {
-                let said = said(Speaker::User);
-                let tags = speaker_of(&said);
-                assembler.hear(None, said, None, tags);
+            Some((_, said)) => {
+                let tag = speaker_of(&said);
+                assembler.hear(None, said, None, tag);
             }
-            role => keep_unread(role, raw, assembler),
+            None => {}
         }
     }
     Ok(())
