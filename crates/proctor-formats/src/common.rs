@@ -145,6 +145,11 @@ impl Assembler {
         self.hear_unknown(what, &kind, raw, time);
     }
 
+    /// Warns of something as often as it was found.
+    pub(super) fn warn_all(&mut self, found: impl IntoIterator, what: &str) {
+        found.into_iter().for_each(|_| self.warn(what));
+    }
+
     /// Counts something that is not understood.
     pub(super) fn unknown(&mut self, what: &str) {
         count(&mut self.source.unknown, what);

@@ -34,6 +34,14 @@ pub(super) struct Shape {
     pub(super) api: Option<Api>,
 }
 
+impl<'a> Conversation<'a> {
+    /// Messages without an object around them.
+    pub(super) fn of(messages: Vec<&'a RawValue>) -> Self {
+        let around = Object::default();
+        Self { around, messages }
+    }
+}
+
 impl Shape {
     /// Conversations under `key`, whose messages have roles.
     pub(super) const fn of_messages(key: &'static str) -> Self {
@@ -187,11 +195,8 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
         if loose.is_empty() {
             return Ok(());
         }
-        let conversation = Conversation {
-            around: Object::default(),
-            messages: loose.iter().map(|loose| &**loose).collect(),
-        };
-        self.add(vec![conversation], source)
+        let messages = loose.iter().map(|loose| &**loose).collect();
+        self.add(vec![Conversation::of(messages)], source)
     }
 }
 
@@ -234,16 +239,12 @@ fn find<'a>(
             || Object::read(item).is_some_and(|object| shape.is_conversation(&object))
     });
     if !is_conversation {
-        let around = Object::default();
-        found.push(Conversation { around, messages });
+        found.push(Conversation::of(messages));
         return Ok(None);
     }
     for item in messages {
         found.push(if item.get().starts_with('[') {
-            Conversation {
-                around: Object::default(),
-                messages: line.parse_part(item.get())?,
-            }
+            Conversation::of(line.parse_part(item.get())?)
         } else {
             read_one(shape, line, line.parse_part(item.get())?)?
         });
@@ -312,8 +313,7 @@ fn says_words(value: &Value) -> bool {
 pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Text {
     let texts = blocks.iter().filter_map(ContentBlock::as_text);
     let texts: Vec<&str> = texts.map(|text| &**text).collect();
-    for _ in texts.len()..blocks.len() {
-        assembler.warn("a part of the system prompt is no text and is left out");
-    }
+    let what = "a part of the system prompt is no text and is left out";
+    assembler.warn_all(texts.len()..blocks.len(), what);
     (!texts.is_empty()).then(|| texts.join("\n").into())
 }

@@ -111,10 +111,8 @@ impl Reading {
         let open = std::mem::take(&mut self.open).into_iter();
         let emptys = open.map(|id| ContentBlock::tool_result(id, Vec::new(), false));
         let results: Blocks = emptys.collect();
-        for _ in &results {
-            self.assembler
-                .warn("the result of a tool use is not recorded; it is read as empty");
-        }
+        let what = "the result of a tool use is not recorded; it is read as empty";
+        self.assembler.warn_all(&results, what);
         self.assembler.hear_results(results, None);
     }
 }

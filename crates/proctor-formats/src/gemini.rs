@@ -78,9 +78,8 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let mut response = response.take_object("response").unwrap_or(response);
         let mut candidates = response.items("candidates").into_iter();
         let mut first = candidates.next().and_then(Object::read).unwrap_or_default();
-        for _ in candidates {
-            assembler.warn("a response has a second candidate, which is left out");
-        }
+        let what = "a response has a second candidate, which is left out";
+        assembler.warn_all(candidates, what);
         let parts = first.inner("content").items("parts");
         said = contents::blocks(Speaker::Assistant, parts, assembler);
         let usage = response.take("usageMetadata");

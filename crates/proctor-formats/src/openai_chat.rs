@@ -113,10 +113,9 @@ impl Reading<'_> {
             action: None,
         };
         let choices = response.take_list("choices").unwrap_or_default();
-        for _ in choices.iter().skip(1) {
-            self.assembler
-                .warn("a response has a second choice, which is left out");
-        }
+        let others = choices.iter().skip(1);
+        self.assembler
+            .warn_all(others, "a response has a second choice, which is left out");
         let first = choices.first().copied().and_then(Object::read);
         match first.and_then(|mut first| first.take_object("message")) {
             Some(message) => self.assistant(message, call),

@@ -292,10 +292,8 @@ impl Reading {
             self.assembler
                 .warn("times are without a zone and were taken for UTC");
         }
-        for _ in 0..self.pairs.unmade.len() {
-            self.assembler
-                .warn("a call of a response was never made and is left out");
-        }
+        let what = "a call of a response was never made and is left out";
+        self.assembler.warn_all(&self.pairs.unmade, what);
     }
 
     /// Adds an event of the user's or a tool's.

@@ -196,12 +196,10 @@ impl Chain {
             let (before, count) = (cleared.pre_tokens, cleared.results.len());
             let assembler = &mut self.assembler;
             let missing = assembler.replaces_results(cleared.trigger, before, cleared.results);
-            for _ in 0..missing {
-                assembler.warn("a compaction clears a result that is not in the file");
-            }
-            for _ in &cleared.attachments {
-                assembler.warn("a compaction clears an attachment, which is kept");
-            }
+            let unfound = "a compaction clears a result that is not in the file";
+            assembler.warn_all(0..missing, unfound);
+            let whole = "a compaction clears an attachment, which is kept";
+            assembler.warn_all(&cleared.attachments, whole);
             if missing == count {
                 assembler.warn("a compaction says nothing of what it cleared");
             }

@@ -112,9 +112,8 @@ impl Shown {
     /// A call is shown when it begins, and its message is written when it is done. Messages without
     /// a time are matched by their order, if there is one for each call.
     pub(super) fn usages(&self, marks: &[Marks], assembler: &mut Assembler) -> Usages {
-        for _ in 0..self.unread {
-            assembler.warn("a record of what the user was shown cannot be read");
-        }
+        let what = "a record of what the user was shown cannot be read";
+        assembler.warn_all(0..self.unread, what);
         let is_said = |(_, it): &(usize, &Marks)| {
             it.role.as_deref() == Some("assistant") && it.is_summary != Some(true)
         };

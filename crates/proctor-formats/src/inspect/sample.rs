@@ -54,9 +54,10 @@ impl<'a> Sample<'a> {
         let is_read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
         is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
         object.count_left("sample key", &mut sample.assembler);
-        for _ in 0..sample.calls.len() + sample.nameless.len() {
-            sample.assembler.skip("call of another agent or a grader");
-        }
+        let others = 0..sample.calls.len() + sample.nameless.len();
+        sample
+            .assembler
+            .skip_all(others, "call of another agent or a grader");
         let session = sample.assembler.finish("sample".to_owned(), line.path)?;
         let is_read = session.is_some();
         sessions.extend(session);

@@ -138,9 +138,9 @@ impl Agent {
             ("StatusUpdate", _) => self.status(payload),
             ("StepInterrupted", _) if !self.step.is_answered => {
                 let step = std::mem::take(&mut self.step);
-                for _ in step.blocks.iter().chain(&step.results) {
-                    self.assembler.skip("part of an interrupted step");
-                }
+                let parts = step.blocks.iter().chain(&step.results);
+                self.assembler
+                    .skip_all(parts, "part of an interrupted step");
             }
             ("StepInterrupted", _) => self.ends_step(),
             ("CompactionEnd", _) => {

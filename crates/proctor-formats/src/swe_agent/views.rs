@@ -77,8 +77,7 @@ impl Steps {
 fn view_of(text: &str) -> Vec<Arc<Message>> {
     let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut assembler = Assembler::default();
-    let around = Object::default();
-    let conversation = Conversation { around, messages };
+    let conversation = Conversation::of(messages);
     openai_chat::read(conversation, Dialect::SweAgent, &mut assembler);
     assembler.messages()
 }
