@@ -212,7 +212,7 @@ impl Join {
         // A name that was seen before and is another's is never joined.
         let name = request.agent.name.as_ref();
         let is_new = name.is_none_or(|name| !self.names.contains(name));
-        let mut near = places(&self.threads, self.known.sharing(said));
+        let mut near = self.places(self.known.sharing(said));
         near.retain(|at| is_new || !self.threads[*at].is_named_otherwise(&request));
         if let Some(at) = self.continued(&near, &request) {
             let of = &self.threads[at];
@@ -274,8 +274,8 @@ impl Join {
     /// The session that ended with the response that a request continues.
     fn ended(&self, request: &Request) -> Option<usize> {
         let id = request.one.follows.as_ref()?;
-        let mut near = places(&self.threads, Some(self.ended.get(id)?.clone())).into_iter();
-        near.find(|at| self.threads[*at].ends_with(id))
+        let near = self.places(Some(self.ended.get(id)?.clone()));
+        near.into_iter().find(|at| self.threads[*at].ends_with(id))
     }
 
     /// The longest of the conversations that a request begins with.
@@ -291,15 +291,15 @@ impl Join {
     /// The conversation that a request leaves before its end.
     fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
         let (asked, looks) = (request.asked(), &request.looks);
-        let mut own = near.iter().map(|at| (*at, &self.threads[*at]));
-        let mut copy = own.clone();
-        let again = copy.find(|(_, thread)| thread.was_asked(request) && is_own(thread, request));
-        if let Some((at, _)) = again {
+        let own = near.iter().map(|at| (*at, &self.threads[*at]));
+        let own = own.filter(|(_, thread)| is_own(thread, request));
+        if let Some((at, _)) = own.clone().find(|(_, thread)| thread.was_asked(request)) {
             return Some((at, Kind::Again));
         }
-        let anew =
-            own.find(|(_, thread)| thread.was_not_answered(request) && is_own(thread, request));
-        if let Some((at, _)) = anew {
+        if let Some((at, _)) = own
+            .clone()
+            .find(|(_, thread)| thread.was_not_answered(request))
+        {
             return Some((at, Kind::Anew));
         }
         let early = near.iter().filter_map(|at| {
@@ -358,15 +358,6 @@ impl Join {
 /// Whether a session may be the one of a request.
 fn is_own(thread: &Thread, request: &Request) -> bool {
     !thread.is_named_otherwise(request) && thread.agent.is_like(&request.agent)
-}
-
-/// Where sessions of these names are, or all, in their order. Some may be no more.
-fn places(threads: &[Thread], names: Option<BTreeSet<usize>>) -> Vec<usize> {
-    let place = |name: usize| threads.binary_search_by_key(&name, |value| value.name).ok();
-    match names {
-        Some(names) => names.into_iter().filter_map(place).collect(),
-        None => (0..threads.len()).collect(),
-    }
 }
 
 /// Drops requests that failed and were sent again: they are not sessions of their own.

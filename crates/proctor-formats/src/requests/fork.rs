@@ -223,6 +223,14 @@ impl Join {
         }
     }
 
+    /// Where sessions of these names are, or all, in their order. Some may be no more.
+    pub(super) fn places(&self, names: Option<BTreeSet<usize>>) -> Vec<usize> {
+        match names {
+            Some(names) => names.iter().filter_map(|name| self.index(*name)).collect(),
+            None => (0..self.threads.len()).collect(),
+        }
+    }
+
     /// The index of a session.
     fn index(&self, name: usize) -> Option<usize> {
         self.threads
