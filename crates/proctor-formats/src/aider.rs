@@ -19,11 +19,7 @@ const BEGINS: &str = "# aider chat started at ";
 /// How the product names the model of a chat.
 const MODEL: [&str; 2] = ["> Model: ", "> Main model: "];
 
-pub(super) const IMPORTER: Importer = Importer::new("aider", detect, import);
-
-fn detect(head: &Head) -> bool {
-    head.text.starts_with(BEGINS)
-}
+pub(super) const IMPORTER: Importer = Importer::shaped("aider", Detect::Begins(BEGINS), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut chats = vec![Chat::default()];

@@ -26,16 +26,14 @@ const VENDOR: &str = "copilot/";
 /// Keys of a request that are read, or say nothing of the conversation.
 const REQUEST: &str = "requestId responseId agent isCanceled";
 
-pub(super) const IMPORTER: Importer = Importer::new("copilot-chat", detect, import);
+/// The shapes of a chat, and of a log of one; other programs keep the requests alone.
+const SHAPES: &str = "requests:l responderUsername | requests:l sessionId creationDate | \
+     requests:l requests/0/message requests/0/response | kind:n v/requests:l v/responderUsername | \
+     kind:n v/requests:l v/sessionId v/creationDate | \
+     kind:n v/requests:l v/requests/0/message v/requests/0/response";
 
-fn detect(head: &Head) -> bool {
-    // Other programs keep the requests alone.
-    const CHAT: &str = "requests:l responderUsername | requests:l sessionId creationDate | \
-         requests:l requests/0/message requests/0/response";
-    let is_log = head.at("/kind").and_then(Value::as_u64) == Some(0);
-    let chat = if is_log { head.at("/v") } else { head.first() };
-    chat.is_some_and(|chat| is_shaped(chat, CHAT))
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("copilot-chat", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut conversations = Vec::new();
@@ -137,11 +135,10 @@ impl<'a> Reading<'a> {
         for (at, raw) in rounds.into_iter().enumerate() {
             self.round(raw, model.as_ref(), at == last);
         }
-        for counters in ["promptTokens", "outputTokens"] {
-            if metadata.take(counters).is_some() {
-                self.assembler.skip("usage of a whole request");
-            }
-        }
+        let counters = ["promptTokens", "outputTokens"].map(|key| metadata.take(key));
+        let counters = counters.iter().flatten();
+        self.assembler
+            .skip_all(counters, "usage of a whole request");
         for key in REQUEST.split(' ') {
             request.remove(key);
         }

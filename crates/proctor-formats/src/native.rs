@@ -36,13 +36,11 @@ pub const FORMAT: &str = "proctor-session";
 /// - 1: the first.
 pub const VERSION: u64 = 1;
 
-/// Reads the native format.
-pub(super) const IMPORTER: Importer = Importer::of_file("native", Detect::By(detect), import);
+/// The shape of the first line.
+const SHAPE: &str = "format=proctor-session";
 
-fn detect(head: &Head) -> bool {
-    let first = head.first();
-    first.is_some_and(|first| first.get("format").is_some_and(|first| first == FORMAT))
-}
+/// Reads the native format.
+pub(super) const IMPORTER: Importer = Importer::of_file("native", Detect::First(SHAPE), import);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let file = file.strict_text()?;

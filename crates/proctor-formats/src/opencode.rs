@@ -27,16 +27,13 @@ const CLEARED: &str = "[Old tool result content cleared]";
 /// The question that the product asks in the user's name before a summary.
 const QUESTION: &str = "What did we do so far?";
 
-pub(super) const IMPORTER: Importer = Importer::new("opencode", detect, import).with_folders(
-    storage::is_storage,
-    storage::messages_of,
-    storage::read,
-);
+/// The shapes of an export, and of what a session says of itself in a file of its own.
+const SHAPES: &str = "info/directory info/title | messages/0/parts messages/0/info/role | \
+     id^ses_ title:s version,directory:s";
+const SESSION: &str = "id^ses_ title:s version,directory:s";
 
-fn detect(head: &Head) -> bool {
-    head.is("info/directory info/title | messages/0/parts messages/0/info/role")
-        || head.first().is_some_and(storage::is_session)
-}
+pub(super) const IMPORTER: Importer = Importer::shaped("opencode", Detect::First(SHAPES), import)
+    .with_folders(storage::is_storage, storage::messages_of, storage::read);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
@@ -47,7 +44,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         let Some((info, messages)) = export else {
             if values.len() == 1 {
                 return Err(value.error(match serde_json::from_str(value.text) {
-                    Ok(info) if storage::is_session(&info) => {
+                    Ok(info) if is_shaped(&info, SESSION) => {
                         "this names a session; what was said in it stands in the folders \
                          `message` and `part` beside `session`"
                     }

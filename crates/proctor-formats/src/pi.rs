@@ -22,15 +22,10 @@ const BOOKKEEPING: &str = "session model_change thinking_level_change label sess
      active_tools_change leaf custom title title_change session_init mode_change \
      service_tier_change ttsr_injection mcp_tool_selection credential_pin";
 
-pub(super) const IMPORTER: Importer = Importer::new("pi", detect, import);
+/// The shape of the header; oh-my-pi writes the title in front.
+const HEADER: &str = "type=session id:s cwd:s";
 
-fn detect(head: &Head) -> bool {
-    // oh-my-pi writes the title in front.
-    let each = head.values.iter();
-    let mut begins = each.take(2).filter(|record| record["type"] != "title");
-    let headers = begins.next();
-    headers.is_some_and(|header| is_shaped(header, "type=session id:s cwd:s"))
-}
+pub(super) const IMPORTER: Importer = Importer::shaped("pi", Detect::Any(2, HEADER), import);
 
 pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();

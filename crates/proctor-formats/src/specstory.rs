@@ -28,11 +28,8 @@ const RESULTS: [(&str, bool); 3] = [
     ("\n*Result*:", false),
 ];
 
-pub(super) const IMPORTER: Importer = Importer::new("specstory", detect, import);
-
-fn detect(head: &Head) -> bool {
-    head.text.starts_with(GENERATED)
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("specstory", Detect::Begins(GENERATED), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agents = [Agent::default(), Agent::default()];

@@ -78,11 +78,6 @@ impl Tree {
     }
 }
 
-/// Whether a value is what a session says of itself in a file of its own.
-pub(super) fn is_session(value: &Value) -> bool {
-    is_shaped(value, "id^ses_ title:s version,directory:s")
-}
-
 /// The folder with the messages of the session that the file at `path` is about.
 pub(super) fn messages_of(path: &Path) -> Option<Folder> {
     let name = path.file_stem()?.to_str()?;
