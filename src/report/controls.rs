@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::metric::CellSummary;
 use crate::record::Arm;
 use crate::record::words::ProbeKind;
+use crate::report::display;
 
 /// Whether ceiling, floor and decoys are where they must be.
 ///
@@ -127,5 +128,5 @@ fn sentence(failures: &[ControlFailure]) -> String {
     let shown = failures.iter().take(SHOWN).map(ToString::to_string);
     let more = failures.len().saturating_sub(SHOWN);
     let more = (more > 0).then(|| format!("and {more} more"));
-    shown.chain(more).collect::<Vec<_>>().join("; ")
+    display::joined(shown.chain(more), "; ")
 }

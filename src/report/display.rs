@@ -1,6 +1,6 @@
 //! Number formats: how a value is written, the same in every format for people.
 
-use std::borrow::Borrow;
+use std::fmt::Display;
 
 use serde::Serialize;
 
@@ -63,12 +63,18 @@ pub(crate) fn cell(cell: &Cell) -> String {
     }
 }
 
-/// Words with a sign between them, or the word for none.
-pub(crate) fn listed(words: &[impl Borrow<str>], between: &str, none: &str) -> String {
-    match words {
-        [] => none.to_owned(),
-        words => words.join(between),
-    }
+/// Words with a sign between them; `None` without any.
+pub(crate) fn listed(
+    words: impl IntoIterator<Item = impl Display>,
+    between: &str,
+) -> Option<String> {
+    let words = words.into_iter().map(|word| word.to_string());
+    words.reduce(|all, word| all + between + &word)
+}
+
+/// Words with a sign between them.
+pub(crate) fn joined(words: impl IntoIterator<Item = impl Display>, between: &str) -> String {
+    listed(words, between).unwrap_or_default()
 }
 
 /// The most characters of a question or a value in a line.
@@ -76,8 +82,7 @@ const LONGEST_FACT: usize = 80;
 
 /// A question or a value on one line, cut where it is long.
 pub(crate) fn short_fact(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    escape::short(&words.join(" "), LONGEST_FACT)
+    escape::short(&joined(text.split_whitespace(), " "), LONGEST_FACT)
 }
 
 /// A fact by its question and value: `"Which port does the gateway use?" (48213)`.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::build::Material;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
-use super::{escape, headline};
+use super::{display, escape, headline};
 use crate::compare::Code;
 use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
 use crate::compare::prediction::Prediction;
@@ -224,13 +224,8 @@ pub(super) fn population(manifest: &Manifest, with_families: bool) -> String {
         (_, Some(_)) => String::new(),
     };
     let families: BTreeSet<&str> = made.iter().map(|entry| family(&entry.id)).collect();
-    let families: Vec<&str> = families.into_iter().collect();
-    let families = match families.as_slice() {
-        families if with_families && recorded.is_empty() && !families.is_empty() => {
-            format!(" ({})", families.join(", "))
-        }
-        _ => String::new(),
-    };
+    let families = display::listed(families, ", ").filter(|_| with_families && recorded.is_empty());
+    let families = families.map_or_else(String::new, |families| format!(" ({families})"));
     let [one, more] = ["session", "sessions"].map(|noun| format!("{kind}{noun}"));
     many(clusters.len(), &one, &more) + &families
 }
@@ -295,9 +290,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         });
     }
     let random = manifest.strategies.iter().filter(|entry| entry.is_random);
-    let random: Vec<&str> = random.map(|entry| entry.name.as_str()).collect();
-    if !random.is_empty() {
-        let names = random.join(", ");
+    if let Some(names) = display::listed(random.map(|entry| &entry.name), ", ") {
         found.push(Code::Random.behind(&format!(
             "the same session got different contexts under {names}: repeats show how much that matters"
         )));
@@ -317,8 +310,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         None => format!("{it}, usual breakpoints"),
     });
     let simulated = material.simulated_cost().map(|cost| cost.words());
-    let partly = cost::partly_known(material);
-    let partly = (!partly.is_empty()).then(|| partly.join("; "));
+    let partly = display::listed(cost::partly_known(material), "; ");
     let left_out: usize = manifest.left_out.values().sum();
     let left_out = (left_out > 0).then(|| {
         let sessions = many(left_out, "session is", "sessions are");
@@ -344,7 +336,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         let text = capital(&text?);
         Some(code.map_or_else(|| text.clone(), |code| code.behind(&text)))
     });
-    parts.collect::<Vec<String>>().join(". ") + "."
+    display::joined(parts, ". ") + "."
 }
 
 /// Below this share of the window a strategy that compacts at a limit may believe in a smaller one.
@@ -400,8 +392,7 @@ fn named(names: impl Iterator<Item = String>) -> Option<String> {
     let names: BTreeSet<String> = names.collect();
     let more = names.len().saturating_sub(MOST_NAMED);
     let more = (more > 0).then(|| format!("{more} more"));
-    let named: Vec<String> = names.into_iter().take(MOST_NAMED).chain(more).collect();
-    (!named.is_empty()).then(|| named.join(", "))
+    display::listed(names.into_iter().take(MOST_NAMED).chain(more), ", ")
 }
 
 /// The strategies that are outlines of their products, and those that are close to theirs, some by name.
@@ -417,8 +408,7 @@ fn worth(manifest: &Manifest) -> Option<String> {
         });
         Some(format!("{words}: {}", named(own)?))
     });
-    let groups: Vec<String> = groups.collect();
-    (!groups.is_empty()).then(|| groups.join("; "))
+    display::listed(groups, "; ")
 }
 
 /// Whether agents ran, and nothing was recorded before.

@@ -402,7 +402,7 @@ fn also(report: &Report) -> Option<String> {
         parts.push(format!("{} of waiting", display::value(waiting)));
     }
     let name = short_name(named);
-    (!parts.is_empty()).then(|| format!("Also: {} ({name}).", parts.join(", ")))
+    display::listed(parts, ", ").map(|parts| format!("Also: {parts} ({name})."))
 }
 
 /// Why the values of a row are of something else than those of the others.
@@ -476,8 +476,7 @@ fn about(report: &Report, took: Option<Duration>) -> String {
         (!is_live).then(|| "offline".to_owned()),
         took.map(|took| format!("{:.1} s", took.as_secs_f64())),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    let parts = parts.join(", ");
+    let parts = display::joined(parts.into_iter().flatten(), ", ");
     match run.scenario.as_str() {
         UNNAMED => parts,
         name => format!("{name}: {parts}"),

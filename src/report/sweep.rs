@@ -186,9 +186,8 @@ fn moved(sweep: &Sweep, knob: &Sensitivity) -> Option<String> {
         let range = display::points(range?);
         Some(format!("{metric} by {range} pts"))
     });
-    let ranges: Vec<String> = ranges.collect();
-    let is_known = !ranges.is_empty() && !knob.does_nothing;
-    is_known.then(|| format!("{} moves {}", knob.knob, ranges.join(" and ")))
+    let ranges = display::listed(ranges, " and ").filter(|_| !knob.does_nothing)?;
+    Some(format!("{} moves {ranges}", knob.knob))
 }
 
 /// Whether no setting changed anything.
@@ -401,7 +400,7 @@ fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
             needed.map(|count| format!(" (about {count} sessions to confirm on would show it)"));
         missing.claim.clone() + &needed.unwrap_or_default()
     });
-    let claims = claims.collect::<Vec<_>>().join(", nor ");
+    let claims = display::joined(claims, ", nor ");
     format!("Not shown {place}: {claims}; {differences}.")
 }
 

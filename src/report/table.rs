@@ -1,6 +1,6 @@
 //! Tables of a report: columns, rows and cells whose values say what kind they are.
 
-use std::borrow::Borrow;
+use std::fmt::Display;
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -241,8 +241,12 @@ impl Cell {
     }
 
     /// Words with a sign between them, or the word for none.
-    pub(crate) fn listed(words: &[impl Borrow<str>], between: &str, none: &str) -> Self {
-        Self::text(display::listed(words, between, none))
+    pub(crate) fn listed(
+        words: impl IntoIterator<Item = impl Display>,
+        between: &str,
+        none: &str,
+    ) -> Self {
+        Self::text(display::listed(words, between).unwrap_or_else(|| none.to_owned()))
     }
 
     /// Kappa or alpha.

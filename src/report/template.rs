@@ -11,7 +11,7 @@ use minijinja::{Environment, Error, context};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::report::{RenderError, escape};
+use crate::report::{RenderError, display, escape};
 
 const TEMPLATES: [(&str, &str); 5] = [
     ("page.html", include_str!("html/page.html")),
@@ -65,7 +65,7 @@ fn escaped(text: &str) -> String {
 /// A strategy's name: it breaks before its knobs, and not within a number.
 fn name(name: &str) -> Value {
     let parts = name.split_inclusive(['[', '.', '=', '_']).map(escaped);
-    Value::from_safe_string(parts.collect::<Vec<_>>().join("<wbr>"))
+    Value::from_safe_string(display::joined(parts, "<wbr>"))
 }
 
 /// Sentences: the words between two backticks are set as code.

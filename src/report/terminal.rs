@@ -257,7 +257,7 @@ impl Terminal {
                     blanks + &line
                 }
             });
-            let shown = shown.collect::<Vec<_>>().join(&" ".repeat(GAP));
+            let shown = display::joined(shown, &" ".repeat(GAP));
             let _ = writeln!(out, "{}", shown.trim_end());
         }
     }

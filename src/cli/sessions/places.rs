@@ -29,7 +29,7 @@ pub(super) fn help() -> String {
     format!(
         "Looks where these keep their sessions: {}. `docs/reference/formats.md` lists the places. Reads \
          them, and changes nothing.",
-        listed(&products, ", ", "none")
+        listed(&products, ", ").unwrap_or_else(|| "none".to_owned())
     )
 }
 

@@ -259,7 +259,7 @@ fn price(price: &PriceEntry) -> String {
     let classes = classes.into_iter().filter_map(|(name, each)| {
         Some(format!("{name} {}", Usd(each?.0.saturating_mul(1_000_000))))
     });
-    let classes = classes.collect::<Vec<_>>().join(", ");
+    let classes = display::joined(classes, ", ");
     let (model, date) = (price.models(), &price.date);
     let longer = cost::longer(price).map_or_else(String::new, |longer| format!("; {longer}"));
     format!("{model} of {date}, per million tokens: {classes}{longer}")
@@ -336,8 +336,7 @@ impl Numbers {
         }
         let mut lines: Vec<String> = layout::wrap(&head, columns).into_iter().take(1).collect();
         let values = number.sessions.iter().map(|session| self.in_words(session));
-        let values = values.collect::<Vec<_>>().join(" ");
-        let mut wrapped = layout::wrap(&values, columns.saturating_sub(4));
+        let mut wrapped = layout::wrap(&display::joined(values, " "), columns.saturating_sub(4));
         if wrapped.len() > most {
             wrapped.truncate(most);
             if let Some(last) = wrapped.last_mut() {

@@ -66,8 +66,8 @@ fn portions(of: &Portions) -> String {
         let tokens = display::tokens(portion.tokens.0);
         format!("{} {} ({tokens})", portion.messages, kind.name())
     };
-    let all: Vec<String> = of.iter().map(words).collect();
-    display::listed(&all, ", ", "nothing")
+    let all = display::listed(of.iter().map(words), ", ");
+    all.unwrap_or_else(|| "nothing".to_owned())
 }
 
 /// The kind of message, and how it begins.

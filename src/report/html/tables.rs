@@ -62,7 +62,7 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
         own["is_quoted"] = json!(!report.compared().contains(row));
         if headline::is_avoided(report, row) {
             let marks = std::iter::once("avoid".to_owned()).chain(row.marks_in_words());
-            own["marks"] = json!(marks.collect::<Vec<_>>().join("; "));
+            own["marks"] = json!(display::joined(marks, "; "));
         }
         own
     };

@@ -54,9 +54,8 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     let left_out = report
         .strategies()
         .filter(|row| point(report, row, column).is_none());
-    let left_out: Vec<String> = left_out.map(|row| label(&row.name)).collect();
-    if !left_out.is_empty() {
-        scene.paragraph(&format!("not measured: {}", left_out.join(", ")));
+    if let Some(names) = display::listed(left_out.map(|row| label(&row.name)), ", ") {
+        scene.paragraph(&format!("not measured: {names}"));
     }
     scene
 }

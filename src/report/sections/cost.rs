@@ -42,8 +42,7 @@ pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
         };
         format!("{scheme} ({}), {sessions}", display::name_of(&cache.basis))
     });
-    let schemes: Vec<String> = schemes.collect();
-    (!schemes.is_empty()).then(|| format!("prompt cache: {}", schemes.join("; ")))
+    display::listed(schemes, "; ").map(|schemes| format!("prompt cache: {schemes}"))
 }
 
 /// One row per strategy and scheme, with all classes.
@@ -204,8 +203,8 @@ pub(crate) fn mixed(material: &Material<'_>) -> Option<String> {
         let requests = many(inner, "request", "requests");
         format!("{requests} of an advisor or a tool of the provider within calls")
     });
-    let said: Vec<String> = models.into_iter().chain(inner).collect();
-    (!said.is_empty()).then(|| format!("{}: priced at the mean of their calls", said.join(", ")))
+    let said = display::listed(models.into_iter().chain(inner), ", ")?;
+    Some(format!("{said}: priced at the mean of their calls"))
 }
 
 /// The models that calls to the provider's small model are billed as, where a strategy made such calls.
@@ -226,9 +225,8 @@ pub(crate) fn fast(material: &Material<'_>) -> Option<String> {
                 |fast| format!("{} (prices of {})", fast.model, fast.date),
             )
         });
-    let models: BTreeSet<String> = models.collect();
-    let models: Vec<&str> = models.iter().map(String::as_str).collect();
-    (!models.is_empty()).then(|| format!("calls to `{FAST}` are billed as {}", models.join(", ")))
+    let models = display::listed(models.collect::<BTreeSet<String>>(), ", ")?;
+    Some(format!("calls to `{FAST}` are billed as {models}"))
 }
 
 /// The models of recordings whose prices are not known, and what costs are then.
@@ -236,12 +234,10 @@ pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
     let sessions = material.manifest.sessions.iter();
     let models = sessions.filter_map(|it| it.unpriced.as_deref());
     let models: BTreeSet<&str> = models.collect();
-    let models: Vec<&str> = models.into_iter().collect();
-    let named = match models.as_slice() {
-        [] => return None,
-        [one] => (*one).to_owned(),
-        [one, two] => format!("{one}, {two}"),
-        many => format!("{} models", many.len()),
+    let named = match models.len() {
+        0 => return None,
+        1 | 2 => display::joined(models, ", "),
+        many => format!("{many} models"),
     };
     Some(format!(
         "prices unknown ({named}): costs are compared in tokens, at the rates of the cache; `cache.model` names a \

@@ -29,14 +29,9 @@ pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
         let (stuck, all) = (stuck.count(), many(all.len(), "cell", "cells"));
         (stuck > 0).then(|| format!("`{}` in {stuck} of {all}", strategy.name))
     });
-    let stuck: Vec<String> = stuck.collect();
-    (!stuck.is_empty()).then(|| {
-        let stuck = stuck.join(", ");
-        Banner::note(
-            Code::Stuck,
-            format!("stuck at least once: {stuck} ({STUCK_RULE})"),
-        )
-    })
+    let stuck = display::listed(stuck, ", ")?;
+    let text = format!("stuck at least once: {stuck} ({STUCK_RULE})");
+    Some(Banner::note(Code::Stuck, text))
 }
 
 /// The effect of the first, second, third compaction of a cell.

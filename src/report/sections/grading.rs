@@ -118,6 +118,5 @@ pub(super) fn examples(material: &Material<'_>) -> Section {
 
 /// The text on one line, cut where it is long.
 fn on_one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    shortened(&line, SHOWN_CHARS)
+    shortened(&display::joined(text.split_whitespace(), " "), SHOWN_CHARS)
 }

@@ -65,10 +65,11 @@ impl LostItem<'_> {
         if let [(stage, _)] = counts[..] {
             return format!("by {stage}");
         }
-        let texts = counts
-            .iter()
-            .map(|(stage, count)| format!("{count} by {stage}"));
-        texts.collect::<Vec<_>>().join(", ")
+        let counts = counts.iter();
+        display::joined(
+            counts.map(|(stage, count)| format!("{count} by {stage}")),
+            ", ",
+        )
     }
 }
 

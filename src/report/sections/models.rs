@@ -61,14 +61,13 @@ fn of_task(
         Cell::count(met.count())
     };
     let missed = records.iter().filter(|it| it.is_met() != Some(true));
-    let missed: Vec<&str> = missed.map(|record| record.name.as_str()).collect();
     let cells = vec![
         count(Some(true)),
         count(Some(false)),
         count(None),
         Cell::text(if fit == Some(task) { "fit" } else { "unfit" }),
         Cell::text(in_words(calibration(material, judge))),
-        Cell::listed(&missed, ", ", "none"),
+        Cell::listed(missed.map(|record| &record.name), ", ", "none"),
     ];
     let name = match task {
         JudgeTask::Wide => judge.to_owned(),
@@ -204,8 +203,7 @@ pub(crate) fn judges(material: &Material<'_>) -> BTreeMap<String, String> {
 /// The judges with their standing, in words; `None` where there are none.
 pub(crate) fn judges_in_words(judges: &BTreeMap<String, String>) -> Option<String> {
     let judges = judges.iter().map(|(name, it)| format!("{name}, {it}"));
-    let judges: Vec<String> = judges.collect();
-    (!judges.is_empty()).then(|| judges.join("; "))
+    display::listed(judges, "; ")
 }
 
 /// A banner on live judges that were not calibrated against people's labels, or not well enough.

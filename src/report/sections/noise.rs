@@ -61,7 +61,6 @@ pub(crate) fn of<'a>(
 fn in_words(found: &Components, advice: &[Advice], levels: Levels, now: f64) -> String {
     let unknown = LEVELS.iter().zip(found.0).filter(|(_, it)| it.is_none());
     let unknown = unknown.map(|((_, setting, what), _)| format!("{what} (`{setting} = 2`)"));
-    let unknown: Vec<String> = unknown.collect();
     let known = match advice.first() {
         Some(best) if now > 0.0 && best.removes > 0.0 => {
             let (name, setting, _) = LEVELS[best.level];
@@ -74,10 +73,10 @@ fn in_words(found: &Components, advice: &[Advice], levels: Levels, now: f64) -> 
         _ => "what was repeated came out the same each time: no further repeat buys anything"
             .to_owned(),
     };
-    if unknown.is_empty() {
-        known
-    } else {
-        let unknown = unknown.join(" and ");
-        format!("{known}; how much {unknown} differ is not known: they were made once")
+    match display::listed(unknown, " and ") {
+        None => known,
+        Some(unknown) => {
+            format!("{known}; how much {unknown} differ is not known: they were made once")
+        }
     }
 }

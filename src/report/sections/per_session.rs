@@ -156,9 +156,8 @@ pub(super) fn counter_error(material: &Material<'_>) -> Section {
 /// Data that importers did not know or had to repair.
 pub(super) fn importers(material: &Material<'_>) -> Section {
     let list = |counts: &BTreeMap<String, u64>| {
-        let parts = counts.iter();
-        let parts: Vec<String> = parts.map(|(what, it)| format!("{what}: {it}")).collect();
-        Cell::listed(&parts, "; ", "none")
+        let parts = counts.iter().map(|(what, it)| format!("{what}: {it}"));
+        Cell::listed(parts, "; ", "none")
     };
     let rows = material.manifest.sessions.iter().filter_map(|session| {
         let (unknown, warnings) = (&session.unknown, &session.warnings);

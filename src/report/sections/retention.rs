@@ -129,10 +129,10 @@ pub(super) fn unhealthy(material: &Material<'_>) -> Section {
             unhealthy.map(move |summary| (&cell.session, summary))
         });
         all.map(|(session, summary)| {
-            let names: Vec<&str> = summary.ailments.iter().map(|it| it.name()).collect();
+            let names = summary.ailments.iter().map(|it| it.name());
             vec![
                 Cell::text(format!("{session}, call {}", summary.call)),
-                Cell::text(names.join(", ")),
+                Cell::text(display::joined(names, ", ")),
                 Cell::text(summary.text.as_str()),
             ]
         })

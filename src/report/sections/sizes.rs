@@ -25,10 +25,10 @@ pub(crate) fn line(material: &Material<'_>) -> String {
             median(heads(&billed)).map(|head| format!("head {}", display::tokens(head.0))),
             median(factors.collect()).map(|factor| format!("text ×{:.2}", factor.ratio())),
         ];
-        let middle: Vec<String> = middle.into_iter().flatten().collect();
         let of = format!(" (medians of {})", of_sessions(billed.len()));
         let of = if billed.len() > 1 { of } else { String::new() };
-        parts.push(format!("billed; {}{of}", middle.join(", ")));
+        let middle = display::joined(middle.into_iter().flatten(), ", ");
+        parts.push(format!("billed; {middle}{of}"));
     }
     let heads: Vec<Tokens> = heads(&counted);
     let (known, unknown) = (heads.len(), counted.len() - heads.len());
@@ -104,7 +104,6 @@ fn cells(entry: &SessionEntry) -> Vec<Cell> {
         .factors
         .values()
         .map(|it| format!("{:.2}", it.ratio()));
-    let factors: Vec<String> = factors.collect();
     let share = |factor: Option<Factor>| Cell::share(factor.map(Factor::ratio));
     let predicted = |prediction: Option<Prediction>| match prediction {
         Some(Prediction {
@@ -120,7 +119,7 @@ fn cells(entry: &SessionEntry) -> Vec<Cell> {
     vec![
         Cell::text(sizes.sizes.name()),
         tokens(sizes.head),
-        Cell::listed(&factors, ", ", "1"),
+        Cell::listed(factors, ", ", "1"),
         Cell::text(sizes.thinking.map_or("none", HiddenThinking::name)),
         tokens(fit.map(|fit| fit.first)),
         tokens(fit.map(|fit| fit.median)),

@@ -13,14 +13,13 @@ pub(super) fn unsupported(material: &Material<'_>) -> Section {
         let (atoms, unsupported) = (sum(|it| it.atoms), sum(|it| it.unsupported));
         let examples = found.iter().flat_map(|atoms| &atoms.examples).take(3);
         let examples = examples.map(|it| format!("{} ({}, call {})", it.atom, it.stage, it.call));
-        let examples: Vec<String> = examples.collect();
         (strategy.arm == Arm::Strategy && !found.is_empty()).then(|| {
             vec![
                 Cell::exact(Value::Count(sum(|it| it.summaries))),
                 Cell::exact(Value::Count(atoms)),
                 Cell::exact(Value::Count(unsupported)),
                 Cell::share((atoms > 0).then(|| unsupported as f64 / atoms as f64)),
-                Cell::listed(&examples, "; ", "–"),
+                Cell::listed(examples, "; ", "–"),
             ]
         })
     });

@@ -35,8 +35,7 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
             .sensitivity
             .iter()
             .filter_map(|knob| moved(sweep, knob));
-        let knobs: Vec<String> = knobs.take(2).collect();
-        trust.extend((!knobs.is_empty()).then(|| format!("{}.", knobs.join("; "))));
+        trust.extend(display::listed(knobs.take(2), "; ").map(|knobs| knobs + "."));
     }
     let mut ends = terminal.beside("Sure?", &trust.join(" "));
     ends.truncate(5);
@@ -58,7 +57,7 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     );
     out.extend(tail);
     let lines = out.iter().map(|line| line.trim_end());
-    lines.collect::<Vec<_>>().join("\n") + "\n"
+    display::joined(lines, "\n") + "\n"
 }
 
 /// Where the rest is.
@@ -155,7 +154,7 @@ fn verdicts(sweep: &Sweep, sentences: usize, terminal: Terminal) -> Vec<Vec<Stri
     let choices = sweep.choices.iter();
     let texts = choices.map(|choice| {
         let first = verdict(sweep, choice).into_iter().take(sentences);
-        let text = capital(&first.collect::<Vec<_>>().join(" "));
+        let text = capital(&display::joined(first, " "));
         terminal.paragraph("", &text, INDENT.len())
     });
     texts.collect()

@@ -6,7 +6,7 @@ use crate::compare::Code;
 use crate::record::StrategyEntry;
 use crate::record::words::ModelKind;
 use crate::report::build::Material;
-use crate::report::{Banner, Row};
+use crate::report::{Banner, Row, display};
 
 /// Knobs that only steer what a model writes.
 const WORDING: &[&str] = &["template", "prompt", "prompt_text", "instructions"];
@@ -91,18 +91,14 @@ fn shape(strategy: &StrategyEntry) -> Option<String> {
 }
 
 pub(super) fn banner(twins: &[Vec<&str>]) -> Option<Banner> {
-    if twins.is_empty() {
-        return None;
-    }
-    let quoted = |group: &Vec<&str>| {
+    let groups = twins.iter().map(|group| {
         let names = group.iter().map(|name| format!("`{name}`"));
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let groups: Vec<String> = twins.iter().map(quoted).collect();
+        display::joined(names, ", ")
+    });
+    let groups = display::listed(groups, "; nor between ")?;
     let text = format!(
-        "no best-mark between {}: they differ only in what a model would have written, and \
-             no language model wrote summaries",
-        groups.join("; nor between ")
+        "no best-mark between {groups}: they differ only in what a model would have written, and \
+             no language model wrote summaries"
     );
     Some(Banner::note(Code::Twins, text))
 }
