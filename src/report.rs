@@ -231,27 +231,15 @@ pub enum BannerLevel {
     Note,
 }
 
+impl BannerLevel {
+    /// A banner of this level.
+    pub(crate) fn banner(self, code: Code, text: impl Into<String>) -> Banner {
+        let (level, text) = (self, text.into());
+        Banner { level, text, code }
+    }
+}
+
 impl Banner {
-    /// A notice on the nature of the numbers.
-    pub(crate) fn note(code: Code, text: impl Into<String>) -> Self {
-        let (level, text) = (BannerLevel::Note, text.into());
-        Self { level, text, code }
-    }
-
-    /// Why the numbers mean less than it seems.
-    pub(crate) fn warning(code: Code, text: impl Into<String>) -> Self {
-        let level = BannerLevel::Warning;
-        let notice = Self::note(code, text);
-        Self { level, ..notice }
-    }
-
-    /// Why the numbers mean nothing.
-    pub(crate) fn invalid(code: Code, text: impl Into<String>) -> Self {
-        let level = BannerLevel::Invalid;
-        let notice = Self::note(code, text);
-        Self { level, ..notice }
-    }
-
     /// The text with the code behind it.
     pub(crate) fn in_full(&self) -> String {
         self.code.behind(&self.text)

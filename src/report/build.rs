@@ -10,38 +10,19 @@ use crate::metric::cost::SimulatedCost;
 use crate::metric::fidelity::ReaderCeiling;
 use crate::metric::live::LiveTotals;
 use crate::record::words::{ModelKind, Worth};
-use crate::record::{Arm, CellKey, CellRecord, End, Manifest, ModelEntry};
+use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
-    Banner, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject, controls::ControlFailure,
-    display, evidence, sections,
+    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject,
+    controls::ControlFailure, display, evidence, sections, sections::answers,
 };
+
+use BannerLevel::{Invalid, Note, Warning};
 
 /// The reference's name in records.
 pub(super) const FULL: &str = "full";
 /// The floor's name in records.
 pub(super) const EMPTY: &str = "empty";
-
-const SCRIPTED: &str = "answers scripted, not a result of a model";
-
-const SCRIPTED_VERDICTS: &str = "verdicts scripted, not a result of a model";
-
-const SCRIPTED_SUMMARIES: &str = "summaries scripted, not a result of a model";
-
-const NOTHING: &str = "no cell was recorded: there is nothing to compare";
-
-const UNASKED: &str = "the reader was not asked: answers are not measured";
-
-const OUTSTANDING: &str = "are outstanding: run the same command again to continue";
-
-const FAILED: &str = "failed: see the cells that ended early";
-
-const NOT_MEASURABLE: &str =
-    "are not measurable, and count in no number: see the cells that ended early";
-
-const UNUSED: &str = "records are not used: they repeat a cell or belong to none of this run";
-
-const ONE_SESSION: &str = "one session: no number here has an interval";
 
 /// Everything that sections are made of.
 pub(super) struct Material<'a> {
@@ -139,7 +120,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let (comparison, twins) = sections::comparison::section(&material);
     let trust = evidence::trust(&material);
     let mut banners = banners(&material, &coverage, &controls);
-    banners.push(Banner::note(Code::Trust, &*trust));
+    banners.push(Note.banner(Code::Trust, &*trust));
     banners.extend(twins);
     banners.extend(sections::sizes::banners(&material));
     banners.extend(sections::generations::banner(&material));
@@ -382,74 +363,82 @@ fn material<'a>(
 fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) -> Vec<Banner> {
     use ModelKind::Scripted;
     let manifest = material.manifest;
-    let kind = |model: &Option<ModelEntry>| model.as_ref().map(|model| model.kind);
-    let summariser = manifest.summariser.kind;
-    let (reader, judge) = (kind(&manifest.reader), kind(&manifest.judge));
-    let has_items = material.has_items();
     let is_empty = coverage.recorded == 0;
     let is_asked = material.cells.iter().any(|cell| was_asked(cell));
-    let scripted = [
-        (reader == Some(Scripted), SCRIPTED),
-        (summariser == Scripted, SCRIPTED_SUMMARIES),
-        (judge == Some(Scripted), SCRIPTED_VERDICTS),
+    let models = [
+        ("answers", manifest.reader.as_ref()),
+        ("summaries", Some(&manifest.summariser)),
+        ("verdicts", manifest.judge.as_ref()),
     ];
+    let scripted = models.into_iter().filter_map(|(what, model)| {
+        let text = format!("{what} scripted, not a result of a model");
+        (model?.kind == Scripted).then(|| Warning.banner(Code::Scripted, text))
+    });
     let live = material.live.as_ref();
     let invalid = match controls {
         Controls::Failed { failures } => Some(invalid(failures)),
         Controls::Passed { .. } | Controls::NotMeasured => None,
     };
-    let is_unasked = !is_empty && has_items && !is_asked && reader.is_some();
-    let mut banners: Vec<Banner> = [invalid, nothing_to_choose(material)]
+    let is_unasked = !is_empty && material.has_items() && !is_asked && manifest.reader.is_some();
+    let mut banners: Vec<Banner> = invalid
         .into_iter()
-        .flatten()
+        .chain(nothing_to_choose(material))
         .collect();
-    let scripted = scripted.into_iter().filter(|(applies, _)| *applies);
-    banners.extend(scripted.map(|(_, text)| Banner::warning(Code::Scripted, text)));
+    banners.extend(scripted);
     banners.extend(sections::models::uncalibrated(material));
-    let drifted = sections::models::drifted(material);
-    let drifted = drifted.into_iter();
-    banners.extend(drifted.map(|text| Banner::warning(Code::JudgeMisses, text)));
+    let drifted = sections::models::drifted(material).into_iter();
+    banners.extend(drifted.map(|text| Warning.banner(Code::JudgeMisses, text)));
     let left_out = manifest.left_out.iter();
     banners.extend(left_out.map(|(reason, count)| {
         let sessions = display::many(*count, "session is", "sessions are");
-        Banner::note(Code::LeftOut, format!("{sessions} left out: {reason}"))
+        Note.banner(Code::LeftOut, format!("{sessions} left out: {reason}"))
     }));
-    let warnings = [
-        (Code::TooLong, sections::answers::too_long(material)),
-        (Code::NeedsJudge, sections::answers::need_judge(material)),
-        (Code::Faults, manifest.faults.as_ref().map(on_purpose)),
-        (Code::NotApplied, live.and_then(LiveTotals::not_applied)),
-        (Code::NotMeasurable, live.and_then(LiveTotals::no_room)),
-        (Code::NothingRan, is_empty.then(|| NOTHING.to_owned())),
-        (
-            Code::Outstanding,
-            coverage.in_words(coverage.outstanding, OUTSTANDING),
-        ),
-        (Code::Failed, coverage.in_words(coverage.failed, FAILED)),
-        (
-            Code::Unused,
-            (coverage.unused > 0).then(|| format!("{} {UNUSED}", coverage.unused)),
-        ),
-    ];
+    let faults = manifest.faults.as_ref();
+    let faults = faults.map(|faults| format!("what went wrong, went wrong on purpose: {faults}"));
+    let nothing = is_empty.then_some("no cell was recorded: there is nothing to compare");
+    let outstanding = coverage.in_words(
+        coverage.outstanding,
+        "are outstanding: run the same command again to continue",
+    );
+    let failed = coverage.in_words(coverage.failed, "failed: see the cells that ended early");
+    let unused = (coverage.unused > 0).then(|| {
+        let count = coverage.unused;
+        format!("{count} records are not used: they repeat a cell or belong to none of this run")
+    });
+    let unasked = is_unasked.then_some("the reader was not asked: answers are not measured");
+    let not_measurable = coverage.in_words(
+        coverage.not_measurable,
+        "are not measurable, and count in no number: see the cells that ended early",
+    );
     let is_alone = manifest.sessions.len() == 1;
-    let notes = [
-        (Code::EvidenceCeiling, sections::answers::ceiling(material)),
-        (Code::NotAsked, is_unasked.then(|| UNASKED.to_owned())),
+    let alone = is_alone.then_some("one session: no number here has an interval");
+    let (too_long, need_judge) = (answers::too_long(material), answers::need_judge(material));
+    let found = [
+        (Warning, Code::TooLong, too_long),
+        (Warning, Code::NeedsJudge, need_judge),
+        (Warning, Code::Faults, faults),
         (
-            Code::NotMeasurable,
-            coverage.in_words(coverage.not_measurable, NOT_MEASURABLE),
+            Warning,
+            Code::NotApplied,
+            live.and_then(LiveTotals::not_applied),
         ),
-        (Code::OneSession, is_alone.then(|| ONE_SESSION.to_owned())),
+        (
+            Warning,
+            Code::NotMeasurable,
+            live.and_then(LiveTotals::no_room),
+        ),
+        (Warning, Code::NothingRan, nothing.map(str::to_owned)),
+        (Warning, Code::Outstanding, outstanding),
+        (Warning, Code::Failed, failed),
+        (Warning, Code::Unused, unused),
+        (Note, Code::EvidenceCeiling, answers::ceiling(material)),
+        (Note, Code::NotAsked, unasked.map(str::to_owned)),
+        (Note, Code::NotMeasurable, not_measurable),
+        (Note, Code::OneSession, alone.map(str::to_owned)),
     ];
-    let warnings = warnings.into_iter();
-    banners.extend(warnings.filter_map(|(code, text)| Some(Banner::warning(code, text?))));
-    let notes = notes.into_iter();
-    banners.extend(notes.filter_map(|(code, text)| Some(Banner::note(code, text?))));
+    let found = found.into_iter();
+    banners.extend(found.filter_map(|(level, code, text)| Some(level.banner(code, text?))));
     banners
-}
-
-fn on_purpose(faults: &String) -> String {
-    format!("what went wrong, went wrong on purpose: {faults}")
 }
 
 impl Coverage {
@@ -496,7 +485,7 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
     } else {
         return None;
     };
-    Some(Banner::invalid(code, text))
+    Some(Invalid.banner(code, text))
 }
 
 /// `in the window of 80000 tokens`; the window is as the manifest writes it.
@@ -515,5 +504,5 @@ fn invalid(failures: &[ControlFailure]) -> Banner {
         failures: failures.to_vec(),
     };
     let text = format!("INVALID: {error}; no number below may be believed");
-    Banner::invalid(Code::ControlsFailed, text)
+    Invalid.banner(Code::ControlsFailed, text)
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::junit::{Case, Outcome, Suite};
-use super::{Banner, Cell, Report, Role, Section, Subject, display, sections};
+use super::{BannerLevel, Cell, Report, Role, Section, Subject, display, sections};
 use crate::compare::gate::{Ending, GateResult, GatedAxis, Verdict};
 use crate::compare::{Axis, AxisFinding, Code, Findings, Mismatch, Repriced};
 use crate::metric::cost::SimulatedCost;
@@ -16,7 +16,7 @@ mod difference;
 mod hard_breaks;
 mod screen;
 
-use difference::{basis, level, margin, paired, warnings};
+use difference::{basis, level, margin, paired, warning};
 pub(crate) use difference::{change, ends, interval, signed};
 
 /// Version of the comparison as JSON.
@@ -96,10 +96,10 @@ impl Comparisons {
                 "differs: {}: {} in the baseline, {} in the candidate",
                 mismatch.what, mismatch.baseline, mismatch.candidate
             );
-            Banner::warning(Code::Differs, text)
+            BannerLevel::Warning.banner(Code::Differs, text)
         };
         let notes = self.notes().into_iter();
-        let notes = notes.map(|(code, text)| Banner::note(code, text));
+        let notes = notes.map(|(code, text)| BannerLevel::Note.banner(code, text));
         let differs = self.mismatches.iter().map(differs);
         Report {
             title: self.title(),
@@ -321,7 +321,7 @@ impl GatedComparison {
             notes.extend(absent);
             notes.extend(self.correction());
         }
-        notes.extend(comparison.axes.iter().flat_map(warnings));
+        notes.extend(comparison.axes.iter().filter_map(warning));
         let gated = self.gated.iter();
         notes.extend(gated.map(|gated| format!("verdict: {}", gated.verdict)));
         notes

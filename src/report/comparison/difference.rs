@@ -140,18 +140,12 @@ fn detectable(metric: &AxisFinding) -> Option<String> {
     Some(format!("MDE {:.1}{unit}", found * factor))
 }
 
-/// Warnings on a metric: pairs without a score.
-pub(super) fn warnings(metric: &AxisFinding) -> Vec<String> {
-    let mut found = Vec::new();
-    let name = metric.axis;
-    let points = |share: f64| signed(share * 100.0, 1);
-    if let Some((worst, best)) = &metric.ends {
-        found.push(format!(
-            "warning: {name}: {}; at worst and at best for the candidate they make it {} to {} pts",
-            metric.open(),
-            points(worst.difference),
-            points(best.difference)
-        ));
-    }
-    found
+/// A warning on a metric with pairs without a score.
+pub(super) fn warning(metric: &AxisFinding) -> Option<String> {
+    let (worst, best) = metric.ends.as_ref()?;
+    let [worst, best] = [worst, best].map(|end| signed(end.difference * 100.0, 1));
+    let (name, open) = (metric.axis, metric.open());
+    Some(format!(
+        "warning: {name}: {open}; at worst and at best for the candidate they make it {worst} to {best} pts"
+    ))
 }

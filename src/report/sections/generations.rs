@@ -7,18 +7,12 @@ use crate::metric::generations::{Generation, STUCK_RULE, generations};
 /// From this compaction on, the later ones share a row.
 const SHOWN: usize = 6;
 
-fn cells<'a>(
-    material: &Material<'a>,
-    strategy: &StrategySummary,
-) -> impl Iterator<Item = &'a CellRecord> {
-    let own = material.cells_of(&strategy.name);
-    own.filter(|cell| cell.arm == Arm::Strategy)
-}
-
 /// The compactions of each cell that has any.
 fn of_cells(material: &Material<'_>, strategy: &StrategySummary) -> Vec<Vec<Generation>> {
-    let of_cells = cells(material, strategy).map(generations);
-    of_cells.filter(|of| !of.is_empty()).collect()
+    let cells = material.cells_of(&strategy.name);
+    let own = cells.filter(|cell| cell.arm == Arm::Strategy);
+    let all = own.map(generations).filter(|of| !of.is_empty());
+    all.collect()
 }
 
 /// The strategies that got stuck, in one line.
@@ -31,7 +25,7 @@ pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
     });
     let stuck = display::listed(stuck, ", ")?;
     let text = format!("stuck at least once: {stuck} ({STUCK_RULE})");
-    Some(Banner::note(Code::Stuck, text))
+    Some(BannerLevel::Note.banner(Code::Stuck, text))
 }
 
 /// The effect of the first, second, third compaction of a cell.

@@ -215,22 +215,23 @@ pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
     }
     let of_judge = |name: &str| {
         let found = calibration(material, name);
-        let says = |rest: &str| format!("judge {name} is {}: {rest}", in_words(found));
-        Some(match found.map(|known| known.verdict) {
+        let (level, rest) = match found.map(|known| known.verdict) {
             Some(CalibrationStatus::Calibrated) => return None,
-            None => Banner::warning(
-                Code::JudgeUnproven,
-                says("nobody compared its verdicts with people's (`proctor judge test`)"),
+            None => (
+                BannerLevel::Warning,
+                "nobody compared its verdicts with people's (`proctor judge test`)",
             ),
-            Some(CalibrationStatus::Provisional) => Banner::note(
-                Code::JudgeUnproven,
-                says("it agrees with people as far as it was compared with them"),
+            Some(CalibrationStatus::Provisional) => (
+                BannerLevel::Note,
+                "it agrees with people as far as it was compared with them",
             ),
-            Some(CalibrationStatus::Unfit) => Banner::warning(
-                Code::JudgeUnproven,
-                says("it does not agree with people, and its verdicts should not be believed"),
+            Some(CalibrationStatus::Unfit) => (
+                BannerLevel::Warning,
+                "it does not agree with people, and its verdicts should not be believed",
             ),
-        })
+        };
+        let text = format!("judge {name} is {}: {rest}", in_words(found));
+        Some(level.banner(Code::JudgeUnproven, text))
     };
     // Of one whose verdicts do not count, that is said.
     let unfit = unfit(material);

@@ -1,31 +1,7 @@
 //! Recovery: items that a search over removed text finds.
 
 use super::prelude::*;
-use crate::record::RecoveryRecord;
-
-/// The items that all searches of some cells found.
-#[derive(Default)]
-struct Totals {
-    lost: u64,
-    regained: u64,
-    tokens: Tokens,
-}
-
-impl Totals {
-    fn of<'a>(records: impl Iterator<Item = &'a RecoveryRecord>) -> Self {
-        let mut totals = Self::default();
-        for item in records.flat_map(|record| &record.items) {
-            totals.lost += 1;
-            totals.regained += u64::from(item.is_regained);
-            totals.tokens += item.tokens;
-        }
-        totals
-    }
-
-    fn mean_tokens(&self) -> u64 {
-        self.tokens.0 / self.lost.max(1)
-    }
-}
+use crate::record::{RecoveredItem, RecoveryRecord};
 
 /// How much each search brings back, in words.
 fn setting(record: &RecoveryRecord) -> String {
@@ -36,26 +12,28 @@ fn setting(record: &RecoveryRecord) -> String {
     )
 }
 
-fn first<'a>(material: &Material<'a>) -> Option<&'a RecoveryRecord> {
-    let mut cells = material.cells.iter().copied();
-    cells.find_map(|cell| cell.recovery.as_ref())
-}
-
 /// Strategy by strategy.
 pub(super) fn section(material: &Material<'_>) -> Section {
+    let mut records = material
+        .cells
+        .iter()
+        .filter_map(|cell| cell.recovery.as_ref());
+    let search = records.next().map(setting);
+    let note = search.map(|it| format!("search: {it}, with the question as it is asked"));
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
-        let totals = Totals::of(cells.filter_map(|cell| cell.recovery.as_ref()));
-        (totals.lost > 0).then(|| {
+        let records = cells.filter_map(|cell| cell.recovery.as_ref());
+        let lost: Vec<&RecoveredItem> = records.flat_map(|record| &record.items).collect();
+        let regained = lost.iter().filter(|item| item.is_regained).count();
+        let tokens: Tokens = lost.iter().map(|item| item.tokens).sum();
+        (!lost.is_empty()).then(|| {
             vec![
-                Cell::exact(Value::Fraction(totals.regained, totals.lost)),
-                Cell::share(Some(totals.regained as f64 / totals.lost as f64)),
-                Cell::tokens(Tokens(totals.mean_tokens())),
-                Cell::tokens(totals.tokens),
+                Cell::of(regained, lost.len()),
+                Cell::share(Some(regained as f64 / lost.len() as f64)),
+                Cell::tokens(Tokens(tokens.0 / lost.len() as u64)),
+                Cell::tokens(tokens),
             ]
         })
     });
-    let search = first(material).map(setting);
-    let note = search.map(|it| format!("search: {it}, with the question as it is asked"));
     Section::new("recovery", rows).with_notes(note)
 }

@@ -53,7 +53,7 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
             "{line}: no session says how large its system prompt and tools are, so that prompts are smaller \
              here than they were billed (`window.head_tokens` sets a size)"
         );
-        banners.push(Banner::warning(Code::SizesUnknown, text));
+        banners.push(BannerLevel::Warning.banner(Code::SizesUnknown, text));
     }
     if !billed.is_empty() && !counted.is_empty() {
         let text = format!(
@@ -61,7 +61,7 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
             billed.len(),
             counted.len()
         );
-        banners.push(Banner::warning(Code::SizesMixed, text));
+        banners.push(BannerLevel::Warning.banner(Code::SizesMixed, text));
     }
     banners
 }

@@ -6,7 +6,7 @@ use crate::compare::Code;
 use crate::record::StrategyEntry;
 use crate::record::words::ModelKind;
 use crate::report::build::Material;
-use crate::report::{Banner, Row, display};
+use crate::report::{Banner, BannerLevel, Row, display};
 
 /// Knobs that only steer what a model writes.
 const WORDING: &[&str] = &["template", "prompt", "prompt_text", "instructions"];
@@ -100,5 +100,5 @@ pub(super) fn banner(twins: &[Vec<&str>]) -> Option<Banner> {
         "no best-mark between {groups}: they differ only in what a model would have written, and \
              no language model wrote summaries"
     );
-    Some(Banner::note(Code::Twins, text))
+    Some(BannerLevel::Note.banner(Code::Twins, text))
 }
