@@ -53,6 +53,7 @@ pub(crate) mod sweep;
 mod table;
 mod template;
 pub mod terminal;
+mod view;
 
 pub use controls::{Controls, InvalidRun};
 pub use format::{Artifact, Format, Kind, RenderError, endings, format};

@@ -465,7 +465,7 @@ pub(super) fn show(
     }
     report::write(Kind::Comparison, &report, files)?;
     if let Some((outputs, annotations)) = told {
-        append_to("GITHUB_STEP_SUMMARY", &comment::render(&report))?;
+        append_to("GITHUB_STEP_SUMMARY", &comment::render(&report)?)?;
         append_to("GITHUB_OUTPUT", &outputs)?;
         // The runner obeys such lines on either stream; standard output is for results.
         annotations.lines().for_each(say);
@@ -540,7 +540,7 @@ pub(super) fn summarise(report: &Report) -> anyhow::Result<()> {
     if environment("GITHUB_ACTIONS").is_none() {
         return Ok(());
     }
-    append_to("GITHUB_STEP_SUMMARY", &comment::render(report))
+    append_to("GITHUB_STEP_SUMMARY", &comment::render(report)?)
 }
 
 /// Appends to the file that a variable of the workflow names.

@@ -1,11 +1,13 @@
 //! A comment on a pull request: the verdict, few columns and what was lost, in a bounded size.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
-use super::headline;
-use super::markdown::{banner, verdict, write_section, write_table};
-use super::{BannerLevel, Cell, Column, Report, Row, Section, Subject, display, escape};
+use serde_json::json;
+
+use super::{
+    BannerLevel, Cell, Column, RenderError, Report, Row, Section, Subject, display, headline,
+    markdown, template, view,
+};
 
 /// GitHub refuses comments of more than 65,535 characters; other servers count bytes.
 pub const MOST_BYTES: usize = 60_000;
@@ -28,52 +30,45 @@ const LOST: [&str; 6] = ["value", "lost", "kept", "strategy", "stage", "call"];
 const MOST_CHANGED: usize = 20;
 
 /// Writes the report as a comment in GitHub Markdown, of at most 60,000 bytes.
-pub fn render(report: &Report) -> String {
-    let mut out = format!("# {}\n\n", escape::markdown(&report.title));
+pub fn render(report: &Report) -> Result<String, RenderError> {
     let banners = report.banners.iter();
     let (notes, warnings): (Vec<_>, Vec<_>) =
         banners.partition(|one| one.level == BannerLevel::Note);
-    for warning in warnings {
-        banner(&mut out, warning);
-    }
-    verdict(&mut out, report);
-    match &report.subject {
-        Subject::Comparison(_) => of_comparison(&mut out, report),
-        Subject::Run | Subject::Sweep(_) => of_run(&mut out, report),
-    }
-    if !(notes.is_empty() && report.lines.is_empty()) {
-        out.push_str("\n## How far to trust this\n\n");
-    }
+    let mut page = markdown::head(report, warnings);
+    let (comparison, sections) = match &report.subject {
+        Subject::Comparison(_) => (None, of_comparison(report)),
+        Subject::Run | Subject::Sweep(_) => {
+            let comparison = report.section("comparison").map(|_| few_columns(report));
+            (
+                comparison,
+                report.section("lost").map(lost).into_iter().collect(),
+            )
+        }
+    };
+    page["comparison"] =
+        json!(comparison.map(|section| view::section(&section, &section.table, &[])));
+    page["sections"] = json!(sections.iter().map(markdown::section).collect::<Vec<_>>());
     let notes = notes.iter().map(|note| note.in_full());
-    for line in notes.chain(report.lines.iter().cloned()) {
-        let _ = writeln!(out, "- {}", escape::markdown(&line));
-    }
-    out.push_str("\nEvery table: `-o report.full.md`.\n");
-    cut(out)
+    page["trust"] = json!(
+        notes
+            .chain(report.lines.iter().cloned())
+            .collect::<Vec<_>>()
+    );
+    template::render("comment.md.j2", page).map(cut)
 }
 
-fn of_run(out: &mut String, report: &Report) {
-    if report.section("comparison").is_some() {
-        let section = few_columns(report);
-        let all: Vec<usize> = (1..section.table.columns.len()).collect();
-        write_table(out, &section.table, &all);
-        for note in &section.notes {
-            let _ = write!(out, "\n{}\n", escape::markdown(note));
-        }
-    }
-    if let Some(lost) = report.section("lost") {
-        let (table, all) = (&lost.table, lost.table.rows.len());
-        let at = |id: &&str| table.columns.iter().position(|column| column.id == *id);
-        let columns: Vec<usize> = LOST.iter().filter_map(at).collect();
-        let mut shown = table.clone();
-        shown.rows.truncate(MOST_LOST);
-        let _ = write!(out, "\n## {}\n\n", escape::markdown(&lost.title));
-        let _ = write!(out, "{}\n\n", escape::markdown(&lost.about));
-        write_table(out, &shown, &columns);
-        if all > MOST_LOST {
-            let _ = write!(out, "\n… and {} more\n", all - MOST_LOST);
-        }
-    }
+/// The first lost facts, in few columns.
+fn lost(section: &Section) -> Section {
+    let columns = &section.table.columns;
+    let at = |id: &&str| columns.iter().position(|column| column.id == *id);
+    let columns: Vec<usize> = LOST.iter().filter_map(at).collect();
+    let few = Section {
+        table: section.table.pick(&columns),
+        notes: Vec::new(),
+        most_rows: usize::MAX,
+        ..section.clone()
+    };
+    few.cut(MOST_LOST, |more| format!("… and {more} more"))
 }
 
 /// The comparison of a run in the columns of a comment.
@@ -104,33 +99,29 @@ fn few_columns(report: &Report) -> Section {
 }
 
 /// The differences of all comparisons, then, folded, the probes that changed most.
-fn of_comparison(out: &mut String, report: &Report) {
-    let of = |id: &'static str| {
-        let sections = report.sections.iter();
-        sections.filter(move |section| section.id == id)
-    };
-    for section in of("differences") {
-        write_section(out, section);
-    }
-    for section in of("changed_probes") {
+fn of_comparison(report: &Report) -> Vec<Section> {
+    let sections = report.sections.iter();
+    let (changed, others): (Vec<&Section>, Vec<_>) =
+        sections.partition(|section| section.id == "changed_probes");
+    let differences = others
+        .into_iter()
+        .filter(|section| section.id == "differences");
+    let changed = changed.into_iter().map(|section| {
         let mut shown = section.clone();
         shown.most_rows = 0;
         // A fact has one row, however often it is asked for and scored.
         let mut seen = BTreeSet::new();
-        let session = shown
-            .table
-            .columns
-            .iter()
-            .position(|one| one.id == "session");
+        let columns = &shown.table.columns;
+        let session = columns.iter().position(|one| one.id == "session");
         shown.table.rows.retain(|row| {
             let session = session.and_then(|at| row.cells.get(at - 1));
             let cells = [row.cells.first(), session];
             let cells = cells.map(|cell| cell.map(display::cell));
             seen.insert((row.name.clone(), cells))
         });
-        let shown = shown.cut(MOST_CHANGED, |more| format!("… and {more} more"));
-        write_section(out, &shown);
-    }
+        shown.cut(MOST_CHANGED, |more| format!("… and {more} more"))
+    });
+    differences.cloned().chain(changed).collect()
 }
 
 /// Cuts a text that is longer than a comment may be at the end of a line, and closes an open fold.
@@ -186,7 +177,7 @@ mod tests {
                 lines: vec![name.clone(); times],
                 ..Report::default()
             };
-            prop_assert!(render(&report).len() <= MOST_BYTES);
+            prop_assert!(render(&report).unwrap().len() <= MOST_BYTES);
         }
     }
 }

@@ -37,9 +37,9 @@ pub enum RenderError {
     #[cfg(feature = "parquet")]
     #[error("cannot write the report as Parquet")]
     Parquet(#[source] ::parquet::errors::ParquetError),
-    /// The report could not be written as HTML.
-    #[error("cannot write the report as HTML: {0}")]
-    Html(String),
+    /// No template could be filled: of pages, Markdown and JUnit.
+    #[error("cannot lay the report out: {0}")]
+    Template(String),
     /// A plot could not be drawn.
     #[error("cannot draw the plot: {0}")]
     Plot(String),
@@ -78,8 +78,8 @@ const FORMATS: &[Format] = &[
     Format::new("json", &[Run, Comparison, Sweep], Document(json::render)),
     Format::new("jsonl", &[Run], Document(json::lines)),
     Format::new("junit.xml", &[Run, Comparison], Document(junit::render)),
-    Format::new("md", &[Run, Comparison], Text(comment::render)),
-    Format::new("full.md", &[Run, Comparison], Text(markdown::render)),
+    Format::new("md", &[Run, Comparison], Document(comment::render)),
+    Format::new("full.md", &[Run, Comparison], Document(markdown::render)),
     Format::new("otlp.json", &[Run], Text(otlp::render)),
     #[cfg(feature = "parquet")]
     Format::new("parquet", &[Run], Tables(super::parquet::render)),

@@ -7,7 +7,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::report::plot::{NARROW, Scene, WIDE, bill, curves, pareto, svg, tokens};
-use crate::report::{BannerLevel, RenderError, Report, Subject, escape, template};
+use crate::report::{BannerLevel, RenderError, Report, Subject, escape, template, view};
 
 mod calls;
 mod compactions;
@@ -27,7 +27,9 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
         Subject::Run => template::render("run.html", of_run(report)?),
         Subject::Sweep(it) => template::render("sweep.html", sweep::page(report, it)?),
         // No format makes a page of a comparison.
-        Subject::Comparison(_) => Err(RenderError::Html("it is no run and no sweep".to_owned())),
+        Subject::Comparison(_) => Err(RenderError::Template(
+            "it is no run and no sweep".to_owned(),
+        )),
     }
 }
 
@@ -45,7 +47,7 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     let section = |id: &str| {
         report
             .section(id)
-            .map(|section| tables::view(section, shown))
+            .map(|section| view::section(section, &section.table, shown))
     };
     let verdict = report.verdict.as_ref().map(|verdict| {
         let lines = verdict.lines().into_iter();
@@ -81,7 +83,7 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "most_compactions": compactions::MOST,
         "changes": compactions::data(&compactions)?,
         "findings": section("findings"),
-        "tables": others.map(|section| tables::view(section, shown)).collect::<Vec<_>>(),
+        "tables": others.map(|section| view::section(section, &section.table, shown)).collect::<Vec<_>>(),
         "metrics": section("metrics"),
     }))
 }

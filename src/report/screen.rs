@@ -69,7 +69,7 @@ fn columns(report: &Report, width: usize) -> Vec<&'static Headline> {
 
 fn is_measured(report: &Report, row: &Row, column: &str) -> bool {
     let cell = headline::cell(report, row, column);
-    cell.is_some_and(|cell| !matches!(cell.value, Value::NotMeasured | Value::NotApplicable))
+    cell.is_some_and(|cell| !cell.value.is_nothing())
 }
 
 /// The value of a row as a number: a share, a count, or seconds.

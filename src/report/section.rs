@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Column, Row, Table, Value, columns};
+use super::{Column, Row, Table, columns};
 
 /// One table with its texts.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -104,27 +104,19 @@ impl Section {
 
     /// Leaves columns out, with their cells.
     pub(crate) fn without(mut self, ids: &[&str]) -> Self {
-        let Table { columns, rows } = &mut self.table;
-        for id in ids {
-            let Some(at) = columns.iter().position(|column| column.id == *id) else {
-                continue;
-            };
-            columns.remove(at);
-            for row in rows.iter_mut() {
-                row.cells.remove(at - 1);
-            }
-        }
+        let columns = self.table.columns.iter().enumerate().skip(1);
+        let kept = columns.filter(|(_, column)| !ids.contains(&column.id));
+        let kept: Vec<usize> = kept.map(|(at, _)| at).collect();
+        self.table = self.table.pick(&kept);
         self
     }
 
     /// Keeps columns without any measured value out of terminals.
     pub(crate) fn hide_unmeasured(mut self) -> Self {
         let Table { columns, rows } = &mut self.table;
-        let is_unmeasured =
-            |cell: &Cell| matches!(cell.value, Value::NotMeasured | Value::NotApplicable);
         for (at, column) in columns.iter_mut().skip(1).enumerate() {
             let mut cells = rows.iter().filter_map(|row| row.cells.get(at));
-            if cells.all(is_unmeasured) {
+            if cells.all(|cell| cell.value.is_nothing()) {
                 column.priority = Column::FILES_ONLY;
             }
         }

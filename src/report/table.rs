@@ -172,6 +172,23 @@ impl Table {
         self.rows.iter().filter_map(move |row| row.cells.get(at?))
     }
 
+    /// The names of the rows and these columns, in this order.
+    pub(crate) fn pick(&self, columns: &[usize]) -> Self {
+        let rows = self.rows.iter().map(|row| {
+            let cells = columns.iter().filter_map(|at| row.cells.get(at - 1));
+            Row {
+                cells: cells.cloned().collect(),
+                ..row.clone()
+            }
+        });
+        let places = [0].iter().chain(columns);
+        let columns = places.filter_map(|at| self.columns.get(*at)).cloned();
+        Self {
+            rows: rows.collect(),
+            columns: columns.collect(),
+        }
+    }
+
     /// Whether a column holds words.
     pub(crate) fn is_text(&self, at: usize) -> bool {
         at == 0 || self.cells(at).any(|cell| cell.value.is_text())
@@ -295,6 +312,11 @@ impl Value {
     /// Whether tables show it as words, not as a number.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self, Self::Text(_))
+    }
+
+    /// Whether nothing was measured, or there is nothing to measure.
+    pub(crate) fn is_nothing(&self) -> bool {
+        matches!(self, Self::NotMeasured | Self::NotApplicable)
     }
 
     /// The value as a number; `None` of words, of a count out of a total, and of nothing.

@@ -7,17 +7,20 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
-use minijinja::{Environment, Error, context};
+use minijinja::{AutoEscape, Environment, Error, context};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::report::{RenderError, display, escape};
 
-const TEMPLATES: [(&str, &str); 5] = [
+const TEMPLATES: [(&str, &str); 8] = [
     ("page.html", include_str!("html/page.html")),
     ("macros.html", include_str!("html/macros.html")),
     ("run.html", include_str!("html/run.html")),
     ("sweep.html", include_str!("html/sweep.html")),
+    ("macros.md.j2", include_str!("markdown/macros.md.j2")),
+    ("full.md.j2", include_str!("markdown/full.md.j2")),
+    ("comment.md.j2", include_str!("markdown/comment.md.j2")),
     ("junit.xml.j2", include_str!("junit.xml.j2")),
 ];
 
@@ -31,12 +34,16 @@ pub(super) fn render(template: &str, page: impl Serialize) -> Result<String, Ren
         let mut syntax = SyntaxConfig::builder();
         syntax.trim_blocks(true).lstrip_blocks(true);
         templates.set_syntax(syntax.keep_trailing_newline(true).build()?);
+        // The text of a macro is escaped once, in every format.
+        templates.set_auto_escape_callback(|_| AutoEscape::Html);
         templates.set_formatter(|out, state, value| {
             let text = value.to_string();
             Ok(out.write_str(&if value.is_safe() {
                 text
             } else if state.name().contains(".xml") {
                 escape::xml(&text)
+            } else if state.name().ends_with(".md.j2") {
+                escape::markdown(&text)
             } else {
                 escaped(&text)
             })?)
@@ -54,7 +61,7 @@ pub(super) fn render(template: &str, page: impl Serialize) -> Result<String, Ren
             page => Serde(page),
         })
     };
-    filled().map_err(|error| RenderError::Html(error.to_string()))
+    filled().map_err(|error| RenderError::Template(error.to_string()))
 }
 
 /// Escapes a text, so that no part of it is markup in an element or an attribute of a page.
@@ -121,9 +128,9 @@ pub(super) fn data(value: &impl Serialize) -> Result<String, RenderError> {
     let mut deflated = DeflateEncoder::new(Vec::new(), Compression::default());
     let written = deflated.write_all(escape::json(&json).as_bytes());
     let deflated = written.and_then(|()| deflated.finish());
-    Ok(base64(
-        &deflated.map_err(|error| RenderError::Html(error.to_string()))?,
-    ))
+    Ok(base64(&deflated.map_err(|error| {
+        RenderError::Template(error.to_string())
+    })?))
 }
 
 /// SHA-256 in Base64, as a Content-Security-Policy names a script.

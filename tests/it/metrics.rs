@@ -718,8 +718,8 @@ fn a_run_whose_controls_are_off_is_invalid() {
         assert_eq!(report.banners[0].level, BannerLevel::Invalid);
         for shown in [
             Terminal::plain(80).render(&report),
-            markdown::render(&report),
-            comment::render(&report),
+            markdown::render(&report).unwrap(),
+            comment::render(&report).unwrap(),
         ] {
             assert!(shown.contains("INVALID"));
         }
@@ -786,8 +786,8 @@ fn scripted_answers_are_watermarked_in_every_format() {
     let report = Report::of(&manifest, &cells);
     for shown in [
         Terminal::plain(80).render(&report),
-        markdown::render(&report),
-        comment::render(&report),
+        markdown::render(&report).unwrap(),
+        comment::render(&report).unwrap(),
         json::render(&report).unwrap(),
     ] {
         assert!(shown.contains("answers scripted, not a result of a model"));
@@ -830,7 +830,7 @@ fn nothing_that_was_recorded_is_obeyed() {
     }
     let report = Report::of(&manifest, &cells);
     let json = json::render(&report).unwrap();
-    let markdown = markdown::render(&report) + &comment::render(&report);
+    let markdown = markdown::render(&report).unwrap() + &comment::render(&report).unwrap();
     let terminal = Terminal::plain(80).render(&report);
     for (format, shown) in [("json", &json), ("md", &markdown), ("txt", &terminal)] {
         assert!(
@@ -861,8 +861,8 @@ fn a_run_without_cells_is_a_report_all_the_same() {
     assert_eq!(nothing.coverage.planned, 0);
     for shown in [
         Terminal::plain(1).render(&nothing),
-        markdown::render(&nothing),
-        comment::render(&nothing),
+        markdown::render(&nothing).unwrap(),
+        comment::render(&nothing).unwrap(),
         json::render(&nothing).unwrap(),
     ] {
         assert!(!shown.contains("NaN"));
@@ -873,7 +873,7 @@ fn a_run_without_cells_is_a_report_all_the_same() {
 fn a_pull_request_shows_what_matters_and_folds_the_rest() {
     let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
-    let shown = markdown::render(&report);
+    let shown = markdown::render(&report).unwrap();
     let mut sections = shown.split("\n## ");
     let comparison = sections.find(|text| text.starts_with("Comparison"));
     let comparison = comparison.unwrap();
@@ -1001,8 +1001,8 @@ fn terminals_of_any_width_hold_the_report() {
 fn files_hold_everything() {
     let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
-    insta::assert_snapshot!("markdown", markdown::render(&report));
-    insta::assert_snapshot!("comment", comment::render(&report));
+    insta::assert_snapshot!("markdown", markdown::render(&report).unwrap());
+    insta::assert_snapshot!("comment", comment::render(&report).unwrap());
     insta::assert_snapshot!("json", json::render(&report).unwrap());
     let trace = report::format(Kind::Run, "out.otlp.json").unwrap();
     let trace = trace.render(&report).unwrap().remove(0).bytes;

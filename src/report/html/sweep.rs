@@ -2,10 +2,10 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{both, tables};
+use super::both;
 use crate::compare::sweep::{Choice, Sweep};
 use crate::report::sweep::{chosen_on, verdict};
-use crate::report::{RenderError, Report, plot};
+use crate::report::{RenderError, Report, plot, view};
 
 pub(super) fn page(report: &Report, sweep: &Sweep) -> Result<Json, RenderError> {
     let lines = sweep.choices.iter().map(|choice| line(sweep, choice));
@@ -18,7 +18,7 @@ pub(super) fn page(report: &Report, sweep: &Sweep) -> Result<Json, RenderError> 
         chosen_on(sweep)
     );
     let sections = report.sections.iter().map(|section| {
-        let mut page = tables::view(section, &[]);
+        let mut page = view::section(section, &section.table, &[]);
         page["id"] = json!(section.id);
         page
     });

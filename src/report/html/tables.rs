@@ -5,9 +5,7 @@ use serde_json::{Value as Json, json};
 use crate::metric::{Unit, metric};
 use crate::report::explain::{self, Pooling};
 use crate::report::headline::{self, OnScreen};
-use crate::report::{
-    Cell, Column, RenderError, Report, Role, Row, Section, Table, Value, display, template,
-};
+use crate::report::{Cell, Column, RenderError, Report, Row, Value, display, template, view};
 use crate::stats::SampleSize;
 
 /// Lost facts that are shown before all evidence.
@@ -36,9 +34,12 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
     let mut columns: Vec<(Option<usize>, (usize, &Column))> =
         shown.map(|(at, it)| (place(it.id), (at, it))).collect();
     columns.sort_by_key(|(place, (at, _))| (place.is_none(), *place, *at));
-    let name = table.columns.first().map(|it| head(table, (0, it), false));
+    let name = table
+        .columns
+        .first()
+        .map(|it| view::head(table, (0, it), false));
     let heads = columns.iter().map(|(place, (at, column))| {
-        let mut head = head(table, (*at, column), place.is_none());
+        let mut head = view::head(table, (*at, column), place.is_none());
         let headline = first.iter().find(|it| it.column == column.id);
         if let Some(headline) = headline {
             head["label"] = json!(headline.words(report));
@@ -54,15 +55,15 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
             let cell = row.cells.get(at - 1).unwrap_or(&none);
             match place {
                 Some(_) => short_cell(cell, table.shared_n(*at)),
-                None => self::cell(cell, table.shared_n(*at), true),
+                None => view::cell(cell, table.shared_n(*at), true),
             }
         });
         let cells: Vec<Json> = cells.collect();
-        let mut own = self::row(table, row, &headline::label(&row.name), &cells);
+        let mut own = view::row(table, row, &headline::label(&row.name), &cells);
         own["is_quoted"] = json!(!report.compared().contains(row));
         if headline::is_avoided(report, row) {
             let marks = std::iter::once("avoid".to_owned()).chain(row.marks_in_words());
-            own["marks"] = json!(display::joined(marks, "; "));
+            own["marks"] = json!(marks.collect::<Vec<_>>());
         }
         own
     };
@@ -113,74 +114,9 @@ pub(super) fn lost(report: &Report, sessions: &[&str]) -> Option<Json> {
     Some(json!({ "rows": rows.collect::<Vec<_>>(), "all": table.rows.len() }))
 }
 
-/// A section, without columns in which nothing was measured; a row that is a session links to its timeline.
-pub(super) fn view(section: &Section, sessions: &[&str]) -> Json {
-    let table = &section.table;
-    let heads = table.columns.iter().enumerate();
-    let heads = heads.map(|it| head(table, it, false));
-    let row = |row: &Row| {
-        let cells = row.cells.iter().zip(1..);
-        let cells = cells.map(|(cell, at)| self::cell(cell, table.shared_n(at), false));
-        let mut own = self::row(table, row, &row.name, &cells.collect::<Vec<_>>());
-        own["timeline"] = json!(sessions.iter().position(|it| *it == row.name));
-        own
-    };
-    json!({
-        "title": section.title,
-        "about": section.about,
-        "notes": section.notes,
-        // Recorded texts keep their backticks.
-        "sets_code": section.id == "metrics",
-        "head": heads.collect::<Vec<_>>(),
-        "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
-    })
-}
-
-fn head(table: &Table, (at, column): (usize, &Column), is_hidden: bool) -> Json {
-    json!({
-        "label": column.label,
-        "metric": column.id,
-        "is_text": at > 0 && table.is_text(at),
-        "is_hidden": is_hidden,
-        "about": metric(column.id).map(|metric| metric.doc),
-        "n": table.shared_n(at).map(display::n),
-    })
-}
-
-fn row(table: &Table, row: &Row, label: &str, cells: &[Json]) -> Json {
-    // A row outside the ranking is greyed where others are ranked.
-    let ranks = table.rows.iter().any(|row| row.ranked);
-    json!({
-        "name": label,
-        "id": row.name,
-        "full_name": (label != row.name).then_some(&row.name),
-        "is_control": matches!(row.role, Role::Reference | Role::Floor),
-        "is_unranked": row.role == Role::Strategy && ranks && !row.ranked,
-        "marks": row.marks_in_words().join("; "),
-        "cells": cells,
-    })
-}
-
-/// A cell whose column has this n in its heading.
-fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -> Json {
-    let number = match &cell.value {
-        Value::Fraction(part, whole) if *whole > 0 => Some(*part as f64 / *whole as f64),
-        value => value.number(),
-    };
-    json!({
-        "is_hidden": is_hidden,
-        "number": number.map(|number| number.to_string()),
-        "is_text": cell.value.is_text(),
-        "text": display::cell(cell),
-        "best": cell.best,
-        "interval": display::interval(cell),
-        "n": cell.n.filter(|n| Some(*n) != shared_n).map(display::n),
-    })
-}
-
 /// A cell in whole points; its decimals are in its tooltip.
 fn short_cell(cell: &Cell, shared_n: Option<SampleSize>) -> Json {
-    let mut exact = self::cell(cell, shared_n, false);
+    let mut exact = view::cell(cell, shared_n, false);
     let (mut text, half) = headline::short_value(cell);
     let parts = [&exact["text"], &exact["interval"]].map(|it| it.as_str().unwrap_or_default());
     let title = parts.join(" ").trim().to_owned();
