@@ -152,10 +152,13 @@ pub enum Subject {
 }
 
 /// A probe item, with its cell.
-pub(crate) type Item<'a> = (&'a CellRecord, &'a ProbeRecord);
-
-/// A probe item with its question and value, where the reference has been replayed.
-pub(crate) type AskedItem<'a> = (Item<'a>, Option<&'a ProbeText>);
+#[derive(Clone, Copy)]
+pub(crate) struct AskedItem<'a> {
+    pub(crate) cell: &'a CellRecord,
+    pub(crate) probe: &'a ProbeRecord,
+    /// Its question and value, where the reference has been replayed.
+    pub(crate) text: Option<&'a ProbeText>,
+}
 
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -275,22 +278,9 @@ impl Report {
         self.controls.check()
     }
 
-    /// Every probe item with its cell.
-    pub(crate) fn items(&self) -> Vec<Item<'_>> {
-        let cells = self.records.iter();
-        let items = cells.flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
-        items.collect()
-    }
-
     /// Every probe item with its cell, its question and its value.
     pub(crate) fn asked_items(&self) -> Vec<AskedItem<'_>> {
-        let texts = probe_texts(&self.records);
-        let with_text = |(cell, item): Item<'_>| {
-            let key = (&*cell.session, &*item.probe, item.percent);
-            texts.get(&key).copied()
-        };
-        let items = self.items().into_iter();
-        items.map(|item| (item, with_text(item))).collect()
+        asked_items(&self.records)
     }
 
     /// The first repeat of each cell under full history or a strategy of the comparison.
@@ -361,6 +351,24 @@ impl Report {
     pub fn section(&self, id: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.id == id)
     }
+}
+
+/// Every probe item of these cells.
+pub(crate) fn asked_items<'a>(
+    cells: impl IntoIterator<Item = &'a CellRecord> + Clone,
+) -> Vec<AskedItem<'a>> {
+    let texts = probe_texts(cells.clone());
+    let items = cells.into_iter().flat_map(|cell| {
+        let probes = cell.probes.iter();
+        probes.map(|probe| AskedItem {
+            cell,
+            probe,
+            text: texts
+                .get(&(&*cell.session, &*probe.probe, probe.percent))
+                .copied(),
+        })
+    });
+    items.collect()
 }
 
 /// Questions and answers by session, probe and how far the session was, as they were asked last.

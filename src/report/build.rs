@@ -13,8 +13,8 @@ use crate::record::words::{ModelKind, Worth};
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
-    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject,
-    controls::ControlFailure, display, evidence, sections, sections::answers,
+    AskedItem, Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject,
+    asked_items, controls::ControlFailure, display, evidence, sections, sections::answers,
 };
 
 use BannerLevel::{Invalid, Note, Warning};
@@ -80,6 +80,11 @@ impl<'a> Material<'a> {
     pub(super) fn cells_of(&self, strategy: &str) -> impl Iterator<Item = &'a CellRecord> {
         let cells = self.cells.iter().copied();
         cells.filter(move |cell| cell.strategy == strategy)
+    }
+
+    /// Every probe item of the measured cells.
+    pub(super) fn asked_items(&self) -> Vec<AskedItem<'a>> {
+        asked_items(self.cells.iter().copied())
     }
 
     /// The cells of full history.

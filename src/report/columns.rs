@@ -6,7 +6,7 @@
 use super::{AskedItem, display};
 use crate::metric::cost::SchemeCost;
 use crate::metric::{CellSummary, Formula, METRICS, Mark, Metric};
-use crate::record::{LostAt, ProbeRecord};
+use crate::record::LostAt;
 use crate::units::Tokens;
 
 /// A column of rows made from `T`.
@@ -128,49 +128,47 @@ pub(crate) fn cells() -> Vec<Cell> {
 /// One row per probe item of each cell.
 pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
     vec![
-        Probe::text("session", |((cell, _), _)| Some(cell.session.clone())),
-        Probe::text("strategy", |((cell, _), _)| Some(cell.strategy.clone())),
-        Probe::count("repeat", |((cell, _), _)| Some(cell.repeat)),
-        Probe::text("arm", |((cell, _), _)| Some(display::name_of(&cell.arm))),
-        Probe::text("probe", |((_, it), _)| Some(it.probe.clone())),
-        Probe::text("kind", |((_, it), _)| Some(it.kind.name().to_owned())),
-        Probe::count("percent", |((_, it), _)| Some(it.percent)),
-        Probe::count("call", |((_, it), _)| Some(it.call)),
-        Probe::text("fate", |((_, it), _)| {
-            Some(display::name_of(&it.survival.fate))
+        Probe::text("session", |item| Some(item.cell.session.clone())),
+        Probe::text("strategy", |item| Some(item.cell.strategy.clone())),
+        Probe::count("repeat", |item| Some(item.cell.repeat)),
+        Probe::text("arm", |item| Some(display::name_of(&item.cell.arm))),
+        Probe::text("probe", |item| Some(item.probe.probe.clone())),
+        Probe::text("kind", |item| Some(item.probe.kind.name().to_owned())),
+        Probe::count("percent", |item| Some(item.probe.percent)),
+        Probe::count("call", |item| Some(item.probe.call)),
+        Probe::text("fate", |item| {
+            Some(display::name_of(&item.probe.survival.fate))
         }),
-        Probe::number("survival", |((_, it), _)| Some(it.survival.score)),
-        Probe::number("survival_compacted", |((_, it), _)| {
-            it.survival.compacted_score
+        Probe::number("survival", |item| Some(item.probe.survival.score)),
+        Probe::number("survival_compacted", |item| {
+            item.probe.survival.compacted_score
         }),
-        Probe::count("lost_at_call", |((_, it), _)| Some(lost(it)?.call)),
-        Probe::text("lost_by_stage", |((_, it), _)| {
-            Some(lost(it)?.stage.clone())
+        Probe::count("lost_at_call", |item| Some(item.lost()?.call)),
+        Probe::text("lost_by_stage", |item| Some(item.lost()?.stage.clone())),
+        Probe::text("lost_because", |item| Some(item.lost()?.reason.clone())),
+        Probe::text("changed_to", |item| {
+            item.probe.survival.changed_to().map(str::to_owned)
         }),
-        Probe::text("lost_because", |((_, it), _)| {
-            Some(lost(it)?.reason.clone())
+        Probe::text("answer", |item| {
+            Some(item.probe.answer.as_ref()?.text.as_deref()?.to_owned())
         }),
-        Probe::text("changed_to", |((_, it), _)| {
-            it.survival.changed_to().map(str::to_owned)
-        }),
-        Probe::text("answer", |((_, it), _)| {
-            Some(it.answer.as_ref()?.text.as_deref()?.to_owned())
-        }),
-        Probe::text("outcome", |((_, it), _)| {
-            let scored = it.verdict()?.scored();
+        Probe::text("outcome", |item| {
+            let scored = item.probe.verdict()?.scored();
             Some(scored.map_or("unscored".to_owned(), |(_, outcome)| {
                 display::name_of(&outcome)
             }))
         }),
-        Probe::number("score", |((_, it), _)| Some(it.verdict()?.scored()?.0)),
-        Probe::count("weight", |((_, it), _)| Some(usize::from(it.weight))),
-        Probe::text("question", |(_, text)| Some((*text)?.question.clone())),
-        Probe::text("value", |(_, text)| Some((*text)?.gold.clone())),
+        Probe::number("score", |item| Some(item.probe.verdict()?.scored()?.0)),
+        Probe::count("weight", |item| Some(usize::from(item.probe.weight))),
+        Probe::text("question", |item| Some(item.text?.question.clone())),
+        Probe::text("value", |item| Some(item.text?.gold.clone())),
     ]
 }
 
-fn lost(item: &ProbeRecord) -> Option<&LostAt> {
-    item.survival.lost_at.as_ref()
+impl AskedItem<'_> {
+    fn lost(&self) -> Option<&LostAt> {
+        self.probe.survival.lost_at.as_ref()
+    }
 }
 
 /// The cost under the scheme of the comparison.

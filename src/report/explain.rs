@@ -8,7 +8,7 @@ mod numbers;
 
 pub use numbers::{Number, Numbers, Pooling, SessionValue, explain_column, explained};
 
-use super::{Cell, Column, Role, Row, Section, Value, display, probe_texts, sections};
+use super::{AskedItem, Cell, Column, Role, Row, Section, Value, asked_items, display, sections};
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::cost::SchemeCost;
 use crate::metric::survival::is_planted;
@@ -367,9 +367,14 @@ fn fired(cell: &CellRecord) -> Terms {
 /// The planted items with their scores: of facts by string search, each by its weight, or of answers.
 /// `None` if no item has a score.
 fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
-    let texts = probe_texts([cell]);
     let (mut sum, mut weights, mut rows) = (0.0, 0.0, Vec::new());
-    for item in cell.probes.iter().filter(|item| is_planted(item.kind)) {
+    for AskedItem {
+        probe: item, text, ..
+    } in asked_items([cell])
+    {
+        if !is_planted(item.kind) {
+            continue;
+        }
         let (score, weight, fate) = if is_of_answers {
             let Some((score, outcome)) = item.verdict().and_then(Verdict::scored) else {
                 continue;
@@ -386,7 +391,6 @@ fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
         };
         sum += f64::from(weight) * score;
         weights += f64::from(weight);
-        let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
         let cells = vec![
             Cell::exact(Value::Share(score)),
             Cell::count(usize::from(weight)),

@@ -99,8 +99,8 @@ fn results(cell: &CellSummary) -> Vec<Value> {
 }
 
 /// Whether the value of a probe item is in the prompt, and how the reader answered.
-fn probed((item, asked): &AskedItem<'_>) -> Vec<Value> {
-    let (_, item) = item;
+fn probed(asked: &AskedItem<'_>) -> Vec<Value> {
+    let item = asked.probe;
     let about = [
         text("proctor.probe", &item.probe),
         text("proctor.probe.kind", item.kind.name()),
@@ -117,7 +117,9 @@ fn probed((item, asked): &AskedItem<'_>) -> Vec<Value> {
         let label = scored.map_or("unscored".to_owned(), |(_, it)| display::name_of(&it));
         let score = scored.map(|(score, _)| score);
         let answer = item.answer.as_ref().and_then(|it| it.text.as_deref());
-        let asked = asked.map(|it| format!("{} Expected: {}. ", it.question, it.gold));
+        let asked = asked
+            .text
+            .map(|it| format!("{} Expected: {}. ", it.question, it.gold));
         let answer = answer.map(|it| format!("Answer: {it}"));
         let said = [asked, answer].into_iter().flatten().collect::<String>();
         let texts = [Some(&*label), Some(&*said).filter(|it| !it.is_empty())];

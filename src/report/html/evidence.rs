@@ -9,7 +9,7 @@ use crate::record::words::HIGH_WEIGHT;
 use crate::record::words::Verdict;
 use crate::record::{Arm, Fate, ProbeRecord, ProbeText};
 use crate::report::template::InternedRows;
-use crate::report::{Item, RenderError, Report, Row, display, probe_texts};
+use crate::report::{AskedItem, RenderError, Report, Row, display};
 
 /// Probe items that are part of the page.
 pub(super) const MOST: usize = 20_000;
@@ -17,8 +17,7 @@ pub(super) const MOST: usize = 20_000;
 /// All items of a run.
 pub(super) struct Evidence<'a> {
     /// What was lost first, decoys last.
-    items: Vec<Item<'a>>,
-    texts: BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>,
+    items: Vec<AskedItem<'a>>,
     /// The strategies that are not broken.
     sound: BTreeSet<&'a str>,
     report: &'a Report,
@@ -31,21 +30,20 @@ impl<'a> Evidence<'a> {
         let compared: BTreeSet<&str> = rows.iter().map(name).collect();
         let sound = rows.iter().filter(|row| !row.is_broken());
         let sound: BTreeSet<&str> = sound.map(name).collect();
-        let mut items = report.items();
-        items.retain(|(cell, _)| compared.contains(&*cell.strategy));
-        items.sort_by_key(|(cell, item)| {
+        let mut items = report.asked_items();
+        items.retain(|item| compared.contains(&*item.cell.strategy));
+        items.sort_by_key(|AskedItem { cell, probe, .. }| {
             let is_floor = cell.arm == Arm::Floor;
-            let is_decoy = !is_planted(item.kind);
+            let is_decoy = !is_planted(probe.kind);
             // The worst first: that a decoy is there.
-            let fate = item.survival.fate as u8;
+            let fate = probe.survival.fate as u8;
             let fate = if is_decoy { fate } else { u8::MAX - fate };
             let is_broken = !sound.contains(&*cell.strategy);
-            let is_minor = item.weight < HIGH_WEIGHT;
+            let is_minor = probe.weight < HIGH_WEIGHT;
             (is_floor, is_decoy, fate, is_broken, is_minor)
         });
         Self {
             items,
-            texts: probe_texts(&report.records),
             sound,
             report,
         }
@@ -55,17 +53,12 @@ impl<'a> Evidence<'a> {
         self.items.len()
     }
 
-    fn text(&self, (cell, item): &Item<'a>) -> Option<&'a ProbeText> {
-        let key = (&*cell.session, &*item.probe, item.percent);
-        self.texts.get(&key).copied()
-    }
-
     /// Whether a strategy that is not broken lost a fact here.
-    fn is_lost(&self, (cell, item): &Item<'a>) -> bool {
+    fn is_lost(&self, AskedItem { cell, probe, .. }: &AskedItem<'a>) -> bool {
         cell.arm == Arm::Strategy
             && self.sound.contains(&*cell.strategy)
-            && is_planted(item.kind)
-            && item.survival.fate == Fate::Lost
+            && is_planted(probe.kind)
+            && probe.survival.fate == Fate::Lost
     }
 
     /// All sessions, those that lost most first.
@@ -73,8 +66,8 @@ impl<'a> Evidence<'a> {
         let mut sessions: Vec<&str> = self.report.first_cells().map(|it| &*it.session).collect();
         sessions.dedup();
         let mut losses: BTreeMap<&str, usize> = BTreeMap::new();
-        for (cell, _) in self.items.iter().filter(|item| self.is_lost(item)) {
-            *losses.entry(&cell.session).or_default() += 1;
+        for item in self.items.iter().filter(|item| self.is_lost(item)) {
+            *losses.entry(&item.cell.session).or_default() += 1;
         }
         let first = self.report.first_session.as_deref();
         sessions.sort_by_key(|session| {
@@ -86,13 +79,12 @@ impl<'a> Evidence<'a> {
 
     /// The items as data of the page.
     pub(super) fn data(&self) -> Result<String, RenderError> {
-        let items = self.items.iter().take(MOST);
-        InternedRows::data(items.map(|item| columns(*item, self.text(item))))
+        InternedRows::data(self.items.iter().take(MOST).map(columns))
     }
 }
 
 /// One item as the texts of its columns.
-fn columns((cell, probe): Item<'_>, text: Option<&ProbeText>) -> Vec<String> {
+fn columns(AskedItem { cell, probe, text }: &AskedItem<'_>) -> Vec<String> {
     let of_text = |of: fn(&ProbeText) -> &String| {
         text.map_or_else(|| "not recorded".to_owned(), |text| of(text).clone())
     };

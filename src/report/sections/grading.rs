@@ -6,7 +6,7 @@ use super::prelude::*;
 use super::row;
 use crate::record::ProbeText;
 use crate::record::words::{Outcome, ProbeKind};
-use crate::report::probe_texts;
+use crate::report::AskedItem;
 use crate::script::shortened;
 use crate::stats::agreement::cohens_kappa;
 
@@ -32,24 +32,19 @@ fn is_right((score, _): (f64, Outcome)) -> bool {
 
 /// The same answer to the same question counts once, in however many cells it was given.
 fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
-    let texts = probe_texts(material.cells.iter().copied());
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
-    let cells = material.cells.iter();
-    let items = cells.flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
-    for (cell, item) in items {
-        let key = (&*cell.session, &*item.probe, item.percent);
-        let text = texts.get(&key).copied();
-        for answer in item.every_answer() {
+    for AskedItem { cell, probe, text } in material.asked_items() {
+        for answer in probe.every_answer() {
             let judged = answer.judged.and_then(Verdict::scored);
             let both = answer.typed.scored().zip(judged);
             let (Some((rules, judge)), Some(said)) = (both, answer.text.as_deref()) else {
                 continue;
             };
             let gold = text.map(|text| text.gold.as_str());
-            if seen.insert((&*cell.session, &*item.probe, gold, said.trim())) {
+            if seen.insert((&*cell.session, &*probe.probe, gold, said.trim())) {
                 found.push(DoubleGrading {
-                    kind: item.kind,
+                    kind: probe.kind,
                     session: &cell.session,
                     text,
                     answer: said,

@@ -9,7 +9,7 @@ use crate::probe::judge::{JudgeTask, prompt_id, rubric_hash};
 use crate::record::verdicts::{by_judge, fit_task, narrow_judges, prompt_of};
 use crate::record::words::ModelKind;
 use crate::record::{CalibrationStatus, JudgeCalibration, Manifest, SentinelRecord};
-use crate::report::probe_texts;
+use crate::report::AskedItem;
 use crate::stats::agreement::krippendorffs_alpha;
 
 /// Requests whose answers are kept, by purpose.
@@ -79,24 +79,21 @@ fn of_task(
 /// How far the judges of a panel agree.
 pub(super) fn agreement(material: &Material<'_>) -> Section {
     let judges = judge_names(material.manifest);
-    // The right answer at each point: as long as it is the same, a judge is shown the same.
-    let texts = probe_texts(material.cells.iter().copied());
     // The same answer to the same question is one verdict, in however many cells and at however many points
     // it was given.
     let mut units: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
-    for cell in &material.cells {
-        for item in &cell.probes {
-            for answer in item.every_answer().filter(|answer| answer.panel.len() > 1) {
-                let text = answer.text.as_deref().unwrap_or_default().trim();
-                let asked = texts.get(&(&*cell.session, &*item.probe, item.percent));
-                let point = asked.map_or((item.percent, ""), |asked| (0, &*asked.gold));
-                let key = (&*cell.session, &*item.probe, point, text);
-                let said = answer.panel.iter().map(|verdict| match verdict {
-                    Verdict::Scored { score, .. } => Some(score.round()),
-                    Verdict::Unscored { .. } => None,
-                });
-                units.entry(key).or_insert_with(|| said.collect());
-            }
+    for AskedItem { cell, probe, text } in material.asked_items() {
+        // As long as the right answer is the same, a judge is shown the same.
+        let point = text.map_or((probe.percent, ""), |asked| (0, &*asked.gold));
+        let answers = probe.every_answer();
+        for answer in answers.filter(|answer| answer.panel.len() > 1) {
+            let text = answer.text.as_deref().unwrap_or_default().trim();
+            let key = (&*cell.session, &*probe.probe, point, text);
+            let said = answer.panel.iter().map(|verdict| match verdict {
+                Verdict::Scored { score, .. } => Some(score.round()),
+                Verdict::Unscored { .. } => None,
+            });
+            units.entry(key).or_insert_with(|| said.collect());
         }
     }
     let among = |who: &dyn Fn(usize) -> bool| -> Vec<Vec<f64>> {
