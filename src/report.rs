@@ -305,13 +305,18 @@ impl Report {
         rows.filter(|row| row.role == Role::Strategy)
     }
 
+    /// The cell of a row of the comparison.
+    pub(crate) fn cell<'a>(&self, row: &'a Row, column: &str) -> Option<&'a Cell> {
+        self.section("comparison")?.table.cell(row, column)
+    }
+
     /// A share of the comparison, with its interval.
     pub(crate) fn share(
         &self,
         row: &Row,
         column: &str,
     ) -> Option<(f64, Option<ConfidenceInterval>)> {
-        let cell = self.section("comparison")?.table.cell(row, column)?;
+        let cell = self.cell(row, column)?;
         match cell.value {
             Value::Share(value) => Some((value, cell.interval)),
             _ => None,

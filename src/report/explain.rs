@@ -182,22 +182,23 @@ fn compared(cell: &CellRecord, full: &CellRecord) -> (usize, impl Fn(usize) -> b
 
 fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
     let (calls, is_compared) = compared(cell, full);
-    let own_calls = |at: &dyn Fn(usize) -> bool| -> Tokens {
-        let asked = cell.model_calls.iter();
-        let asked = asked.filter(|it| is_on_the_bill(it.purpose) && is_compared(it.call));
-        let asked = asked.filter(|it| at(it.call));
-        asked.map(|it| it.usage.total()).sum()
-    };
+    // Behind the last call of the agent they count as its own.
+    let last = calls.saturating_sub(1);
+    let mut asked = vec![Tokens::ZERO; last + 1];
+    for own in &cell.model_calls {
+        if is_on_the_bill(own.purpose) && is_compared(own.call) {
+            asked[own.call.min(last)] += own.usage.total();
+        }
+    }
+    let (prompts, full) = (&cell.prompt_tokens[..calls], &full.prompt_tokens[..calls]);
     let rows = (0..calls).map(|call| {
-        let last = call + 1 == calls;
-        let own = own_calls(&|at| at == call || (last && at > call));
-        let cells = [cell.prompt_tokens[call], own, full.prompt_tokens[call]];
+        let cells = [prompts[call], asked[call], full[call]];
         row(&call.to_string(), cells.map(Cell::tokens).into())
     });
-    let sum = |series: &[Tokens]| series[..calls].iter().copied().sum::<Tokens>();
-    let spent = sum(&cell.prompt_tokens) + own_calls(&|_| true);
+    let spent: Tokens = prompts.iter().chain(&asked).copied().sum();
+    let reference: Tokens = full.iter().copied().sum();
     Terms {
-        fraction: (spent.0 as f64, sum(&full.prompt_tokens).0 as f64),
+        fraction: (spent.0 as f64, reference.0 as f64),
         columns: vec!["call", "prompt", "own calls", "full history"],
         rows: rows.collect(),
         ..Terms::default()

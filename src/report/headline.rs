@@ -122,8 +122,8 @@ pub(super) fn keep_one(headlines: &mut Vec<&'static Headline>) {
 
 /// The cell of a row in the column of a headline; `None` where it was not measured.
 pub(super) fn cell<'a>(report: &'a Report, row: &'a Row, column: &str) -> Option<&'a Cell> {
-    let cell = report.section("comparison")?.table.cell(row, column)?;
-    Some(cell).filter(|cell| cell.value != Value::NotMeasured)
+    let cell = report.cell(row, column);
+    cell.filter(|cell| cell.value != Value::NotMeasured)
 }
 
 /// A value in whole points and half of its interval: `25` and `±5`.

@@ -151,6 +151,11 @@ impl Terminal {
         let room = |taken: usize| self.columns().saturating_sub(taken);
         let first = room(layout::width(label));
         let lines = wrap_after(&escape::plain(text), first, room(indent));
+        self.behind(label, lines, indent)
+    }
+
+    /// Lines behind a label, all but the first `indent` columns deep.
+    fn behind(self, label: &str, lines: Vec<String>, indent: usize) -> Vec<String> {
         let mut label = self.paint(Style::Heading, label);
         let lines = lines.into_iter().map(|line| {
             let lead = std::mem::replace(&mut label, " ".repeat(indent));
@@ -186,12 +191,7 @@ impl Terminal {
             // A shell takes the line as it stands.
             line.push_str(&self.paint(Style::Dim, &format!("  # {why}")));
         }
-        let mut label = self.paint(Style::Heading, &format!("{label:<BESIDE$}"));
-        let lines = lines.into_iter().map(|line| {
-            let lead = std::mem::replace(&mut label, " ".repeat(BESIDE));
-            format!("{lead}{line}")
-        });
-        lines.collect()
+        self.behind(&format!("{label:<BESIDE$}"), lines, BESIDE)
     }
 
     /// A fact that was lost, question and value, and below it where and by what.
@@ -219,8 +219,7 @@ impl Terminal {
                 left_out += 1;
                 continue;
             }
-            let indent = sign.len();
-            let room = self.columns() - indent;
+            let room = self.columns() - sign.len();
             let mut wrapped = wrap(&escape::plain(&banner.in_full()), room);
             if let [_, second, _, ..] = wrapped.as_mut_slice() {
                 let code = format!(" [{}]", banner.code);
@@ -228,11 +227,7 @@ impl Terminal {
                 *second = start + &code;
                 wrapped.truncate(2);
             }
-            for (at, line) in wrapped.iter().enumerate() {
-                let lead = if at == 0 { sign } else { "   " };
-                let lead = &lead[..indent];
-                lines.push(self.paint(style, &format!("{lead}{}", line.trim_end())));
-            }
+            lines.extend(self.hanging(style, sign, wrapped));
         }
         if left_out > 0 {
             let more = display::many(left_out, "more notice", "more notices");
@@ -312,10 +307,7 @@ impl Terminal {
             return Vec::new();
         };
         let facts = section.table.rows.iter().take(most).flat_map(|row| {
-            let text = |column: &str| {
-                let cell = section.table.cell(row, column);
-                cell.map_or_else(String::new, display::cell)
-            };
+            let text = |column: &str| section.table.text(row, column);
             let kept = match text("kept") {
                 kept if kept.is_empty() => kept,
                 kept => format!("; kept by {kept}"),
@@ -539,8 +531,7 @@ fn not_ranked(row: &Row) -> Option<String> {
 
 /// `25 ±5`: whole points, and half of the interval; `3 of 10` of what is counted.
 fn cell(report: &Report, row: &Row, column: &Headline) -> String {
-    let section = report.section("comparison");
-    let Some(cell) = section.and_then(|section| section.table.cell(row, column.column)) else {
+    let Some(cell) = report.cell(row, column.column) else {
         return String::new();
     };
     if let Value::Fraction(part, whole) = cell.value {

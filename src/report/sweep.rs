@@ -9,8 +9,8 @@ use crate::compare::sweep::{
 use crate::compare::{Axis, Code};
 use crate::record::words::Worth;
 use crate::report::display::{self, many};
-use crate::stats::Estimate;
 use crate::stats::paired::FEWEST_SESSIONS;
+use crate::stats::{ConfidenceInterval, Estimate};
 
 mod grid;
 mod screen;
@@ -103,12 +103,9 @@ fn row(point: &SweepPoint) -> Row {
     let broken = point.broken.clone().map(RowMark::BrokenSetting);
     let share = point.front_share.filter(|_| point.broken.is_none());
     let share = share.map_or(Value::NotApplicable, Value::Share);
-    // Of two sessions an interval is wider than anything that is measured.
-    let estimate = |estimate: Option<Estimate>| {
-        let cell = Cell::savings(estimate);
-        let is_wide = cell.n.is_none_or(|n| n.sessions <= 2);
-        let interval = cell.interval.filter(|_| !is_wide);
-        Cell { interval, ..cell }
+    let estimate = |found: Option<Estimate>| Cell {
+        interval: found.and_then(interval),
+        ..Cell::savings(found)
     };
     Row {
         name: if point.values.is_empty() || !is_plain_default(point) {
@@ -404,8 +401,12 @@ fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
     format!("Not shown {place}: {claims}; {differences}.")
 }
 
-/// `bill −12.0 % [−16.0, −8.0]` of a total, `facts +4.2 [+1.0, +7.4] pts` of a share; of two sessions an interval is
-/// wider than anything that is measured.
+/// The interval of an estimate; of two sessions it is wider than anything that is measured.
+fn interval(found: Estimate) -> Option<ConfidenceInterval> {
+    found.confidence_interval.filter(|_| found.n.sessions > 2)
+}
+
+/// `bill −12.0 % [−16.0, −8.0]` of a total, `facts +4.2 [+1.0, +7.4] pts` of a share.
 fn change(axis: Axis, difference: Option<Estimate>) -> String {
     let Some(found) = difference else {
         return format!("{axis} not measured");
@@ -413,9 +414,7 @@ fn change(axis: Axis, difference: Option<Estimate>) -> String {
     // In the direction of the number itself, not of what is good.
     let sign = if axis.is_saved() { -1.0 } else { 1.0 };
     let signed = |share: f64| signed(sign * share * 100.0, 1);
-    let interval = found.confidence_interval;
-    let interval = interval.filter(|_| found.n.sessions > 2);
-    let interval = interval.map_or_else(String::new, |ends| {
+    let interval = interval(found).map_or_else(String::new, |ends| {
         let mut ends = [ends.lower_bound, ends.upper_bound].map(|end| sign * end);
         ends.sort_by(f64::total_cmp);
         let [low, high] = ends.map(|end| signed(sign * end));

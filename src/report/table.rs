@@ -208,6 +208,12 @@ impl Table {
         let at = self.columns.iter().position(|it| it.id == column)?;
         row.cells.get(at.checked_sub(1)?)
     }
+
+    /// The same in words; nothing where there is no such column.
+    pub(crate) fn text(&self, row: &Row, column: &str) -> String {
+        self.cell(row, column)
+            .map_or_else(String::new, display::cell)
+    }
 }
 
 /// Columns from a line of `id: label @priority`, divided by `|`. The label is the id, the rank 0, unless the

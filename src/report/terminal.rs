@@ -143,13 +143,19 @@ type Lines = Vec<(Style, String)>;
 impl Terminal {
     /// Writes a paragraph, its first line after `sign`, the others indented as deep.
     fn write_lines(self, out: &mut String, style: Style, sign: &str, text: &str) {
-        let indent = layout::width(sign);
-        let mut lead = sign;
-        let deeper = " ".repeat(indent);
-        for line in wrap(&escape::plain(text), self.width - indent) {
-            let _ = writeln!(out, "{}", self.paint(style, &format!("{lead}{line}")));
-            lead = &deeper;
+        let lines = wrap(&escape::plain(text), self.width - layout::width(sign));
+        for line in self.hanging(style, sign, lines) {
+            let _ = writeln!(out, "{line}");
         }
+    }
+
+    /// Lines of a paragraph, the first after `sign`, the others indented as deep.
+    pub(super) fn hanging(self, style: Style, sign: &str, lines: Vec<String>) -> Vec<String> {
+        let deeper = " ".repeat(layout::width(sign));
+        let leads = std::iter::once(sign).chain(std::iter::repeat(&*deeper));
+        let lines = leads.zip(lines);
+        let lines = lines.map(|(lead, line)| self.paint(style, &format!("{lead}{line}")));
+        lines.collect()
     }
 
     fn write_section(self, out: &mut String, section: &Section) {

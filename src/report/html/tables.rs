@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use crate::metric::{Unit, metric};
 use crate::report::explain::{self, Pooling};
 use crate::report::headline::{self, OnScreen};
-use crate::report::{Cell, Column, RenderError, Report, Row, Value, display, template, view};
+use crate::report::{Cell, Column, RenderError, Report, Row, Value, template, view};
 use crate::stats::SampleSize;
 
 /// Lost facts that are shown before all evidence.
@@ -92,12 +92,7 @@ pub(super) fn numbers(report: &Report) -> Result<String, RenderError> {
 pub(super) fn lost(report: &Report, sessions: &[&str]) -> Option<Json> {
     let table = &report.section("lost")?.table;
     let rows = table.rows.iter().take(LOST).map(|row| {
-        let text = |column: &str| {
-            table
-                .cell(row, column)
-                .map(display::cell)
-                .unwrap_or_default()
-        };
+        let text = |column: &str| table.text(row, column);
         let session = text("session");
         json!({
             "question": row.name,

@@ -1,7 +1,9 @@
 //! A sweep on one screen: the settings that matter, the verdict, and what to do next.
 
 use super::grid::grid;
-use super::{idle, is_plain_default, kept, moved, overflow, section, sessions, settings, verdict};
+use super::{
+    idle, interval, is_plain_default, kept, moved, overflow, section, sessions, settings, verdict,
+};
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::display::{self, many};
 use crate::report::evidence::capital;
@@ -112,13 +114,12 @@ fn list(sweep: &Sweep, room: usize, terminal: Terminal) -> Vec<String> {
     }
 }
 
-/// `28.6 ±5.2`; of two sessions an interval is wider than anything that is measured.
+/// `28.6 ±5.2`.
 pub(super) fn number(estimate: Option<Estimate>) -> String {
     let Some(found) = estimate else {
         return "not measured".to_owned();
     };
-    let ends = found.confidence_interval.filter(|_| found.n.sessions > 2);
-    let half = ends.map(|ends| format!(" ±{}", display::points(ends.half_width())));
+    let half = interval(found).map(|ends| format!(" ±{}", display::points(ends.half_width())));
     display::points(found.point_estimate) + &half.unwrap_or_default()
 }
 
