@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use minijinja::syntax::SyntaxConfig;
@@ -128,53 +130,18 @@ pub(super) fn data(value: &impl Serialize) -> Result<String, RenderError> {
     let mut deflated = DeflateEncoder::new(Vec::new(), Compression::default());
     let written = deflated.write_all(escape::json(&json).as_bytes());
     let deflated = written.and_then(|()| deflated.finish());
-    Ok(base64(&deflated.map_err(|error| {
-        RenderError::Template(error.to_string())
-    })?))
+    Ok(BASE64_STANDARD.encode(deflated.map_err(|error| RenderError::Template(error.to_string()))?))
 }
 
 /// SHA-256 in Base64, as a Content-Security-Policy names a script.
 fn hash(text: &str) -> String {
-    base64(&Sha256::digest(text.as_bytes()))
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for three in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for at in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * at) & 63) as usize];
-            out.push(if at <= three.len() {
-                char::from(letter)
-            } else {
-                '='
-            });
-        }
-    }
-    out
+    BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()))
 }
 
 /// The data as the script reads it.
 #[cfg(test)]
 pub(super) fn inflated(data: &str) -> serde_json::Value {
-    let value = |letter: u8| match letter {
-        b'A'..=b'Z' => letter - b'A',
-        b'a'..=b'z' => letter - b'a' + 26,
-        b'0'..=b'9' => letter - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let (mut bits, mut held, mut bytes) = (0_u32, 0, Vec::new());
-    for letter in data.trim_end_matches('=').bytes() {
-        bits = bits << 6 | u32::from(value(letter));
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push((bits >> held & 255) as u8);
-        }
-    }
+    let bytes = BASE64_STANDARD.decode(data).unwrap();
     serde_json::from_reader(flate2::read::DeflateDecoder::new(&bytes[..])).unwrap()
 }
 
