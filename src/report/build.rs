@@ -13,8 +13,8 @@ use crate::record::words::{ModelKind, Worth};
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
-    AskedItem, Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, Subject,
-    asked_items, controls::ControlFailure, display, evidence, sections, sections::answers,
+    AskedItem, Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run,
+    asked_items, display, evidence, sections, sections::answers,
 };
 
 use BannerLevel::{Invalid, Note, Warning};
@@ -85,6 +85,12 @@ impl<'a> Material<'a> {
     /// Every probe item of the measured cells.
     pub(super) fn asked_items(&self) -> Vec<AskedItem<'a>> {
         asked_items(self.cells.iter().copied())
+    }
+
+    /// The metrics of these cells.
+    pub(super) fn summaries_of(&self, strategy: &str) -> impl Iterator<Item = &CellSummary> {
+        let cells = self.summaries.iter();
+        cells.filter(move |cell| cell.strategy == strategy)
     }
 
     /// The cells of full history.
@@ -165,7 +171,6 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     Report {
         title: format!("Compaction report: {}", manifest.scenario),
         lines: lines(&run, &coverage, &material),
-        subject: Subject::Run,
         run: Some(run),
         coverage,
         controls,
@@ -180,12 +185,12 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         next: next.0,
         next_why: next.1.to_owned(),
         verdict: Some(verdict),
-        first_session: None,
         live: material.live,
         banners,
         sections: tables,
         records: material.cells.iter().map(|cell| (*cell).clone()).collect(),
         cells: material.summaries,
+        ..Report::default()
     }
 }
 
@@ -380,10 +385,10 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         (model?.kind == Scripted).then(|| Warning.banner(Code::Scripted, text))
     });
     let live = material.live.as_ref();
-    let invalid = match controls {
-        Controls::Failed { failures } => Some(invalid(failures)),
-        Controls::Passed { .. } | Controls::NotMeasured => None,
-    };
+    let invalid = controls.check().err().map(|error| {
+        let text = format!("INVALID: {error}; no number below may be believed");
+        Invalid.banner(Code::ControlsFailed, text)
+    });
     let is_unasked = !is_empty && material.has_items() && !is_asked && manifest.reader.is_some();
     let mut banners: Vec<Banner> = invalid
         .into_iter()
@@ -502,12 +507,4 @@ fn in_window(window: &str) -> String {
     } else {
         format!("in the window of {window}")
     }
-}
-
-fn invalid(failures: &[ControlFailure]) -> Banner {
-    let error = crate::report::InvalidRun {
-        failures: failures.to_vec(),
-    };
-    let text = format!("INVALID: {error}; no number below may be believed");
-    Invalid.banner(Code::ControlsFailed, text)
 }

@@ -74,8 +74,7 @@ fn rule(manifest: &Manifest) -> Rule {
 fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>) -> Option<Row> {
     let name = strategy.name.as_str();
     let sample = source.strategy(name)?;
-    let cells = material.summaries.iter();
-    let fired = cells.filter(|cell| cell.strategy == name && cell.fired());
+    let fired = material.summaries_of(name).filter(|cell| cell.fired());
     let fired: BTreeSet<&str> = fired.map(|cell| cell.cluster.as_str()).collect();
     let elsewhere = material
         .summaries
@@ -111,13 +110,9 @@ fn agent_compacted(material: &Material<'_>) -> bool {
 /// The largest cause of what a strategy costs beyond full history, with the money where prices are known: edits
 /// that break the prompt cache, its own calls, or prompts of which less is read.
 fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> {
-    let cells = material
-        .summaries
-        .iter()
-        .filter(|cell| cell.strategy == strategy.name);
     let (mut edits, mut calls, mut all, mut is_priced) = (0.0, 0.0, 0.0, true);
     let mut is_read_alike = false;
-    for cell in cells {
+    for cell in material.summaries_of(&strategy.name) {
         let Some(cost) = cell.costs.first() else {
             continue;
         };

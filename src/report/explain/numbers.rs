@@ -167,12 +167,9 @@ fn values(metric: &Metric, cells: &[&CellSummary], anchors: Anchors) -> Vec<Sess
     }
     let is_priced = cells.iter().all(|cell| cell.bill(&Bill::Shown).is_some());
     let values = clusters.into_iter().map(|(cluster, own)| {
+        let session = cluster.to_owned();
         let (value, of) = value(metric, &own, anchors, is_priced);
-        SessionValue {
-            session: cluster.to_owned(),
-            value,
-            of,
-        }
+        SessionValue { session, value, of }
     });
     values.collect()
 }

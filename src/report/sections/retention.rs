@@ -16,8 +16,7 @@ type Clusters<'a> = BTreeMap<&'a str, Vec<AgedItem>>;
 
 fn by_cluster<'a>(material: &'a Material<'_>, strategy: &str) -> Clusters<'a> {
     let mut clusters = Clusters::new();
-    let cells = material.summaries.iter();
-    for cell in cells.filter(|cell| cell.strategy == strategy) {
+    for cell in material.summaries_of(strategy) {
         let own = clusters.entry(&cell.cluster).or_default();
         own.extend(&cell.retention.0);
     }
