@@ -37,23 +37,16 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
     let mut page = markdown::head(report, warnings);
     let (comparison, sections) = match &report.subject {
         Subject::Comparison(_) => (None, of_comparison(report)),
-        Subject::Run | Subject::Sweep(_) => {
-            let comparison = report.section("comparison").map(|_| few_columns(report));
-            (
-                comparison,
-                report.section("lost").map(lost).into_iter().collect(),
-            )
-        }
+        Subject::Run | Subject::Sweep(_) => (
+            report.section("comparison").map(|_| few_columns(report)),
+            report.section("lost").map(lost).into_iter().collect(),
+        ),
     };
-    page["comparison"] =
-        json!(comparison.map(|section| view::section(&section, &section.table, &[])));
-    page["sections"] = json!(sections.iter().map(markdown::section).collect::<Vec<_>>());
+    let comparison = comparison.map(|section| view::section(&section, &section.table, &[]));
+    page["comparison"] = json!(comparison);
+    page["sections"] = sections.iter().map(markdown::section).collect();
     let notes = notes.iter().map(|note| note.in_full());
-    page["trust"] = json!(
-        notes
-            .chain(report.lines.iter().cloned())
-            .collect::<Vec<_>>()
-    );
+    page["trust"] = notes.chain(report.lines.iter().cloned()).collect();
     template::render("comment.md.j2", page).map(cut)
 }
 
@@ -100,13 +93,10 @@ fn few_columns(report: &Report) -> Section {
 
 /// The differences of all comparisons, then, folded, the probes that changed most.
 fn of_comparison(report: &Report) -> Vec<Section> {
-    let sections = report.sections.iter();
-    let (changed, others): (Vec<&Section>, Vec<_>) =
-        sections.partition(|section| section.id == "changed_probes");
-    let differences = others
-        .into_iter()
-        .filter(|section| section.id == "differences");
-    let changed = changed.into_iter().map(|section| {
+    let sections = || report.sections.iter();
+    let differences = sections().filter(|section| section.id == "differences");
+    let changed = sections().filter(|section| section.id == "changed_probes");
+    let changed = changed.map(|section| {
         let mut shown = section.clone();
         shown.most_rows = 0;
         // A fact has one row, however often it is asked for and scored.

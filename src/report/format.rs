@@ -37,7 +37,7 @@ pub enum RenderError {
     #[cfg(feature = "parquet")]
     #[error("cannot write the report as Parquet")]
     Parquet(#[source] ::parquet::errors::ParquetError),
-    /// No template could be filled: of pages, Markdown and JUnit.
+    /// No template could be filled: of pages, Markdown and `JUnit`.
     #[error("cannot lay the report out: {0}")]
     Template(String),
     /// A plot could not be drawn.

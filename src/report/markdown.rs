@@ -19,7 +19,7 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
     let sections = report.sections.iter().map(section);
     let mut page = head(report, &report.banners);
     page["lines"] = json!(report.lines);
-    page["sections"] = json!(sections.collect::<Vec<_>>());
+    page["sections"] = sections.collect();
     template::render("full.md.j2", page)
 }
 
@@ -70,7 +70,7 @@ pub(super) fn section(section: &Section) -> Json {
     let missing = named("not measured", &missing).filter(|_| !is_comparison);
     let zero = named("0 in every row", &zero);
     let notes = legend.into_iter().chain(section.notes.iter().cloned());
-    shown["notes"] = json!(notes.chain(missing).chain(zero).collect::<Vec<_>>());
+    shown["notes"] = notes.chain(missing).chain(zero).collect();
     shown
 }
 
