@@ -4,6 +4,7 @@
 //! `tail@S` (the newest rounds in the size that S has) on what is kept, and no other row of the run may be
 //! shown to be better. Everything here is pure: samples in, sentences out.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
@@ -23,7 +24,7 @@ mod case;
 mod obstacle;
 mod words;
 
-use case::{Case, Three, p_of_control, p_of_nothing};
+use case::{Case, Three};
 
 /// The first sentence of the advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
@@ -130,7 +131,7 @@ impl Verdict {
     /// Puts a sentence in front of all others.
     pub(crate) fn begin_with(&mut self, code: Code, text: String) {
         self.said.insert(0, Line::new(code, text));
-        self.sentences = self.lines().into_iter().map(|line| line.text).collect();
+        self.write();
     }
 
     /// Puts an answer that names no strategy in place of the first sentence.
@@ -139,6 +140,11 @@ impl Verdict {
         self.strategy = None;
         self.code = answer.code();
         self.said = vec![Line::new(answer.code(), answer.sentence())];
+        self.write();
+    }
+
+    /// Writes the sentences.
+    fn write(&mut self) {
         self.sentences = self.lines().into_iter().map(|line| line.text).collect();
     }
 }
@@ -170,6 +176,24 @@ pub struct Contender {
     /// Why it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<String>,
+}
+
+impl From<&Case<'_>> for Contender {
+    fn from(case: &Case<'_>) -> Self {
+        let against = |three: &Option<Three>| three.iter().flat_map(Three::differences).collect();
+        Self {
+            strategy: case.row.name().to_owned(),
+            bill: case.total,
+            fired: case.row.fired,
+            against_nothing: against(&case.nothing),
+            control: case.row.control.as_ref().map(|one| one.strategy.clone()),
+            against_control: against(&case.control),
+            adjusted_p: case.adjusted_p,
+            more_sessions: case.more_sessions,
+            is_recommended: case.is_recommended,
+            obstacle: (!case.is_recommended).then(|| case.obstacle.clone()),
+        }
+    }
 }
 
 /// One axis of a contender.
@@ -302,6 +326,11 @@ impl Rows {
         self.clusters_with(|id, _| self.nothing.fits.contains(id))
     }
 
+    /// Whether doing nothing is a choice: it completes in enough of them.
+    fn has_choice(&self) -> bool {
+        self.fitting() >= FEWEST_SESSIONS
+    }
+
     /// Whether doing nothing completes in all of them.
     fn fits_everywhere(&self) -> bool {
         let mut sessions = self.nothing.sample.sessions.keys();
@@ -316,80 +345,87 @@ impl Rows {
         clusters.collect::<BTreeSet<&str>>().len()
     }
 
+    /// The rows that are sound.
+    fn sound(&self) -> impl Iterator<Item = &Row> {
+        self.strategies.iter().filter(|row| row.is_sound())
+    }
+
     /// Judges the rows that are sound, the lowest bill first.
     fn cases(&self) -> Vec<Case<'_>> {
-        let has_choice = self.fitting() >= FEWEST_SESSIONS;
-        let fits = |id: &str| self.nothing.fits.contains(id);
-        let sound = self.strategies.iter().filter(|row| row.is_sound());
-        let mut cases: Vec<Case<'_>> = sound
-            .map(|row| {
-                let against = |baseline| Pairs::of(baseline, &row.sample);
-                let nothing = has_choice
-                    .then(|| Three::of(&against(&self.nothing.sample).only(fits), &self.rule));
-                let control = row.control.as_ref();
-                Case {
-                    row,
-                    total: self.total(&row.sample, |_| true),
-                    nothing,
-                    control: control.map(|sample| Three::of(&against(sample), &self.rule)),
-                    cheaper: None,
-                    p: [1.0, 1.0],
-                    adjusted_p: 1.0,
-                }
-            })
-            .collect();
-        let key = |case: &Case<'_>| case.total.unwrap_or(f64::INFINITY);
-        cases.sort_by(|left, right| key(left).total_cmp(&key(right)));
-        for at in 0..cases.len() {
-            if cases[at].nothing.is_none() {
-                cases[at].cheaper = self.cheaper(&cases[at], &cases[..at]);
-            }
-            cases[at].p = [p_of_nothing(&cases[at]), p_of_control(&cases[at])];
-        }
-        let p_values: Vec<f64> = cases.iter().map(|case| case.p[0].max(case.p[1])).collect();
+        let mut cases: Vec<Case<'_>> = self.sound().map(|row| self.case(row)).collect();
+        cases.sort_by(|left, right| in_order(left.total, right.total));
+        let strategies = cases.len();
+        let p_values: Vec<f64> = cases.iter().map(Case::p).collect();
         for (case, p) in cases.iter_mut().zip(holm(&p_values)) {
             case.adjusted_p = p;
+            let dominator = case.is_shown().then(|| self.dominator(case)).flatten();
+            case.is_recommended =
+                self.clusters >= FEWEST_SESSIONS && case.is_shown() && dominator.is_none();
+            if !case.is_recommended {
+                let needed = case.sessions_needed(strategies);
+                case.more_sessions =
+                    needed.map(|needed| needed.saturating_sub(self.clusters).max(1));
+                case.obstacle = self.obstacle(case, dominator, strategies);
+            }
         }
         cases
     }
 
-    /// Where doing nothing is no choice: the cheapest row that keeps as much and costs less, unless the case is
-    /// shown to beat it.
-    fn cheaper(&self, case: &Case<'_>, before: &[Case<'_>]) -> Option<String> {
-        let own = case.total?;
-        let rows = before.iter().map(|case| (&case.row.sample, case.total));
-        let controls = self
-            .strategies
-            .iter()
-            .filter_map(|row| row.control.as_ref());
-        let controls = controls.map(|sample| (sample, self.total(sample, |_| true)));
-        let mut others: Vec<(&Sample, f64)> = rows
-            .chain(controls)
-            .filter_map(|(sample, total)| Some((sample, total?)))
-            .filter(|(sample, total)| *total < own && super::sweep::broken(sample).is_none())
+    /// A row against doing nothing and against its control, before the adjustment for the number of strategies.
+    fn case<'a>(&'a self, row: &'a Row) -> Case<'a> {
+        let total = self.total(&row.sample, |_| true);
+        let fits = |id: &str| self.nothing.fits.contains(id);
+        let has_choice = self.has_choice();
+        let nothing = Pairs::of(&self.nothing.sample, &row.sample);
+        let control = row.control.as_ref();
+        Case {
+            row,
+            total,
+            nothing: has_choice.then(|| Three::of(&nothing.only(fits), &self.rule)),
+            control: control.map(|control| Three::between(control, &row.sample, &self.rule)),
+            cheaper: total
+                .filter(|_| !has_choice)
+                .and_then(|total| self.cheaper(row, total)),
+            adjusted_p: 1.0,
+            is_recommended: false,
+            more_sessions: None,
+            obstacle: String::new(),
+        }
+    }
+
+    /// The rows that are sound, and the controls of these, as far as they ran to the end, the lowest bill first.
+    fn others<'a>(&'a self, with_control: impl Iterator<Item = &'a Row>) -> Vec<&'a Sample> {
+        let controls = with_control.filter_map(|row| row.control.as_ref());
+        let samples = self.sound().map(|row| &row.sample).chain(controls);
+        let whole = samples.filter(|sample| super::sweep::broken(sample).is_none());
+        let mut others: Vec<(&Sample, Option<f64>)> = whole
+            .map(|sample| (sample, self.total(sample, |_| true)))
             .collect();
-        others.sort_by(|left, right| left.1.total_cmp(&right.1));
-        let mut as_good = others
+        others.sort_by(|left, right| in_order(left.1, right.1));
+        others.into_iter().map(|(sample, _)| sample).collect()
+    }
+
+    /// Where doing nothing is no choice: the cheapest row that keeps as much and costs less, unless the row is
+    /// shown to beat it.
+    fn cheaper(&self, row: &Row, own: f64) -> Option<String> {
+        let mut as_good = self
+            .others(self.strategies.iter())
             .into_iter()
-            .filter(|(other, _)| Three::between(&case.row.sample, other, &self.rule).keeps());
-        let (yardstick, _) = as_good.next()?;
-        let beats = Three::between(yardstick, &case.row.sample, &self.rule).dominates();
+            .filter(|other| {
+                let total = self.total(other, |_| true);
+                total.is_some_and(|total| total < own)
+                    && Three::between(&row.sample, other, &self.rule).keeps()
+            });
+        let yardstick = as_good.next()?;
+        let beats = Three::between(yardstick, &row.sample, &self.rule).dominates();
         (!beats).then(|| yardstick.strategy.clone())
     }
 
     /// A row, or a control, that is shown to be better than this one on an axis, and not worse on the others.
     fn dominator(&self, case: &Case<'_>) -> Option<(String, AxisFinding)> {
-        let sound = self.strategies.iter().filter(|row| row.is_sound());
-        let others = sound.clone().map(|row| &row.sample);
-        let controls = sound.filter_map(|row| row.control.as_ref());
-        let own = case.row.name();
-        let mut others: Vec<&Sample> = others
-            .chain(controls)
-            .filter(|sample| sample.strategy != own && super::sweep::broken(sample).is_none())
-            .collect();
-        let key = |it: &&Sample| self.total(it, |_| true).unwrap_or(f64::INFINITY);
-        others.sort_by(|left, right| key(left).total_cmp(&key(right)));
-        others.into_iter().find_map(|other| {
+        let others = self.others(self.sound()).into_iter();
+        let mut others = others.filter(|sample| sample.strategy != case.row.name());
+        others.find_map(|other| {
             let three = Three::between(&case.row.sample, other, &self.rule);
             if !three.dominates() {
                 return None;
@@ -400,74 +436,31 @@ impl Rows {
         })
     }
 
-    /// The cases as contenders, and which of them are recommended.
-    fn contenders(&self, cases: &[Case<'_>]) -> (Vec<Contender>, Vec<usize>) {
-        let strategies = cases.len();
-        let (mut contenders, mut recommended) = (Vec::new(), Vec::new());
-        for (at, case) in cases.iter().enumerate() {
-            let dominator = case.is_shown().then(|| self.dominator(case)).flatten();
-            let is_recommended =
-                self.clusters >= FEWEST_SESSIONS && case.is_shown() && dominator.is_none();
-            recommended.extend(is_recommended.then_some(at));
-            let needed = case.sessions_needed(strategies);
-            let more = needed.map(|needed| needed.saturating_sub(self.clusters).max(1));
-            let obstacle = (!is_recommended).then(|| self.obstacle(case, dominator, strategies));
-            let of =
-                |three: &Option<Three>| three.as_ref().map(Three::differences).unwrap_or_default();
-            contenders.push(Contender {
-                strategy: case.row.name().to_owned(),
-                bill: case.total,
-                fired: case.row.fired,
-                against_nothing: of(&case.nothing),
-                control: case.row.control.as_ref().map(|one| one.strategy.clone()),
-                against_control: of(&case.control),
-                adjusted_p: case.adjusted_p,
-                more_sessions: more.filter(|_| !is_recommended),
-                is_recommended,
-                obstacle,
-            });
-        }
-        (contenders, recommended)
-    }
-
     /// The advice.
     pub(crate) fn advise(&self) -> Verdict {
         let cases = self.cases();
-        let (contenders, recommended) = self.contenders(&cases);
+        let (answer, case) = self.answer(&cases);
         let mut verdict = Verdict {
             population: self.population.clone(),
             clusters: self.clusters,
             margins: self.rule.margins.clone(),
-            answer: Answer::Keep,
-            code: Code::Keep,
-            strategy: None,
+            answer,
+            code: answer.code(),
+            strategy: case.map(|case| case.row.name().to_owned()),
             sentences: Vec::new(),
-            avoid: self.avoid(&cases, &recommended),
-            contenders,
-            turns_with: Vec::new(),
+            contenders: cases.iter().map(Contender::from).collect(),
+            avoid: self.avoid(&cases),
+            turns_with: self.turns(&cases, case),
             tasks: Vec::new(),
             prediction: None,
-            said: Vec::new(),
+            said: self.say(answer, case, &cases),
         };
-        self.say(&mut verdict, &cases, &recommended);
+        verdict.write();
         verdict
     }
 
     /// What the first sentence says, and of which case.
-    fn answer<'c>(
-        &self,
-        verdict: &Verdict,
-        cases: &'c [Case<'c>],
-        recommended: &[usize],
-    ) -> (Answer, Option<&'c Case<'c>>) {
-        let is_plain = |case: &&Case<'_>| case.row.is_program && is_plain_tail(case);
-        let is_near = |(case, contender): &(&Case<'_>, &Contender)| {
-            let more = contender.more_sessions;
-            case.is_ahead() && more.is_some_and(|more| more <= self.clusters)
-        };
-        let ahead = cases.iter().zip(&verdict.contenders).find(is_near);
-        let trade = cases.iter().find(|case| !case.given_up().is_empty());
-        let has_choice = self.fitting() >= FEWEST_SESSIONS;
+    fn answer<'c>(&self, cases: &'c [Case<'c>]) -> (Answer, Option<&'c Case<'c>>) {
         if self.clusters == 0 {
             (Answer::NothingRan, None)
         } else if cases.is_empty() {
@@ -480,19 +473,25 @@ impl Rows {
             (answer, None)
         } else if self.clusters < FEWEST_SESSIONS {
             (Answer::FewSessions, self.cheapest_that_keeps(cases))
-        } else if let Some(first) = recommended.first() {
-            (Answer::Use, Some(&cases[*first]))
-        } else if let Some(plain) = cases.iter().find(is_plain) {
+        } else if let Some(first) = cases.iter().find(|case| case.is_recommended) {
+            (Answer::Use, Some(first))
+        } else if let Some(plain) = cases.iter().find(|case| case.is_plain_tail()) {
             (Answer::PlainTail, Some(plain))
-        } else if let Some((case, _)) = ahead {
-            (Answer::Ahead, Some(case))
-        } else if let Some(case) = trade {
-            (Answer::Trade, Some(case))
-        } else if has_choice {
+        } else if let Some(ahead) = cases.iter().find(|case| self.is_near(case)) {
+            (Answer::Ahead, Some(ahead))
+        } else if let Some(trade) = cases.iter().find(|case| case.is_trade()) {
+            (Answer::Trade, Some(trade))
+        } else if self.has_choice() {
             (Answer::Keep, cases.first())
         } else {
             (Answer::Undecided, cases.first())
         }
+    }
+
+    /// Whether a case is ahead, and no more sessions would show it than there are.
+    fn is_near(&self, case: &Case<'_>) -> bool {
+        let more = case.more_sessions;
+        case.is_ahead() && more.is_some_and(|more| more <= self.clusters)
     }
 
     /// The cheapest case that by its estimates keeps as much as doing nothing, of what is known on both sides.
@@ -511,14 +510,10 @@ impl Rows {
     }
 }
 
-/// Whether a case does the same as its control on every axis.
-fn is_plain_tail(case: &Case<'_>) -> bool {
-    let is_equal = |three: &Three| {
-        three
-            .all()
-            .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
-    };
-    case.control.as_ref().is_some_and(is_equal)
+/// Bills in ascending order; those that are not known come last.
+fn in_order(left: Option<f64>, right: Option<f64>) -> Ordering {
+    let [left, right] = [left, right].map(|bill| bill.unwrap_or(f64::INFINITY));
+    left.total_cmp(&right)
 }
 
 #[cfg(test)]

@@ -298,12 +298,9 @@ fn is_in_all(death: &NewDeath) -> bool {
 
 /// What `run` would warn of under the candidate alone.
 fn newly_avoided([baseline, candidate]: [&Sample; 2]) -> Vec<String> {
-    match (baseline.unseen_losses(), candidate.unseen_losses()) {
-        (None, Some((lost, of))) => vec![format!(
-            "{lost} of {of} facts are lost before its summariser sees them"
-        )],
-        (Some(_) | None, _) => Vec::new(),
-    }
+    let is_new = baseline.unseen_losses().is_none();
+    let losses = candidate.unseen_losses().filter(|_| is_new);
+    losses.into_iter().collect()
 }
 
 /// Why too little was scored again, in words.

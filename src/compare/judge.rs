@@ -249,7 +249,7 @@ impl Findings {
     /// What was kept: answers where a model gave them on both sides, else facts.
     pub fn kept(&self) -> Option<&AxisFinding> {
         let answers = self.axis(Axis::Answers);
-        let answers = answers.filter(|it| it.state != State::NotComparable);
+        let answers = answers.filter(|found| found.is_comparable());
         answers.or_else(|| self.axis(Axis::Facts))
     }
 
@@ -405,6 +405,17 @@ impl AxisFinding {
         self.bounds.map_or(0.0, |bounds| bounds.difference)
     }
 
+    /// Whether both sides can be compared.
+    pub(crate) fn is_comparable(&self) -> bool {
+        self.state != State::NotComparable
+    }
+
+    /// Whether its interval lies above 0.
+    pub(crate) fn is_above_0(&self) -> bool {
+        self.bounds
+            .is_some_and(|bounds| bounds.interval_lower > 0.0)
+    }
+
     /// p value of the sign flips in the good direction alone.
     pub(crate) fn one_sided_p(&self) -> f64 {
         let sum = sum_of(&self.by_cluster, |it| it.1);
@@ -416,11 +427,8 @@ impl AxisFinding {
 
     /// The clusters in which the two differ.
     pub(crate) fn differing(&self) -> usize {
-        let mut clusters = self.by_cluster.iter();
-        clusters
-            .by_ref()
-            .filter(|(_, value)| value.abs() > NOTHING)
-            .count()
+        let clusters = self.by_cluster.iter();
+        clusters.filter(|(_, value)| value.abs() > NOTHING).count()
     }
 
     /// The cluster without which the difference is gone, or points the other way.
@@ -436,7 +444,7 @@ impl AxisFinding {
     /// Enters the p value that is adjusted for a family of comparisons.
     pub(crate) fn adjust(&mut self, p: f64, target: Target) {
         self.adjusted_p = Some(p);
-        if self.state != State::NotComparable {
+        if self.is_comparable() {
             self.state = self.state_under(target);
         }
     }
@@ -487,13 +495,13 @@ impl AxisFinding {
         }
     }
 
-    /// How many sessions like these would show a difference of this size, one of `strategies` that are judged:
+    /// How many sessions like these would show the difference, one of `strategies` that are judged:
     /// the smallest number that has the power of t at 5 % over their number, and that sign flips can reach, over
     /// the share of sessions in which the two differ. `None` where no number would.
-    pub(crate) fn sessions_needed(&self, distance: f64, strategies: usize) -> Option<usize> {
+    pub(crate) fn sessions_needed(&self, strategies: usize) -> Option<usize> {
         let level = LEVEL / strategies.max(1) as f64;
         let deviation = self.bounds?.deviation?;
-        let by_power = power::sessions_at(deviation, distance, level)?;
+        let by_power = power::sessions_at(deviation, self.difference(), level)?;
         let share = self.differing() as f64 / self.by_cluster.len() as f64;
         if share <= 0.0 {
             return None;

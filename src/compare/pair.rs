@@ -1,6 +1,6 @@
 //! The verdict on a comparison of two strategies, in one sentence.
 
-use super::words::{deciding, listed};
+use super::words::{around, listed};
 use super::{Axis, AxisFinding, Code, Findings, Line, State};
 use crate::naming::short_name;
 
@@ -16,72 +16,61 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
         let why = "Not decided: no axis could be compared; bill, facts and actions need values on both sides.";
         return Line::new(Code::Undecided, why);
     }
-    let better = of(&axes, State::Better);
-    let worse = of(&axes, State::Worse);
-    let open = of(&axes, State::Unknown);
+    let better = listed(&of(&axes, State::Better));
+    let worse = listed(&of(&axes, State::Worse));
+    let chance = around("", &of(&axes, State::Unknown), " may be chance");
     let apart: Vec<String> = axes.iter().filter_map(|axis| not_known(axis)).collect();
     let held: Vec<String> = axes.iter().filter_map(|axis| held(axis)).collect();
+    let rest = around("; ", &held, "");
     let notes = notes(&axes);
-    let rest = |items: &[String]| match items {
-        [] => String::new(),
-        items => format!("; {}", listed(items)),
-    };
-    let [better, worse] = [better, worse].map(|items| listed(&items));
-    let is_open = !(open.is_empty() && apart.is_empty());
-    match (better.as_str(), worse.as_str()) {
-        ("", "") if is_open => {
-            let open = of_open(&open);
-            let parts: Vec<String> = open.into_iter().chain(apart).collect();
-            let text = format!("Not decided: {}{}{notes}.", listed(&parts), rest(&held));
-            Line::new(Code::Undecided, text)
+    let chance = Some(chance).filter(|chance| !chance.is_empty());
+    let open: Vec<String> = chance.into_iter().chain(apart.iter().cloned()).collect();
+    let is_still = axes.iter().all(|axis| axis.difference() == 0.0);
+    let (code, text) = match (better.as_str(), worse.as_str()) {
+        ("", "") if !open.is_empty() => (
+            Code::Undecided,
+            format!("Not decided: {}{rest}{notes}.", listed(&open)),
+        ),
+        ("", "") if is_still => (
+            Code::NoDifference,
+            format!("No difference: {name} and {other} are the same on every axis{notes}."),
+        ),
+        ("", "") => (
+            Code::NoDifference,
+            format!("No difference: {name} is {}{notes}.", listed(&held)),
+        ),
+        (better, "") if !open.is_empty() => {
+            let open = listed(&open);
+            let text = format!("Not decided: {name} is better on {better}; {open}{rest}{notes}.");
+            (Code::Undecided, text)
         }
-        ("", "") if axes.iter().all(|axis| axis.difference() == 0.0) => {
-            let text =
-                format!("No difference: {name} and {other} are the same on every axis{notes}.");
-            Line::new(Code::NoDifference, text)
-        }
-        ("", "") => {
-            let text = format!("No difference: {name} is {}{notes}.", listed(&held));
-            Line::new(Code::NoDifference, text)
-        }
-        (better, "") if is_open => {
-            let parts: Vec<String> = of_open(&open).into_iter().chain(apart).collect();
-            let text = format!(
-                "Not decided: {name} is better on {better}; {}{}{notes}.",
-                listed(&parts),
-                rest(&held)
-            );
-            Line::new(Code::Undecided, text)
-        }
-        (better, "") => {
-            let text = format!("Use {name}: better on {better}{}{notes}.", rest(&held));
-            Line::new(Code::Use, text)
-        }
-        ("", worse) => {
-            let text = format!(
-                "Keep {other}: {name} is worse on {worse}{}{notes}.",
-                rest(&held)
-            );
-            Line::new(Code::Keep, text)
-        }
+        (better, "") => (
+            Code::Use,
+            format!("Use {name}: better on {better}{rest}{notes}."),
+        ),
+        ("", worse) => (
+            Code::Keep,
+            format!("Keep {other}: {name} is worse on {worse}{rest}{notes}."),
+        ),
         (better, worse) => {
+            let (name, apart) = (capital(&name), around("; ", &apart, ""));
             let text = format!(
-                "{} is a trade: better on {better}, and worse on {worse}{}{notes}.",
-                capital(&name),
-                rest(&apart)
+                "{name} is a trade: better on {better}, and worse on {worse}{apart}{notes}."
             );
-            Line::new(Code::Trade, text)
+            (Code::Trade, text)
         }
-    }
+    };
+    Line::new(code, text)
 }
 
 /// The axes that decide, and what never may be worse where it is.
 fn judged(findings: &Findings) -> Vec<&AxisFinding> {
     let never = [Axis::Completion, Axis::Refused].map(|axis| findings.axis(axis));
     let never = never.into_iter().flatten();
-    let mut axes: Vec<&AxisFinding> = never.filter(|axis| axis.difference() < 0.0).collect();
-    axes.extend(deciding(findings));
-    axes
+    let never = never.filter(|axis| axis.difference() < 0.0);
+    let [bill, actions] = [Axis::Bill, Axis::Actions].map(|axis| findings.axis(axis));
+    let deciding = [bill, findings.kept(), actions];
+    never.chain(deciding.into_iter().flatten()).collect()
 }
 
 /// The axes in this state, in words.
@@ -102,19 +91,12 @@ fn with_margin(found: &AxisFinding, state: State) -> String {
     }
 }
 
-fn of_open(open: &[String]) -> Option<String> {
-    (!open.is_empty()).then(|| format!("{} may be chance", listed(open)))
-}
-
 /// The reason why nothing is known of an axis, if that is so.
 fn not_known(found: &AxisFinding) -> Option<String> {
     if found.is_turned_by_open() {
         return Some(format!("{} is unknown: {}", found.in_words(), found.open()));
     }
-    let why = found
-        .note
-        .as_ref()
-        .filter(|_| found.state == State::NotComparable)?;
+    let why = found.note.as_ref().filter(|_| !found.is_comparable())?;
     Some(format!("{} are not compared: {why}", found.axis))
 }
 
@@ -126,7 +108,7 @@ fn held(found: &AxisFinding) -> Option<String> {
 
 /// Who wrote what is compared.
 fn notes(axes: &[&AxisFinding]) -> String {
-    let noted = axes.iter().filter(|one| one.state != State::NotComparable);
+    let noted = axes.iter().filter(|one| one.is_comparable());
     let mut notes: Vec<&str> = noted.filter_map(|one| one.note.as_deref()).collect();
     notes.dedup();
     match notes.as_slice() {

@@ -259,11 +259,12 @@ impl Sample {
         })
     }
 
-    /// Facts that were lost before its summariser saw them, and all facts, where that is a large part.
-    pub(crate) fn unseen_losses(&self) -> Option<(usize, usize)> {
+    /// How many facts are lost before its summariser sees them, in a clause, where that is a large part.
+    pub(crate) fn unseen_losses(&self) -> Option<String> {
         let known = self.sessions.values().filter_map(|session| session.unseen);
         let (lost, all) = known.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        (all > 0 && lost as f64 >= MOST_UNSEEN * all as f64).then_some((lost, all))
+        let is_large = all > 0 && lost as f64 >= MOST_UNSEEN * all as f64;
+        is_large.then(|| format!("{lost} of {all} facts are lost before its summariser sees them"))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Differences in words: the same for run, compare, gate and sweep.
 
-use super::axis::{Axis, Kind};
+use super::axis::Kind;
 use super::judge::{AxisFinding, LEVEL, State};
-use crate::stats::paired::FEWEST_SESSIONS;
+use crate::stats::paired::{FEWEST_SESSIONS, PairedDifference};
 use crate::units::{Tokens, Usd, many, whole};
 
 impl AxisFinding {
@@ -47,15 +47,16 @@ impl AxisFinding {
 
     /// The pairs that could turn it: `4 items need a judge`, `3 pairs were not scored`.
     pub(crate) fn open(&self) -> String {
-        let unscored = match self.paired.unscored {
-            0 => None,
-            count => Some(many(count, "pair was not scored", "pairs were not scored")),
-        };
-        let unsure = match self.paired.unsure {
-            0 => None,
-            count => Some(many(count, "item needs a judge", "items need a judge")),
-        };
-        listed(&unsure.into_iter().chain(unscored).collect::<Vec<_>>())
+        let PairedDifference {
+            unsure, unscored, ..
+        } = self.paired;
+        let parts = [
+            (unsure, "item needs a judge", "items need a judge"),
+            (unscored, "pair was not scored", "pairs were not scored"),
+        ];
+        let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
+        let parts = parts.map(|(count, one, more)| many(count, one, more));
+        listed(&parts.collect::<Vec<_>>())
     }
 
     /// Whether it is open only for what a judge or a score would tell.
@@ -66,7 +67,7 @@ impl AxisFinding {
     /// Why an interval on one side of 0 shows nothing: too many strategies, or too few sessions that differ.
     pub(crate) fn why_not_shown(&self, strategies: usize) -> Option<String> {
         let bounds = self.bounds?;
-        let is_one_sided = bounds.interval_lower > 0.0 || bounds.interval_upper < 0.0;
+        let is_one_sided = self.is_above_0() || bounds.interval_upper < 0.0;
         let is_shown = self.adjusted_p.is_some_and(|p| p <= LEVEL);
         if !is_one_sided || is_shown || bounds.is_exact() {
             return None;
@@ -146,23 +147,12 @@ pub(crate) fn listed(items: &[String]) -> String {
     }
 }
 
-/// Axes in words, one after the other: `bill −25 % [−29, −21], actions 0 [−2, +2]`.
-pub(crate) fn deciding_words<'a>(found: impl Iterator<Item = &'a AxisFinding>) -> String {
-    let known = found.filter(|it| it.state != State::NotComparable);
-    known
-        .map(AxisFinding::in_words)
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-/// The axes that decide, for sentences: the bill, what was kept, and actions.
-pub(crate) fn deciding(findings: &super::Findings) -> Vec<&AxisFinding> {
-    let all = [
-        findings.axis(Axis::Bill),
-        findings.kept(),
-        findings.axis(Axis::Actions),
-    ];
-    all.into_iter().flatten().collect()
+/// The same between these words; nothing without an item.
+pub(crate) fn around(before: &str, items: &[String], after: &str) -> String {
+    if items.is_empty() {
+        return String::new();
+    }
+    format!("{before}{}{after}", listed(items))
 }
 
 #[cfg(test)]

@@ -9,48 +9,34 @@ use crate::stats::paired::FEWEST_SESSIONS;
 
 impl Rows {
     /// The strategies to avoid, the worst first.
-    pub(super) fn avoid(&self, cases: &[Case<'_>], recommended: &[usize]) -> Vec<Avoid> {
-        let mut found = Vec::new();
-        for (at, case) in cases.iter().enumerate().rev() {
-            if recommended.contains(&at) {
-                continue;
-            }
-            found.extend(self.why_avoid(case).map(|why| Avoid {
-                strategy: case.row.name().to_owned(),
-                why,
-                is_broken: false,
-                code: Code::Avoid,
-            }));
-        }
-        let broken = self.strategies.iter().filter_map(|row| {
+    pub(super) fn avoid(&self, cases: &[Case<'_>]) -> Vec<Avoid> {
+        let others = cases.iter().rev().filter(|case| !case.is_recommended);
+        let others = others.map(|case| (case.row, self.why_avoid(case), Code::Avoid));
+        let rows = self.strategies.iter();
+        let broken = rows.map(|row| (row, row.broken.clone(), Code::Broken));
+        let avoided = others.chain(broken).filter_map(|(row, why, code)| {
             Some(Avoid {
                 strategy: row.name().to_owned(),
-                why: row.broken.clone()?,
-                is_broken: true,
-                code: Code::Broken,
+                why: why?,
+                is_broken: code == Code::Broken,
+                code,
             })
         });
-        found.extend(broken);
-        found
+        avoided.collect()
     }
 
     fn why_avoid(&self, case: &Case<'_>) -> Option<String> {
         let margin = self.rule.margins.get(Axis::Bill).unwrap_or_default();
-        let bill = case.nothing.as_ref().and_then(|three| three.bill.as_ref());
-        let is_dearer = bill.is_some_and(|bill| {
+        let is_dearer = case.bill().is_some_and(|bill| {
             let is_shown = bill.bounds.is_some_and(|one| one.interval_upper < 0.0);
             is_shown && bill.difference() < -margin
         });
         if is_dearer || self.is_dearer_everywhere(case, margin) {
             return Some(self.dearer(case));
         }
-        if let Some((lost, of)) = case.row.sample.unseen_losses() {
-            return Some(format!(
-                "{lost} of {of} facts are lost before its summariser sees them"
-            ));
-        }
-        if self.clusters < FEWEST_SESSIONS {
-            return None;
+        let unseen = case.row.sample.unseen_losses();
+        if unseen.is_some() || self.clusters < FEWEST_SESSIONS {
+            return unseen;
         }
         let (other, better) = self.dominator(case)?;
         if better.difference() < better.margin {

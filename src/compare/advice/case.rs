@@ -4,7 +4,7 @@ use super::{Difference, Row};
 use crate::compare::judge::{AxisFinding, LEVEL, Pairs, Rule, State};
 use crate::compare::{Axis, Sample};
 use crate::stats::paired::FEWEST_SESSIONS;
-use crate::stats::power::sessions_needed;
+use crate::stats::power;
 
 /// The three axes that decide, candidate against a baseline.
 pub(super) struct Three {
@@ -16,7 +16,7 @@ pub(super) struct Three {
 impl Three {
     pub(super) fn of(pairs: &Pairs<'_>, rule: &Rule) -> Self {
         let answers = pairs.judge(Axis::Answers, rule);
-        let answers = answers.filter(|found| found.state != State::NotComparable);
+        let answers = answers.filter(AxisFinding::is_comparable);
         Self {
             bill: pairs.judge(Axis::Bill, rule),
             kept: answers.or_else(|| pairs.judge(Axis::Facts, rule)),
@@ -29,86 +29,105 @@ impl Three {
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &AxisFinding> {
-        [&self.bill, &self.kept, &self.actions]
-            .into_iter()
-            .flatten()
+        self.bill.iter().chain(self.quality())
     }
 
-    /// What is kept, and actions.
-    pub(super) fn quality(&self) -> [Option<&AxisFinding>; 2] {
-        [self.kept.as_ref(), self.actions.as_ref()]
+    /// What is kept, and actions, as far as they are known.
+    pub(super) fn quality(&self) -> impl Iterator<Item = &AxisFinding> {
+        self.kept.iter().chain(&self.actions)
+    }
+
+    /// Whether something holds of what is kept and of actions, and both are known.
+    fn both(&self, holds: impl FnMut(&AxisFinding) -> bool) -> bool {
+        self.kept.is_some() && self.actions.is_some() && self.quality().all(holds)
+    }
+
+    /// The axes of quality in such a state, in words.
+    pub(super) fn in_state(&self, is_meant: fn(State) -> bool) -> Vec<String> {
+        let these = self.quality().filter(|found| is_meant(found.state));
+        these.map(AxisFinding::in_words).collect()
     }
 
     /// The axes of quality on which it is shown to be better, in words.
     pub(super) fn better(&self) -> Vec<String> {
-        let quality = self.quality().into_iter().flatten();
-        let better = quality.filter(|found| found.state == State::Better);
-        better.map(AxisFinding::in_words).collect()
+        self.in_state(|state| state == State::Better)
     }
 
     /// Whether no loss of quality beyond the margin is left open.
     pub(super) fn keeps(&self) -> bool {
-        self.quality().into_iter().all(is_held)
+        self.both(|found| found.state.is_not_worse())
     }
 
     /// The same by the estimates alone.
     pub(super) fn seems_to_keep(&self) -> bool {
-        self.quality().into_iter().all(seems_held)
+        self.both(seems_held)
     }
 
     /// The same where one of facts and actions may not be measured: few sessions show nothing anyway.
     pub(super) fn seems_to_keep_what_is_known(&self) -> bool {
-        let mut known = self.quality().into_iter().flatten().peekable();
-        known.peek().is_some() && known.all(|found| seems_held(Some(found)))
+        self.quality().next().is_some() && self.quality().all(seems_held)
     }
 
     pub(super) fn is_same(&self) -> bool {
-        self.quality().into_iter().all(is_same)
+        self.both(|found| found.state == State::Same)
+    }
+
+    /// Whether no axis differs in any session.
+    pub(super) fn is_identical(&self) -> bool {
+        let mut clusters = self.all().flat_map(|found| &found.by_cluster);
+        clusters.all(|(_, difference)| *difference == 0.0)
     }
 
     /// Shown to be better on one axis and not worse on the others, each by itself.
     pub(super) fn dominates(&self) -> bool {
-        let all = [
-            self.bill.as_ref(),
-            self.kept.as_ref(),
-            self.actions.as_ref(),
-        ];
-        all.into_iter().all(is_held) && self.all().any(|found| found.state == State::Better)
+        let bill = self.bill.as_ref();
+        let is_held = bill.is_some_and(|bill| bill.state.is_not_worse()) && self.keeps();
+        is_held && self.all().any(|found| found.state == State::Better)
     }
 
     pub(super) fn differences(&self) -> Vec<Difference> {
         self.all().map(Difference::from).collect()
     }
+
+    /// For each axis of quality on which a loss is left open, how many sessions would rule it out; `None` where no
+    /// number would.
+    fn sessions_to_hold(&self) -> Option<Vec<usize>> {
+        let open = self.quality().filter(|found| !found.state.is_not_worse());
+        open.map(|found| {
+            let distance = found.margin + found.difference();
+            power::sessions_needed(found.bounds?.deviation?, distance)
+        })
+        .collect()
+    }
 }
 
-/// Whether a loss beyond the margin is ruled out.
-fn is_held(found: Option<&AxisFinding>) -> bool {
-    found.is_some_and(|found| found.state.is_not_worse())
+/// Whether a loss beyond the margin is ruled out by the estimate alone.
+fn seems_held(found: &AxisFinding) -> bool {
+    found.is_comparable() && found.difference() >= -found.margin
 }
 
-/// The same by the estimate alone.
-fn seems_held(found: Option<&AxisFinding>) -> bool {
-    found.is_some_and(|found| {
-        found.state != State::NotComparable && found.difference() >= -found.margin
-    })
-}
-
-fn is_same(found: Option<&AxisFinding>) -> bool {
-    found.is_some_and(|found| found.state == State::Same)
+/// Whether a difference is known and hangs on no single session.
+fn is_steady(found: &AxisFinding) -> bool {
+    found.is_comparable() && found.turning_cluster().is_none()
 }
 
 /// Whether a difference is shown to be above 0, the level of its test apart.
-pub(super) fn is_above(found: Option<&AxisFinding>) -> bool {
-    found.is_some_and(|it| {
-        let above = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
-        above && it.state != State::NotComparable && it.turning_cluster().is_none()
-    })
+pub(super) fn is_above(found: &AxisFinding) -> bool {
+    found.is_above_0() && is_steady(found)
+}
+
+/// Whether a difference is above this by its estimate.
+fn is_up(found: &AxisFinding, least: f64) -> bool {
+    found.difference() > least && is_steady(found)
 }
 
 /// The p value of a difference in the good direction.
-pub(super) fn p_of(found: Option<&AxisFinding>) -> f64 {
-    let known = found.filter(|found| found.state != State::NotComparable);
-    known.map_or(1.0, AxisFinding::one_sided_p)
+fn p_of(found: &AxisFinding) -> f64 {
+    if found.is_comparable() {
+        found.one_sided_p()
+    } else {
+        1.0
+    }
 }
 
 /// A row that is sound, judged.
@@ -120,15 +139,24 @@ pub(super) struct Case<'a> {
     pub(super) control: Option<Three>,
     /// Where doing nothing is no choice: whether nothing cheaper keeps as much, and the row that does.
     pub(super) cheaper: Option<String>,
-    pub(super) p: [f64; 2],
     pub(super) adjusted_p: f64,
+    pub(super) is_recommended: bool,
+    /// How many sessions more would show it; `None` where no number would, or it is recommended.
+    pub(super) more_sessions: Option<usize>,
+    /// Why it is not recommended, in a clause.
+    pub(super) obstacle: String,
 }
 
 impl Case<'_> {
+    /// The bill against doing nothing, where that is a choice.
+    pub(super) fn bill(&self) -> Option<&AxisFinding> {
+        self.nothing.as_ref()?.bill.as_ref()
+    }
+
     /// Whether it beats doing nothing, the level of the test apart.
-    pub(super) fn beats_nothing(&self) -> bool {
+    fn beats_nothing(&self) -> bool {
         match &self.nothing {
-            Some(three) => is_above(three.bill.as_ref()) && three.keeps(),
+            Some(three) => three.bill.as_ref().is_some_and(is_above) && three.keeps(),
             None => self.cheaper.is_none(),
         }
     }
@@ -138,107 +166,96 @@ impl Case<'_> {
         let Some(three) = &self.control else {
             return self.row.is_control();
         };
-        let better = three.quality().into_iter().any(is_above);
-        let is_cheaper = three.is_same() && is_above(three.bill.as_ref());
-        three.keeps() && (better || is_cheaper)
+        let is_cheaper = three.is_same() && three.bill.as_ref().is_some_and(is_above);
+        three.keeps() && (three.quality().any(is_above) || is_cheaper)
     }
 
     pub(super) fn is_shown(&self) -> bool {
         self.adjusted_p <= LEVEL && self.beats_nothing() && self.beats_control()
     }
 
+    /// Whether a program does the same as its control on every axis.
+    pub(super) fn is_plain_tail(&self) -> bool {
+        self.row.is_program && self.control.as_ref().is_some_and(Three::is_identical)
+    }
+
     /// Whether it is shown to be cheaper than doing nothing, and to keep less than that by more than the margin:
     /// the axes on which it does.
     pub(super) fn given_up(&self) -> Vec<&AxisFinding> {
-        let Some(three) = &self.nothing else {
-            return Vec::new();
-        };
-        let is_cheaper = three
-            .bill
-            .as_ref()
-            .is_some_and(|found| found.state == State::Better);
-        let lost = three.quality().into_iter().flatten();
-        let lost = lost.filter(|one| one.state == State::Worse && one.difference() < -one.margin);
-        lost.filter(|_| is_cheaper).collect()
+        let bill = self.bill().filter(|bill| bill.state == State::Better);
+        let three = self.nothing.iter().filter(|_| bill.is_some());
+        let lost = three.flat_map(Three::quality);
+        lost.filter(|one| one.state == State::Worse && one.difference() < -one.margin)
+            .collect()
+    }
+
+    /// Whether there are such.
+    pub(super) fn is_trade(&self) -> bool {
+        !self.given_up().is_empty()
     }
 
     /// Whether it meets every condition by its estimates, and no single session turns one.
     pub(super) fn is_ahead(&self) -> bool {
-        let is_up = |found: Option<&AxisFinding>, least: f64| {
-            found.is_some_and(|it| {
-                let is_known = it.state != State::NotComparable && it.difference() > least;
-                is_known && it.turning_cluster().is_none()
-            })
-        };
         let beats_nothing = match &self.nothing {
-            Some(three) => is_up(three.bill.as_ref(), 0.0) && three.seems_to_keep(),
+            Some(three) => self.bill().is_some_and(|it| is_up(it, 0.0)) && three.seems_to_keep(),
             None => self.cheaper.is_none(),
         };
-        let Some(three) = &self.control else {
-            return beats_nothing && self.row.is_control();
+        let beats_control = match &self.control {
+            Some(three) => {
+                let mut quality = three.quality();
+                let is_better = quality.any(|found| is_up(found, found.margin));
+                let is_cheaper = three.bill.as_ref().is_some_and(|bill| is_up(bill, 0.0));
+                three.seems_to_keep() && (is_better || is_cheaper)
+            }
+            None => self.row.is_control(),
         };
-        let better = three
-            .quality()
-            .into_iter()
-            .any(|it| is_up(it, it.map_or(0.0, |it| it.margin)));
-        let is_cheaper = is_up(three.bill.as_ref(), 0.0);
-        beats_nothing && three.seems_to_keep() && (better || is_cheaper)
+        beats_nothing && beats_control
     }
 
     /// How many sessions would show it, one of so many strategies.
     pub(super) fn sessions_needed(&self, strategies: usize) -> Option<usize> {
         let mut needed = vec![FEWEST_SESSIONS];
-        let not_worse = |found: &AxisFinding| {
-            let distance = found.margin + found.difference();
-            sessions_needed(found.bounds?.deviation?, distance)
-        };
-        let open = |three: &Three| {
-            let quality = three.quality().into_iter().flatten();
-            let open = quality.filter(|found| !found.state.is_not_worse());
-            open.map(not_worse).collect::<Option<Vec<usize>>>()
-        };
         if let Some(three) = &self.nothing {
-            let bill = three.bill.as_ref()?;
-            needed.push(bill.sessions_needed(bill.difference(), strategies)?);
-            needed.extend(open(three)?);
+            needed.push(three.bill.as_ref()?.sessions_needed(strategies)?);
+            needed.extend(three.sessions_to_hold()?);
         }
         if let Some(three) = &self.control {
-            let of = |found: &AxisFinding| found.sessions_needed(found.difference(), strategies);
-            let quality = three.quality().into_iter().flatten().filter_map(of).min();
-            let bill = three
-                .bill
-                .as_ref()
-                .and_then(of)
-                .filter(|_| three.seems_to_keep());
-            needed.push(quality.or(bill)?);
-            needed.extend(open(three)?);
+            let quality = three.quality();
+            let quality = quality.filter_map(|found| found.sessions_needed(strategies));
+            let bill = three.bill.as_ref().filter(|_| three.seems_to_keep());
+            let bill = bill.and_then(|bill| bill.sessions_needed(strategies));
+            needed.push(quality.min().or(bill)?);
+            needed.extend(three.sessions_to_hold()?);
         }
         needed.into_iter().max()
     }
-}
 
-/// p of the bill against doing nothing. Where that is no choice, a row that nothing cheaper keeps up with needs
-/// no test.
-pub(super) fn p_of_nothing(case: &Case<'_>) -> f64 {
-    match &case.nothing {
-        Some(three) => p_of(three.bill.as_ref()),
-        None if case.cheaper.is_none() => 0.0,
-        None => 1.0,
+    /// p of the whole recommendation.
+    pub(super) fn p(&self) -> f64 {
+        self.p_of_nothing().max(self.p_of_control())
     }
-}
 
-/// p against the control: the smaller of what is kept and actions, twice; where both are the same, that of the
-/// bill, twice. A tail that is a strategy has no control.
-pub(super) fn p_of_control(case: &Case<'_>) -> f64 {
-    let Some(three) = &case.control else {
-        return if case.row.is_control() { 0.0 } else { 1.0 };
-    };
-    let quality = three.quality().map(p_of);
-    let is_better = three.quality().into_iter().any(is_above);
-    let smallest = if three.is_same() && !is_better {
-        p_of(three.bill.as_ref())
-    } else {
-        quality[0].min(quality[1])
-    };
-    (2.0 * smallest).min(1.0)
+    /// p of the bill against doing nothing. Where that is no choice, a row that nothing cheaper keeps up with needs
+    /// no test.
+    fn p_of_nothing(&self) -> f64 {
+        match &self.nothing {
+            Some(three) => three.bill.as_ref().map_or(1.0, p_of),
+            None if self.cheaper.is_none() => 0.0,
+            None => 1.0,
+        }
+    }
+
+    /// p against the control: the smaller of what is kept and actions, twice; where both are the same, that of the
+    /// bill, twice. A tail that is a strategy has no control.
+    fn p_of_control(&self) -> f64 {
+        let Some(three) = &self.control else {
+            return if self.row.is_control() { 0.0 } else { 1.0 };
+        };
+        let smallest = if three.is_same() && !three.quality().any(is_above) {
+            three.bill.as_ref().map_or(1.0, p_of)
+        } else {
+            three.quality().map(p_of).fold(1.0, f64::min)
+        };
+        (2.0 * smallest).min(1.0)
+    }
 }

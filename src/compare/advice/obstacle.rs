@@ -3,7 +3,6 @@
 use super::Rows;
 use super::case::{Case, Three, is_above};
 use crate::compare::judge::{AxisFinding, LEVEL, State, least_differing};
-use crate::compare::words::deciding_words;
 use crate::compare::words::listed;
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -21,10 +20,8 @@ impl Rows {
             return format!("fewer than {FEWEST_SESSIONS} sessions decide nothing");
         }
         if let Some(three) = &case.nothing {
-            if let Some(why) = bill_obstacle(three.bill.as_ref(), strategies) {
-                return why;
-            }
-            if let Some(why) = loss(three, "doing nothing") {
+            let bill = bill_obstacle(three.bill.as_ref(), strategies);
+            if let Some(why) = bill.or_else(|| loss(three)) {
                 return why;
             }
         }
@@ -35,15 +32,13 @@ impl Rows {
             return control_obstacle(case, strategies);
         }
         if case.adjusted_p > LEVEL {
-            let findings = [&case.nothing, &case.control]
-                .into_iter()
-                .flatten()
+            let findings = case
+                .nothing
+                .iter()
+                .chain(&case.control)
                 .flat_map(Three::all);
-            let differing = findings
-                .filter(|it| it.difference() > 0.0)
-                .map(AxisFinding::differing)
-                .min()
-                .unwrap_or(0);
+            let better = findings.filter(|found| found.difference() > 0.0);
+            let differing = better.map(AxisFinding::differing).min().unwrap_or(0);
             // How many more would show it depends on their size too: another number would contradict that one.
             return if differing < least_differing(strategies) {
                 format!(
@@ -74,39 +69,25 @@ fn control_obstacle(case: &Case<'_>, strategies: usize) -> String {
         return "this run has no controls at equal budget (`controls = false`)".to_owned();
     };
     let name = short_name(&control.strategy);
-    if three
-        .all()
-        .all(|it| it.by_cluster.iter().all(|it| it.1 == 0.0))
-    {
+    if three.is_identical() {
         return format!("it does the same as its control {name}");
     }
     if let Some(why) = unknowable(three) {
         return why;
     }
-    let lost: Vec<String> = three
-        .quality()
-        .into_iter()
-        .flatten()
-        .filter(|it| it.state == State::Worse)
-        .map(AxisFinding::in_words)
-        .collect();
+    let lost = three.in_state(|state| state == State::Worse);
     if !lost.is_empty() {
         return format!("it loses to its control {name} on {}", listed(&lost));
     }
-    let words = deciding_words(three.all());
-    let reason = three
-        .quality()
-        .into_iter()
-        .flatten()
-        .find_map(|it| it.why_not_shown(strategies));
-    let turning = three.quality().into_iter().flatten().find_map(|it| {
-        let is_up = it.bounds.is_some_and(|bounds| bounds.interval_lower > 0.0);
-        it.turning_cluster().filter(|_| is_up)
-    });
+    let known = three.all().filter(|found| found.is_comparable());
+    let words: Vec<String> = known.map(AxisFinding::in_words).collect();
+    let mut above = three.quality().filter(|found| found.is_above_0());
+    let turning = above.find_map(AxisFinding::turning_cluster);
     let reason = turning
         .map(|session| format!("{session} alone makes the difference"))
-        .or(reason);
+        .or_else(|| three.quality().find_map(|it| it.why_not_shown(strategies)));
     let reason = reason.map_or_else(String::new, |why| format!(" ({why})"));
+    let words = words.join(", ");
     format!("it is not shown to beat its control {name}: {words}{reason}")
 }
 
@@ -115,7 +96,7 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
     let Some(bill) = bill else {
         return Some("its bill is not known".to_owned());
     };
-    if is_above(Some(bill)) {
+    if is_above(bill) {
         return None;
     }
     if bill.difference() <= 0.0 {
@@ -138,49 +119,41 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
 
 /// What cannot be compared.
 fn unknowable(three: &Three) -> Option<String> {
-    let [kept, actions] = three.quality();
-    let Some(kept) = kept else {
-        return Some(
-            "nothing was planted in these sessions, so what it keeps is not known".to_owned(),
-        );
-    };
-    let Some(actions) = actions else {
-        return Some(
-            "no later action names a detail, so what it keeps of them is not known".to_owned(),
-        );
-    };
-    let apart: Vec<&AxisFinding> = [kept, actions]
-        .into_iter()
-        .filter(|it| it.state == State::NotComparable)
-        .collect();
-    let names: Vec<String> = apart.iter().map(|it| it.axis.name().to_owned()).collect();
+    if three.kept.is_none() {
+        let why = "nothing was planted in these sessions, so what it keeps is not known";
+        return Some(why.to_owned());
+    }
+    if three.actions.is_none() {
+        let why = "no later action names a detail, so what it keeps of them is not known";
+        return Some(why.to_owned());
+    }
+    let apart = three.quality().filter(|found| !found.is_comparable());
+    let apart: Vec<&AxisFinding> = apart.collect();
+    let names: Vec<String> = apart.iter().map(|found| found.axis.to_string()).collect();
     let why = apart.first()?.note.as_deref()?;
     Some(format!("{} are not compared: {why}", listed(&names)))
 }
 
-/// A loss against a yardstick that is shown, or not ruled out.
-fn loss(three: &Three, than: &str) -> Option<String> {
+/// A loss against doing nothing that is shown, or not ruled out.
+fn loss(three: &Three) -> Option<String> {
     if let Some(why) = unknowable(three) {
         return Some(why);
     }
-    let of = |is_meant: fn(State) -> bool| -> Vec<String> {
-        let these = three
-            .quality()
-            .into_iter()
-            .flatten()
-            .filter(|it| is_meant(it.state));
-        these.map(AxisFinding::in_words).collect()
-    };
-    let lost = of(|state| state == State::Worse);
+    let lost = three.in_state(|state| state == State::Worse);
     if !lost.is_empty() {
-        return Some(format!("it keeps less than {than} ({})", listed(&lost)));
+        return Some(format!(
+            "it keeps less than doing nothing ({})",
+            listed(&lost)
+        ));
     }
-    let mut quality = three.quality().into_iter().flatten();
-    if let Some(found) = quality.find(|it| it.is_turned_by_open()) {
-        let axis = found.axis;
-        let open = found.open();
+    let mut quality = three.quality();
+    if let Some(found) = quality.find(|found| found.is_turned_by_open()) {
+        let (axis, open) = (found.axis, found.open());
         return Some(format!("whether it keeps {axis} is unknown: {open}"));
     }
-    let open = of(|state| !state.is_not_worse());
-    (!open.is_empty()).then(|| format!("it may keep less than {than} ({})", listed(&open)))
+    let open = three.in_state(|state| !state.is_not_worse());
+    (!open.is_empty()).then(|| {
+        let open = listed(&open);
+        format!("it may keep less than doing nothing ({open})")
+    })
 }

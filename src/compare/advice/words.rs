@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::case::{Case, Three, is_above};
-use super::{Answer, Contender, Row, Rows, Verdict, is_plain_tail};
+use super::{Answer, Row, Rows, Verdict};
 use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
-use crate::compare::words::points;
-use crate::compare::words::{listed, money, percent};
+use crate::compare::words::{around, listed, money, percent, points};
 use crate::compare::{Code, Line, Margins, Sample, judge};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -72,42 +71,33 @@ impl Verdict {
 }
 
 impl Rows {
-    /// Writes the sentences.
-    pub(super) fn say(&self, verdict: &mut Verdict, cases: &[Case<'_>], recommended: &[usize]) {
-        let (answer, case) = self.answer(verdict, cases, recommended);
-        let contender = case.and_then(|case| {
-            let mut contenders = verdict.contenders.iter();
-            contenders.find(|one| one.strategy == case.row.name())
-        });
-        let text = match (answer, case.zip(contender)) {
-            (Answer::Use, Some((case, _))) => self.use_it(case, cases, recommended),
-            (Answer::PlainTail, Some((case, _))) => plain_tail(case),
-            (Answer::Ahead, Some((case, contender))) => self.ahead(case, contender),
-            (Answer::Trade, Some((case, _))) => self.trade(case),
-            (Answer::Keep, Some((case, contender))) => self.keep(case, contender, cases),
-            (Answer::Undecided, Some((case, contender))) => self.undecided(case, contender),
-            (Answer::FewSessions, found) => self.few(found.map(|found| found.0)),
+    /// The sentences on an answer and the case that it names.
+    pub(super) fn say(
+        &self,
+        answer: Answer,
+        case: Option<&Case<'_>>,
+        cases: &[Case<'_>],
+    ) -> Vec<Line> {
+        let text = match (answer, case) {
+            (Answer::Use, Some(case)) => self.use_it(case, cases),
+            (Answer::PlainTail, Some(case)) => plain_tail(case),
+            (Answer::Ahead, Some(case)) => self.ahead(case),
+            (Answer::Trade, Some(case)) => self.trade(case),
+            (Answer::Keep, Some(case)) => self.keep(case, cases),
+            (Answer::Undecided, Some(case)) => self.undecided(case),
+            (Answer::FewSessions, case) => self.few(case),
             (answer, _) => answer.sentence(),
         };
-        verdict.answer = answer;
-        verdict.code = answer.code();
-        verdict.strategy = case.map(|case| case.row.name().to_owned());
-        verdict.said.push(Line::new(answer.code(), text));
+        let mut said = vec![Line::new(answer.code(), text)];
         if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
-            let plain = cases
-                .iter()
-                .find(|other| other.row.is_program && is_plain_tail(other));
-            let plain = plain.map(|case| Line::new(Code::PlainTail, plain_tail(case)));
-            verdict.said.extend(plain);
+            let plain = cases.iter().find(|other| other.is_plain_tail());
+            said.extend(plain.map(|case| Line::new(Code::PlainTail, plain_tail(case))));
         }
         if answer == Answer::Ahead {
-            let trade = cases.iter().find(|other| !other.given_up().is_empty());
-            verdict
-                .said
-                .extend(trade.map(|case| Line::new(Code::Trade, self.trade(case))));
+            let trade = cases.iter().find(|other| other.is_trade());
+            said.extend(trade.map(|case| Line::new(Code::Trade, self.trade(case))));
         }
-        verdict.turns_with = self.turns(verdict);
-        verdict.sentences = verdict.lines().into_iter().map(|line| line.text).collect();
+        said
     }
 
     fn money(&self, amount: f64) -> String {
@@ -131,14 +121,17 @@ impl Rows {
 
     /// The bill of a sample in those sessions.
     fn costs_there(&self, sample: &Sample) -> Option<f64> {
-        let all = self.fitting() < FEWEST_SESSIONS;
-        self.total(sample, |id| all || self.nothing.fits.contains(id))
+        self.total(sample, |id| self.is_meant(id))
+    }
+
+    /// Whether doing nothing completes in this session, where that is a choice at all.
+    fn is_meant(&self, id: &str) -> bool {
+        !self.has_choice() || self.nothing.fits.contains(id)
     }
 
     /// `$4.10 (bill −5 % [−7, −3]; it fired in 3 of 10)`; `more` stands behind the dollars.
     fn amount(&self, case: &Case<'_>, more: &str) -> String {
-        let bill = case.nothing.as_ref().and_then(|three| three.bill.as_ref());
-        let bill = bill.map(AxisFinding::in_words).into_iter();
+        let bill = case.bill().map(AxisFinding::in_words).into_iter();
         let words: Vec<String> = bill.chain(self.fired(case)).collect();
         let amount = self.saves(case).map(|amount| self.money(amount));
         let amount = amount.unwrap_or_default();
@@ -181,26 +174,20 @@ impl Rows {
 
     /// `, and gives up 7 points of actions`, where that is more than the margin.
     fn loses(&self, case: &Case<'_>) -> String {
-        let quality = case.nothing.iter().flat_map(Three::quality).flatten();
+        let quality = case.nothing.iter().flat_map(Three::quality);
         let lost = quality.filter(|found| is_lost(found, &self.rule.margins));
         let lost =
             lost.map(|found| format!("{} points of {}", points(found.difference()), found.axis));
-        let lost: Vec<String> = lost.collect();
-        if lost.is_empty() {
-            String::new()
-        } else {
-            format!(", and gives up {}", listed(&lost))
-        }
+        around(", and gives up ", &lost.collect::<Vec<_>>(), "")
     }
 
     /// ` on the 7 of 9 sessions with a known bill`, or ` that fit their window`, where that is not all: the sessions of
     /// [`Self::nothing_costs`].
     fn priced(&self) -> String {
         let (all, fitting) = (self.clusters, self.fitting());
-        let is_choice = fitting >= FEWEST_SESSIONS;
+        let is_choice = self.has_choice();
         let priced = self.clusters_with(|id, session| {
-            let is_meant = !is_choice || self.nothing.fits.contains(id);
-            is_meant && session.metrics.contains_key(judge::DOLLARS)
+            self.is_meant(id) && session.metrics.contains_key(judge::DOLLARS)
         });
         let which = match priced {
             0 => return String::new(),
@@ -217,13 +204,12 @@ impl Rows {
         let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
             return String::new();
         };
-        let better = three.quality().into_iter().filter(|found| is_above(*found));
-        let mut better: Vec<String> = better.flatten().map(AxisFinding::in_words).collect();
+        let better = three.quality().filter(|found| is_above(found));
+        let mut better: Vec<String> = better.map(AxisFinding::in_words).collect();
         if better.is_empty() {
             better.extend(three.bill.as_ref().map(AxisFinding::in_words));
         }
-        let all = |_: &str| true;
-        let totals = case.total.zip(self.total(control, all));
+        let totals = case.total.zip(self.total(control, |_| true));
         let paid = totals.map(|(own, other)| (own - other) / self.clusters as f64);
         let paid = paid.filter(|paid| *paid > 0.0);
         let paid = paid.map_or_else(String::new, |paid| {
@@ -246,34 +232,27 @@ impl Rows {
         }
     }
 
-    fn use_it(&self, case: &Case<'_>, cases: &[Case<'_>], recommended: &[usize]) -> String {
+    fn use_it(&self, case: &Case<'_>, cases: &[Case<'_>]) -> String {
         let settings = if case.row.is_program {
             ""
         } else {
             " `--apply` writes it to a file."
         };
-        let twins = recommended.iter().skip(1).map(|at| &cases[*at]);
+        let twins = cases.iter().filter(|other| other.is_recommended).skip(1);
         let (same, others): (Vec<&Case<'_>>, Vec<&Case<'_>>) = twins.partition(|other| {
             let three = Three::between(&case.row.sample, &other.row.sample, &self.rule);
             three.all().all(|found| found.state == State::Same)
         });
         let same: Vec<String> = same.iter().map(|twin| twin.row.sample.title()).collect();
-        let same = match same.as_slice() {
-            [] => String::new(),
-            same => format!(" (the same: {})", listed(same)),
-        };
+        let same = around(" (the same: ", &same, ")");
         let others: Vec<String> = others.iter().map(|one| self.beside(case, one)).collect();
-        let others = match others.as_slice() {
-            [] => String::new(),
-            others => format!(" Shown as well: {}.", listed(others)),
-        };
+        let others = around(" Shown as well: ", &others, ".");
         let control = self.beaten_control(case);
         let why = match &case.nothing {
             Some(three) => {
-                let quality = || three.quality().into_iter().flatten();
-                let in_words: Vec<String> = quality().map(AxisFinding::in_words).collect();
+                let in_words = three.in_state(|_| true);
                 let usual = Margins::default();
-                let accepts_loss = quality().any(|found| is_lost(found, &usual));
+                let accepts_loss = three.quality().any(|found| is_lost(found, &usual));
                 let keeps = if accepts_loss {
                     "gives up no more than the margins accept"
                 } else {
@@ -330,16 +309,15 @@ impl Rows {
                 flags.push(format!("`--margin {}={margin}`", found.axis));
             }
         }
-        let (accepted, _) = taken.contenders(&taken.cases());
-        let mut contenders = accepted.iter();
-        let own = contenders.find(|one| one.strategy == case.row.name());
-        let how = match own.map(|own| (own.is_recommended, &own.obstacle)) {
-            Some((true, _)) => {
+        let accepted = taken.cases();
+        let mut accepted = accepted.iter();
+        let how = match accepted.find(|one| one.row.name() == case.row.name()) {
+            Some(own) if own.is_recommended => {
                 let takes = if flags.len() == 1 { "takes" } else { "take" };
                 format!("; {} {takes} it", listed(&flags))
             }
-            Some((false, Some(why))) => format!("; besides, {why}"),
-            Some((false, None)) | None => String::new(),
+            Some(own) => format!("; besides, {}", own.obstacle),
+            None => String::new(),
         };
         format!(
             "{name} is a trade: it saves {} and gives up {}{how}. Shown on {}.",
@@ -349,7 +327,7 @@ impl Rows {
         )
     }
 
-    fn ahead(&self, case: &Case<'_>, contender: &Contender) -> String {
+    fn ahead(&self, case: &Case<'_>) -> String {
         let name = case.row.sample.title();
         let saves = match &case.nothing {
             Some(_) => format!("it saves {}", self.amount(case, "")),
@@ -359,24 +337,21 @@ impl Rows {
             ),
         };
         let mut text = format!("{name} is ahead, not decided: {saves}");
-        if let Some((three, control)) = case.control.as_ref().zip(contender.control.as_ref()) {
+        if let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) {
             let quality: Vec<String> = three.all().map(AxisFinding::in_words).collect();
-            let (control, quality) = (short_name(control), listed(&quality));
+            let (control, quality) = (short_name(&control.strategy), listed(&quality));
             let _ = write!(text, ", and against {control} it has {quality}");
         }
-        text.push('.');
-        if let Some(why) = &contender.obstacle {
-            let _ = write!(text, " Not shown: {why}.");
-        }
-        let more = contender.more_sessions.unwrap_or(1);
+        let more = case.more_sessions.unwrap_or(1);
         let more = many(more, "more session", "more sessions");
         format!(
-            "{text} About {more} like these would show it.{}",
+            "{text}. Not shown: {}. About {more} like these would show it.{}",
+            case.obstacle,
             self.unfit()
         )
     }
 
-    fn keep(&self, case: &Case<'_>, contender: &Contender, cases: &[Case<'_>]) -> String {
+    fn keep(&self, case: &Case<'_>, cases: &[Case<'_>]) -> String {
         let name = short_name(case.row.name());
         let cost = self.bill(self.nothing_costs()) + &self.priced();
         let is_dearer = self.saves(case).is_some_and(|saved| saved <= 0.0);
@@ -386,11 +361,11 @@ impl Rows {
                 self.amount(case, " more")
             )
         } else {
-            let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
             format!(
-                "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}{}; {obstacle}",
+                "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}{}; {}",
                 self.amount(case, ""),
-                self.loses(case)
+                self.loses(case),
+                case.obstacle
             )
         };
         let paid = cases
@@ -402,7 +377,7 @@ impl Rows {
 
     /// That a case keeps more than its control, for more than doing nothing costs.
     fn paid_for(&self, case: &Case<'_>) -> Option<String> {
-        let is_dearer = case.nothing.as_ref()?.bill.as_ref()?.state == State::Worse;
+        let is_dearer = case.bill()?.state == State::Worse;
         let better = case.control.as_ref()?.better();
         let control = case.row.control.as_ref()?;
         (is_dearer && !better.is_empty()).then(|| {
@@ -416,15 +391,15 @@ impl Rows {
         })
     }
 
-    fn undecided(&self, case: &Case<'_>, contender: &Contender) -> String {
+    fn undecided(&self, case: &Case<'_>) -> String {
         let bill = case.total.map(|total| format!(" ({})", self.money(total)));
         let bill = bill.unwrap_or_default();
-        let obstacle = contender.obstacle.as_deref().unwrap_or("it is not shown");
         // A control may cost less still.
         let among = case.cheaper.as_ref().map_or("", |_| " of the strategies");
         format!(
-            "Not decided: {} has the lowest bill{among}{bill}; {obstacle}.{}",
+            "Not decided: {} has the lowest bill{among}{bill}; {}.{}",
             short_name(case.row.name()),
+            case.obstacle,
             self.unfit()
         )
     }
@@ -495,7 +470,7 @@ impl Rows {
     }
 
     /// The assumptions under which the recommendation is another one, or the sign of what a strategy saves.
-    pub(super) fn turns(&self, verdict: &Verdict) -> Vec<String> {
+    pub(super) fn turns(&self, cases: &[Case<'_>], named: Option<&Case<'_>>) -> Vec<String> {
         let sessions = self.nothing.sample.sessions.values();
         let known: BTreeSet<&String> = sessions.flat_map(|one| one.alternatives.keys()).collect();
         let turns = known.into_iter().filter_map(|at| {
@@ -505,35 +480,32 @@ impl Rows {
             for sample in samples.flatten().chain([&mut other.nothing.sample]) {
                 sample.assume(at);
             }
-            self.turn(verdict, at, &other)
+            self.turn(cases, named, at, &other)
         });
         turns.collect()
     }
 
     /// What another assumption changes, whose rows are `other`: the recommendation, or the sign of what a strategy
     /// saves against full history. `at` says the assumption: `at a read price of 0.1 of input`.
-    fn turn(&self, verdict: &Verdict, at: &str, other: &Self) -> Option<String> {
-        let (contenders, _) = other.contenders(&other.cases());
-        let used = |contenders: &[Contender]| -> Vec<String> {
-            let used = contenders.iter().filter(|one| one.is_recommended);
-            let rows = used.filter_map(|one| self.row(&one.strategy));
-            rows.map(|row| row.sample.title()).collect()
-        };
-        let (before, after) = (used(&verdict.contenders), used(&contenders));
+    fn turn(
+        &self,
+        cases: &[Case<'_>],
+        named: Option<&Case<'_>>,
+        at: &str,
+        other: &Self,
+    ) -> Option<String> {
+        let (before, after) = (recommended(cases), recommended(&other.cases()));
         if let Some(lost) = before.iter().find(|name| !after.contains(name)) {
             return Some(format!("{at} {lost} is not recommended"));
         }
         if let Some(won) = after.iter().find(|name| !before.contains(name)) {
             return Some(format!("{at} {won} is recommended"));
         }
-        let mut rows: Vec<&Row> = self
-            .strategies
-            .iter()
-            .filter(|row| row.is_sound())
-            .collect();
-        rows.sort_by_key(|row| Some(row.name()) != verdict.strategy.as_deref());
+        let mut rows: Vec<&Row> = self.sound().collect();
+        let named = named.map(|case| case.row.name());
+        rows.sort_by_key(|row| Some(row.name()) != named);
         rows.into_iter().find_map(|row| {
-            let own = other.row(row.name())?;
+            let own = other.sound().find(|own| own.name() == row.name())?;
             let (before, after) = (self.share_saved(row)?, other.share_saved(own)?);
             let changes = before * after < 0.0 && after.abs() >= LEAST_TURN;
             let name = short_name(row.name());
@@ -546,15 +518,17 @@ impl Rows {
         })
     }
 
-    fn row(&self, strategy: &str) -> Option<&Row> {
-        self.strategies.iter().find(|row| row.name() == strategy)
-    }
-
     /// The share of full history's bill that a row saves.
     fn share_saved(&self, row: &Row) -> Option<f64> {
         let total = |sample| self.total(sample, |_| true);
         Some(1.0 - total(&row.sample)? / total(&self.nothing.sample)?)
     }
+}
+
+/// The titles of the cases that are recommended.
+fn recommended(cases: &[Case<'_>]) -> Vec<String> {
+    let used = cases.iter().filter(|case| case.is_recommended);
+    used.map(|case| case.row.sample.title()).collect()
 }
 
 /// Whether more is lost than the margin of the axis.

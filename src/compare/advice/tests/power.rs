@@ -144,7 +144,7 @@ fn used(runs: u64, drawn: Drawn, truths: &[Truth]) -> usize {
         let rows = rows.map(|(at, truth)| normal.row(&format!("s{at}"), *truth, drawn));
         world(drawn.sessions, true, rows.collect())
     });
-    let used = worlds.filter(|world| !world.contenders(&world.cases()).1.is_empty());
+    let used = worlds.filter(|world| world.cases().iter().any(|case| case.is_recommended));
     used.count()
 }
 
