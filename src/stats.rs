@@ -72,11 +72,11 @@ impl Estimate {
     ///
     /// `items` is the number of observations in `values`, which has one value per session.
     pub fn of_sessions(values: &[f64], items: usize) -> Option<Self> {
-        if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+        if values.iter().any(|value| !value.is_finite()) {
             return None;
         }
         let sessions = values.len();
-        let mean = mean(values);
+        let mean = mean(values)?;
         let standard_error = (sessions >= 2).then(|| {
             let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
             (squares / (sessions - 1) as f64 / sessions as f64).sqrt()
@@ -149,8 +149,13 @@ impl Estimate {
     }
 }
 
-/// The mean; not a number without a value.
-fn mean(values: &[f64]) -> f64 {
+/// The mean; `None` without a value.
+pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| mean_of(values))
+}
+
+/// The same; not a number without a value.
+fn mean_of(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 

@@ -15,6 +15,7 @@ use super::prediction::Prediction;
 use super::tasks::TasksSolved;
 use super::{Axis, Code, Line, Margins, Sample, SessionSample, judge};
 use crate::naming::base_name;
+use crate::stats::mean;
 use crate::stats::multiple::holm;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::Tokens;
@@ -316,7 +317,7 @@ impl Rows {
         };
         let priced = self.nothing.sample.sessions.iter();
         let priced = priced.filter(|(id, it)| is_meant(id) && it.metrics.contains_key(key));
-        let bills = priced.map(|(id, _)| judge::mean(sample.sessions.get(id)?.metrics.get(key)?));
+        let bills = priced.map(|(id, _)| mean(sample.sessions.get(id)?.metrics.get(key)?));
         let bills: Vec<f64> = bills.collect::<Option<_>>()?;
         (!bills.is_empty()).then(|| bills.iter().sum())
     }

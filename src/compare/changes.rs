@@ -6,15 +6,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::axis::Axis;
-use super::judge::{Pair, mean};
+use super::judge::{NOTHING, Pair};
 use super::{FactText, ProbeSample};
 use crate::record::words::HIGH_WEIGHT;
+use crate::stats::mean;
 
 /// Axes with a score per probe.
 const OF_PROBES: [Axis; 2] = [Axis::Facts, Axis::Answers];
-
-/// Scores closer to each other than this are equal.
-const NOTHING: f64 = 1e-9;
 
 /// A probe whose score is not what it was.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]

@@ -65,8 +65,15 @@ impl Verdict {
     ///
     /// Of a `family` of comparisons that are gated together, `improved` and `regressed` are said at a level of
     /// 5 % divided by their number (Bonferroni), so that among all of them a false one stays as rare.
-    /// `non-inferior` needs none of it: all must be.
-    pub fn of(bounds: &Bounds, target: Target, margin: f64, family: usize) -> Self {
+    /// `non-inferior` needs none of it: all must be. Nor are they said where sign flips of sessions bring as much
+    /// as often as `flipped` says, if that is more than one time in twenty.
+    pub fn of(
+        bounds: &Bounds,
+        target: Target,
+        margin: f64,
+        family: usize,
+        flipped: Option<f64>,
+    ) -> Self {
         if target == Target::Population && bounds.sessions < FEWEST_SESSIONS {
             return Self::Inconclusive;
         }
@@ -74,7 +81,8 @@ impl Verdict {
         let margin = margin + NOTHING;
         let level = 0.05 / family.max(1) as f64;
         let (low, high) = bounds.interval_at(level);
-        let is_shown = bounds.permuted.is_none_or(|p| p <= level);
+        let is_shown =
+            bounds.permuted.is_none_or(|p| p <= level) && flipped.is_none_or(|p| p <= LEVEL);
         if high < 0.0 && bounds.lower < -margin && is_shown {
             Self::Regressed
         } else if bounds.difference > margin && low > 0.0 && is_shown {
@@ -83,22 +91,6 @@ impl Verdict {
             Self::NonInferior
         } else {
             Self::Inconclusive
-        }
-    }
-}
-
-impl Verdict {
-    /// The same without a claim that sign flips of sessions bring as often as one time in twenty.
-    fn if_shown(self, bounds: &Bounds, margin: f64, p: Option<f64>) -> Self {
-        match self {
-            Self::Regressed | Self::Improved if p.is_some_and(|p| p > LEVEL) => {
-                if bounds.lower >= -margin - NOTHING {
-                    Self::NonInferior
-                } else {
-                    Self::Inconclusive
-                }
-            }
-            other => other,
         }
     }
 }
@@ -191,11 +183,29 @@ pub struct GatedAxis {
 }
 
 impl GatedAxis {
+    /// A verdict; an error says why there is none, and how many sessions would make it clear.
+    fn new(axis: Axis, margin: f64, found: Result<Verdict, Unclear>) -> Self {
+        let (verdict, reason, sessions_needed) = match found {
+            Ok(verdict) => (verdict, None, None),
+            Err((reason, needed)) => (Verdict::Inconclusive, Some(reason), needed),
+        };
+        Self {
+            axis,
+            margin,
+            verdict,
+            reason,
+            sessions_needed,
+        }
+    }
+
     /// Why there is no difference.
     pub(crate) fn why(&self) -> &str {
         self.reason.as_deref().unwrap_or("not measured")
     }
 }
+
+/// Why nothing can be said of an axis, and how many sessions like these would make it clear.
+type Unclear = (String, Option<usize>);
 
 /// Gates one comparison, one of a `family` that are gated together. `sides` are baseline and candidate.
 pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usize) -> GateResult {
@@ -217,7 +227,8 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
         .partition(|death| is_exact(Axis::Completion) || is_in_all(death));
     let axes = findings.axes.iter().filter_map(|found| {
         let margin = rules.margins.get(found.axis)?;
-        Some(one(found, margin, findings.target, family))
+        let verdict = verdict(found, margin, findings.target, family);
+        Some(GatedAxis::new(found.axis, margin, verdict))
     });
     let mut axes: Vec<GatedAxis> = axes.collect();
     axes.extend(one_sided(findings, sides, rules));
@@ -264,30 +275,20 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
 
 /// Axes with a margin that one side alone has: nothing says that they are as good as before.
 fn one_sided(findings: &Findings, sides: [&Sample; 2], rules: &Rules) -> Vec<GatedAxis> {
-    let mut found = Vec::new();
     // Whether a program asks for summaries is its own business.
-    for axis in Axis::ALL.into_iter().filter(|axis| *axis != Axis::Plumbing) {
-        let Some(margin) = rules
-            .margins
-            .get(axis)
-            .filter(|_| findings.axis(axis).is_none())
-        else {
-            continue;
-        };
+    let axes = Axis::ALL.into_iter();
+    let axes = axes.filter(|axis| *axis != Axis::Plumbing && findings.axis(*axis).is_none());
+    let found = axes.filter_map(|axis| {
+        let margin = rules.margins.get(axis)?;
         let side = match sides.map(|side| side.has(axis)) {
             [false, true] => "the baseline",
             [true, false] => "the candidate",
-            [true, true] | [false, false] => continue,
+            [true, true] | [false, false] => return None,
         };
-        found.push(GatedAxis {
-            axis,
-            margin,
-            verdict: Verdict::Inconclusive,
-            reason: Some(format!("{side} has none that could be compared")),
-            sessions_needed: None,
-        });
-    }
-    found
+        let reason = format!("{side} has none that could be compared");
+        Some(GatedAxis::new(axis, margin, Err((reason, None))))
+    });
+    found.collect()
 }
 
 /// Whether a session died in all of enough repeats, and in none before.
@@ -378,17 +379,11 @@ fn doubt_costs(axes: &mut Vec<GatedAxis>, sessions: usize, rules: &Rules) {
     let Some(margin) = rules.margins.get(PRICED) else {
         return;
     };
-    let doubted = GatedAxis {
-        axis: PRICED,
-        margin,
-        verdict: Verdict::Inconclusive,
-        reason: Some(format!(
-            "the prices of {} are not those of the baseline: \
-             `proctor baseline refresh` measures it again",
-            many(sessions, "session", "sessions")
-        )),
-        sessions_needed: None,
-    };
+    let reason = format!(
+        "the prices of {} are not those of the baseline: `proctor baseline refresh` measures it again",
+        many(sessions, "session", "sessions")
+    );
+    let doubted = GatedAxis::new(PRICED, margin, Err((reason, None)));
     match axes.iter_mut().find(|known| known.axis == PRICED) {
         Some(known) if known.verdict == Verdict::Regressed => {}
         Some(known) => *known = doubted,
@@ -397,17 +392,14 @@ fn doubt_costs(axes: &mut Vec<GatedAxis>, sessions: usize, rules: &Rules) {
 }
 
 /// The verdict on one axis; where it is `inconclusive`, the reason, and how many sessions would make it clear.
-fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> GatedAxis {
-    let gated = |verdict, reason, sessions_needed| GatedAxis {
-        axis: found.axis,
-        margin,
-        verdict,
-        reason,
-        sessions_needed,
-    };
-    let unclear = |reason: String| gated(Verdict::Inconclusive, Some(reason), None);
+fn verdict(
+    found: &AxisFinding,
+    margin: f64,
+    target: Target,
+    family: usize,
+) -> Result<Verdict, Unclear> {
     if let (State::NotComparable, Some(why)) = (found.state, &found.note) {
-        return unclear(format!("not comparable: {why}"));
+        return Err((format!("not comparable: {why}"), None));
     }
     let Some(bounds) = found.bounds else {
         let reason = if found.kind == Kind::Total && found.baseline <= 0.0 {
@@ -417,36 +409,44 @@ fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> Gated
         } else {
             "a session was not scored in two repeats on both sides, which leaves the error unknown"
         };
-        return unclear(reason.to_owned());
+        return Err((reason.to_owned(), None));
     };
     // What is better or worse is so by its test, too.
-    let p = found.p().filter(|_| target == Target::Population);
-    let of =
-        |bounds: &Bounds| Verdict::of(bounds, target, margin, family).if_shown(bounds, margin, p);
-    let verdict = of(&bounds);
+    let flipped = found.p().filter(|_| target == Target::Population);
+    let verdict = Verdict::of(&bounds, target, margin, family, flipped);
     let missing = found.missing_sessions;
     if missing > 0 && verdict != Verdict::Regressed {
         let ended = match found.kind {
             Kind::Total => ", have no price, or ended at different calls",
             Kind::Probes | Kind::Share | Kind::Count => "",
         };
-        return unclear(format!("{missing} sessions are missing{ended}"));
+        return Err((format!("{missing} sessions are missing{ended}"), None));
     }
     // Pairs without a score, or with one that is a range, at their worst and at their best.
     if let Some((worst, best)) = found.ends {
-        let at_ends = [of(&worst), of(&best)];
-        let is_held = |it: &Verdict| matches!(it, Verdict::Improved | Verdict::NonInferior);
-        if is_held(&verdict) && at_ends.iter().all(is_held) {
+        let at_ends = [worst, best].map(|end| Verdict::of(&end, target, margin, family, flipped));
+        let all = [verdict, at_ends[0], at_ends[1]];
+        if all.iter().all(|verdict| *verdict <= Verdict::NonInferior) {
             // Whether it is better may be open: that it is no worse is not.
-            return gated(at_ends[0].max(verdict), None, None);
+            return Ok(at_ends[0].max(verdict));
         }
         // Where the sessions are too few by themselves, that is said.
         if verdict != Verdict::Inconclusive && at_ends.iter().any(|end| *end != verdict) {
-            return unclear(format!("{}, which could turn the verdict", found.open()));
+            let reason = format!("{}, which could turn the verdict", found.open());
+            return Err((reason, None));
         }
     }
-    if verdict != Verdict::Inconclusive {
-        return gated(verdict, None, None);
+    match verdict {
+        Verdict::Inconclusive => Err(too_few(found, &bounds, margin)),
+        clear => Ok(clear),
+    }
+}
+
+/// That there are too few sessions, or repeats, and how many would be enough.
+fn too_few(found: &AxisFinding, bounds: &Bounds, margin: f64) -> Unclear {
+    if found.suite.is_none() && bounds.sessions < FEWEST_SESSIONS {
+        let reason = "fewer than 6 sessions say nothing about others".to_owned();
+        return (reason, bounds.sessions_needed(margin));
     }
     let (what, count, needed) = match &found.suite {
         Some(suite) => {
@@ -457,21 +457,16 @@ fn one(found: &AxisFinding, margin: f64, target: Target, family: usize) -> Gated
         None => ("sessions", bounds.sessions, bounds.sessions_needed(margin)),
     };
     let width = (bounds.interval_upper - bounds.interval_lower) * 100.0;
-    let is_wide = margin > 0.0 && width > margin * 200.0;
-    let wide = if is_wide {
+    let wide = if margin > 0.0 && width > margin * 200.0 {
         format!("the interval is {width:.0} points wide, more than twice the margin: ")
     } else {
         String::new()
     };
     let reason = match needed {
-        _ if found.suite.is_none() && count < FEWEST_SESSIONS => {
-            "fewer than 6 sessions say nothing about others".to_owned()
-        }
         Some(needed) => format!("{wide}{count} {what} are too few: about {needed} are needed"),
         None => format!("{wide}no number of {what} would decide it"),
     };
-    let needed = needed.filter(|_| found.suite.is_none());
-    gated(verdict, Some(reason), needed)
+    (reason, needed.filter(|_| found.suite.is_none()))
 }
 
 /// How a gate ended.

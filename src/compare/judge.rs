@@ -21,7 +21,7 @@ use crate::units::index;
 
 mod values;
 
-pub(super) use values::{DOLLARS, mean};
+pub(super) use values::DOLLARS;
 use values::{Values, sum_of};
 
 /// A difference counts as shown at this level, after the adjustment for the number of strategies.

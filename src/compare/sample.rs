@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::axis::Axis;
-use super::judge::{DOLLARS, mean};
+use super::judge::DOLLARS;
 use super::prices;
 use crate::metric::CellSummary;
 use crate::metric::assumption::Assumption;
@@ -17,6 +17,7 @@ use crate::record::words::{ModelKind, Purpose, Verdict, Worth};
 use crate::record::{
     CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord, kinds_of,
 };
+use crate::stats::mean;
 use crate::units::ContentHash;
 
 /// A strategy in a baseline.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Code, Line};
 use crate::naming::short_name;
-use crate::stats::wilson;
+use crate::stats::{mean, wilson};
 use crate::units::Usd;
 
 /// How one run of a task ended.
@@ -182,8 +182,7 @@ fn score(runs: &[&TaskRun<'_>]) -> f64 {
 /// The mean bill of the repeats of a task whose bills are known.
 fn mean_bill(runs: &[&TaskRun<'_>]) -> Option<f64> {
     let known = runs.iter().filter_map(|run| run.dollars);
-    let known: Vec<f64> = known.map(Usd::in_dollars).collect();
-    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    mean(&known.map(Usd::in_dollars).collect::<Vec<_>>())
 }
 
 /// The two-sided p value of as uneven a split of fair coin flips.

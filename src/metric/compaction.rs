@@ -5,7 +5,7 @@ use derive_more::AddAssign;
 use super::prelude::*;
 use crate::metric::clusters;
 use crate::record::CompactionEvent;
-use crate::stats::{Estimate, SampleSize};
+use crate::stats::{Estimate, SampleSize, mean};
 
 /// Patches of one stage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign, Serialize)]
@@ -100,8 +100,7 @@ pub(super) fn fired_at_pooled(cells: &[&CellSummary]) -> Option<PooledValue> {
 fn mean_of_freeing(cell: &CellRecord, of: impl Fn(&CompactionEvent) -> Option<f64>) -> Option<f64> {
     let events = cell.compactions.iter();
     let freeing = events.filter(|event| event.after < event.before);
-    let shares: Vec<f64> = freeing.filter_map(of).collect();
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    mean(&freeing.filter_map(of).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! variance of a score has one component per level, which nested analysis of variance takes apart
 //! (balanced; components below 0 are 0).
 
-use super::mean;
+use super::mean_of;
 
 /// Repeats at the three levels: compactions of an item, answers to each, judgements of each answer.
 pub(crate) type Levels = [usize; 3];
@@ -33,7 +33,7 @@ impl Components {
             let seen = within(&values, levels[level]);
             components[level] = seen.map(|seen| (seen - below).max(0.0));
             below = seen.unwrap_or(below) / levels[level] as f64;
-            values = values.chunks(levels[level]).map(mean).collect();
+            values = values.chunks(levels[level]).map(mean_of).collect();
         }
         Some(Self(components))
     }
@@ -91,7 +91,7 @@ fn within(values: &[f64], size: usize) -> Option<f64> {
         return None;
     }
     let of_group = |group: &[f64]| {
-        let mean = mean(group);
+        let mean = mean_of(group);
         group.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
     };
     let squares: f64 = values.chunks(size).map(of_group).sum();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{self, FEWEST_FOR_BOOTSTRAP};
 use super::signflip::{self, SignFlip};
-use super::{ConfidenceInterval, Estimate, power};
+use super::{ConfidenceInterval, Estimate, mean, power};
 
 /// With fewer sessions there is no verdict about a population.
 pub const FEWEST_SESSIONS: usize = 6;
@@ -130,9 +130,7 @@ fn means(clusters: &[Vec<PairedSession>]) -> Vec<f64> {
 /// The mean over the sessions of a cluster of their differences.
 fn mean_difference(cluster: &[PairedSession]) -> Option<f64> {
     let known = cluster.iter().filter_map(|session| session.values);
-    let differences: Vec<f64> = known.map(|(old, new)| new - old).collect();
-    let sum = differences.iter().sum::<f64>();
-    (!differences.is_empty()).then(|| sum / differences.len() as f64)
+    mean(&known.map(|(old, new)| new - old).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

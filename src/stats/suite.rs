@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::draw::Draws;
-use super::{Estimate, SampleSize, mean, power, quantile};
+use super::{Estimate, SampleSize, mean_of, power, quantile};
 use crate::units::index;
 
 /// Permutations that are drawn.
@@ -89,7 +89,7 @@ pub(super) fn compare_with(
     };
     let differences = sessions
         .iter()
-        .map(|it| mean(&it.candidate) - mean(&it.baseline));
+        .map(|it| mean_of(&it.candidate) - mean_of(&it.baseline));
     let observed = differences.sum::<f64>() / groups;
     if !observed.is_finite() {
         return None;
@@ -105,7 +105,7 @@ pub(super) fn compare_with(
         for (pool, session) in pool.iter_mut().zip(sessions) {
             draws.shuffle(pool);
             let (old, new) = pool.split_at(session.baseline.len());
-            sum += mean(new) - mean(old);
+            sum += mean_of(new) - mean_of(old);
         }
         (sum / groups).abs() >= reach
     });
@@ -129,7 +129,7 @@ fn variance(values: &[f64]) -> f64 {
     if high - low <= 1e-12 * high.abs().max(low.abs()) {
         return 0.0;
     }
-    let mean = mean(values);
+    let mean = mean_of(values);
     values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
 

@@ -313,7 +313,7 @@ fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
         let estimate = crate::stats::Estimate::of_sessions(&values, sessions).unwrap();
         Bounds::estimated(&estimate, sessions - 1).unwrap()
     };
-    let of = |bounds: &Bounds| Verdict::of(bounds, Target::Population, 0.05, 1);
+    let of = |bounds: &Bounds| Verdict::of(bounds, Target::Population, 0.05, 1, None);
     assert_eq!(of(&around(0.10, 0.02, 20)), Improved);
     assert_eq!(of(&around(0.0, 0.02, 20)), NonInferior);
     // Shown to be below 0, and within the margin: the margin decides.
@@ -323,7 +323,13 @@ fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
     assert_eq!(of(&around(-0.01, 0.3, 20)), Inconclusive);
     assert_eq!(of(&around(0.0, 0.02, 4)), Inconclusive);
     let exact = |difference: f64, margin: f64| {
-        Verdict::of(&Bounds::exact(difference, 3), Target::Suite, margin, 8)
+        Verdict::of(
+            &Bounds::exact(difference, 3),
+            Target::Suite,
+            margin,
+            8,
+            None,
+        )
     };
     assert_eq!(exact(0.0, 0.0), NonInferior);
     assert_eq!(exact(-0.001, 0.0), Regressed);
@@ -337,7 +343,7 @@ fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
     let worse = around(-0.10, 0.19, 20);
     assert_eq!(of(&worse), Regressed);
     assert_eq!(
-        Verdict::of(&worse, Target::Population, 0.05, 8),
+        Verdict::of(&worse, Target::Population, 0.05, 8, None),
         Inconclusive
     );
     // Repeats that agree by luck prove nothing.

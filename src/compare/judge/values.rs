@@ -8,7 +8,7 @@ use crate::compare::{ProbeSample, SessionSample};
 use crate::stats::bounds::Bounds;
 use crate::stats::paired::{self, PairedDifference, PairedSession};
 use crate::stats::suite::{self, Repeats, SuiteDifference};
-use crate::stats::{Estimate, signflip};
+use crate::stats::{Estimate, mean, signflip};
 
 /// The values of an axis, cluster by cluster.
 pub(super) struct Values<'a> {
@@ -24,24 +24,22 @@ pub(super) struct Values<'a> {
 impl<'a> Values<'a> {
     pub(super) fn of(axis: Axis, sessions: &[Pair<'a>]) -> Option<Self> {
         let key = key(axis, sessions);
-        let mut pairs = sessions.to_vec();
-        let mut missing = 0;
-        if axis.kind() == Kind::Total {
-            pairs.retain(ended_alike);
-            // A session that dies no more is an improvement, and no gap in the comparison.
-            let others = sessions.iter().filter(|pair| !ended_alike(pair));
-            missing = others.filter(|pair| !only_baseline_died(pair)).count();
-        }
-        let mut clusters: BTreeMap<&str, Vec<PairedSession>> = BTreeMap::new();
-        for pair in &pairs {
+        let is_total = axis.kind() == Kind::Total;
+        let (pairs, apart): (Vec<Pair<'a>>, Vec<Pair<'a>>) = sessions
+            .iter()
+            .partition(|pair| !is_total || ended_alike(pair));
+        // A session that dies no more is an improvement, and no gap in the comparison.
+        let mut missing = apart
+            .iter()
+            .filter(|pair| !only_baseline_died(pair))
+            .count();
+        let clusters = by_cluster(&pairs, |pair| {
             let (session, is_missing) = paired(axis, key, pair);
             missing += usize::from(is_missing);
-            clusters.entry(cluster(pair)).or_default().push(session);
-        }
-        let is_there = |own: &Vec<PairedSession>| own.iter().any(|it| it.values.is_some());
-        if !clusters.values().any(is_there) {
-            return None;
-        }
+            Some(session)
+        });
+        let mut paired = clusters.values().flatten();
+        paired.find(|session| session.values.is_some())?;
         let (names, clusters) = clusters.into_iter().unzip();
         Some(Self {
             axis,
@@ -55,15 +53,12 @@ impl<'a> Values<'a> {
     }
 
     /// Over the sessions of each cluster, the mean of what their values give.
-    fn by_cluster(&self, of: fn(&(f64, f64)) -> f64) -> Vec<(String, f64)> {
+    fn means_of(&self, of: fn(&(f64, f64)) -> f64) -> Vec<(String, f64)> {
         let named = self.names.iter().zip(&self.clusters);
         let known = named.filter_map(|(name, own)| {
-            let sessions: Vec<f64> = own
-                .iter()
-                .filter_map(|it| it.values.as_ref())
-                .map(of)
-                .collect();
-            Some(((*name).to_owned(), mean(&sessions)?))
+            let values = own.iter().filter_map(|session| session.values.as_ref());
+            let mean = mean(&values.map(of).collect::<Vec<_>>())?;
+            Some(((*name).to_owned(), mean))
         });
         known.collect()
     }
@@ -76,8 +71,11 @@ impl<'a> Values<'a> {
             estimate.point_estimate = 0.0;
         }
         let levels = [|pair: &(f64, f64)| pair.0, |pair: &(f64, f64)| pair.1];
-        let levels = levels.map(|of| mean_of(&self.by_cluster(of), |it| it.1).unwrap_or(0.0));
-        let differences = self.by_cluster(|(old, new)| new - old).into_iter();
+        let levels = levels.map(|of| {
+            let clusters = self.means_of(of);
+            sum_of(&clusters, |cluster| cluster.1) / clusters.len() as f64
+        });
+        let differences = self.means_of(|(old, new)| new - old).into_iter();
         let differences = differences.map(|(name, value)| (name, self.axis.turned(value)));
         let suite = self.suite(rule);
         let bounds = self.bounds_of_means(paired.by_session, suite.as_ref(), rule);
@@ -107,12 +105,9 @@ impl<'a> Values<'a> {
 
     /// The bounds if every open score were as bad, or as good, as can be for the candidate.
     fn end(&self, end: End, rule: &Rule) -> Option<Bounds> {
-        let pairs = self.pairs.iter();
-        let pairs = pairs.map(|pair| (cluster(pair), paired_probes(self.axis, end, pair)));
-        let mut clusters: BTreeMap<&str, Vec<PairedSession>> = BTreeMap::new();
-        for (name, session) in pairs {
-            clusters.entry(name).or_default().push(session);
-        }
+        let clusters = by_cluster(&self.pairs, |pair| {
+            Some(paired_probes(self.axis, end, pair))
+        });
         let filled = Self {
             end,
             pairs: self.pairs.clone(),
@@ -129,10 +124,8 @@ impl<'a> Values<'a> {
         let paired = PairedDifference::of(&self.clusters, rule.seed)?;
         let sums: Vec<(f64, f64)> = self.clusters.iter().map(|own| sum(own)).collect();
         let [old, new] = [sum_of(&sums, |it| it.0), sum_of(&sums, |it| it.1)];
-        let named = self.names.iter().zip(&sums);
-        let by_cluster: Vec<(String, f64)> = named
-            .map(|(name, (old, new))| ((*name).to_owned(), old - new))
-            .collect();
+        let saved: Vec<f64> = sums.iter().map(|(old, new)| old - new).collect();
+        let names = self.names.iter().map(|name| (*name).to_owned());
         let suite = self.suite(rule);
         let turned: Vec<(f64, f64)> = sums.iter().map(|(old, new)| (*new, *old)).collect();
         let ratio = Estimate::of_ratio(&turned, paired.by_session.n.items);
@@ -151,16 +144,17 @@ impl<'a> Values<'a> {
                 self.bounds(&estimate, suite.as_ref(), scale, rule)
             }
         };
-        let mut found = AxisFinding {
+        // The test asks what the interval answers, and that is about sums over clusters.
+        let paired = PairedDifference {
+            sign_flip: signflip::test(&saved, rule.seed),
+            ..paired
+        };
+        Some(AxisFinding {
             bounds,
             suite,
+            by_cluster: names.zip(saved).collect(),
             ..self.finding([old, new], paired, rule)
-        };
-        let values: Vec<f64> = by_cluster.iter().map(|(_, value)| *value).collect();
-        // The test asks what the interval answers, and that is about sums over clusters.
-        found.paired.sign_flip = signflip::test(&values, rule.seed);
-        found.by_cluster = by_cluster;
-        Some(found)
+        })
     }
 
     fn finding(
@@ -210,7 +204,10 @@ impl<'a> Values<'a> {
                     standard_error: error,
                     ..*estimate
                 };
-                of_suite(&estimate, suite)
+                Some(Bounds {
+                    permuted: Some(suite.p),
+                    ..Bounds::estimated(&estimate, suite.freedom)?
+                })
             }
             Target::Population => Bounds::estimated(estimate, sessions.checked_sub(1)?),
         }
@@ -222,19 +219,15 @@ impl<'a> Values<'a> {
         if rule.target != Target::Suite || !rule.chance.touches(self.axis) {
             return None;
         }
-        let mut clusters: BTreeMap<&str, Vec<Repeats>> = BTreeMap::new();
-        for pair in &self.pairs {
-            let (_, old, new) = pair;
-            let Some(new) = new else { continue };
-            let [baseline, candidate] = [0, 1].map(|side| self.repeats([old, new], side));
-            if !(baseline.is_empty() || candidate.is_empty()) {
-                let repeats = Repeats {
-                    baseline,
-                    candidate,
-                };
-                clusters.entry(cluster(pair)).or_default().push(repeats);
-            }
-        }
+        let clusters = by_cluster(&self.pairs, |(_, old, new)| {
+            let sides = [*old, (*new)?];
+            let [baseline, candidate] = [0, 1].map(|side| self.repeats(sides, side));
+            let is_scored = !(baseline.is_empty() || candidate.is_empty());
+            is_scored.then_some(Repeats {
+                baseline,
+                candidate,
+            })
+        });
         let clusters = clusters.into_values();
         let repeats: Vec<Repeats> = clusters.map(|own| self.one_of(&own)).collect();
         suite::compare(&repeats, rule.seed)
@@ -279,19 +272,22 @@ impl<'a> Values<'a> {
     }
 }
 
-/// The bounds of an estimate whose error comes from repeats.
-pub(super) fn of_suite(estimate: &Estimate, suite: &SuiteDifference) -> Option<Bounds> {
-    let mut bounds = Bounds::estimated(estimate, suite.freedom)?;
-    bounds.permuted = Some(suite.p);
-    Some(bounds)
+/// What these pairs give, cluster by cluster.
+fn by_cluster<'a, T>(
+    pairs: &[Pair<'a>],
+    mut of: impl FnMut(&Pair<'a>) -> Option<T>,
+) -> BTreeMap<&'a str, Vec<T>> {
+    let mut clusters: BTreeMap<&str, Vec<T>> = BTreeMap::new();
+    for pair in pairs {
+        if let Some(found) = of(pair) {
+            clusters.entry(cluster(pair)).or_default().push(found);
+        }
+    }
+    clusters
 }
 
 pub(super) fn sum_of<T>(items: &[T], of: impl Fn(&T) -> f64) -> f64 {
     items.iter().map(of).sum()
-}
-
-pub(super) fn mean_of<T>(items: &[T], of: impl Fn(&T) -> f64) -> Option<f64> {
-    (!items.is_empty()).then(|| sum_of(items, of) / items.len() as f64)
 }
 
 /// The sums of a cluster's sessions.
@@ -417,8 +413,4 @@ pub(super) fn ended_alike((_, old, new): &Pair<'_>) -> bool {
 
 pub(super) fn only_baseline_died((_, old, new): &Pair<'_>) -> bool {
     old.dead > 0 && new.is_some_and(|new| new.dead == 0)
-}
-
-pub(in crate::compare) fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

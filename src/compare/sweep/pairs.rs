@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{SweepPoint, distinct};
-use crate::compare::judge::mean;
+use crate::stats::mean;
 
 /// Two knobs, with all their values: the data of a heat map.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::compare::judge::mean;
 use crate::compare::{Axis, Sample, SessionSample};
-use crate::stats::Estimate;
 use crate::stats::pareto::{self, Point};
+use crate::stats::{Estimate, mean};
 
 /// One setting, before it is judged.
 #[derive(Debug, Clone)]
