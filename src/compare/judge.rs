@@ -279,12 +279,10 @@ impl<'a> Pairs<'a> {
     /// All sessions of the baseline.
     pub(crate) fn of(baseline: &'a Sample, candidate: &'a Sample) -> Self {
         let sessions = baseline.sessions.iter();
-        let pair = |(id, old): (&'a String, &'a SessionSample)| {
-            (id.as_str(), old, candidate.sessions.get(id))
-        };
+        let sessions = sessions.map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)));
         Self {
             sides: [baseline, candidate],
-            sessions: sessions.map(pair).collect(),
+            sessions: sessions.collect(),
         }
     }
 
@@ -330,17 +328,15 @@ impl<'a> Pairs<'a> {
         }
         let [old, new] = self.sides;
         let is_one = base_name(&old.strategy) == base_name(&new.strategy);
-        let of_answers = (axis == Axis::Answers).then_some(());
-        let readers = of_answers.map(|()| [&old.reader, &new.reader]);
         let roles = [
-            (Some([&old.writer, &new.writer]), "summaries"),
-            (readers, "answers"),
+            ([&old.writer, &new.writer], "wrote", "summaries"),
+            ([&old.reader, &new.reader], "gave", "answers"),
         ];
         let mut notes = Vec::new();
-        for (sides, what) in roles {
-            let Some(sides) = sides else { continue };
+        for (sides, wrote, what) in &roles[..if axis == Axis::Answers { 2 } else { 1 }] {
             let known = sides.map(Option::as_ref);
-            let stand_in = known.into_iter().flatten().find(|it| is_stand_in(it));
+            let mut models = known.into_iter().flatten();
+            let stand_in = models.find(|model| model.kind != ModelKind::Live);
             match (stand_in, known) {
                 (Some(stand_in), _) if is_one && known[0] == known[1] => {
                     notes.push(format!("as written by {}", by(stand_in)));
@@ -348,11 +344,8 @@ impl<'a> Pairs<'a> {
                 (Some(stand_in), [old_side, _]) => {
                     let whose = if old_side == Some(stand_in) { old } else { new };
                     let whose = crate::naming::short_name(&whose.strategy);
-                    let wrote = if what == "answers" { "gave" } else { "wrote" };
-                    return (
-                        Some(format!("{} {wrote} the {what} of {whose}", by(stand_in))),
-                        false,
-                    );
+                    let note = format!("{} {wrote} the {what} of {whose}", by(stand_in));
+                    return (Some(note), false);
                 }
                 (None, [Some(left), Some(right)]) if left != right => {
                     notes.push(format!("{what} by {} and by {}", left.name, right.name));
@@ -360,14 +353,8 @@ impl<'a> Pairs<'a> {
                 (None, _) => {}
             }
         }
-        let is_told = !notes.is_empty();
-        (is_told.then(|| notes.join(", ")), true)
+        ((!notes.is_empty()).then(|| notes.join(", ")), true)
     }
-}
-
-/// Whether something other than a language model wrote or read.
-fn is_stand_in(model: &ModelEntry) -> bool {
-    model.kind != ModelKind::Live
 }
 
 /// A stand-in in a sentence.
@@ -435,10 +422,8 @@ impl AxisFinding {
     pub(crate) fn turning_cluster(&self) -> Option<&str> {
         let sum = sum_of(&self.by_cluster, |it| it.1);
         let mut clusters = self.by_cluster.iter();
-        let turning = clusters.find(|(_, value)| (sum - value) * sum <= 0.0);
-        turning
-            .map(|(name, _)| name.as_str())
-            .filter(|_| sum != 0.0)
+        let turning = clusters.find(|(_, value)| sum != 0.0 && (sum - value) * sum <= 0.0);
+        turning.map(|(name, _)| name.as_str())
     }
 
     /// Enters the p value that is adjusted for a family of comparisons.
@@ -450,26 +435,19 @@ impl AxisFinding {
     }
 
     fn state_under(&self, target: Target) -> State {
-        let is_still = self
-            .by_cluster
-            .iter()
-            .all(|(_, value)| value.abs() < NOTHING);
         let Some(bounds) = self.bounds else {
             return State::Unknown;
         };
         let is_few = target == Target::Population && bounds.sessions < FEWEST_SESSIONS;
-        if is_few && !is_still {
+        let mut clusters = self.by_cluster.iter();
+        if is_few && !clusters.all(|(_, value)| value.abs() < NOTHING) {
             return State::Unknown;
         }
-        let of = |bounds: &Bounds| self.state_of(bounds, target);
-        let state = of(&bounds);
-        let Some((worst, best)) = self.ends else {
-            return state;
-        };
-        let all = [state, of(&worst), of(&best)];
-        if all.iter().all(|it| *it == state) {
-            state
-        } else if all.iter().all(|it| it.is_not_worse()) {
+        let (worst, best) = self.ends.unwrap_or((bounds, bounds));
+        let states = [bounds, worst, best].map(|bounds| self.state_of(&bounds, target));
+        if states.iter().all(|state| *state == states[0]) {
+            states[0]
+        } else if states.iter().all(|state| state.is_not_worse()) {
             State::NotWorse
         } else {
             State::Unknown
@@ -495,6 +473,12 @@ impl AxisFinding {
         }
     }
 
+    /// How many sessions like these would show that it is not worse by this margin, if the difference stays as it
+    /// is. `None` where no number would.
+    pub(crate) fn sessions_to_hold(&self, margin: f64) -> Option<usize> {
+        power::sessions_needed(self.bounds?.deviation?, margin + self.difference())
+    }
+
     /// How many sessions like these would show the difference, one of `strategies` that are judged:
     /// the smallest number that has the power of t at 5 % over their number, and that sign flips can reach, over
     /// the share of sessions in which the two differ. `None` where no number would.
@@ -503,11 +487,8 @@ impl AxisFinding {
         let deviation = self.bounds?.deviation?;
         let by_power = power::sessions_at(deviation, self.difference(), level)?;
         let share = self.differing() as f64 / self.by_cluster.len() as f64;
-        if share <= 0.0 {
-            return None;
-        }
-        let enough = by_power.max(index((least_differing(strategies) as f64 / share).ceil()));
-        Some(enough)
+        let by_test = index((least_differing(strategies) as f64 / share).ceil());
+        (share > 0.0).then_some(by_power.max(by_test))
     }
 }
 

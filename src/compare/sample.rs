@@ -9,6 +9,7 @@ use super::axis::Axis;
 use super::judge::DOLLARS;
 use super::prices;
 use crate::metric::CellSummary;
+use crate::metric::answers::was_asked;
 use crate::metric::assumption::Assumption;
 use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
@@ -140,7 +141,7 @@ pub(crate) struct FullHistory {
 }
 
 /// One probe item under one strategy; one score per repeat in which it was scored.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeSample {
     /// The kind of fact it asks about.
@@ -178,17 +179,18 @@ impl ProbeSample {
         if found.most.is_some() && self.survival_most.is_empty() {
             self.survival_most.clone_from(&self.survival);
         }
-        self.survival.push(found.score);
-        if found.most.is_some() || !self.survival_most.is_empty() {
+        if found.most.is_some() || self.is_range(Axis::Facts) {
             self.survival_most.push(found.most.unwrap_or(found.score));
         }
+        self.survival.push(found.score);
     }
 
     /// The scores on an axis if all that is not known were right.
     pub(super) fn most(&self, axis: Axis) -> &[f64] {
-        match axis {
-            Axis::Facts if !self.survival_most.is_empty() => &self.survival_most,
-            _ => self.scores(axis),
+        if self.is_range(axis) {
+            &self.survival_most
+        } else {
+            self.scores(axis)
         }
     }
 
@@ -230,8 +232,7 @@ impl Sample {
             session.assume(&summary, manifest.summariser.kind);
         }
         let has_written = cells.iter().any(|cell| wrote(cell));
-        let was_asked = cells.iter().flat_map(|cell| &cell.probes);
-        let was_asked = was_asked.clone().any(|probe| probe.answer.is_some());
+        let was_asked = cells.iter().any(|cell| was_asked(cell));
         Self {
             strategy: name.to_owned(),
             definition: ContentHash::of(toml.as_bytes()).hex(16),
@@ -370,11 +371,7 @@ impl SessionSample {
             let item = item.or_insert_with(|| ProbeSample {
                 kind: probe.kind.name().to_owned(),
                 weight: probe.weight,
-                survival: Vec::new(),
-                survival_most: Vec::new(),
-                accuracy: Vec::new(),
-                answers: Vec::new(),
-                lost_at: None,
+                ..ProbeSample::default()
             });
             if probe.kind.is_searched() {
                 item.add_survival(&probe.survival);

@@ -124,27 +124,15 @@ pub struct Pairs<'a> {
     pub candidate_alone: Vec<&'a str>,
 }
 
-/// Answers of two models, which must not be compared.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{left}` and `{right}` are two readers: their answers say nothing about each other")]
-pub struct ReaderMismatch {
-    /// One reader.
-    pub left: String,
-    /// The other.
-    pub right: String,
-}
-
 /// What the reader of a run knows with everything in front of it.
 fn ceiling(cells: &[CellRecord]) -> Option<ReaderCeiling> {
-    let of = |arm: Arm| -> Vec<CellSummary> {
-        let own = cells
-            .iter()
-            .filter(|cell| cell.arm == arm && cell.end.is_measured());
+    let arms = [Arm::Reference, Arm::Floor].map(|arm| -> Vec<CellSummary> {
+        let cells = cells.iter().filter(|cell| cell.end.is_measured());
+        let own = cells.filter(|cell| cell.arm == arm);
         own.map(|cell| CellSummary::of(cell, None)).collect()
-    };
-    let (full, empty) = (of(Arm::Reference), of(Arm::Floor));
-    let full: Vec<&CellSummary> = full.iter().collect();
-    ReaderCeiling::of(&full, &empty.iter().collect::<Vec<_>>())
+    });
+    let [full, empty] = arms.each_ref().map(|own| own.iter().collect::<Vec<_>>());
+    ReaderCeiling::of(&full, &empty)
 }
 
 impl ComparedRun {
@@ -212,10 +200,9 @@ impl ComparedRun {
             simulated_cost: SimulatedCost::of(cells.iter()),
         };
         source.place_all();
-        let reader = source.conditions.reader.as_ref();
-        let live = reader.filter(|reader| reader.kind == ModelKind::Live);
-        let ceiling = live.and_then(|_| ceiling(cells));
-        if ceiling.is_some_and(|ceiling| ceiling.is_refused()) {
+        let reader = manifest.reader.as_ref();
+        let is_live = reader.is_some_and(|reader| reader.kind == ModelKind::Live);
+        if is_live && ceiling(cells).is_some_and(|ceiling| ceiling.is_refused()) {
             source.forget_answers();
         }
         source
@@ -223,47 +210,42 @@ impl ComparedRun {
 
     /// Writes into each session of a sample which cluster it belongs to.
     pub(crate) fn place_in_clusters(&self, sample: &mut Sample) {
-        for (id, session) in &mut sample.sessions {
-            session.cluster = self.clusters.get(id).cloned();
-        }
+        place(sample, &self.clusters);
     }
 
     /// The same for all samples.
     pub(super) fn place_all(&mut self) {
-        let mut strategies = std::mem::take(&mut self.strategies);
-        for sample in strategies.values_mut() {
-            self.place_in_clusters(sample);
+        for sample in self.strategies.values_mut() {
+            place(sample, &self.clusters);
         }
-        self.strategies = strategies;
     }
 
     /// The measurements that depend on chance.
     pub fn chance(&self) -> Chance {
-        let is_live = |model: &ModelEntry| model.kind == ModelKind::Live;
         let conditions = &self.conditions;
-        if is_live(&conditions.summariser) || !conditions.random.is_empty() {
+        let mut graders = conditions.reader.iter().chain(&conditions.judge);
+        if conditions.summariser.kind == ModelKind::Live || !conditions.random.is_empty() {
             Chance::Everywhere
-        } else if [&conditions.reader, &conditions.judge]
-            .into_iter()
-            .flatten()
-            .any(is_live)
-        {
+        } else if graders.any(|model| model.kind == ModelKind::Live) {
             Chance::Answers
         } else {
             Chance::Nowhere
         }
     }
 
-    /// Whether answers to probes say anything about each other: only if one and the same reader
-    /// gave them. Without answers there is nothing to mix.
-    pub fn same_reader(&self, candidate: &Self) -> Result<(), ReaderMismatch> {
-        match (&self.conditions.reader, &candidate.conditions.reader) {
-            (Some(own), Some(other)) if own != other => Err(ReaderMismatch {
-                left: own.name.clone(),
-                right: other.name.clone(),
-            }),
-            _ => Ok(()),
-        }
+    /// Why answers to probes say nothing about each other, in a sentence without a full stop: only those of one and
+    /// the same reader do. Without answers there is nothing to mix.
+    pub fn other_reader(&self, candidate: &Self) -> Option<String> {
+        let readers = [&self.conditions.reader, &candidate.conditions.reader];
+        let [Some(left), Some(right)] = readers.map(Option::as_ref) else {
+            return None;
+        };
+        let (left_name, right_name) = (&left.name, &right.name);
+        (left != right).then(|| {
+            format!(
+                "`{left_name}` and `{right_name}` are two readers: their answers say nothing about each other"
+            )
+        })
     }
 
     /// Whether one judge graded the answers of both, shown the same and in the same prompt, as far as both tell.
@@ -298,44 +280,51 @@ impl ComparedRun {
     /// rest those of the same name without overrides, where it is clear which one is meant; and where
     /// each side has one strategy in all, these.
     pub fn pairs<'a>(&'a self, candidate: &'a Self) -> Pairs<'a> {
-        let ours: &[&'a Sample] = &self.samples().collect::<Vec<_>>();
-        let theirs: &[&'a Sample] = &candidate.samples().collect::<Vec<_>>();
-        let mut found: BTreeMap<usize, usize> = BTreeMap::new();
-        for (at, old) in ours.iter().enumerate() {
-            let same = theirs.iter().position(|new| new.strategy == old.strategy);
-            found.extend(same.map(|to| (at, to)));
-        }
-        for name in ours.iter().map(|sample| base_name(&sample.strategy)) {
-            let alike = |side: &[&Sample], is_paired: &dyn Fn(usize) -> bool| -> Vec<usize> {
-                let alike = |at: &usize| base_name(&side[*at].strategy) == name && !is_paired(*at);
-                (0..side.len()).filter(alike).collect()
-            };
+        let sides = [self, candidate];
+        let same = self.samples();
+        let same = same.filter_map(|old| Some([old, candidate.strategy(&old.strategy)?]));
+        let mut pairs: Vec<[&Sample; 2]> = same.collect();
+        for name in self.samples().map(|sample| base_name(&sample.strategy)) {
+            let alike = [0, 1].map(|side| -> Vec<&Sample> {
+                let open = sides[side].unpaired(&pairs, side);
+                open.filter(|sample| base_name(&sample.strategy) == name)
+                    .collect()
+            });
             // The one without overrides is meant by the plain name among several.
-            let meant = |side: &[&Sample], of: &[usize]| match of {
+            let meant = alike.each_ref().map(|own| match own.as_slice() {
                 [one] => Some(*one),
-                many => many.iter().copied().find(|at| side[*at].strategy == name),
-            };
-            let own = alike(ours, &|at| found.contains_key(&at));
-            let other = alike(theirs, &|at| found.values().any(|to| *to == at));
-            let is_clear = own.len() < 2 || other.len() < 2;
-            let pair = meant(ours, &own).zip(meant(theirs, &other));
-            found.extend(pair.filter(|_| is_clear));
+                many => many.iter().copied().find(|it| it.strategy == name),
+            });
+            if let ([Some(old), Some(new)], true) = (meant, alike.iter().any(|own| own.len() < 2)) {
+                pairs.push([old, new]);
+            }
         }
-        if let ([_], [_]) = (ours, theirs) {
-            found.insert(0, 0);
+        let each = sides.map(|side| side.samples().collect::<Vec<_>>());
+        if let [[old], [new]] = each.each_ref().map(Vec::as_slice) {
+            pairs = vec![[*old, *new]];
         }
-        let alone = |side: &[&'a Sample], is_paired: &dyn Fn(usize) -> bool| -> Vec<&'a str> {
-            let alone = side.iter().enumerate().filter(|(at, _)| !is_paired(*at));
-            alone.map(|(_, sample)| sample.strategy.as_str()).collect()
-        };
+        pairs.sort_by_key(|[old, _]| self.order.iter().position(|name| *name == old.strategy));
+        let [baseline_alone, candidate_alone] = [0, 1].map(|side| {
+            let alone = sides[side].unpaired(&pairs, side);
+            alone.map(|sample| sample.strategy.as_str()).collect()
+        });
         Pairs {
-            baseline_alone: alone(ours, &|at| found.contains_key(&at)),
-            candidate_alone: alone(theirs, &|at| found.values().any(|to| *to == at)),
-            pairs: found
-                .into_iter()
-                .map(|(at, to)| (ours[at], theirs[to]))
-                .collect(),
+            pairs: pairs.into_iter().map(|[old, new]| (old, new)).collect(),
+            baseline_alone,
+            candidate_alone,
         }
+    }
+
+    /// The strategies that are on this side of no pair.
+    fn unpaired<'a>(
+        &'a self,
+        pairs: &[[&Sample; 2]],
+        side: usize,
+    ) -> impl Iterator<Item = &'a Sample> {
+        self.samples().filter(move |sample| {
+            let mut paired = pairs.iter().map(|pair| &pair[side].strategy);
+            paired.all(|name| *name != sample.strategy)
+        })
     }
 
     /// The strategy of this name, or the only one of this name without overrides.
@@ -447,6 +436,12 @@ impl Conditions {
     }
 }
 
+fn place(sample: &mut Sample, clusters: &BTreeMap<String, String>) {
+    for (id, session) in &mut sample.sessions {
+        session.cluster = clusters.get(id).cloned();
+    }
+}
+
 /// What a session is billed by, as a condition: what other models cost is none.
 fn condition(price: &PriceEntry) -> Option<String> {
     let own = PriceEntry {
@@ -483,18 +478,19 @@ fn mismatches(
     is_meant: &dyn Fn(&str) -> bool,
 ) -> Vec<Mismatch> {
     let ids: BTreeSet<&String> = baseline.keys().chain(candidate.keys()).collect();
-    let value = |map: &BTreeMap<String, String>, id: &String| {
-        let value = map.get(id).cloned();
-        value.unwrap_or_else(|| "not there".to_owned())
-    };
-    ids.into_iter()
-        .filter(|id| is_meant(id) && baseline.get(*id) != candidate.get(*id))
-        .map(|id| Mismatch {
-            what: format!("{what} {id}"),
-            baseline: value(baseline, id),
-            candidate: value(candidate, id),
+    let found = ids.into_iter().filter_map(|id| {
+        let sides = [baseline, candidate].map(|side| side.get(id));
+        (is_meant(id) && sides[0] != sides[1]).then(|| {
+            let sides = sides.map(|value| value.map_or("not there", String::as_str).to_owned());
+            let [baseline, candidate] = sides;
+            Mismatch {
+                what: format!("{what} {id}"),
+                baseline,
+                candidate,
+            }
         })
-        .collect()
+    });
+    found.collect()
 }
 
 #[cfg(test)]

@@ -249,8 +249,7 @@ pub fn judge(
             };
             let choice = candidates.choose(window, cost, quality);
             for at in own {
-                let is_chosen = Some(&points[at].values) == choice.values.as_ref();
-                if is_chosen {
+                if Some(&points[at].values) == choice.values.as_ref() {
                     points[at].standing = choice.standing;
                 }
             }
@@ -262,7 +261,8 @@ pub fn judge(
         .filter(|id| tried.iter().any(|trial| trial.full_fits(id)));
     let full_fits = full_fits.count();
     let left_out = left_out.into_iter().cloned().collect();
-    let sensitivity = sensitivity(&points);
+    let knobs = knobs(&points).into_iter();
+    let sensitivity = knobs.map(|knob| Sensitivity::of(&points, knob)).collect();
     let pairs = pairs::pairs(&points);
     points.sort_by(|left, right| saving(right).total_cmp(&saving(left)));
     Sweep {
@@ -322,11 +322,6 @@ fn is_complete(tried: &[Trial], session: &str, axes: &[Axis]) -> bool {
 fn saving(point: &SweepPoint) -> f64 {
     let cost = point.cost.map(|cost| cost.point_estimate);
     cost.unwrap_or(f64::NEG_INFINITY)
-}
-
-fn sensitivity(points: &[SweepPoint]) -> Vec<Sensitivity> {
-    let knobs = knobs(points).into_iter();
-    knobs.map(|knob| Sensitivity::of(points, knob)).collect()
 }
 
 impl Sensitivity {

@@ -4,7 +4,6 @@ use super::{Difference, Row};
 use crate::compare::judge::{AxisFinding, LEVEL, Pairs, Rule, State};
 use crate::compare::{Axis, Sample};
 use crate::stats::paired::FEWEST_SESSIONS;
-use crate::stats::power;
 
 /// The three axes that decide, candidate against a baseline.
 pub(super) struct Three {
@@ -93,11 +92,8 @@ impl Three {
     /// number would.
     fn sessions_to_hold(&self) -> Option<Vec<usize>> {
         let open = self.quality().filter(|found| !found.state.is_not_worse());
-        open.map(|found| {
-            let distance = found.margin + found.difference();
-            power::sessions_needed(found.bounds?.deviation?, distance)
-        })
-        .collect()
+        open.map(|found| found.sessions_to_hold(found.margin))
+            .collect()
     }
 }
 

@@ -12,10 +12,8 @@ fn sample() -> Sample {
         kind: "recall".to_owned(),
         weight: 3,
         survival: vec![1.0],
-        survival_most: Vec::new(),
         accuracy: vec![1.0],
-        answers: Vec::new(),
-        lost_at: None,
+        ..ProbeSample::default()
     };
     let session = |at: u32| SessionSample {
         metrics: BTreeMap::from([

@@ -14,10 +14,7 @@ fn sample(shift: f64) -> Sample {
             kind: "recall".to_owned(),
             weight: 3,
             survival: values.clone(),
-            survival_most: Vec::new(),
-            accuracy: Vec::new(),
-            answers: Vec::new(),
-            lost_at: None,
+            ..ProbeSample::default()
         };
         SessionSample {
             metrics: BTreeMap::from([("actions".to_owned(), values.clone())]),
@@ -90,10 +87,7 @@ pub(crate) fn billed(name: &str, bills: &[f64], facts: &[f64]) -> Sample {
                 kind: "recall".to_owned(),
                 weight: 1,
                 survival: vec![*fact],
-                survival_most: Vec::new(),
-                accuracy: Vec::new(),
-                answers: Vec::new(),
-                lost_at: None,
+                ..ProbeSample::default()
             };
             let metrics = [
                 ("completion", 1.0),

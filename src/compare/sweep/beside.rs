@@ -8,7 +8,7 @@ use super::pairs;
 use crate::stats::Estimate;
 
 /// The settings that are one step of one knob away from the chosen one.
-#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Neighbours {
     /// How many were tried and are not broken.
     pub tried: usize,
@@ -24,12 +24,13 @@ pub struct Neighbours {
 }
 
 /// How the chosen setting lies among its neighbours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// All are alike.
     Plateau,
     /// Some are alike, or there are neighbours on one side only.
+    #[default]
     Slope,
     /// None is alike, and of some knob both neighbours are worse in one metric and better in none: it may be
     /// chance.
@@ -51,13 +52,7 @@ impl Neighbours {
     /// Those of the setting at `chosen`; `None` without one.
     pub(super) fn of(candidates: &Candidates<'_>, chosen: usize, margin: f64) -> Option<Self> {
         let own = candidates.written_out(chosen);
-        let mut found = Self {
-            tried: 0,
-            broken: 0,
-            alike: 0,
-            shape: Shape::Slope,
-            edge: None,
-        };
+        let mut found = Self::default();
         let mut is_peak = false;
         for (knob, value) in &candidates.points[own].values {
             let values = pairs::values(candidates.points.iter().copied(), knob);
@@ -66,17 +61,13 @@ impl Neighbours {
             };
             let steps = [place.checked_sub(1), Some(place + 1)];
             let beside = steps.map(|step| {
-                let value = values.get(step?)?;
-                candidates.with(own, knob, value)
+                let at = candidates.with(own, knob, values.get(step?)?)?;
+                found.broken += usize::from(candidates.points[at].broken.is_some());
+                let likeness = candidates.likeness(own, at, margin)?;
+                found.tried += 1;
+                found.alike += usize::from(likeness == Likeness::Alike);
+                Some(likeness)
             });
-            let broken = beside.iter().flatten();
-            let broken = broken.filter(|at| candidates.points[**at].broken.is_some());
-            found.broken += broken.count();
-            let beside = beside.map(|at| candidates.likeness(own, at?, margin));
-            let alike = beside.iter().flatten();
-            let alike = alike.filter(|likeness| **likeness == Likeness::Alike);
-            found.tried += beside.iter().flatten().count();
-            found.alike += alike.count();
             is_peak |= beside == [Some(Likeness::Worse); 2];
             let is_last = place == 0 || place + 1 == values.len();
             if is_last && beside.contains(&Some(Likeness::Worse)) {
@@ -122,9 +113,9 @@ impl Candidates<'_> {
             if !difference.is_finite() {
                 return None;
             }
-            let interval = found.confidence_interval;
-            let holds_0 =
-                interval.is_some_and(|ends| ends.lower_bound <= 0.0 && ends.upper_bound >= 0.0);
+            let holds_0 = found
+                .confidence_interval
+                .is_some_and(|ends| ends.lower_bound <= 0.0 && ends.upper_bound >= 0.0);
             if difference.abs() > margin && !holds_0 {
                 *sign = difference.signum();
             }

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{EQUAL, Neighbours, Shape, Sweep, SweepPoint, is_of_window, pairs, short_label};
-use crate::compare::{Axis, Findings, State};
+use crate::compare::{Axis, AxisFinding, Findings, State};
+use crate::stats::Estimate;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stats::pareto::Point;
-use crate::stats::{Estimate, power};
 
 /// The place of a setting in the choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
@@ -137,7 +137,7 @@ impl Candidates<'_> {
         if chosen != found.cheapest {
             choice.dearer = Some(short_label(&self.changed(points[found.cheapest])));
         }
-        choice.trade = self.trade(&found, chosen, quality.margin);
+        choice.trade = self.trade(found.best_kept, chosen, quality.margin);
         let changed = self.changed(points[chosen]);
         let dearer = self.against_nothing[chosen].filter(|saved| self.is_dearer(*saved));
         if let Some(saved) = dearer {
@@ -186,38 +186,27 @@ impl Candidates<'_> {
 
     /// Of the settings that keep too little and save something, the one that saves most for what it gives up, beyond
     /// the chosen one. It is on the front, so that its own margin would choose it.
-    fn trade(&self, found: &Found, chosen: usize, margin: f64) -> Option<Trade> {
-        let [saved_now, _] = self.means[chosen];
-        let [_, best_quality] = self.means[found.best_kept];
-        let all = self
-            .points
-            .iter()
-            .zip(&self.means)
-            .zip(&self.against_nothing);
-        let refused = all.filter_map(|((point, mean), against_nothing)| {
-            let [saved, kept] = *mean;
-            let is_refused = best_quality - kept > margin + EQUAL;
+    fn trade(&self, best_kept: usize, chosen: usize, margin: f64) -> Option<Trade> {
+        let (saved_now, most_kept) = (self.means[chosen][0], self.means[best_kept][1]);
+        let settings = self.points.iter().zip(&self.means);
+        let all = settings.zip(&self.against_nothing);
+        let refused = all.filter_map(|((point, [saved, kept]), against_nothing)| {
+            let given_up = most_kept - kept;
+            let is_refused = point.on_front && given_up > margin + EQUAL;
             let is_dear = against_nothing.is_some_and(|saved| self.is_dearer(saved));
-            let saves_more = saved > saved_now + EQUAL && !is_dear;
-            (point.on_front && is_refused && saves_more).then_some((point, mean))
+            let saves_more = *saved > saved_now + EQUAL && !is_dear;
+            (is_refused && saves_more).then(|| Trade {
+                values: point.values.clone(),
+                changed: self.changed(point),
+                saved: *saved,
+                given_up,
+                margin: (given_up * 1_000.0 - 1e-6).ceil() / 1_000.0,
+            })
         });
-        let rate = |(_, [saved, kept]): &(&&SweepPoint, &Point)| {
-            (saved - saved_now) / (best_quality - kept)
-        };
-        let (point, mean) = refused.max_by(|left, right| {
-            let changes = [left, right].map(|(point, _)| self.changed(point).len());
-            rate(left)
-                .total_cmp(&rate(right))
-                .then(changes[1].cmp(&changes[0]))
-        })?;
-        let [saved, kept] = *mean;
-        let given_up = best_quality - kept;
-        Some(Trade {
-            values: point.values.clone(),
-            changed: self.changed(point),
-            saved,
-            given_up,
-            margin: (given_up * 1_000.0 - 1e-6).ceil() / 1_000.0,
+        refused.max_by(|left, right| {
+            let [one, other] = [left, right].map(|it| (it.saved - saved_now) / it.given_up);
+            let changes = left.changed.len().cmp(&right.changed.len());
+            one.total_cmp(&other).then(changes.reverse())
         })
     }
 }
@@ -334,30 +323,16 @@ impl Confirmation {
     /// why.
     pub fn of(findings: &Findings, cost: Axis, quality: Objective, broken: Option<String>) -> Self {
         let [saved, kept] = [cost, quality.axis].map(|axis| estimate(findings, axis));
-        let sessions = [saved, kept].map(|found| found.map_or(0, |found| found.n.sessions));
-        let sessions = sessions[0].min(sessions[1]);
-        let no_worse = format!(
-            "that {} are worse by no more than {:.1} pts",
-            quality.axis,
-            quality.margin * 100.0
-        );
-        // How far the difference may be below 0; savings have to be above it.
-        let claims = [
-            (
-                cost,
-                None,
-                format!("that the {cost} is lower than the default's"),
-            ),
-            (quality.axis, Some(quality.margin), no_worse),
-        ];
+        let both = saved.zip(kept);
+        let sessions = both.map_or(0, |(saved, kept)| saved.n.sessions.min(kept.n.sessions));
         let problem = broken.or_else(|| {
             (sessions < FEWEST_SESSIONS)
                 .then(|| format!("{FEWEST_SESSIONS} sessions to confirm on are needed"))
         });
         let mut not_shown = Vec::new();
         if problem.is_none() {
-            let claims = claims.into_iter();
-            not_shown.extend(claims.filter_map(|claim| NotShown::of(findings, claim)));
+            not_shown.extend(NotShown::lower(findings, cost));
+            not_shown.extend(NotShown::no_worse(findings, quality));
         }
         Self {
             cost: saved,
@@ -378,21 +353,29 @@ fn estimate(findings: &Findings, axis: Axis) -> Option<Estimate> {
 }
 
 impl NotShown {
-    /// The claim that an axis is better, or with a margin that it is not worse, where that is not shown.
-    fn of(findings: &Findings, (axis, margin, claim): (Axis, Option<f64>, String)) -> Option<Self> {
+    /// The claim that the cost is lower, where that is not shown.
+    fn lower(findings: &Findings, cost: Axis) -> Option<Self> {
+        let claim = format!("that the {cost} is lower than the default's");
+        let found = findings.axis(cost);
+        let is_shown = found.is_some_and(|found| found.state == State::Better);
+        (!is_shown).then(|| Self::of(claim, found, 0.0))
+    }
+
+    /// The claim that the other is not worse by more than the margin, where that is not shown.
+    fn no_worse(findings: &Findings, Objective { axis, margin }: Objective) -> Option<Self> {
+        let points = margin * 100.0;
+        let claim = format!("that {axis} are worse by no more than {points:.1} pts");
         let found = findings.axis(axis);
-        let is_shown = found.is_some_and(|found| match margin {
-            None => found.state == State::Better,
-            Some(_) => found.state.is_not_worse(),
-        });
-        let sessions_needed = found.and_then(|found| {
-            let distance = margin.unwrap_or(0.0) + found.difference();
-            power::sessions_needed(found.bounds?.deviation?, distance)
-        });
-        (!is_shown).then_some(Self {
+        let is_shown = found.is_some_and(|found| found.state.is_not_worse());
+        (!is_shown).then(|| Self::of(claim, found, margin))
+    }
+
+    /// A claim, with the sessions that would show it; `margin` says how far the difference may be below 0.
+    fn of(claim: String, found: Option<&AxisFinding>, margin: f64) -> Self {
+        Self {
             claim,
-            sessions_needed,
-        })
+            sessions_needed: found.and_then(|found| found.sessions_to_hold(margin)),
+        }
     }
 }
 

@@ -29,10 +29,7 @@ fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
                 kind: "recall".to_owned(),
                 weight: 1,
                 survival: vec![*survival],
-                survival_most: Vec::new(),
-                accuracy: Vec::new(),
-                answers: Vec::new(),
-                lost_at: None,
+                ..ProbeSample::default()
             },
         )]),
         ..SessionSample::default()

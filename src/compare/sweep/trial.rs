@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::compare::{Axis, Sample, SessionSample};
+use crate::compare::{Axis, Kind, Sample, SessionSample};
 use crate::stats::pareto::{self, Point};
 use crate::stats::{Estimate, mean};
 
@@ -44,14 +44,14 @@ impl Trial {
     /// The value of an axis on a session: of its probes, or its own; of what is saved the share.
     pub(super) fn value(&self, session: &str, axis: Axis) -> Option<f64> {
         let session = self.sample.sessions.get(session)?;
-        match axis {
-            Axis::Facts | Axis::Answers => session.score(axis),
-            Axis::Bill | Axis::Tokens => {
-                let (own, full) = session.against_full(axis)?;
-                (full > 0.0).then(|| 1.0 - own / full)
-            }
-            _ => mean(session.metrics.get(axis.name())?),
+        if axis.kind() == Kind::Probes {
+            return session.score(axis);
         }
+        if !axis.is_saved() {
+            return mean(session.metrics.get(axis.name())?);
+        }
+        let (own, full) = session.against_full(axis)?;
+        (full > 0.0).then(|| 1.0 - own / full)
     }
 
     /// The totals of a cluster on an axis that is saved, under the setting and under full history; `None` where
@@ -79,12 +79,12 @@ impl Trial {
         if self.broken.is_some() {
             return vec![[f64::NAN; 2]; clusters.len()];
         }
-        let totals = clusters.iter().map(|own| self.totals(own, cost));
-        let totals: Vec<Option<(f64, f64)>> = totals.collect();
-        let full: f64 = totals.iter().flatten().map(|(_, full)| full).sum();
+        let totals = clusters.iter().filter_map(|own| self.totals(own, cost));
+        let full: f64 = totals.map(|(_, full)| full).sum();
         let weight = clusters.len() as f64 / full;
-        let points = totals.iter().zip(clusters).map(|(totals, own)| {
-            let saved = totals.map(|(own, full)| (full - own) * weight);
+        let points = clusters.iter().map(|own| {
+            let saved = self.totals(own, cost);
+            let saved = saved.map(|(own, full)| (full - own) * weight);
             [saved, self.kept(own, quality)].map(|value| value.unwrap_or(f64::NAN))
         });
         points.collect()
@@ -123,38 +123,41 @@ pub(super) fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<V
 /// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
 pub fn broken(sample: &Sample) -> Option<String> {
     let count = |is_so: fn(&&SessionSample) -> bool| sample.sessions.values().filter(is_so).count();
-    let dead = count(|session| session.dead > session.failed);
-    let failed = count(|session| session.failed > 0);
-    let rejected = count(|session| !session.rejected.is_empty());
-    let all = sample.sessions.len();
+    let reasons = [
+        (
+            count(|session| session.dead > session.failed),
+            "out of window",
+        ),
+        (count(|session| session.failed > 0), "the strategy failed"),
+        (
+            count(|session| !session.rejected.is_empty()),
+            "prompts would be rejected",
+        ),
+    ];
+    let (sessions, why) = reasons.into_iter().find(|(sessions, _)| *sessions > 0)?;
     let calls = sample.sessions.values().filter_map(|session| {
         let call = session.died_at.as_deref()?.strip_prefix("call ")?;
         call.parse::<usize>().ok()
     });
     let first = calls.min().map(|call| format!(", first at call {call}"));
-    let first = first.unwrap_or_default();
-    Some(match (dead, failed, rejected) {
-        (0, 0, 0) => return None,
-        (0, 0, _) => format!("prompts would be rejected in {rejected} of {all} sessions"),
-        (0, _, _) => format!("the strategy failed in {failed} of {all} sessions{first}"),
-        (_, _, _) => format!("out of window in {dead} of {all} sessions{first}"),
-    })
+    let (first, all) = (first.unwrap_or_default(), sample.sessions.len());
+    Some(format!("{why} in {sessions} of {all} sessions{first}"))
 }
 
 /// Those of the metrics that every setting was measured on, on some session; broken settings count only where
 /// all are broken.
 pub fn measured(tried: &[Trial], sessions: &[String], axes: &[Axis]) -> Vec<Axis> {
-    let all_broken = tried.iter().all(|trial| trial.broken.is_some());
-    let has = |axis: &&Axis| {
-        let mut used = tried
-            .iter()
-            .filter(|trial| all_broken || trial.broken.is_none());
-        used.all(|trial| sessions.iter().any(|id| trial.value(id, **axis).is_some()))
-    };
-    if tried.is_empty() {
-        return Vec::new();
+    let whole = tried.iter().filter(|trial| trial.broken.is_none());
+    let mut used: Vec<&Trial> = whole.collect();
+    if used.is_empty() {
+        used.extend(tried);
     }
-    axes.iter().filter(has).copied().collect()
+    let axes = axes.iter().copied().filter(|axis| {
+        let mut used = used.iter();
+        !tried.is_empty()
+            && used.all(|trial| sessions.iter().any(|id| trial.value(id, *axis).is_some()))
+    });
+    axes.collect()
 }
 
 /// Which settings go on, by non-dominated rank, then by distance above the line of equal trade: the
@@ -177,15 +180,14 @@ pub fn better_half(tried: &[Trial], sessions: &[String], cost: Axis, quality: Ax
         }
         layer.sort_by(|left, right| {
             let [one, other] = [left, right].map(|at| whole[*at].iter().sum::<f64>());
-            other.total_cmp(&one).then(left.cmp(right))
+            other.total_cmp(&one)
         });
-        for at in layer {
-            means[at] = [f64::NAN; 2];
-            if kept.len() < keep {
-                kept.push(at);
-            }
+        for at in &layer {
+            means[*at] = [f64::NAN; 2];
         }
+        kept.extend(layer);
     }
+    kept.truncate(keep);
     kept.sort_unstable();
     kept
 }

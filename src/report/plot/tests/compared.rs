@@ -18,10 +18,7 @@ fn session(saved: f64, kept: f64, dead: usize) -> SessionSample {
         kind: "recall".to_owned(),
         weight: 1,
         survival: vec![kept],
-        survival_most: Vec::new(),
-        accuracy: Vec::new(),
-        answers: Vec::new(),
-        lost_at: None,
+        ..ProbeSample::default()
     };
     SessionSample {
         metrics: BTreeMap::from([
