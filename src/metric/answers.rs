@@ -202,11 +202,9 @@ fn outcome(answer: &AnswerRecord) -> Option<Outcome> {
 
 /// The verdicts on a cell's items, by probe and percent; of no cell, none.
 fn verdicts(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), Option<Verdict>> {
-    cell.into_iter()
-        .flat_map(|cell| {
-            cell.probes
-                .iter()
-                .map(move |item| (key(item), verdict(cell, item)))
-        })
-        .collect()
+    let of_cell = cell.map(|cell| {
+        let items = cell.probes.iter();
+        items.map(|item| (key(item), verdict(cell, item))).collect()
+    });
+    of_cell.unwrap_or_default()
 }

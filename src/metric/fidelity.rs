@@ -199,8 +199,13 @@ impl Anchors {
     /// Whether answers say nothing about strategies: too few are right with everything in front of the reader, or
     /// nearly as many with nothing.
     pub fn refuse(self) -> bool {
+        self.refusal().is_some()
+    }
+
+    /// Why they do not.
+    fn refusal(self) -> Option<Refusal> {
         let refusal = self.check().err();
-        refusal.is_some_and(|refusal| refusal != Refusal::Unpaired)
+        refusal.filter(|refusal| *refusal != Refusal::Unpaired)
     }
 
     /// The anchors, from the cells of `full` and of `empty`.
@@ -249,9 +254,8 @@ impl ReaderCeiling {
 
     /// The same in a sentence about the reader of this name.
     pub fn sentence(&self, reader: &str) -> String {
-        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let nothing = "its answers say nothing about strategies";
-        let empty = self.anchors.empty.unwrap_or_default();
+        let empty = 100.0 * self.anchors.empty.unwrap_or_default();
         let Some(full) = self.anchors.full else {
             return format!(
                 "{reader} answers {} questions with all of the session in front of it, and none could be graded: {nothing}.",
@@ -266,15 +270,12 @@ impl ReaderCeiling {
             );
         }
         let knows = format!(
-            "{reader} answers {} right with all of the session in front of it",
-            percent(full)
+            "{reader} answers {:.0} % right with all of the session in front of it",
+            100.0 * full
         );
         match self.anchors.check() {
             Err(Refusal::SpanTooSmall) => {
-                format!(
-                    "{knows}, and {} with none of it: {nothing}.",
-                    percent(empty)
-                )
+                format!("{knows}, and {empty:.0} % with none of it: {nothing}.")
             }
             Err(_) => format!("{knows}: {nothing}."),
             Ok(_) => format!("{knows}."),
@@ -294,14 +295,10 @@ pub(crate) fn relative(
     scope: Scope,
     anchors: Anchors,
 ) -> Result<Estimate, Refusal> {
-    match anchors.check() {
-        Err(refusal @ (Refusal::CeilingTooLow | Refusal::SpanTooSmall)) => return Err(refusal),
-        Err(Refusal::Unpaired | Refusal::NoneQualified) | Ok(_) => {}
+    if let Some(refusal) = anchors.refusal() {
+        return Err(refusal);
     }
-    let (ratio, is_paired) = ratio(cells, |cell| {
-        let it = cell.accuracy(scope)?;
-        Some(((it.paired.mean()?, it.paired_full.mean()?), it.paired.items))
-    });
+    let (ratio, is_paired) = relative_to_full(cells, scope, |it| (it.paired, it.paired_full));
     let mut models = cells.iter().filter_map(|cell| cell.accuracy(scope));
     match (anchors.full, ratio) {
         (Some(_), Some(estimate)) => Ok(estimate),
@@ -312,6 +309,18 @@ pub(crate) fn relative(
     }
 }
 
+/// One score over that of full history, and whether any cluster has both.
+fn relative_to_full(
+    cells: &[&CellSummary],
+    scope: Scope,
+    of: fn(&Accuracy) -> (Score, Score),
+) -> (Option<Estimate>, bool) {
+    ratio(cells, |cell| {
+        let (here, full) = of(cell.accuracy(scope)?);
+        Some(((here.mean()?, full.mean()?), here.items))
+    })
+}
+
 /// The least and the most that F may be: items without a score are wrong here and right under full
 /// history, or the other way round. `None` where all have one, or where fidelity is refused.
 pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> Option<(f64, f64)> {
@@ -320,17 +329,12 @@ pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> 
     if models.all(|it| it.paired_bounds.is_exact() && it.paired_full_bounds.is_exact()) {
         return None;
     }
-    let end = |of: fn(&Accuracy) -> (Score, Score)| {
-        let (ratio, _) = ratio(cells, |cell| {
-            let (here, full) = of(cell.accuracy(scope)?);
-            Some(((here.mean()?, full.mean()?), here.items))
-        });
-        ratio.map(|ratio| ratio.point_estimate)
-    };
-    let least = end(|it| (it.paired_bounds.worst, it.paired_full_bounds.best));
-    least.zip(end(|it| {
-        (it.paired_bounds.best, it.paired_full_bounds.worst)
-    }))
+    let ends: [fn(&Accuracy) -> (Score, Score); 2] = [
+        |it| (it.paired_bounds.worst, it.paired_full_bounds.best),
+        |it| (it.paired_bounds.best, it.paired_full_bounds.worst),
+    ];
+    let [least, most] = ends.map(|of| relative_to_full(cells, scope, of).0);
+    Some((least?.point_estimate, most?.point_estimate))
 }
 
 /// `F* = Σ(acc − acc_empty) / Σ(acc_full − acc_empty)`, over the sessions and all items, qualified

@@ -178,10 +178,9 @@ impl StrategyForecast {
         };
         for cell in own() {
             let record = &cell.record;
-            let prompts: Tokens = record.prompt_tokens.iter().copied().sum();
             let carry = Carry::of(cell, writes);
-            let requests = carry.requests.iter();
-            let input = prompts + requests.map(|it| it.usage.prompt()).sum();
+            let requests = carry.requests.iter().map(|it| it.usage.prompt());
+            let input = record.prompt_tokens.iter().copied().chain(requests).sum();
             total.broken += usize::from(record.end != crate::record::End::Completed);
             total.agent_calls += record.prompt_tokens.len();
             total.calls += carry.requests.len();
@@ -228,12 +227,11 @@ impl CostForecast {
         let cache = cell.record.cache_under(&cost.scheme, cost.placement);
         let price = price.map(|price| &price.per_token);
         let dollars = price.and_then(|price| cost.dollars(price));
-        let beyond = |side: fn(Change) -> Tokens| {
+        let sides: [fn(Change) -> Tokens; 2] = [|change| change.less, |change| change.more];
+        let [(less, less_dollars), (more, more_dollars)] = sides.map(|side| {
             let nothing = (0, Some(Usd::default()));
             cache.map_or(nothing, |cache| beyond(carry, cost, cache, price, side))
-        };
-        let (less, less_dollars) = beyond(|change| change.less);
-        let (more, more_dollars) = beyond(|change| change.more);
+        });
         let thousandths = Span {
             low: cost.cost.saturating_sub(less),
             expected: cost.cost,
@@ -288,18 +286,11 @@ fn beyond(
     price: Option<&PerToken>,
     side: fn(Change) -> Tokens,
 ) -> (u64, Option<Usd>) {
-    let (mut thousandths, mut dollars) = (0_u64, Some(Usd::default()));
-    let mut add = |tokens: Tokens, more: u64, money: Option<Usd>| {
-        if tokens > Tokens::ZERO {
-            thousandths = thousandths.saturating_add(more);
-            add_money(&mut dollars, money);
-        }
-    };
-    for request in &carry.requests {
+    let requests = carry.requests.iter().map(|request| {
         let (rate, each) = match cache.other_models.get(&request.number) {
             None => (
                 u64::from(cache.rates.output),
-                price.and_then(|it| it.output),
+                price.and_then(|price| price.output),
             ),
             Some(other) => {
                 let input = price.and_then(|price| price.input);
@@ -311,8 +302,8 @@ fn beyond(
         };
         let tokens = side(request.output.change());
         let money = each.map(|each| each.times(tokens));
-        add(tokens, tokens.0.saturating_mul(rate), money);
-    }
+        (tokens, tokens.0.saturating_mul(rate), money)
+    });
     // Prompts are read and written in the same shares as all prompts of the agent.
     let agent = Usage {
         output: Tokens::ZERO,
@@ -327,7 +318,14 @@ fn beyond(
     };
     let money = price.and_then(|price| price.cost(&agent));
     let money = money.map(|money| Usd(part(money.0)));
-    add(tokens, part(cache.rates.cost(&agent)), money);
+    let prompts = (tokens, part(cache.rates.cost(&agent)), money);
+    let (mut thousandths, mut dollars) = (0_u64, Some(Usd::default()));
+    for (tokens, more, money) in requests.chain([prompts]) {
+        if tokens > Tokens::ZERO {
+            thousandths = thousandths.saturating_add(more);
+            add_money(&mut dollars, money);
+        }
+    }
     (thousandths, dollars)
 }
 

@@ -6,6 +6,8 @@
 //! cycle. The figures follow hermes-agent's scorecard of repeated compactions (share freed, the
 //! floor under it, calls until the next one, verdict *stuck*).
 
+use std::collections::btree_map::Entry;
+
 use super::prelude::*;
 use crate::record::{MessageKind, Portion};
 
@@ -49,41 +51,36 @@ impl Generation {
 /// The generations of a cell, in order.
 pub fn generations(cell: &CellRecord) -> Vec<Generation> {
     let mut found: BTreeMap<usize, Generation> = BTreeMap::new();
-    let messages = |side: &BTreeMap<MessageKind, Portion>| -> u64 {
-        side.values().map(|portion| portion.messages).sum()
-    };
     for change in &cell.changes {
         let Some(event) = cell.compactions.get(change.event) else {
             continue;
         };
         let summary = change.put_in.get(&MessageKind::Summary);
         let is_one = summary.is_some() || messages(&change.out) > messages(&change.put_in);
-        let known = found.get_mut(&event.call);
         let summary = summary.map_or(Tokens::ZERO, |portion| portion.tokens);
-        match known {
+        let after = cell.fixed_tokens + event.after;
+        match found.entry(event.call) {
             // Later stages of the same call belong to it.
-            Some(generation) => {
-                generation.after = cell.fixed_tokens + event.after;
+            Entry::Occupied(mut known) => {
+                let generation = known.get_mut();
+                generation.after = after;
                 generation.summary += summary;
                 let first = cell.compactions.get(generation.event);
                 generation.again |= first.is_some_and(|first| first.stage == event.stage);
             }
-            None if is_one => {
-                found.insert(
-                    event.call,
-                    Generation {
-                        call: event.call,
-                        before: cell.fixed_tokens + event.before,
-                        after: cell.fixed_tokens + event.after,
-                        fixed: cell.fixed_tokens,
-                        summary,
-                        until_next: None,
-                        again: false,
-                        event: change.event,
-                    },
-                );
+            Entry::Vacant(none) if is_one => {
+                none.insert(Generation {
+                    call: event.call,
+                    before: cell.fixed_tokens + event.before,
+                    after,
+                    fixed: cell.fixed_tokens,
+                    summary,
+                    until_next: None,
+                    again: false,
+                    event: change.event,
+                });
             }
-            None => {}
+            Entry::Vacant(_) => {}
         }
     }
     let mut generations: Vec<Generation> = found.into_values().collect();
@@ -91,6 +88,11 @@ pub fn generations(cell: &CellRecord) -> Vec<Generation> {
         generations[at - 1].until_next = Some(generations[at].call - generations[at - 1].call);
     }
     generations
+}
+
+/// The messages on one side of a change.
+fn messages(side: &BTreeMap<MessageKind, Portion>) -> u64 {
+    side.values().map(|portion| portion.messages).sum()
 }
 
 #[cfg(test)]

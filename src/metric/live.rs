@@ -6,7 +6,7 @@ use crate::record::{Arm, Manifest};
 use crate::units::{Usd, many};
 
 /// The sums over all trials of a run in which agents ran.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LiveTotals {
     answers: usize,
     /// Answers without usage.
@@ -37,16 +37,8 @@ impl LiveTotals {
         summaries: &[CellSummary],
     ) -> Option<Self> {
         let mut sum = Self {
-            answers: 0,
-            unbilled: 0,
-            tokens: Tokens::ZERO,
             dollars: Some(Usd(0)),
-            waited: None,
-            silent_trials: 0,
-            partial_trials: 0,
-            unbilled_tasks: 0,
-            skipped: BTreeMap::new(),
-            no_room: BTreeMap::new(),
+            ..Self::default()
         };
         let entries = manifest.entries();
         let mut tasks: BTreeMap<&str, bool> = BTreeMap::new();

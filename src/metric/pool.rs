@@ -117,16 +117,21 @@ pub(super) fn counted(share: Option<f64>, items: u64) -> Option<Sample> {
 
 /// How many sessions have a cell with this property.
 pub(crate) fn sessions(cells: &[&CellSummary], is_meant: fn(&CellSummary) -> bool) -> usize {
-    let meant = cells.iter().filter(|cell| is_meant(cell));
-    let sessions: BTreeSet<&str> = meant.map(|cell| cell.session.as_str()).collect();
-    sessions.len()
+    distinct(cells, is_meant, |cell| &cell.session)
 }
 
 /// How many clusters have a cell with this property.
 pub(crate) fn clusters(cells: &[&CellSummary], is_meant: fn(&CellSummary) -> bool) -> usize {
+    distinct(cells, is_meant, |cell| &cell.cluster)
+}
+
+fn distinct(
+    cells: &[&CellSummary],
+    is_meant: fn(&CellSummary) -> bool,
+    name: fn(&CellSummary) -> &String,
+) -> usize {
     let meant = cells.iter().filter(|cell| is_meant(cell));
-    let clusters: BTreeSet<&str> = meant.map(|cell| cell.cluster.as_str()).collect();
-    clusters.len()
+    meant.map(|cell| name(cell)).collect::<BTreeSet<_>>().len()
 }
 
 /// The mean over clusters, each weighing the same.
@@ -134,8 +139,8 @@ pub(crate) fn estimate(
     cells: &[&CellSummary],
     of: impl Fn(&CellSummary) -> Option<Sample>,
 ) -> Option<Estimate> {
-    let (values, items) = by_cluster(cells, |cell| of(cell).map(|(value, n)| ([value], n)));
-    let values: Vec<f64> = values.into_iter().map(|[value]| value).collect();
+    let (values, items) = by_cluster(cells, |cell| of(cell).map(|(value, n)| ((value, 0.0), n)));
+    let values: Vec<f64> = values.into_iter().map(|(value, _)| value).collect();
     Estimate::of_sessions(&values, items)
 }
 
@@ -144,8 +149,7 @@ pub(super) fn ratio(
     cells: &[&CellSummary],
     of: impl Fn(&CellSummary) -> Option<((f64, f64), usize)>,
 ) -> (Option<Estimate>, bool) {
-    let (pairs, items) = by_cluster(cells, |cell| of(cell).map(|((a, b), n)| ([a, b], n)));
-    let pairs: Vec<(f64, f64)> = pairs.into_iter().map(|[a, b]| (a, b)).collect();
+    let (pairs, items) = by_cluster(cells, of);
     (Estimate::of_ratio(&pairs, items), !pairs.is_empty())
 }
 
@@ -163,14 +167,10 @@ pub(crate) fn saved(
         let spending = of(cell)?;
         let dollars = spending.dollars.filter(|_| all_priced);
         let (own, reference) = dollars.unwrap_or(spending.tokens);
-        Some(([reference - own, reference], spending.calls))
+        Some(((reference - own, reference), spending.calls))
     });
-    let mut clusters: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for ((cluster, _), [saved, whole]) in sessions {
-        let sums = clusters.entry(cluster).or_default();
-        *sums = (sums.0 + saved, sums.1 + whole);
-    }
-    let pairs: Vec<(f64, f64)> = clusters.into_values().collect();
+    let clusters = in_clusters(sessions).into_values();
+    let pairs: Vec<(f64, f64)> = clusters.map(|cluster| cluster.sum).collect();
     Estimate::of_ratio(&pairs, items)
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn total(
     cells: &[&CellSummary],
     of: impl Fn(&CellSummary) -> Option<Amount>,
 ) -> Option<f64> {
-    let mut sessions: BTreeMap<&str, (Mean<2>, f64)> = BTreeMap::new();
+    let mut sessions: BTreeMap<&str, (Mean, f64)> = BTreeMap::new();
     for cell in cells {
         let Some(amount) = of(cell) else {
             continue;
@@ -189,49 +189,52 @@ pub(crate) fn total(
         let (completed, whole) = sessions.entry(&cell.session).or_default();
         *whole = amount.whole_reference;
         if cell.both_completed {
-            completed.add([amount.own?, amount.reference]);
+            completed.add((amount.own?, amount.reference));
         }
     }
-    let (mut own, mut reference, mut missing, mut any) = (0.0, 0.0, 0.0, false);
+    let (mut known, mut missing) = (Mean::default(), 0.0);
     for (completed, whole) in sessions.into_values() {
         if completed.count == 0 {
             missing += whole;
-            continue;
+        } else {
+            known.add(completed.value());
         }
-        let [of_cell, of_reference] = completed.value();
-        own += of_cell;
-        reference += of_reference;
-        any = true;
     }
+    let (own, reference) = known.sum;
     let more = if missing > 0.0 {
         own / reference * missing
     } else {
         0.0
     };
-    Some(own + more).filter(|total| any && total.is_finite())
+    Some(own + more).filter(|total| known.count > 0 && total.is_finite())
 }
 
-/// Values by cluster, each the mean over its sessions of the mean over repeats, and the number of
+/// Pairs of values by cluster, each the mean over its sessions of the mean over repeats, and the number of
 /// all observations.
-fn by_cluster<const N: usize>(
+fn by_cluster(
     cells: &[&CellSummary],
-    of: impl Fn(&CellSummary) -> Option<([f64; N], usize)>,
-) -> (Vec<[f64; N]>, usize) {
+    of: impl Fn(&CellSummary) -> Option<((f64, f64), usize)>,
+) -> (Vec<(f64, f64)>, usize) {
     let (sessions, items) = by_session(cells, of);
-    let mut clusters: BTreeMap<&str, Mean<N>> = BTreeMap::new();
-    for ((cluster, _), session) in sessions {
-        clusters.entry(cluster).or_default().add(session);
-    }
-    let means = clusters.into_values().map(|cluster| cluster.value());
-    (means.collect(), items)
+    let clusters = in_clusters(sessions).into_values();
+    (clusters.map(|cluster| cluster.value()).collect(), items)
 }
 
-/// Values by cluster and session, each the mean over repeats, and the number of all observations.
-fn by_session<'a, const N: usize>(
+/// Sessions by cluster.
+fn in_clusters<'a>(sessions: BTreeMap<(&'a str, &str), Mean>) -> BTreeMap<&'a str, Mean> {
+    let mut clusters: BTreeMap<&str, Mean> = BTreeMap::new();
+    for ((cluster, _), session) in sessions {
+        clusters.entry(cluster).or_default().add(session.value());
+    }
+    clusters
+}
+
+/// Pairs of values by cluster and session, each over repeats, and the number of all observations.
+fn by_session<'a>(
     cells: &[&'a CellSummary],
-    of: impl Fn(&CellSummary) -> Option<([f64; N], usize)>,
-) -> (BTreeMap<(&'a str, &'a str), [f64; N]>, usize) {
-    let mut sessions: BTreeMap<(&str, &str), Mean<N>> = BTreeMap::new();
+    of: impl Fn(&CellSummary) -> Option<((f64, f64), usize)>,
+) -> (BTreeMap<(&'a str, &'a str), Mean>, usize) {
+    let mut sessions: BTreeMap<(&str, &str), Mean> = BTreeMap::new();
     let mut items = 0;
     for cell in cells {
         if let Some((values, observations)) = of(cell) {
@@ -240,38 +243,25 @@ fn by_session<'a, const N: usize>(
             items += observations;
         }
     }
-    let means = sessions.into_iter();
-    (
-        means.map(|(key, mean)| (key, mean.value())).collect(),
-        items,
-    )
+    (sessions, items)
 }
 
-/// The mean of what was added to it.
-struct Mean<const N: usize> {
-    sums: [f64; N],
+/// The sum and the mean of the pairs that were added to it.
+#[derive(Default)]
+struct Mean {
+    sum: (f64, f64),
     count: usize,
 }
 
-impl<const N: usize> Default for Mean<N> {
-    fn default() -> Self {
-        Self {
-            sums: [0.0; N],
-            count: 0,
-        }
-    }
-}
-
-impl<const N: usize> Mean<N> {
-    fn add(&mut self, values: [f64; N]) {
-        for (sum, value) in self.sums.iter_mut().zip(values) {
-            *sum += value;
-        }
+impl Mean {
+    fn add(&mut self, (first, second): (f64, f64)) {
+        self.sum = (self.sum.0 + first, self.sum.1 + second);
         self.count += 1;
     }
 
-    fn value(&self) -> [f64; N] {
-        self.sums.map(|sum| sum / self.count as f64)
+    fn value(&self) -> (f64, f64) {
+        let count = self.count as f64;
+        (self.sum.0 / count, self.sum.1 / count)
     }
 }
 

@@ -58,10 +58,10 @@ impl Retention {
         let mut changed: Vec<usize> = cell.compactions.iter().map(|event| event.call).collect();
         changed.dedup();
         let size = |call: usize| reference?.prompt_tokens.get(call).copied();
-        let reached = |item: &&ProbeRecord| item.call < cell.reached_calls;
-        let aged = cell.probes.iter().filter(reached);
-        let aged = aged.filter(|item| item.kind.is_searched());
-        let aged = aged.filter_map(|item| {
+        let items = cell.probes.iter();
+        let reached = items.filter(|item| item.call < cell.reached_calls);
+        let searched = reached.filter(|item| item.kind.is_searched());
+        let aged = searched.filter_map(|item| {
             let said = item.said_at?;
             let since = changed
                 .iter()
@@ -78,27 +78,20 @@ impl Retention {
         Self(aged.collect())
     }
 
-    /// The mean score of the items that are meant.
-    pub fn share(&self, is_meant: impl Fn(&AgedItem) -> bool) -> Score {
-        let mut score = Score::default();
-        for item in self.0.iter().filter(|item| is_meant(item)) {
-            score.add(item.score);
+    /// Retention by age, such as [`age_in_tokens`]; items without one are left out.
+    pub fn by_age(&self, age: impl Fn(&AgedItem) -> Option<usize>) -> [Score; 6] {
+        let mut scores = [Score::default(); 6];
+        for item in &self.0 {
+            if let Some(score) = age(item).and_then(|at| scores.get_mut(at)) {
+                score.add(item.score);
+            }
         }
-        score
-    }
-
-    /// Retention by compactions survived, in the order of [`COMPACTIONS`].
-    pub fn by_compactions(&self, is_meant: impl Fn(&AgedItem) -> bool) -> [Score; 6] {
-        std::array::from_fn(|at| {
-            self.share(|item| is_meant(item) && age_in_compactions(item.compactions) == at)
-        })
+        scores
     }
 
     /// Retention by tokens since, in the order of [`TOKENS`].
-    pub fn by_tokens(&self, is_meant: impl Fn(&AgedItem) -> bool) -> [Score; 6] {
-        std::array::from_fn(|at| {
-            self.share(|item| is_meant(item) && item.tokens.map(age_in_tokens) == Some(at))
-        })
+    pub fn by_tokens(&self) -> [Score; 6] {
+        self.by_age(|item| item.tokens.map(age_in_tokens))
     }
 }
 
@@ -248,18 +241,17 @@ mod tests {
             aged(40, 500_000, 0.0),
         ]);
         let means = |ages: [Score; 6]| ages.map(|age| age.mean());
-        let by_compactions = means(items.by_compactions(|_| true));
+        let by_compactions = means(items.by_age(|item| Some(age_in_compactions(item.compactions))));
         assert_eq!(
             by_compactions,
             [Some(1.0), Some(0.5), None, Some(0.0), None, Some(0.0)]
         );
-        let by_tokens = means(items.by_tokens(|_| true));
+        let by_tokens = means(items.by_tokens());
         assert_eq!(
             by_tokens,
             [Some(1.0), Some(0.5), Some(0.0), None, None, Some(0.0)]
         );
-        let none = items.by_tokens(|item| item.kind == ProbeKind::Order);
-        assert_eq!(means(none), [None; 6]);
+        assert_eq!(means(items.by_age(|_| None)), [None; 6]);
     }
 
     /// (1, 1.0), (2, 0.5), (3, 0.0): a line that falls by one half each time.

@@ -93,9 +93,11 @@ pub struct CellSummary {
 impl CellSummary {
     /// Measures a cell. `reference` is `full` on the same session.
     pub fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Self {
-        let empty = None;
-        let full = reference;
-        Self::with_controls(cell, ControlCells { full, empty })
+        let controls = ControlCells {
+            full: reference,
+            empty: None,
+        };
+        Self::with_controls(cell, controls)
     }
 
     /// The same with the cell of the empty context: items that did not qualify are then left out of

@@ -4,6 +4,7 @@
 //! units: a session, with its side chains where it has any. The error comes from the spread between
 //! clusters.
 
+use derive_more::AddAssign;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,7 +61,9 @@ pub struct PairedDifference {
 }
 
 /// Wins, ties and losses of the candidate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, AddAssign, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
     /// The candidate is better.
@@ -95,9 +98,7 @@ impl PairedDifference {
         let mut counts = Counts::default();
         let (mut unscored, mut unsure) = (0, 0);
         for session in clusters.iter().flatten() {
-            counts.wins += session.counts.wins;
-            counts.ties += session.counts.ties;
-            counts.losses += session.counts.losses;
+            counts += session.counts;
             unscored += session.unscored;
             unsure += session.unsure;
         }

@@ -81,34 +81,18 @@ fn sums(differences: &[f64]) -> Vec<f64> {
 pub(super) fn drawn(differences: &[f64], patterns: usize, seed: u64) -> f64 {
     let observed = differences.iter().sum::<f64>().abs() - tolerance(differences);
     let mut draws = Draws::new(seed, "sign-flip");
-    let mut pattern = Pattern::none(differences.len());
-    let extreme = (0..patterns).filter(|_| {
-        pattern.draw(&mut draws);
-        pattern.sum(differences).abs() >= observed
-    });
+    let extreme = (0..patterns).filter(|_| drawn_sum(differences, &mut draws).abs() >= observed);
     (extreme.count() + 1) as f64 / (patterns + 1) as f64
 }
 
-/// Which sessions get the other sign: one bit each.
-struct Pattern(Vec<u64>);
-
-impl Pattern {
-    fn none(sessions: usize) -> Self {
-        Self(vec![0; sessions.div_ceil(64)])
-    }
-
-    fn draw(&mut self, draws: &mut Draws) {
-        self.0.fill_with(|| draws.bits());
-    }
-
-    /// The sum of the differences with these signs.
-    fn sum(&self, differences: &[f64]) -> f64 {
-        let signed = |(session, value): (usize, &f64)| {
-            let is_flipped = self.0[session / 64] >> (session % 64) & 1 == 1;
-            if is_flipped { -value } else { *value }
-        };
-        differences.iter().enumerate().map(signed).sum()
-    }
+/// The sum of the differences with drawn signs.
+fn drawn_sum(differences: &[f64], draws: &mut Draws) -> f64 {
+    let signed = differences.chunks(64).flat_map(|sessions| {
+        let bits = draws.bits();
+        let sessions = sessions.iter().enumerate();
+        sessions.map(move |(at, value)| if bits >> at & 1 == 1 { -value } else { *value })
+    });
+    signed.sum()
 }
 
 #[cfg(test)]

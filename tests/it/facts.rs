@@ -504,7 +504,7 @@ fn ages_are_counted_in_compactions_and_tokens() {
         "every planted item has an age"
     );
     assert!(aged.0.iter().any(|item| item.compactions > 1));
-    let young = aged.share(|item| item.compactions == 0).mean().unwrap();
-    let old = aged.share(|item| item.compactions > 0).mean().unwrap();
+    let [young, old, ..] = aged.by_age(|item| Some(usize::from(item.compactions > 0)));
+    let [young, old] = [young, old].map(|score| score.mean().unwrap());
     assert!(young > 0.99 && old < young, "{young} {old}");
 }

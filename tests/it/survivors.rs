@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use proctor::metric::retention::{COMPACTIONS, Retention};
+use proctor::metric::retention::{COMPACTIONS, Retention, age_in_compactions};
 use proctor::metric::survival::{Score, Survival, is_planted};
 use proctor::probe::ProbeKind;
 use proctor::record::{Arm, CellRecord};
@@ -105,7 +105,11 @@ fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family
             }
         }
         let retention = Retention::of(cell, full.get(&*cell.session).copied());
-        for (sum, score) in row.ages.iter_mut().zip(retention.by_compactions(|_| true)) {
+        for (sum, score) in row
+            .ages
+            .iter_mut()
+            .zip(retention.by_age(|item| Some(age_in_compactions(item.compactions))))
+        {
             add(sum, score);
         }
         row.fired += usize::from(!cell.compactions.is_empty());

@@ -81,7 +81,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
 /// [`TOKENS`].
 fn curve(report: &Report, strategy: &str) -> Vec<(f64, f64)> {
     let items = report.retention(strategy);
-    let ages = items.by_tokens(|_| true);
+    let ages = items.by_tokens();
     let means = ages.iter().enumerate();
     means
         .filter_map(|(at, age)| Some((at as f64, age.mean()?)))

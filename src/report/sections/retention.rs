@@ -44,7 +44,7 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
         if strategy.arm != Arm::Strategy || items.0.is_empty() {
             return None;
         }
-        let tokens = items.by_tokens(|_| true);
+        let tokens = items.by_tokens();
         let of_age = |at| rate(&clusters, &|it| age_in_compactions(it.compactions) == at);
         let mut cells: Vec<Cell> = (0..COMPACTIONS.len()).map(of_age).collect();
         let half_life = half_life(&tokens).map(|at| TOKENS[at].0.to_owned());
