@@ -120,12 +120,12 @@ impl Estimate {
         n: SampleSize,
     ) -> Self {
         let t = quantile::t(1.0 - (1.0 - CONFIDENCE_LEVEL) / 2.0, freedom);
-        let interval =
-            |(error, t): (f64, f64)| ConfidenceInterval::of(point - t * error, point + t * error);
+        let reach = standard_error.zip(t).map(|(error, t)| t * error);
         Self {
             point_estimate: point,
             standard_error,
-            confidence_interval: standard_error.zip(t).map(interval),
+            confidence_interval: reach
+                .map(|reach| ConfidenceInterval::of(point - reach, point + reach)),
             n,
         }
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::FactText;
 use super::axis::Axis;
 use super::judge::{NOTHING, Pair};
-use super::{FactText, ProbeSample};
 use crate::record::words::HIGH_WEIGHT;
 use crate::stats::mean;
 
@@ -100,6 +100,23 @@ pub struct AxisCoverage {
 }
 
 impl AxisCoverage {
+    fn of(axis: Axis, pairs: &[Pair<'_>]) -> Self {
+        let (mut items, mut paired_items) = (0, 0);
+        for (_, old, new) in pairs {
+            let scored = old.probes.iter().filter(|(_, probe)| probe.has(axis));
+            for (id, _) in scored {
+                let other = new.and_then(|new| new.probes.get(id));
+                items += 1;
+                paired_items += usize::from(other.is_some_and(|probe| probe.has(axis)));
+            }
+        }
+        Self {
+            axis,
+            items,
+            paired_items,
+        }
+    }
+
     /// Paired items as a share of the baseline's.
     pub fn share(&self) -> f64 {
         self.paired_items as f64 / self.items.max(1) as f64
@@ -172,21 +189,21 @@ pub(super) fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
 }
 
 pub(super) fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {
-    let of_pair = |(session, old, new): &Pair<'_>| {
-        let new = new.iter();
-        let rules = new.flat_map(|new| new.rejected.difference(&old.rejected));
-        let broken = rules.map(|rule| BrokenRule {
+    let broken = pairs.iter().flat_map(|(session, old, new)| {
+        let rules = new
+            .iter()
+            .flat_map(move |new| new.rejected.difference(&old.rejected));
+        rules.map(move |rule| BrokenRule {
             session: (*session).to_owned(),
             rule: rule.clone(),
-        });
-        broken.collect::<Vec<_>>()
-    };
-    pairs.iter().flat_map(of_pair).collect()
+        })
+    });
+    broken.collect()
 }
 
 /// Sessions that die in a larger share of repeats than under the baseline.
 pub(super) fn deaths(pairs: &[Pair<'_>]) -> Vec<NewDeath> {
-    let of = |(session, old, new): &Pair<'_>| {
+    let dead = pairs.iter().filter_map(|(session, old, new)| {
         let new = (*new)?;
         let (before, after) = ((old.dead, old.repeats()), (new.dead, new.repeats()));
         // As fractions, so that other numbers of repeats compare.
@@ -196,41 +213,29 @@ pub(super) fn deaths(pairs: &[Pair<'_>]) -> Vec<NewDeath> {
             candidate: after,
             at: new.died_at.clone(),
         })
-    };
-    pairs.iter().filter_map(of).collect()
+    });
+    dead.collect()
 }
 
 pub(super) fn coverage(pairs: &[Pair<'_>]) -> Coverage {
-    let mut coverage = Coverage {
+    let both = pairs
+        .iter()
+        .filter_map(|(id, old, new)| Some((*id, *old, (*new)?)));
+    let clusters = both.clone();
+    let clusters = clusters.map(|(id, old, _)| old.cluster.as_deref().unwrap_or(id));
+    let by_axis = OF_PROBES
+        .map(|axis| AxisCoverage::of(axis, pairs))
+        .into_iter();
+    let by_axis: Vec<AxisCoverage> = by_axis.filter(|of_axis| of_axis.items > 0).collect();
+    Coverage {
         sessions: pairs.len(),
-        ..Coverage::default()
-    };
-    let paired = pairs.iter().filter(|(_, _, new)| new.is_some());
-    let clusters = paired.map(|(session, old, _)| old.cluster.as_deref().unwrap_or(session));
-    coverage.paired_clusters = clusters.collect::<BTreeSet<&str>>().len();
-    for (_, old, new) in pairs {
-        coverage.paired_sessions += usize::from(new.is_some());
-        let dead = new.map_or(0, |new| new.dead);
-        coverage.newly_dead += dead.saturating_sub(old.dead);
+        paired_sessions: both.clone().count(),
+        paired_clusters: clusters.collect::<BTreeSet<&str>>().len(),
+        items: by_axis.iter().map(|of_axis| of_axis.items).sum(),
+        paired_items: by_axis.iter().map(|of_axis| of_axis.paired_items).sum(),
+        newly_dead: both
+            .map(|(_, old, new)| new.dead.saturating_sub(old.dead))
+            .sum(),
+        by_axis,
     }
-    for axis in OF_PROBES {
-        let mut of_axis = AxisCoverage {
-            axis,
-            items: 0,
-            paired_items: 0,
-        };
-        let is_scored = |probe: &ProbeSample| !probe.scores(axis).is_empty();
-        for (_, old, new) in pairs {
-            for (id, _) in old.probes.iter().filter(|(_, probe)| is_scored(probe)) {
-                let other = new.and_then(|new| new.probes.get(id));
-                of_axis.items += 1;
-                of_axis.paired_items += usize::from(other.is_some_and(is_scored));
-            }
-        }
-        coverage.items += of_axis.items;
-        coverage.paired_items += of_axis.paired_items;
-        let scored = (of_axis.items > 0).then_some(of_axis);
-        coverage.by_axis.extend(scored);
-    }
-    coverage
 }

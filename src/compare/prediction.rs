@@ -49,8 +49,8 @@ impl Prediction {
             sides[usize::from(run.score >= SOLVED)].push(support);
         }
         tasks.retain(|_, [unsolved, solved]| !unsolved.is_empty() && !solved.is_empty());
-        let each = tasks.values();
-        let pairs = each.map(|[unsolved, solved]| unsolved.len() * solved.len());
+        let sides = tasks.values();
+        let pairs = sides.map(|[unsolved, solved]| unsolved.len() * solved.len());
         let is_measured = tasks.len() >= LEAST_TASKS;
         Self {
             tasks: tasks.len(),
@@ -82,49 +82,34 @@ impl Prediction {
 impl Separation {
     /// The separation by a figure of the support, of which more is better.
     fn of(tasks: &BTreeMap<&str, [Vec<f64>; 2]>, figure: fn(f64) -> f64) -> Self {
-        let (mut within, mut all) = (Counts::default(), [Vec::new(), Vec::new()]);
-        for sides in tasks.values() {
-            let sides = sides.each_ref().map(|side| {
-                let figures = side.iter().map(|support| figure(*support));
-                figures.collect::<Vec<f64>>()
-            });
-            within.add(&sides);
-            for (all, side) in all.iter_mut().zip(sides) {
-                all.extend(side);
-            }
-        }
-        let mut pooled = Counts::default();
-        pooled.add(&all);
+        let figures = tasks.values().map(|sides| {
+            sides
+                .each_ref()
+                .map(|side| side.iter().map(|support| figure(*support)).collect())
+        });
+        let figures: Vec<[Vec<f64>; 2]> = figures.collect();
+        let all = [0, 1].map(|side| figures.iter().flat_map(|task| task[side].clone()).collect());
         Self {
-            within: within.share(),
-            pooled: pooled.share(),
+            within: share_better(&figures),
+            pooled: share_better(&[all]),
         }
     }
 }
 
-/// Pairs of an unsolved and a solved trial.
-#[derive(Debug, Default)]
-struct Counts {
-    /// Those in which the solved one is better; equal ones are half.
-    better: f64,
-    pairs: f64,
-}
-
-impl Counts {
-    fn add(&mut self, [unsolved, solved]: &[Vec<f64>; 2]) {
+/// The share of pairs of an unsolved and a solved trial in which the solved one is better; equal ones are half.
+fn share_better(groups: &[[Vec<f64>; 2]]) -> f64 {
+    let (mut better, mut pairs) = (0.0, 0.0);
+    for [unsolved, solved] in groups {
         let mut unsolved = unsolved.clone();
         unsolved.sort_by(f64::total_cmp);
         for figure in solved {
             let lower = unsolved.partition_point(|other| other < figure);
             let not_higher = unsolved.partition_point(|other| other <= figure);
-            self.better += (lower + not_higher) as f64 / 2.0;
+            better += (lower + not_higher) as f64 / 2.0;
         }
-        self.pairs += (unsolved.len() * solved.len()) as f64;
+        pairs += (unsolved.len() * solved.len()) as f64;
     }
-
-    fn share(&self) -> f64 {
-        self.better / self.pairs
-    }
+    better / pairs
 }
 
 #[cfg(test)]

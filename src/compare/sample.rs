@@ -10,11 +10,12 @@ use super::judge::DOLLARS;
 use super::prices;
 use crate::metric::CellSummary;
 use crate::metric::answers::was_asked;
-use crate::metric::assumption::Assumption;
+use crate::metric::assumption::alternatives;
+use crate::metric::calls::is_on_the_bill;
 use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
 use crate::naming::short_name;
-use crate::record::words::{ModelKind, Purpose, Verdict, Worth};
+use crate::record::words::{ModelKind, Verdict, Worth};
 use crate::record::{
     CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord, kinds_of,
 };
@@ -175,6 +176,11 @@ impl ProbeSample {
         }
     }
 
+    /// Whether it has a score on an axis.
+    pub(super) fn has(&self, axis: Axis) -> bool {
+        !self.scores(axis).is_empty()
+    }
+
     fn add_survival(&mut self, found: &SurvivalRecord) {
         if found.most.is_some() && self.survival_most.is_empty() {
             self.survival_most.clone_from(&self.survival);
@@ -256,8 +262,7 @@ impl Sample {
     pub(crate) fn has(&self, axis: Axis) -> bool {
         self.sessions.values().any(|session| {
             let mut probes = session.probes.values();
-            session.metrics.contains_key(axis.name())
-                || probes.any(|it| !it.scores(axis).is_empty())
+            session.metrics.contains_key(axis.name()) || probes.any(|probe| probe.has(axis))
         })
     }
 
@@ -280,13 +285,7 @@ fn fits(full: &CellRecord, cell: &CellRecord) -> bool {
 /// Whether a summary was written in this cell.
 fn wrote(cell: &CellRecord) -> bool {
     let mut calls = cell.model_calls.iter();
-    calls.any(|call| {
-        let is_own = matches!(
-            call.purpose,
-            Purpose::Compaction | Purpose::Background | Purpose::Recovery
-        );
-        is_own && call.failure.is_none()
-    })
+    calls.any(|call| is_on_the_bill(call.purpose) && call.failure.is_none())
 }
 
 /// Who wrote a strategy's summaries: the product's own model where they are the recorded ones.
@@ -312,11 +311,9 @@ impl SessionSample {
 
     /// Adds a repeat's bills under other assumptions.
     fn assume(&mut self, summary: &CellSummary, summariser: ModelKind) {
-        for assumption in Assumption::ALL {
-            for other in assumption.alternatives(summary, summariser) {
-                let bills = self.alternatives.entry(other.words).or_default();
-                bills.push(other.own.in_dollars());
-            }
+        for other in alternatives(summary, summariser) {
+            let bills = self.alternatives.entry(other.words).or_default();
+            bills.push(other.own.in_dollars());
         }
     }
 

@@ -145,22 +145,18 @@ impl TasksAgainst {
             .iter()
             .filter_map(|(task, runs)| Some((theirs.get(task)?, runs)));
         let pairs: Vec<_> = pairs.collect();
-        let count = |is_meant: fn(f64) -> bool| {
-            let differences = pairs.iter().map(|(old, new)| score(new) - score(old));
-            differences.filter(|it| is_meant(*it)).count()
-        };
         // Means of the same scores may differ in their last digits.
-        let (won, lost) = (count(|it| it > 1e-9), count(|it| it < -1e-9));
+        let differences = pairs.iter().map(|(old, new)| score(new) - score(old));
+        let won = differences.clone().filter(|more| *more > 1e-9).count();
+        let lost = differences.filter(|more| *more < -1e-9).count();
         let tasks = pairs.len();
         let share = wilson::interval(lost as f64 / tasks as f64, tasks as f64);
         let bills = pairs
             .iter()
             .filter_map(|(old, new)| mean_bill(old).zip(mean_bill(new)));
         let bills: Vec<(f64, f64)> = bills.collect();
-        let [old, new] = [0, 1].map(|side| {
-            let amounts = bills.iter().map(|bill| [bill.0, bill.1][side]);
-            amounts.sum::<f64>()
-        });
+        let old: f64 = bills.iter().map(|bill| bill.0).sum();
+        let new: f64 = bills.iter().map(|bill| bill.1).sum();
         Self {
             baseline: baseline.to_owned(),
             tasks,

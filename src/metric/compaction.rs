@@ -88,12 +88,8 @@ pub(super) fn fired_at_pooled(cells: &[&CellSummary]) -> Option<PooledValue> {
         sessions: fired,
         items: fired,
     };
-    let estimate = Estimate::with_error(least, None, n);
-    Some(if least < most {
-        PooledValue::AtLeast(estimate, most)
-    } else {
-        PooledValue::Estimate(estimate)
-    })
+    let least = Estimate::with_error(least, None, n);
+    Some(PooledValue::between(least, most, 0.0))
 }
 
 /// The mean over the patches that freed something.

@@ -7,7 +7,6 @@
 
 use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
-use crate::metric::pool::share;
 use crate::record::words::{PerToken, Placement};
 use crate::record::{BILLED, CacheBreaks, CacheRecord};
 use crate::units::{Usage, Usd, median};
@@ -422,11 +421,6 @@ impl SchemeCost {
             }
         }
     }
-}
-
-/// Formula: `1 − C/C⁰`; `None` where the reference costs nothing.
-fn saved(cost: u64, reference: u64) -> Option<f64> {
-    Some(1.0 - share(cost, reference)?)
 }
 
 /// Adds a cost. A server may claim any usage: what is too large to count stays the largest number.

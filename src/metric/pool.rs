@@ -50,6 +50,17 @@ pub(crate) enum PooledValue {
     Part(usize, usize),
 }
 
+impl PooledValue {
+    /// A share of at least this and at most that; a range where they are further apart than `tolerance`.
+    pub(super) fn between(least: Estimate, most: f64, tolerance: f64) -> Self {
+        if most - least.point_estimate > tolerance {
+            Self::AtLeast(least, most)
+        } else {
+            Self::Estimate(least)
+        }
+    }
+}
+
 /// What a cell spends and what full history spends on the same calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spending {
@@ -113,6 +124,11 @@ pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
 /// A share with the number of its observations.
 pub(super) fn counted(share: Option<f64>, items: u64) -> Option<Sample> {
     Some((share?, usize::try_from(items).unwrap_or(usize::MAX)))
+}
+
+/// A part of a whole as a share of as many observations; `None` if the whole is 0.
+pub(super) fn rate(part: u64, whole: u64) -> Option<Sample> {
+    counted(share(part, whole), whole)
 }
 
 /// How many sessions have a cell with this property.

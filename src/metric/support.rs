@@ -49,14 +49,4 @@ impl Support {
     pub fn any_missing(&self) -> Option<f64> {
         (self.wanted > 0).then(|| f64::from(u8::from(self.present < self.wanted)))
     }
-
-    /// The share that is gone and could be read again. Formula: reachable / wanted.
-    pub fn reachable_share(&self) -> Option<f64> {
-        share(self.reachable?, self.wanted)
-    }
-
-    /// The same where some occurrence of the atom has been compacted.
-    pub fn compacted_share(&self) -> Option<f64> {
-        share(self.compacted_present, self.compacted_wanted)
-    }
 }

@@ -161,12 +161,7 @@ pub(crate) fn kept(cells: &[&CellSummary]) -> Option<PooledValue> {
     let least = corrected(cells)?;
     let most = estimate(cells, |cell| cell.survival.most.counted())?;
     let most = most.corrected_for_chance(chance(cells))?.point_estimate;
-    let is_wide = most - least.point_estimate > UNSURE;
-    Some(if is_wide {
-        PooledValue::AtLeast(least, most)
-    } else {
-        PooledValue::Estimate(least)
-    })
+    Some(PooledValue::between(least, most, UNSURE))
 }
 
 /// The same in the compacted region, where chance is that of its own decoys if it has any.

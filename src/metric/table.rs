@@ -5,7 +5,7 @@
 use super::answers::Scope;
 use super::cost::{Bill, SchemeCost, Time};
 use super::pool::Formula::{Count, Largest, Mean, Pool, Saved, Tokens, Total};
-use super::pool::{PooledValue, counted};
+use super::pool::{PooledValue, counted, rate, share};
 use super::{CellSummary, Direction, Mark, Metric, Unit};
 use super::{compaction, completion, cost, fidelity, summaries, survival, tokens, trail};
 use crate::record::words::Placement;
@@ -202,17 +202,17 @@ pub static METRICS: &[Metric] = metrics! {
     /// of what the agent's recorded tool calls needed from the past, the share still in the prompt
     /// atoms present / atoms wanted under full history, calls after a death included
     "actions" = "actions supported", Share, Higher, TOOL_CALLS, Some((7, 5)), [Reference, BestKept]
-        => Mean(|cell| counted(cell.support.share(), cell.support.wanted));
+        => Mean(|cell| rate(cell.support.present, cell.support.wanted));
 
     /// the same for atoms of which some occurrence has been compacted, over calls reached
     /// compacted atoms present / compacted atoms wanted
     "actions_compacted" = "actions compacted", Share, Higher, TOOL_CALLS, Some((25, 15)), []
-        => Mean(|cell| counted(cell.support.compacted_share(), cell.support.compacted_wanted));
+        => Mean(|cell| rate(cell.support.compacted_present, cell.support.compacted_wanted));
 
     /// of what the agent's tool calls needed and the prompt no longer held, what could be read again: the prompt names the file in which the tool result was put aside, or holds the call that read a file which has not changed since; never part of the actions supported
     /// atoms gone and reachable / atoms wanted under full history
     "actions_reachable" = "actions reachable", Share, Higher, TOOL_CALLS, Some((47, 33)), []
-        => Mean(|cell| counted(cell.support.reachable_share(), cell.support.wanted));
+        => Mean(|cell| rate(cell.support.reachable?, cell.support.wanted));
 
     /// share of the sessions in which at least one of the agent's recorded tool calls needed a past text that the prompt no longer held: one missing fact can end a task
     /// sessions with atoms present < atoms wanted, of those with atoms wanted
@@ -277,22 +277,25 @@ pub static METRICS: &[Metric] = metrics! {
     /// how well the prompt still says which files were read, created, modified and deleted
     /// 2·right/(stated + touched), over all calls; touched in the full history, calls after a death included; stated by tool uses in the prompt and by lines of summaries
     "trail_f1" = "artifact trail F1", Share, Higher, TRAIL, Some((43, 30)), [Reference, Optional, NotInCsv]
-        => Mean(|cell| trail::share_of(cell, trail::f1, |it| it.touched));
+        => Mean(|cell| {
+            let files = trail::all(cell)?;
+            counted(share(2 * files.correct, files.mentioned + files.touched), files.touched)
+        });
 
     /// of the prompt's statements about what was done to a file, the share that is true
     /// right / stated, over all calls
     "trail_precision" = "artifact trail precision", Share, Higher, TRAIL, Some((44, 31)), [Reference, Optional, NotInCsv]
-        => Mean(|cell| trail::share_of(cell, trail::precision, |it| it.mentioned));
+        => Mean(|cell| trail::all(cell).and_then(|files| rate(files.correct, files.mentioned)));
 
     /// of the files that were touched, the share for which the prompt still says so
     /// right / touched, over all calls
     "trail_recall" = "artifact trail recall", Share, Higher, TRAIL, Some((45, 31)), [Reference, Optional, NotInCsv]
-        => Mean(|cell| trail::share_of(cell, trail::recall, |it| it.touched));
+        => Mean(|cell| trail::all(cell).and_then(|files| rate(files.correct, files.touched)));
 
     /// of the paths, identifiers, ids and numbers in summaries, the share found nowhere in what the summary replaces: at least so much was made up
     /// unsupported / different atoms, summed over summaries; an earlier summary supports nothing
     "unsupported_atoms" = "unsupported atoms", Share, Lower, "string matching on the texts that stages write in place of messages", Some((46, 32)), [Optional, WhereWritten, NotInCsv]
-        => Mean(trail::unsupported_atoms);
+        => Mean(|cell| cell.summary_atoms.as_ref().and_then(|it| rate(it.unsupported, it.atoms)));
 
     /// calls whose prompt breaks a rule for which the provider documents an error
     /// calls with a violation of level rejected that full history does not have

@@ -39,6 +39,21 @@ pub struct Rate {
     pub high: f64,
 }
 
+impl Rate {
+    /// Of the answers that people label so, the share of which the judge says the same.
+    fn of(labelled: &[LabelledAnswer], human: bool) -> Option<Self> {
+        let these = labelled.iter().filter(|one| one.human == human);
+        let n = these.clone().count() as f64;
+        let value = these.filter(|one| one.judge == human).count() as f64 / n;
+        let interval = wilson::interval(value, n)?;
+        Some(Self {
+            value,
+            low: interval.lower_bound,
+            high: interval.upper_bound,
+        })
+    }
+}
+
 /// The quality of a judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
@@ -88,25 +103,12 @@ impl Calibration {
         if labels == 0 {
             return None;
         }
-        let rate = |human: bool| {
-            let of_these = || labelled.iter().filter(|one| one.human == human);
-            let agree = of_these().filter(|one| one.judge == human).count() as f64;
-            let n = of_these().count() as f64;
-            let interval = wilson::interval(agree / n, n)?;
-            Some(Rate {
-                value: agree / n,
-                low: interval.lower_bound,
-                high: interval.upper_bound,
-            })
-        };
         let pairs: Vec<(bool, bool)> = labelled.iter().map(|one| (one.human, one.judge)).collect();
         let kappa = cohens_kappa(&pairs);
-        let (sensitivity, specificity) = (rate(true), rate(false));
-        let both = sensitivity
-            .zip(specificity)
-            .map(|(q1, q0)| q0.value + q1.value);
+        let [sensitivity, specificity] = [true, false].map(|human| Rate::of(labelled, human));
+        let both = sensitivity.zip(specificity);
         let agrees = kappa.is_some_and(|kappa| kappa >= LEAST_KAPPA)
-            && both.is_some_and(|both| both >= LEAST_BOTH);
+            && both.is_some_and(|(q1, q0)| q0.value + q1.value >= LEAST_BOTH);
         let right = labelled.iter().filter(|one| one.human).count();
         Some(Self {
             labels,

@@ -339,24 +339,26 @@ enum End {
 impl End {
     /// The scores of a probe under both, repeat by repeat; `None` where they are not compared.
     fn scores(self, axis: Axis, probes: [Option<&ProbeSample>; 2]) -> Option<[Vec<f64>; 2]> {
-        let shown = probes.map(|probe| probe.map_or(&[][..], |it| it.scores(axis)));
-        let repeats = shown.iter().map(|scores| scores.len()).max()?;
-        let is_on_both = shown.iter().all(|scores| !scores.is_empty());
+        let scored = probes.map(|probe| probe.filter(|probe| probe.has(axis)));
+        let repeats = scored
+            .iter()
+            .flatten()
+            .map(|probe| probe.scores(axis).len());
         // Scored by neither: there is nothing to compare.
-        if repeats == 0 || (self == Self::Shown && !is_on_both) {
+        let repeats = repeats.max()?;
+        if self == Self::Shown && scored.iter().any(Option::is_none) {
             return None;
         }
-        let most = probes.map(|probe| probe.map_or(&[][..], |it| it.most(axis)));
-        let filled = |at: usize, is_low: bool| match (shown[at], is_low) {
-            ([], _) => vec![f64::from(u8::from(!is_low)); repeats],
-            (shown, true) => shown.to_vec(),
-            (_, false) => most[at].to_vec(),
+        let is_low = match self {
+            Self::Shown => [true, true],
+            Self::Worst => [false, true],
+            Self::Best => [true, false],
         };
-        Some(match self {
-            Self::Shown => shown.map(<[f64]>::to_vec),
-            Self::Worst => [filled(0, false), filled(1, true)],
-            Self::Best => [filled(0, true), filled(1, false)],
-        })
+        Some([0, 1].map(|side| match (scored[side], is_low[side]) {
+            (Some(probe), true) => probe.scores(axis).to_vec(),
+            (Some(probe), false) => probe.most(axis).to_vec(),
+            (None, is_low) => vec![f64::from(u8::from(!is_low)); repeats],
+        }))
     }
 }
 
@@ -386,11 +388,10 @@ fn paired_probes(axis: Axis, end: End, (_, old, new): &Pair<'_>) -> PairedSessio
     let mut session = PairedSession::default();
     let (mut sums, mut weights) = ((0.0, 0.0), 0.0);
     for probes in probes_of(old, *new) {
-        let scored = |probe: &&&ProbeSample| !probe.scores(axis).is_empty();
-        let is_range = |probe: &&ProbeSample| probe.is_range(axis);
-        let sides = probes.iter().flatten().filter(scored).count();
+        let mut known = probes.iter().flatten();
+        let sides = known.clone().filter(|probe| probe.has(axis)).count();
         session.unscored += usize::from(sides == 1);
-        session.unsure += usize::from(sides == 2 && probes.iter().flatten().any(is_range));
+        session.unsure += usize::from(sides == 2 && known.any(|probe| probe.is_range(axis)));
         let scores = end.scores(axis, probes);
         let means = scores.map(|scores| scores.map(|own| mean(&own).unwrap_or_default()));
         let Some([baseline, candidate]) = means else {

@@ -114,13 +114,15 @@ pub(super) fn values<'a>(
 ) -> Vec<String> {
     let points = points.into_iter();
     let mut found = distinct(points.filter_map(|point| value(point, knob).cloned()));
-    let numbers: Option<Vec<f64>> = found.iter().map(|text| text.parse().ok()).collect();
-    if let Some(numbers) = numbers {
-        let mut both: Vec<(f64, String)> = numbers.into_iter().zip(found).collect();
-        both.sort_by(|left, right| left.0.total_cmp(&right.0));
-        found = both.into_iter().map(|(_, value)| value).collect();
+    if found.iter().all(|text| text.parse::<f64>().is_ok()) {
+        found.sort_by(|left, right| number(left).total_cmp(&number(right)));
     }
     found
+}
+
+/// A value as a number; not one where it is none.
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

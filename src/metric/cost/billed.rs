@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::saved;
+use crate::metric::pool::share;
 use crate::record::words::{Rates, RelativePrice};
 use crate::units::{Tokens, Usage, is_default};
 
@@ -95,7 +95,7 @@ impl Costs {
     /// Formula: `1 − C/C⁰`; `None` where the reference sent nothing, or a price of another model is unknown.
     pub fn savings(&self) -> Option<f64> {
         self.other_models?;
-        saved(self.own, self.reference)
+        Some(1.0 - share(self.own, self.reference)?)
     }
 
     /// C in whole input tokens.

@@ -75,38 +75,36 @@ pub struct Spend {
 }
 
 /// The terms of requests to a model.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Terms {
     /// Its prices, where they are known.
     price: Option<PerToken>,
     latency: Option<Latency>,
-    way: Delivery,
+    /// Whether requests may be sent in a batch as well.
+    may_wait: bool,
+    /// The price there, in thousandths, where it is known.
+    batch: Option<u32>,
 }
 
 impl Inputs<'_> {
-    /// The terms of requests to a model.
-    fn terms(&self, model: &str, way: Delivery) -> Terms {
+    /// The terms of requests to a model, each by itself: the answer is needed to go on.
+    fn terms(&self, model: &str) -> Terms {
         let (price, latency) = (self.price_of)(model).unzip();
         Terms {
             price,
             latency: latency.flatten(),
-            way,
+            ..Terms::default()
         }
     }
 
     /// The terms of requests that may be sent in a batch as well.
     fn batched(&self, model: &str) -> Terms {
-        self.terms(model, Delivery::Batch((self.batch_of)(model)))
+        Terms {
+            may_wait: true,
+            batch: (self.batch_of)(model),
+            ..self.terms(model)
+        }
     }
-}
-
-/// How requests may be sent.
-#[derive(Clone, Copy)]
-enum Delivery {
-    /// Each by itself: the answer is needed to go on.
-    Live,
-    /// In a batch as well, at this many thousandths of the price, where that is known.
-    Batch(Option<u32>),
 }
 
 impl Spend {
@@ -122,7 +120,7 @@ impl Spend {
         for cell in cells {
             let carry = Carry::of(cell, writes);
             if writes.is_some() {
-                let terms = inputs.terms(&manifest.summariser.name, Delivery::Live);
+                let terms = inputs.terms(&manifest.summariser.name);
                 spend.summaries(cell, &carry, terms, inputs);
             }
             let reader = manifest.reader.as_ref();
@@ -258,8 +256,7 @@ impl Spend {
         let usage = output.map(|output| Usage::uncached(input, output));
         let terms = Terms {
             price,
-            latency: None,
-            way: Delivery::Live,
+            ..Terms::default()
         };
         self.add(count, usage, terms);
     }
@@ -276,26 +273,33 @@ impl Spend {
 
     /// Adds what these requests cost and how long they take: of each bound so many, which use so much in all.
     fn pay(&mut self, calls: Span<u64>, usage: Span<Usage>, terms: Terms) {
-        let Terms {
-            price,
-            latency,
-            way,
-        } = terms;
-        let took = |calls: u64, usage: Usage| {
-            let calls = usize::try_from(calls).unwrap_or(usize::MAX);
-            Some(whole(latency?.milliseconds(calls, &usage).round()))
-        };
-        let live = |calls: u64, usage: Usage| price?.cost_of_calls(&usage, calls);
-        let batched = |calls: u64, usage: Usage| match way {
-            Delivery::Live => live(calls, usage),
-            Delivery::Batch(share) => {
-                let cost = live(calls, Usage::uncached(usage.prompt(), usage.output))?;
-                Some(Usd(cost.0.saturating_mul(u64::from(share?)) / 1_000))
-            }
-        };
-        add_money(&mut self.milliseconds, calls.zip(usage, took).known());
-        add_money(&mut self.dollars, calls.zip(usage, live).known());
-        add_money(&mut self.batch_dollars, calls.zip(usage, batched).known());
+        let took = calls.zip(usage, |calls, usage| terms.took(calls, &usage));
+        let live = calls.zip(usage, |calls, usage| terms.cost(calls, &usage));
+        let batched = calls.zip(usage, |calls, usage| terms.cost_in_batch(calls, &usage));
+        add_money(&mut self.milliseconds, took.known());
+        add_money(&mut self.dollars, live.known());
+        add_money(&mut self.batch_dollars, batched.known());
+    }
+}
+
+impl Terms {
+    /// Milliseconds that these calls take, one after the other.
+    fn took(&self, calls: u64, usage: &Usage) -> Option<u64> {
+        let calls = usize::try_from(calls).unwrap_or(usize::MAX);
+        Some(whole(self.latency?.milliseconds(calls, usage).round()))
+    }
+
+    fn cost(&self, calls: u64, usage: &Usage) -> Option<Usd> {
+        self.price?.cost_of_calls(usage, calls)
+    }
+
+    /// Nothing is read from a cache in a batch.
+    fn cost_in_batch(&self, calls: u64, usage: &Usage) -> Option<Usd> {
+        if !self.may_wait {
+            return self.cost(calls, usage);
+        }
+        let cost = self.cost(calls, &Usage::uncached(usage.prompt(), usage.output))?;
+        Some(Usd(cost.0.saturating_mul(u64::from(self.batch?)) / 1_000))
     }
 }
 
