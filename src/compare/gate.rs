@@ -328,15 +328,14 @@ fn lacking(findings: &Findings, asked: f64) -> Option<String> {
 
 /// What is worse and passes: within the margin, or without one.
 fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
-    let mut found = Vec::new();
-    for gated in axes.iter().filter(|one| one.verdict != Verdict::Regressed) {
-        let finding = findings.axis(gated.axis);
-        let is_worse = finding.is_some_and(|found| found.difference() < 0.0);
-        let is_known = gated.verdict != Verdict::Inconclusive;
-        if let Some(finding) = finding.filter(|_| is_worse && is_known) {
-            found.push(format!("{}, within the margin", finding.in_words()));
-        }
-    }
+    let passed = axes
+        .iter()
+        .filter(|one| one.verdict <= Verdict::NonInferior);
+    let worse = passed.filter_map(|gated| findings.axis(gated.axis));
+    let worse = worse.filter(|found| found.difference() < 0.0);
+    let mut found: Vec<String> = worse
+        .map(|found| format!("{}, within the margin", found.in_words()))
+        .collect();
     let fewer: BTreeSet<(&str, &str)> = findings
         .changed
         .iter()
@@ -346,11 +345,8 @@ fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
     if !fewer.is_empty() {
         let facts = many(fewer.len(), "fact", "facts");
         let named: Vec<&str> = fewer.iter().take(3).map(|(_, name)| *name).collect();
-        let more = if fewer.len() > named.len() {
-            ", …"
-        } else {
-            ""
-        };
+        let is_cut = fewer.len() > named.len();
+        let more = if is_cut { ", …" } else { "" };
         found.push(format!("{facts} fewer: {}{more}", named.join("; ")));
     }
     let shown = findings.axes.iter();

@@ -104,7 +104,7 @@ fn summary_length(cell: &CellSummary, cost: &SchemeCost) -> Option<Alternative> 
     let [write, read] = [rates.write.unwrap_or(1_000), rates.read].map(i128::from);
     // In thousandths of an input token.
     let mut change = 0_i128;
-    let summaries = &cell.summaries.0;
+    let summaries = &cell.summaries;
     for (at, summary) in summaries.iter().enumerate() {
         if summary.call >= cost.calls && cost.calls < cell.completion.reached {
             continue;

@@ -71,14 +71,15 @@ impl ContextPressure {
         let is_paid = |event: &&CompactionEvent| asked.contains(&event.call);
         let mut calls: Vec<usize> = events().filter(is_paid).map(|event| event.call).collect();
         calls.dedup();
-        let is_near = |pair: &[usize]| pair[1] - pair[0] < NEAR;
-        let are_near = |three: &&[usize]| is_near(&three[..2]) && is_near(&three[1..]);
+        let are_near = |three: &&[usize]| three.windows(2).all(|two| two[1] - two[0] < NEAR);
         let is_futile = |event: &&CompactionEvent| {
             let left = event.after.share_of(event.before);
             left.is_some_and(|share| share > FUTILE)
         };
-        let is_failed_agent =
-            |call: &&ModelCall| call.purpose == Purpose::Agent && call.failure.is_some();
+        let failed = cell
+            .model_calls
+            .iter()
+            .filter(|call| call.failure.is_some());
         let is_repeat = |pair: &&[&ModelCall]| {
             pair[0].failure.is_some()
                 && (pair[0].call, pair[0].purpose) == (pair[1].call, pair[1].purpose)
@@ -101,7 +102,7 @@ impl ContextPressure {
             unseen_altered: whole(cell.unseen.altered),
             unseen_reachable: whole(cell.unseen.reachable),
             unseen_gone: whole(cell.unseen.altered.saturating_sub(cell.unseen.saved)),
-            agent_failures: cell.model_calls.iter().filter(is_failed_agent).count(),
+            agent_failures: failed.filter(|call| call.purpose == Purpose::Agent).count(),
             failed_calls: own.iter().filter(|call| call.failure.is_some()).count(),
             retried_calls: own.windows(2).filter(is_repeat).count(),
             wasted_calls: own.iter().filter(is_wasted).count(),

@@ -398,17 +398,12 @@ impl SchemeCost {
 
     /// All calls by class.
     pub fn total(&self) -> Usage {
-        self.at_home() + self.other_models
+        self.agent + self.of_strategy()
     }
 
     /// The strategy's calls by class.
     pub(crate) fn of_strategy(&self) -> Usage {
         self.compaction + self.background + self.recovery + self.other_models
-    }
-
-    /// All calls of the agent's model by class.
-    pub fn at_home(&self) -> Usage {
-        self.agent + self.compaction + self.background + self.recovery
     }
 
     /// The whole cost at the prices of the agent's model; `None` where one is unknown.

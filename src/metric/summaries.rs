@@ -7,9 +7,7 @@ use super::prelude::*;
 ///
 /// Formula: output of each answered call of purpose compaction or recovery. Tokens; neither way is
 /// better. Source: the meter.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(transparent)]
-pub struct Summaries(pub Vec<WrittenSummary>);
+pub type Summaries = Vec<WrittenSummary>;
 
 /// A summary that a model wrote. Files hold its tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,26 +27,22 @@ impl From<WrittenSummary> for Tokens {
     }
 }
 
-impl Summaries {
-    /// The summaries of this cell.
-    pub fn of(cell: &CellRecord) -> Self {
-        let calls = cell.model_calls.iter();
-        let answered = calls.filter(|call| {
-            matches!(call.purpose, Purpose::Compaction | Purpose::Recovery)
-                && call.failure.is_none()
-        });
-        let written = answered.map(|call| WrittenSummary {
-            call: call.call,
-            tokens: call.usage.output,
-            model: call.model.clone(),
-        });
-        Self(written.collect())
-    }
+/// The summaries of this cell.
+pub fn of(cell: &CellRecord) -> Summaries {
+    let written = cell.model_calls.iter().filter(|call| {
+        matches!(call.purpose, Purpose::Compaction | Purpose::Recovery) && call.failure.is_none()
+    });
+    let summaries = written.map(|call| WrittenSummary {
+        call: call.call,
+        tokens: call.usage.output,
+        model: call.model.clone(),
+    });
+    summaries.collect()
 }
 
 /// The mean summary of all cells; not measured where none was written.
 pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
-    let all = || cells.iter().flat_map(|cell| &cell.summaries.0);
+    let all = || cells.iter().flat_map(|cell| &cell.summaries);
     let sum: Tokens = all().map(|summary| summary.tokens).sum();
     let mean = sum.0.checked_div(all().count() as u64)?;
     Some(PooledValue::Tokens(Tokens(mean)))

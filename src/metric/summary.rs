@@ -9,7 +9,7 @@ use crate::metric::context_pressure::ContextPressure;
 use crate::metric::cost::SchemeCost;
 use crate::metric::rereads::Rereads;
 use crate::metric::retention::Retention;
-use crate::metric::summaries::Summaries;
+use crate::metric::summaries::{self, Summaries};
 use crate::metric::support::Support;
 use crate::metric::survival::{Score, Survival};
 use crate::metric::tokens::{self, Savings, peak_prompt};
@@ -139,7 +139,7 @@ impl CellSummary {
             retained: compaction::retained(cell),
             stages: compaction::by_stage(cell),
             model_calls: ModelCalls::of(cell),
-            summaries: Summaries::of(cell),
+            summaries: summaries::of(cell),
             findings: Findings::of(cell),
             context_pressure: ContextPressure::of(cell),
             support: Support::of(cell, replayed),
