@@ -17,7 +17,7 @@ use crate::units::{Usage, Usd};
 mod carry;
 mod spend;
 
-pub use carry::{Carry, Change};
+pub use carry::Carry;
 pub(crate) use spend::Inputs;
 pub use spend::{Spend, Thinking};
 
@@ -56,11 +56,21 @@ impl<T: Copy> Span<T> {
 }
 
 impl Span<Tokens> {
-    fn change(self) -> Change {
-        Change {
-            less: self.expected - self.low,
-            more: self.high - self.expected,
+    /// As far below and above another number.
+    fn around(self, expected: Tokens) -> Self {
+        Self {
+            low: expected - self.less(),
+            expected,
+            high: expected + self.more(),
         }
+    }
+
+    fn less(self) -> Tokens {
+        self.expected - self.low
+    }
+
+    fn more(self) -> Tokens {
+        self.high - self.expected
     }
 }
 
@@ -179,13 +189,10 @@ impl StrategyForecast {
         for cell in own() {
             let record = &cell.record;
             let carry = Carry::of(cell, writes);
-            let requests = carry.requests.iter().map(|it| it.usage.prompt());
-            let input = record.prompt_tokens.iter().copied().chain(requests).sum();
             total.broken += usize::from(record.end != crate::record::End::Completed);
             total.agent_calls += record.prompt_tokens.len();
             total.calls += carry.requests.len();
-            total.input_tokens += input;
-            total.input_range += carry.total().around(input);
+            total.input_range += carry.total();
             for request in &carry.requests {
                 total.strategy_output += request.output;
             }
@@ -211,6 +218,7 @@ impl StrategyForecast {
                 }
             }
         }
+        total.input_tokens = total.input_range.expected;
         total
     }
 }
@@ -227,7 +235,7 @@ impl CostForecast {
         let cache = cell.record.cache_under(&cost.scheme, cost.placement);
         let price = price.map(|price| &price.per_token);
         let dollars = price.and_then(|price| cost.dollars(price));
-        let sides: [fn(Change) -> Tokens; 2] = [|change| change.less, |change| change.more];
+        let sides = [Span::less, Span::more];
         let [(less, less_dollars), (more, more_dollars)] = sides.map(|side| {
             let nothing = (0, Some(Usd::default()));
             cache.map_or(nothing, |cache| beyond(carry, cost, cache, price, side))
@@ -284,7 +292,7 @@ fn beyond(
     cost: &SchemeCost,
     cache: &CacheRecord,
     price: Option<&PerToken>,
-    side: fn(Change) -> Tokens,
+    side: fn(Span<Tokens>) -> Tokens,
 ) -> (u64, Option<Usd>) {
     let requests = carry.requests.iter().map(|request| {
         let (rate, each) = match cache.other_models.get(&request.number) {
@@ -300,7 +308,7 @@ fn beyond(
                 (other.map_or(0, |other| other.output), each)
             }
         };
-        let tokens = side(request.output.change());
+        let tokens = side(request.output);
         let money = each.map(|each| each.times(tokens));
         (tokens, tokens.0.saturating_mul(rate), money)
     });

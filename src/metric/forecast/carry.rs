@@ -2,49 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use derive_more::{Add, AddAssign, Sum};
-
 use super::Span;
 use crate::metric::calls::is_on_the_bill;
 use crate::record::ForecastCell;
 use crate::record::words::Purpose;
-use crate::units::{Tokens, Usage};
-
-/// By how much prompts change where a live model writes nothing, or all that it may.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, AddAssign, Sum)]
-pub struct Change {
-    /// Less, where it writes nothing.
-    pub less: Tokens,
-    /// More, where it writes all that it may.
-    pub more: Tokens,
-}
-
-impl Change {
-    /// The span around what is expected.
-    pub(super) fn around(self, expected: Tokens) -> Span<Tokens> {
-        Span {
-            low: expected - self.less,
-            expected,
-            high: expected + self.more,
-        }
-    }
-}
+use crate::units::Tokens;
 
 /// One of a strategy's own requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StrategyRequest {
     /// Its number among the calls of its cell.
     pub(super) number: usize,
-    /// The expected cost.
-    pub(super) usage: Usage,
-    /// By how much its prompt changes.
-    pub(super) change: Change,
+    /// The length of its prompt.
+    pub(super) prompt: Span<Tokens>,
     /// The length of its answer, with what a live model thinks before: that is billed as output,
     /// and is in no later prompt.
     pub(super) output: Span<Tokens>,
 }
 
-/// How summaries of another length change the prompts of a cell.
+/// The prompts of a cell, with summaries of another length in them: the least where a live model writes nothing, and
+/// the most where it writes all that it may.
 ///
 /// A summary is in the prompts from the call it was written for up to the next one that a summary
 /// is written for, which reads it and takes it up. No prompt grows beyond the window: there a
@@ -52,7 +29,7 @@ pub(super) struct StrategyRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Carry {
     /// The agent's prompts, by call.
-    pub(super) prompts: Vec<Change>,
+    pub(super) prompts: Vec<Span<Tokens>>,
     /// The strategy's own requests, in order.
     pub(super) requests: Vec<StrategyRequest>,
 }
@@ -63,50 +40,49 @@ impl Carry {
     pub fn of(cell: &ForecastCell, writes: Option<Tokens>) -> Self {
         let record = &cell.record;
         let asks = cell.asks.iter().filter(|_| writes.is_some());
-        let mut written: BTreeMap<usize, Change> = BTreeMap::new();
+        let mut written: BTreeMap<usize, Span<Tokens>> = BTreeMap::new();
         for (number, most) in asks {
             let Some(asked) = record.model_calls.get(*number) else {
                 continue;
             };
             let is_summary = matches!(asked.purpose, Purpose::Compaction | Purpose::Recovery);
             if is_summary && asked.failure.is_none() {
-                let own = Change {
-                    less: asked.usage.output,
-                    more: *most - asked.usage.output,
+                *written.entry(asked.call).or_default() += Span {
+                    low: Tokens::ZERO,
+                    expected: asked.usage.output,
+                    high: (*most).max(asked.usage.output),
                 };
-                *written.entry(asked.call).or_default() += own;
             }
         }
-        let limit = record
-            .window
-            .map_or(Tokens(u64::MAX), |window| window.tokens);
-        let within = |change: Option<(&usize, &Change)>, most_less: Tokens, prompt: Tokens| {
-            let change = change.map_or_else(Change::default, |(_, change)| *change);
-            Change {
-                less: change.less.min(most_less),
-                more: change.more.min(limit - prompt),
+        let window = record.window.map(|window| window.tokens);
+        let limit = window.unwrap_or(Tokens(u64::MAX));
+        let with = |summary: Option<(&usize, &Span<Tokens>)>, messages: Tokens, prompt: Tokens| {
+            let summary = summary.map_or_else(Span::default, |(_, summary)| *summary);
+            Span {
+                low: prompt - summary.expected.min(messages),
+                expected: prompt,
+                high: prompt + (summary.high - summary.expected).min(limit - prompt),
             }
         };
         let prompts = record.prompt_tokens.iter().enumerate();
         let prompts = prompts.map(|(call, prompt)| {
             let messages = *prompt - record.fixed_tokens;
-            within(written.range(..=call).next_back(), messages, *prompt)
+            with(written.range(..=call).next_back(), messages, *prompt)
         });
         let requests = record.model_calls.iter().enumerate();
         let requests = requests.filter(|(_, asked)| is_on_the_bill(asked.purpose));
         let requests = requests.map(|(number, asked)| {
-            let (usage, prompt) = (asked.usage, asked.usage.prompt());
+            let (output, prompt) = (asked.usage.output, asked.usage.prompt());
             StrategyRequest {
                 number,
-                usage,
-                change: within(written.range(..asked.call).next_back(), prompt, prompt),
+                prompt: with(written.range(..asked.call).next_back(), prompt, prompt),
                 output: match writes.zip(cell.asks.get(&number)) {
                     Some((thinking, most)) => Span {
                         low: Tokens::ZERO,
-                        expected: usage.output,
-                        high: (*most).max(usage.output) + thinking,
+                        expected: output,
+                        high: (*most).max(output) + thinking,
                     },
-                    None => Span::exact(usage.output),
+                    None => Span::exact(output),
                 },
             }
         });
@@ -117,8 +93,12 @@ impl Carry {
     }
 
     /// All prompts together.
-    pub fn total(&self) -> Change {
-        let requests = self.requests.iter().map(|request| request.change);
-        self.prompts.iter().copied().chain(requests).sum()
+    pub fn total(&self) -> Span<Tokens> {
+        let mut total = Span::default();
+        let requests = self.requests.iter().map(|request| &request.prompt);
+        for prompt in self.prompts.iter().chain(requests) {
+            total += *prompt;
+        }
+        total
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Carry, Change, Span, add_money};
+use super::{Carry, Span, add_money};
 use crate::record::words::{Latency, ModelKind, PerToken};
 use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::units::{Tokens, Usage, Usd, whole};
@@ -146,7 +146,7 @@ impl Spend {
         let asked = carry.requests.iter();
         for request in asked.filter(|it| cell.asks.contains_key(&it.number)) {
             let sent = cell.sent.get(&request.number).copied();
-            let sent = sent.unwrap_or_else(|| request.usage.prompt());
+            let sent = sent.unwrap_or(request.prompt.expected);
             // Each is a prompt of its own, with breakpoints up to its end.
             let usage = |tokens: Tokens, output| match inputs.summaries_written_from {
                 Some(minimum) if tokens >= minimum => Usage {
@@ -156,7 +156,7 @@ impl Spend {
                 },
                 Some(_) | None => Usage::uncached(tokens, output),
             };
-            let prompts = request.change.around(sent);
+            let prompts = request.prompt.around(sent);
             self.add(1, prompts.zip(request.output, usage), terms);
         }
     }
@@ -178,15 +178,15 @@ impl Spend {
                     ..PromptDue::default()
                 };
             }
-            let change = carry.prompts.get(*call).copied();
-            Some((prompt, prompts, *due, change.unwrap_or_default()))
+            let tokens = carry.prompts.get(*call).copied().unwrap_or_default();
+            Some((prompt, prompts, *due, tokens.around(prompt.tokens)))
         });
         let floor = cell.floor.iter();
-        let floor = floor.map(|(prompt, due)| (*prompt, 1, *due, Change::default()));
+        let floor = floor.map(|(prompt, due)| (*prompt, 1, *due, Span::exact(prompt.tokens)));
         let asked = asked
             .chain(floor)
             .filter(|(_, _, due, _)| due.questions > 0);
-        for (prompt, prompts, due, change) in asked {
+        for (prompt, prompts, due, tokens) in asked {
             let thinking = inputs.thinking.reader.times(due.questions);
             let longest = inputs.longest_answer.times(due.questions);
             let output = Span {
@@ -194,7 +194,7 @@ impl Spend {
                 expected: due.gold_tokens,
                 high: longest.max(due.gold_tokens) + thinking,
             };
-            let usage = change.around(prompt.tokens).zip(output, |tokens, output| {
+            let usage = tokens.zip(output, |tokens, output| {
                 let questions = Usage::uncached(due.question_tokens, output);
                 of_prompt(&prompt, tokens, due.questions, prompts) + questions
             });

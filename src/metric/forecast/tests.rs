@@ -275,7 +275,7 @@ fn a_longer_summary_is_carried_until_the_next_one_and_never_beyond_the_window() 
     cell.asks = longest.into_iter().collect();
     let check = |cell: &ForecastCell, less: u64, more: u64| {
         let total = Carry::of(cell, Some(Tokens::ZERO)).total();
-        assert_eq!((total.less, total.more), (Tokens(less), Tokens(more)));
+        assert_eq!((total.less(), total.more()), (Tokens(less), Tokens(more)));
     };
     // Prompts 1 to 3 and two requests carry the first, the prompt of 980 only up to the window;
     // prompts 4 and 5 carry the second. Background notes are in no prompt.
