@@ -278,15 +278,6 @@ impl Row {
     }
 }
 
-/// Doing nothing: full history, or what the recorded product did where it compacted.
-#[derive(Debug, Clone)]
-pub(crate) struct Nothing {
-    /// What it leaves.
-    pub(crate) sample: Sample,
-    /// The sessions in which it completes.
-    pub(crate) fits: BTreeSet<String>,
-}
-
 /// The rows of a run, with all that the advice rests on.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
@@ -294,8 +285,10 @@ pub(crate) struct Rows {
     pub(crate) population: String,
     /// Independent sessions that ran.
     pub(crate) clusters: usize,
-    /// Doing nothing.
-    pub(crate) nothing: Nothing,
+    /// What doing nothing leaves: full history, or what the recorded product did where it compacted.
+    pub(crate) nothing: Sample,
+    /// The sessions in which doing nothing completes.
+    pub(crate) fits: BTreeSet<String>,
     /// The strategies.
     pub(crate) strategies: Vec<Row>,
     /// How they are judged.
@@ -304,7 +297,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     fn is_in_dollars(&self) -> bool {
-        let mut sessions = self.nothing.sample.sessions.values();
+        let mut sessions = self.nothing.sessions.values();
         sessions.any(|session| session.metrics.contains_key(judge::DOLLARS))
     }
 
@@ -315,7 +308,7 @@ impl Rows {
         } else {
             Axis::Bill.name()
         };
-        let priced = self.nothing.sample.sessions.iter();
+        let priced = self.nothing.sessions.iter();
         let priced = priced.filter(|(id, it)| is_meant(id) && it.metrics.contains_key(key));
         let bills = priced.map(|(id, _)| mean(sample.sessions.get(id)?.metrics.get(key)?));
         let bills: Vec<f64> = bills.collect::<Option<_>>()?;
@@ -324,7 +317,7 @@ impl Rows {
 
     /// The independent sessions in which doing nothing completes.
     fn fitting(&self) -> usize {
-        self.clusters_with(|id, _| self.nothing.fits.contains(id))
+        self.clusters_with(|id, _| self.fits.contains(id))
     }
 
     /// Whether doing nothing is a choice: it completes in enough of them.
@@ -334,13 +327,13 @@ impl Rows {
 
     /// Whether doing nothing completes in all of them.
     fn fits_everywhere(&self) -> bool {
-        let mut sessions = self.nothing.sample.sessions.keys();
-        sessions.all(|id| self.nothing.fits.contains(id))
+        let mut sessions = self.nothing.sessions.keys();
+        sessions.all(|id| self.fits.contains(id))
     }
 
     /// How many independent sessions have a session of this kind.
     fn clusters_with(&self, is_meant: impl Fn(&str, &SessionSample) -> bool) -> usize {
-        let sessions = self.nothing.sample.sessions.iter();
+        let sessions = self.nothing.sessions.iter();
         let meant = sessions.filter(|(id, session)| is_meant(id, session));
         let clusters = meant.map(|(id, session)| session.cluster.as_deref().unwrap_or(id));
         clusters.collect::<BTreeSet<&str>>().len()
@@ -375,9 +368,9 @@ impl Rows {
     /// A row against doing nothing and against its control, before the adjustment for the number of strategies.
     fn case<'a>(&'a self, row: &'a Row) -> Case<'a> {
         let total = self.total(&row.sample, |_| true);
-        let fits = |id: &str| self.nothing.fits.contains(id);
+        let fits = |id: &str| self.fits.contains(id);
         let has_choice = self.has_choice();
-        let nothing = Pairs::of(&self.nothing.sample, &row.sample);
+        let nothing = Pairs::of(&self.nothing, &row.sample);
         let control = row.control.as_ref();
         Case {
             row,
@@ -498,7 +491,7 @@ impl Rows {
     /// The cheapest case that by its estimates keeps as much as doing nothing, of what is known on both sides.
     fn cheapest_that_keeps<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
         cases.iter().find(|case| {
-            let pairs = Pairs::of(&self.nothing.sample, &case.row.sample);
+            let pairs = Pairs::of(&self.nothing, &case.row.sample);
             Three::of(&pairs, &self.rule).seems_to_keep_what_is_known()
         })
     }
@@ -507,7 +500,7 @@ impl Rows {
     fn has_facts(&self) -> bool {
         [Axis::Facts, Axis::Answers]
             .iter()
-            .any(|axis| self.nothing.sample.has(*axis))
+            .any(|axis| self.nothing.has(*axis))
     }
 }
 

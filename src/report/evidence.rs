@@ -7,7 +7,7 @@ use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use super::{display, escape, headline};
 use crate::compare::Code;
-use crate::compare::advice::{Answer, Nothing, Row, Rows, Verdict};
+use crate::compare::advice::{Answer, Row, Rows, Verdict};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
@@ -40,10 +40,12 @@ pub(super) fn verdict(
         .collect();
     let compared = material.compared();
     let strategies = compared.filter_map(|strategy| row(strategy, &source, material));
+    let (nothing, fits) = nothing(&source, material);
     let rows = Rows {
         population: population(manifest, true),
         clusters: ran.len(),
-        nothing: nothing(&source, material),
+        nothing,
+        fits,
         strategies: strategies.collect(),
         rule: rule(manifest),
     };
@@ -150,9 +152,9 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
     Some(words + &dollars.unwrap_or_default())
 }
 
-/// Doing nothing, session by session: what the recorded product did where it compacted and that is known, else
+/// Doing nothing, session by session, and the sessions in which it completes: what the recorded product did where it compacted and that is known, else
 /// full history.
-fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
+fn nothing(source: &ComparedRun, material: &Material<'_>) -> (Sample, BTreeSet<String>) {
     let references: Vec<&CellRecord> = material.references().collect();
     let by_session = references.iter().map(|cell| (&*cell.session, *cell));
     let by_session = by_session.collect();
@@ -174,7 +176,7 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> Nothing {
         }
         sample.writer.clone_from(&recorded.writer);
     }
-    Nothing { sample, fits }
+    (sample, fits)
 }
 
 /// The trials whose results are known, each with its bill.

@@ -54,9 +54,9 @@ impl Rows {
 
     /// Whether it costs more than doing nothing in every session, of few: exact at any number.
     fn is_dearer_everywhere(&self, case: &Case<'_>, margin: f64) -> bool {
-        let sessions = &self.nothing.sample.sessions;
+        let sessions = &self.nothing.sessions;
         let is_dearer = |id: &String| {
-            let [own, nothing] = [&case.row.sample, &self.nothing.sample]
+            let [own, nothing] = [&case.row.sample, &self.nothing]
                 .map(|sample| self.total(sample, |other| other == id));
             own.zip(nothing)
                 .is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))

@@ -59,10 +59,8 @@ pub(super) fn world(sessions: usize, fits: bool, rows: Vec<Row>) -> Rows {
     Rows {
         population: crate::units::many(sessions, "session", "sessions"),
         clusters: sessions,
-        nothing: Nothing {
-            fits: all.filter(|_| fits).collect(),
-            sample: nothing,
-        },
+        fits: all.filter(|_| fits).collect(),
+        nothing,
         strategies: rows,
         rule: Rule::of_population(1),
     }
@@ -437,7 +435,7 @@ fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
     // A recording without planted facts: what later actions needed is what is known.
     let mut plain = world(1, true, rows(1));
     let own = plain.strategies.iter_mut().map(|row| &mut row.sample);
-    for sample in own.chain([&mut plain.nothing.sample]) {
+    for sample in own.chain([&mut plain.nothing]) {
         sample
             .sessions
             .values_mut()
@@ -477,7 +475,7 @@ fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
             .strategies
             .iter_mut()
             .flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
-        for sample in own.flatten().chain([&mut rows.nothing.sample]) {
+        for sample in own.flatten().chain([&mut rows.nothing]) {
             sample
                 .sessions
                 .values_mut()

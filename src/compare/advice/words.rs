@@ -111,7 +111,7 @@ impl Rows {
 
     /// What doing nothing costs, in the sessions in which it is a choice, and in all where it is none.
     pub(super) fn nothing_costs(&self) -> Option<f64> {
-        self.costs_there(&self.nothing.sample)
+        self.costs_there(&self.nothing)
     }
 
     /// What a case saves of that.
@@ -126,7 +126,7 @@ impl Rows {
 
     /// Whether doing nothing completes in this session, where that is a choice at all.
     fn is_meant(&self, id: &str) -> bool {
-        !self.has_choice() || self.nothing.fits.contains(id)
+        !self.has_choice() || self.fits.contains(id)
     }
 
     /// `$4.10 (bill −5 % [−7, −3]; it fired in 3 of 10)`; `more` stands behind the dollars.
@@ -155,7 +155,7 @@ impl Rows {
     /// ` SESSION is 43 % of that bill.`, where one session weighs so much.
     fn weight(&self, case: &Case<'_>) -> String {
         let mut clusters: BTreeMap<&str, f64> = BTreeMap::new();
-        for (id, session) in &self.nothing.sample.sessions {
+        for (id, session) in &self.nothing.sessions {
             let bill = self.total(&case.row.sample, |other| other == id);
             let cluster = session.cluster.as_deref().unwrap_or(id);
             *clusters.entry(cluster).or_default() += bill.unwrap_or(0.0);
@@ -281,7 +281,7 @@ impl Rows {
     /// That full history does not fit, and what it would cost.
     fn unfit(&self) -> String {
         let all = self.clusters;
-        let unfit = self.clusters_with(|id, _| !self.nothing.fits.contains(id));
+        let unfit = self.clusters_with(|id, _| !self.fits.contains(id));
         let fits = match all.saturating_sub(unfit) {
             0 if unfit > 0 => "no session".to_owned(),
             some if some == all => return String::new(),
@@ -406,8 +406,8 @@ impl Rows {
 
     /// One session, or two to five: what was seen, and what to do.
     fn few(&self, case: Option<&Case<'_>>) -> String {
-        let (all, clusters) = (self.nothing.sample.sessions.len(), self.clusters);
-        let cost = match self.total(&self.nothing.sample, |_| true) {
+        let (all, clusters) = (self.nothing.sessions.len(), self.clusters);
+        let cost = match self.total(&self.nothing, |_| true) {
             Some(total) => format!("costs {}", self.money(total)),
             None => "has no price".to_owned(),
         };
@@ -452,10 +452,10 @@ impl Rows {
 
     /// From session to session, how much of the bill is saved: ` (2 % to 9 % of the bill saved from session to session)`.
     fn range(&self, case: &Case<'_>) -> Option<String> {
-        let sessions = self.nothing.sample.sessions.keys();
+        let sessions = self.nothing.sessions.keys();
         let saved = sessions.filter_map(|id| {
             let of = |sample| self.total(sample, |other| other == id);
-            Some(1.0 - of(&case.row.sample)? / of(&self.nothing.sample)?)
+            Some(1.0 - of(&case.row.sample)? / of(&self.nothing)?)
         });
         let saved: Vec<f64> = saved.filter(|share| share.is_finite()).collect();
         let low = saved.iter().copied().reduce(f64::min)?;
@@ -471,13 +471,13 @@ impl Rows {
 
     /// The assumptions under which the recommendation is another one, or the sign of what a strategy saves.
     pub(super) fn turns(&self, cases: &[Case<'_>], named: Option<&Case<'_>>) -> Vec<String> {
-        let sessions = self.nothing.sample.sessions.values();
+        let sessions = self.nothing.sessions.values();
         let known: BTreeSet<&String> = sessions.flat_map(|one| one.alternatives.keys()).collect();
         let turns = known.into_iter().filter_map(|at| {
             let mut other = self.clone();
             let rows = other.strategies.iter_mut();
             let samples = rows.flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
-            for sample in samples.flatten().chain([&mut other.nothing.sample]) {
+            for sample in samples.flatten().chain([&mut other.nothing]) {
                 sample.assume(at);
             }
             self.turn(cases, named, at, &other)
@@ -521,7 +521,7 @@ impl Rows {
     /// The share of full history's bill that a row saves.
     fn share_saved(&self, row: &Row) -> Option<f64> {
         let total = |sample| self.total(sample, |_| true);
-        Some(1.0 - total(&row.sample)? / total(&self.nothing.sample)?)
+        Some(1.0 - total(&row.sample)? / total(&self.nothing)?)
     }
 }
 

@@ -47,14 +47,13 @@ impl SimulatedCost {
 
     /// The same in a few words.
     pub fn words(&self) -> String {
-        let of = |what: &str, ratio: &CostRatio| format!("{} {what}", ratio.words());
-        let edited = self.edited.as_ref();
-        let edited = edited.map(|ratio| of("after recorded compactions", ratio));
-        let what = match edited {
-            Some(_) => "of unedited prompts",
-            None => "of unedited prompts alone",
-        };
-        let unedited = self.unedited.as_ref().map(|ratio| of(what, ratio));
+        let alone = self.edited.map_or(" alone", |_| "");
+        let unedited = self
+            .unedited
+            .map(|ratio| format!("{} of unedited prompts{alone}", ratio.words()));
+        let edited = self
+            .edited
+            .map(|ratio| format!("{} after recorded compactions", ratio.words()));
         let parts: Vec<String> = unedited.into_iter().chain(edited).collect();
         format!("simulated/billed input cost: {}", parts.join(", "))
     }
@@ -73,15 +72,13 @@ impl CostRatio {
     }
 
     fn words(&self) -> String {
-        let Self {
-            sessions,
-            median,
-            p10,
-            p90,
-        } = self;
+        let (sessions, median) = (self.sessions, self.median);
         match sessions {
             1 => format!("{median:.2} (1 session)"),
-            _ => format!("{median:.2} ({p10:.2} to {p90:.2}, {sessions} sessions)"),
+            _ => format!(
+                "{median:.2} ({:.2} to {:.2}, {sessions} sessions)",
+                self.p10, self.p90
+            ),
         }
     }
 }
