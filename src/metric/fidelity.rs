@@ -309,11 +309,14 @@ pub(crate) fn relative(
     }
 }
 
+/// A score, and that of full history on the same items.
+type ScorePair = fn(&Accuracy) -> (Score, Score);
+
 /// One score over that of full history, and whether any cluster has both.
 fn relative_to_full(
     cells: &[&CellSummary],
     scope: Scope,
-    of: fn(&Accuracy) -> (Score, Score),
+    of: ScorePair,
 ) -> (Option<Estimate>, bool) {
     ratio(cells, |cell| {
         let (here, full) = of(cell.accuracy(scope)?);
@@ -329,7 +332,7 @@ pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> 
     if models.all(|it| it.paired_bounds.is_exact() && it.paired_full_bounds.is_exact()) {
         return None;
     }
-    let ends: [fn(&Accuracy) -> (Score, Score); 2] = [
+    let ends: [ScorePair; 2] = [
         |it| (it.paired_bounds.worst, it.paired_full_bounds.best),
         |it| (it.paired_bounds.best, it.paired_full_bounds.worst),
     ];
