@@ -26,6 +26,13 @@ use crate::session::{Session, native};
 use crate::settings::SettingError;
 use crate::strategy::external::ProgramError;
 
+/// Prints a line on standard error, of arguments as `format!` takes them.
+macro_rules! say {
+    ($($words:tt)*) => {
+        $crate::cli::say(&$crate::report::escape::plain(&format!($($words)*)))
+    };
+}
+
 mod apply;
 mod autopsy;
 mod baseline;
@@ -202,7 +209,7 @@ fn dispatch(command: Command) -> Exit {
 /// Says what went wrong and how to mend it; returns the exit code that it asks for.
 fn say_error(error: &anyhow::Error) -> Exit {
     let (exit, hint) = explain(error);
-    say(&format!("error: {}", chain(error)));
+    say!("error: {}", chain(error));
     if let Some(hint) = hint {
         say(&format!(" hint: {hint}"));
     }
@@ -341,9 +348,11 @@ fn without_number(text: &str) -> String {
     }
 }
 
-/// Prints a line on standard error.
-fn say(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{line}");
+/// Prints lines on standard error, in which nothing is left that a terminal obeys.
+fn say(text: &str) {
+    for line in text.lines() {
+        let _ = writeln!(anstream::stderr(), "{}", escape::plain(line));
+    }
 }
 
 /// Prints text on standard output. A closed pipe is not an error.
@@ -529,7 +538,7 @@ fn without_http() -> anyhow::Result<Exit> {
 /// Writes a file, and says so.
 fn write_output(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write_whole(path, bytes)?;
-    say(&format!("wrote `{}`", path.display()));
+    say!("wrote `{}`", path.display());
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::comparison::{self, FOLDER, Side, baseline_path, read_baseline};
-use super::{Exit, chain, make_folder, print, read_run, say, show, show_text, stop, stop_with};
+use super::{Exit, chain, make_folder, print, read_run, show, show_text, stop, stop_with};
 use crate::compare::judge::judge;
 use crate::compare::{AxisFinding, ComparedRun, Rule};
 use crate::record::journal::write_whole;
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
                 let problem = format!("cannot delete `{}`: {error}", path.display());
                 return stop(Exit::NotWritten, problem);
             }
-            say(&format!("deleted `{}`", path.display()));
+            say!("deleted `{}`", path.display());
             let facts = json!({ "file": path.display().to_string() });
             show(json, "proctor-baseline-deleted", facts, "")
         }
@@ -137,10 +137,10 @@ fn refresh(name: &str, run: &Path, args: &Args) -> anyhow::Result<Exit> {
     }
     let version = env!("CARGO_PKG_VERSION");
     if source.conditions.proctor != version {
-        say(&format!(
+        say!(
             "note: `{shown}` was run by proctor {}: run it again with {version} to measure it as today",
             source.conditions.proctor
-        ));
+        );
     }
     write(&source, name, baselines)?;
     let rule = Rule::of_population(1);
@@ -184,7 +184,7 @@ fn has_moved(metric: &AxisFinding) -> bool {
 pub(super) fn save(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow::Result<()> {
     write(source, name, baselines)?;
     let path = baseline_path(name, baselines);
-    say(&format!("saved baseline `{}`", path.display()));
+    say!("saved baseline `{}`", path.display());
     Ok(())
 }
 
@@ -209,9 +209,9 @@ fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
                 named.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())),
             );
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => say(&format!(
-            "there is no folder `{shown}`: no baseline was saved"
-        )),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            say!("there is no folder `{shown}`: no baseline was saved")
+        }
         Err(error) => {
             let problem = format!("cannot read folder `{shown}`: {error}");
             return stop(Exit::Invalid, problem);

@@ -216,10 +216,8 @@ pub(super) fn against(
     let exit = comparison::show(comparisons, files, printed)?;
     let why = why.map_or(String::new(), |why| plain(&format!(": {why}")));
     match exit {
-        Exit::GateFailed => say(&format!("the gate failed{why}")),
-        Exit::GateInconclusive => say(&format!(
-            "the gate is inconclusive, and that was to fail{why}"
-        )),
+        Exit::GateFailed => say!("the gate failed{why}"),
+        Exit::GateInconclusive => say!("the gate is inconclusive, and that was to fail{why}"),
         _ => say("the gate passed"),
     }
     Ok(exit)

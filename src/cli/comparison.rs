@@ -226,18 +226,20 @@ pub(super) fn compare(
     seed: u64,
 ) -> anyhow::Result<PairedComparisons> {
     if baseline.source == candidate.source {
-        say(&format!(
+        say!(
             "note: `{}` and `{}` are the same results",
-            baseline.name, candidate.name
-        ));
+            baseline.name,
+            candidate.name
+        );
     }
     let (mut old, mut new) = (baseline.source.clone(), candidate.source.clone());
     let (all, left_out) = (old.sessions.len(), old.keep_sample_of(&new));
     if left_out > 0 {
-        say(&format!(
+        say!(
             "note: `{}` is a sample: {left_out} of {all} sessions of `{}` are not compared",
-            candidate.name, baseline.name
-        ));
+            candidate.name,
+            baseline.name
+        );
     }
     let mismatches = old.mismatches(&new);
     if !mismatches.is_empty() && !options.allow_different {
@@ -259,19 +261,19 @@ pub(super) fn compare(
     if !unpriced.is_empty() && !options.allow_different {
         old.forget_costs(&unpriced);
         new.forget_costs(&unpriced);
-        say(&format!(
+        say!(
             "note: the prices of {} are not the same in `{}` and `{}`, and their tokens or prices are not all \
              known: their cost is not compared; `proctor baseline refresh` measures a baseline again with today's \
              prices",
             many(unpriced.len(), "session", "sessions"),
             baseline.name,
             candidate.name
-        ));
+        );
     }
     if let Some(mixed) = old.other_reader(&new) {
         old.forget_answers();
         new.forget_answers();
-        say(&format!("note: {mixed}; answers are not compared"));
+        say!("note: {mixed}; answers are not compared");
     } else if !old.same_judge(&new) {
         old.forget_answers();
         new.forget_answers();
@@ -279,10 +281,13 @@ pub(super) fn compare(
     }
     let versions = (&old.conditions.proctor, &new.conditions.proctor);
     if versions.0 != versions.1 {
-        say(&format!(
+        say!(
             "note: `{}` was measured by proctor {}, `{}` by {}: what an evaluator sees may have changed",
-            baseline.name, versions.0, candidate.name, versions.1
-        ));
+            baseline.name,
+            versions.0,
+            candidate.name,
+            versions.1
+        );
     }
     let chance = old.chance().max(new.chance());
     let chosen = options.target.or(rules.target);
@@ -312,10 +317,11 @@ pub(super) fn compare(
         (&pairs.candidate_alone, candidate, baseline),
     ] {
         for name in names {
-            say(&format!(
+            say!(
                 "note: `{}` has `{name}`, which has no counterpart in `{}`: it is not compared",
-                has.name, lacks.name
-            ));
+                has.name,
+                lacks.name
+            );
         }
     }
     let unpriced_sessions = if options.allow_different {
@@ -468,7 +474,7 @@ pub(super) fn show(
         append_to("GITHUB_STEP_SUMMARY", &comment::render(&report)?)?;
         append_to("GITHUB_OUTPUT", &outputs)?;
         // The runner obeys such lines on either stream; standard output is for results.
-        annotations.lines().for_each(say);
+        say(&annotations);
     }
     Ok(exit)
 }
@@ -562,7 +568,7 @@ pub(super) fn controls_hold(run: &Run) -> bool {
     match Report::of(&run.manifest, &run.cells).controls() {
         Ok(()) => true,
         Err(invalid) => {
-            say(&format!("error: {invalid}"));
+            say!("error: {invalid}");
             false
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{CliError, Exit, say, stop_with};
+use super::{CliError, Exit, stop_with};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::runner::Plan;
@@ -168,13 +168,11 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Ve
 /// Names files that were passed over; of many, the first, and how many there are.
 fn say_each(passed_over: &[String], place: &str) {
     for why in passed_over.iter().take(NAMED) {
-        say(&format!("passed over: {}", plain(why)));
+        say!("passed over: {why}");
     }
     if passed_over.len() > NAMED {
         let files = many(passed_over.len(), "file", "files");
-        say(&format!(
-            "passed over{place}: {files} in all; `proctor sessions import` names each"
-        ));
+        say!("passed over{place}: {files} in all; `proctor sessions import` names each");
     }
 }
 
@@ -182,15 +180,12 @@ fn say_each(passed_over: &[String], place: &str) {
 /// left out.
 pub(super) fn say_passed_over(plan: &Plan) {
     for lost in plan.lost_lines().iter().take(NAMED) {
-        say(&format!(
-            "!! {}; copy the file again, or go on without it",
-            plain(lost)
-        ));
+        say!("!! {lost}; copy the file again, or go on without it");
     }
     say_each(plan.passed_over(), "");
     for (reason, count) in &plan.manifest().left_out {
         let sessions = many(*count, "session", "sessions");
-        say(&format!("left out: {sessions}: {}", plain(reason)));
+        say!("left out: {sessions}: {reason}");
     }
 }
 

@@ -7,12 +7,11 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CliError, Exit, models, say, stop_with};
+use super::{CliError, Exit, models, stop_with};
 use crate::model::http::Engine;
 use crate::model::http::home::{PORTS, Timing};
 use crate::model::price::Latency;
 use crate::record::journal::read_manifest;
-use crate::report::escape::plain;
 use crate::runner::time_server;
 use crate::scenario::{LiveSetting, Scenario};
 use crate::tokens::{TokenCounter, counter};
@@ -52,11 +51,9 @@ pub(super) fn found(is_offline: bool) -> anyhow::Result<String> {
         let problem = format!("no server with a model answers on this machine (ports {ports})");
         return stop_with(Exit::NothingSelected, problem, HOW_TO_GET_ONE);
     };
-    say(&plain(&format!(
-        "found a server on this machine: `--graded {first}`"
-    )));
+    say!("found a server on this machine: `--graded {first}`");
     for other in others {
-        say(&plain(&format!("note: another one is `--graded {other}`")));
+        say!("note: another one is `--graded {other}`");
     }
     Ok(first.clone())
 }
@@ -137,14 +134,14 @@ impl Homes {
         let written = std::fs::create_dir_all(folder);
         if let Err(error) = written.and_then(|()| std::fs::write(&self.path, text)) {
             let path = self.path.display();
-            say(&plain(&format!("note: `{path}` was not written: {error}")));
+            say!("note: `{path}` was not written: {error}");
         }
     }
 }
 
 fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> anyhow::Result<Timing> {
     let model = &live.model;
-    say(&plain(&format!("timing {model} at {url}")));
+    say!("timing {model} at {url}");
     let count = |text: &str| counter.count(text);
     let timing = time_server(live, &models::asking(), &nonce(), &count)?.map_err(|failure| {
         let problem = format!("`{model}` at {url} was to be timed: {failure}");
@@ -155,9 +152,7 @@ fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> anyhow::R
         decode_per_second: written,
         ..
     } = timing.latency;
-    say(&format!(
-        "{read:.0} tokens a second read, {written:.0} written"
-    ));
+    say!("{read:.0} tokens a second read, {written:.0} written");
     Ok(timing)
 }
 
@@ -175,13 +170,13 @@ pub(super) fn go_on(scenario: &mut Scenario, folder: &Path) {
         let is_other = home.window.is_some() && home.window != server.tokens;
         if is_other && noted.insert(live.model.clone()) {
             let window = server.tokens.map(|tokens| format!("{tokens} tokens"));
-            say(&plain(&format!(
+            say!(
                 "note: the run in `{}` began with a window of {} ({}), and goes on with it; another `--out` takes \
                  that of its server",
                 folder.display(),
                 live.model,
                 window.as_deref().unwrap_or("not known")
-            )));
+            );
         }
         (home.window, home.counted) = (server.tokens, server.counted);
     }

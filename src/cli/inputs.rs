@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::default_strategies;
 use super::{
-    Exit, environment, find_sessions, programs, prompts, read_text, say, stop_with, token_count,
+    Exit, environment, find_sessions, programs, prompts, read_text, stop_with, token_count,
 };
 use crate::naming::StrategyName;
 use crate::report::escape::{flag, plain, shell};
@@ -119,11 +119,11 @@ impl Inputs {
         prompts::read(&mut scenario.strategies)?;
         for spec in &scenario.strategies {
             if spec.has_no_budget() {
-                say(&format!(
+                say!(
                     "note: `{}` has a budget of 0 tokens: it keeps the newest API round, which is never cut, \
                      and nothing before it",
                     spec.name()
-                ));
+                );
             }
         }
         Ok(scenario)
@@ -318,10 +318,10 @@ fn leave_out(table: &mut Table, error: &SettingError) -> bool {
         return false;
     }
     table.put("strategies", items, &setting.place);
-    say(&format!(
+    say!(
         "note: a strategy is left out: {}; `--strategy` chooses others",
         error.problem
-    ));
+    );
     true
 }
 
@@ -522,9 +522,7 @@ fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
     strategies.retain(|item| {
         let is_new = seen.insert(item.value.to_string());
         if !is_new {
-            say(&format!(
-                "note: `--set {assignment}` makes two strategies alike; they are run once"
-            ));
+            say!("note: `--set {assignment}` makes two strategies alike; they are run once");
         }
         is_new
     });

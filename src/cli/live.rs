@@ -167,22 +167,22 @@ mod with_http {
         let proxy = listen(args.listen, upstream)?;
         if !events.is_empty() {
             let again = held.restore(&events)?;
-            say(&format!("continuing from {} logged events", events.len()));
+            say!("continuing from {} logged events", events.len());
             if !again.is_empty() {
-                say(&format!(
+                say!(
                     "warning: {} calls would now be sent differently, because the strategies or their models' answers changed",
                     again.len()
-                ));
+                );
             }
         }
         held.keep(events.is_empty())?;
         let stop = stop_on_interrupt(ENDING);
         print(&format!("listening at http://{}\n", proxy.address()))?;
-        say(&format!(
+        say!(
             "strategies: {}; the log is `{}`; Ctrl-C ends",
             held.front.strategies.join(", "),
             held.path.display()
-        ));
+        );
         let mut tally = proxy.serve(Tally::default(), Some(held.front.clone()), now, &stop)?;
         let answered = tally.answered;
         say(&format!(
@@ -266,9 +266,9 @@ mod with_http {
             })?;
             if whole < bytes.len() {
                 let (lost, path) = (bytes.len() - whole, path.display());
-                say(&format!(
+                say!(
                     "the last {lost} bytes of `{path}` cannot be read, and are left out: they were cut off"
-                ));
+                );
             }
             let live = Live::new(settings, timeout, READER).with_tasks(tasks);
             let held = Self {
@@ -291,7 +291,7 @@ mod with_http {
                     ..PromptSizes::default()
                 };
                 if let Err(error) = setting.spec.check_window(window, &prompts) {
-                    say(&format!("warning: {}", plain(&error.to_string())));
+                    say!("warning: {error}");
                 }
             }
         }
@@ -319,12 +319,10 @@ mod with_http {
             let live = &self.front.live;
             if let Some(error) = live.broken() {
                 let path = self.path.display();
-                say(&format!("warning: `{path}` is not whole: {error}"));
+                say!("warning: `{path}` is not whole: {error}");
             }
             for (why, count) in live.untouched() {
-                say(&format!(
-                    "{count} requests were passed on as they came: {why}"
-                ));
+                say!("{count} requests were passed on as they came: {why}");
             }
             let finished = live.finished();
             if finished.is_empty() {
@@ -346,10 +344,9 @@ mod with_http {
                 } else {
                     "its score is in no figure"
                 };
-                let (task, strategy) = (plain(task), plain(strategy));
-                say(&format!(
+                say!(
                     "warning: no answered call belongs to task `{task}` under `{strategy}`, repeat {repeat}: {counts}"
-                ));
+                );
             }
             let folder = live_run::write(&self.scenario, finished, outcomes, &self.folder)?;
             Ok(Some(folder))
@@ -374,7 +371,7 @@ mod with_http {
             }
             let exit = output.write(&report)?;
             let (folder, cells) = (folder.display(), run.cells.len());
-            say(&format!("run `{folder}`: {cells} cells"));
+            say!("run `{folder}`: {cells} cells");
             Ok(exit)
         }
     }
@@ -418,11 +415,11 @@ mod with_http {
         }
         let (mut all, several) = outcomes::merge(all).map_err(|error| unread(&error))?;
         if several > 0 {
-            say(&format!(
+            say!(
                 "warning: {} several attempts at one base URL: the mean of their scores counts, and the bill is of all; \
                  `…/r/0` and `…/r/1` in the base URL keep attempts apart",
                 many(several, "trial had", "trials had")
-            ));
+            );
         }
         warn_of_unread(&all);
         all.retain(|outcome| outcome.score.is_ok());
@@ -450,17 +447,17 @@ mod with_http {
         }
         for (strategy, all) in missing {
             let trials = many(all.len(), "trial has", "trials have");
-            let (strategy, first) = (plain(strategy), first_line(&all));
-            say(&format!(
+            let first = first_line(&all);
+            say!(
                 "warning: {trials} no score under `{strategy}`, which is neither solved nor failed: {first}"
-            ));
+            );
         }
         if !beside.is_empty() {
             let values = many(beside.len(), "value is", "values are");
-            say(&format!(
+            say!(
                 "warning: {values} no score, beside one that counts: {}",
                 first_line(&beside)
-            ));
+            );
         }
     }
 

@@ -9,7 +9,6 @@ use super::parts::command;
 use super::{CliError, Exit, say, show, stop_with, template};
 use crate::record::journal::merge::{MergeError, MissingPart, join_answers, merge};
 use crate::record::journal::{MANIFEST, SHARD};
-use crate::report::escape::plain;
 
 /// Arguments of `proctor merge`.
 #[derive(Debug, clap::Args)]
@@ -62,7 +61,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "missing": missing.collect::<Vec<_>>(),
         });
         let text = template::fill(include_str!("text/merge.txt"), &run)?;
-        text.lines().for_each(|line| say(&plain(line)));
+        say(&text);
         facts.push(run);
     }
     if is_sweep {

@@ -2,8 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::say;
-use crate::report::escape::{plain, shell};
+use crate::report::escape::shell;
 
 /// Commands that have another name or place: the old words, and those of today.
 const COMMANDS: &[(&str, &str)] = &[
@@ -74,12 +73,9 @@ pub(super) fn are_said(typed: &[OsString]) -> bool {
         return false;
     };
     let (verb, old) = (if old.len() == 1 { "is" } else { "are" }, old.join("`, `"));
-    say(&format!(
-        "error: `{}` {verb} written in another way now",
-        plain(&old)
-    ));
+    say!("error: `{}` {verb} written in another way now", old);
     let line = today.iter().map(|word| shell(word)).collect::<Vec<_>>();
-    say(&format!(" hint: `proctor {}`", plain(&line.join(" "))));
+    say!(" hint: `proctor {}`", line.join(" "));
     true
 }
 

@@ -147,7 +147,7 @@ impl Progress for ProgressDisplay {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if self.bar.is_none() {
             let all = self.sessions;
-            say(&format!("session {done} of {all}: {id}, {cells} cells"));
+            say!("session {done} of {all}: {id}, {cells} cells");
         }
     }
 }

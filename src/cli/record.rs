@@ -53,7 +53,7 @@ mod with_http {
     use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::{CliError, Exit, make_folder, print, say, write_session};
     use crate::proxy::{Exchange, Failure, Log, Proxy};
-    use crate::report::escape::plain;
+
     use crate::session::wire::stream::Api;
     use crate::session::{Session, import};
     use crate::units::Timestamp;
@@ -75,11 +75,11 @@ mod with_http {
         let log = Requests::begin(&args.output)?;
         let stop = stop_on_interrupt(ENDING);
         print(&format!("listening at http://{}\n", proxy.address()))?;
-        say(&format!(
+        say!(
             "passing on to {}; requests are kept in `{}`; Ctrl-C ends",
             args.upstream,
             log.files[0].1.display()
-        ));
+        );
         let log = proxy.serve(log, None, now, &stop)?;
         log.end()
     }
@@ -153,14 +153,12 @@ mod with_http {
                 _ => String::new(),
             };
             self.failed += 1;
-            say(&format!("a request failed: {failure}{address}"));
+            say!("a request failed: {failure}{address}");
             Ok(())
         }
 
         fn stuck(&mut self, error: &io::Error) {
-            say(&format!(
-                "warning: connections wait, because none can be accepted: {error}"
-            ));
+            say!("warning: connections wait, because none can be accepted: {error}");
         }
     }
 
@@ -205,7 +203,7 @@ mod with_http {
                 let path = self.files[0].1.with_extension(format!("{suffix}.jsonl"));
                 let file = File::create_new(&path)?;
                 let shown = path.display();
-                say(&format!("another API: its requests are kept in `{shown}`"));
+                say!("another API: its requests are kept in `{shown}`");
                 self.files.push((Some(api), path, file));
             }
             let (its, _, file) = &mut self.files[at];
@@ -246,18 +244,16 @@ mod with_http {
                     return Err(error.into());
                 }
                 let why = crate::cli::chain(&error.into());
-                say(&format!(
-                    "warning: a log could not be read, and its requests are in no session: {why}"
-                ));
+                say!("warning: a log could not be read, and its requests are in no session: {why}");
             }
             for (written, session) in sessions.iter().enumerate() {
                 // Each is waited for until it is on disk.
                 if written % 1_000 == 0 && written + 1_000 < sessions.len() {
                     let (all, folder) = (sessions.len(), self.folder.display());
-                    say(&format!(
+                    say!(
                         "{written} of {all} sessions are written to `{folder}`; Ctrl-C leaves, and \
                          `proctor sessions import` of the log writes all"
-                    ));
+                    );
                 }
                 let path = write_session(&self.folder, session, false)?;
                 let (messages, calls) = (session.messages().len(), session.calls().len());
@@ -280,7 +276,7 @@ mod with_http {
             .flat_map(|session| &session.source().warnings)
         {
             let shown = path.display();
-            say(&format!("warning: `{shown}`: {}: {count}", plain(what)));
+            say!("warning: `{shown}`: {}: {count}", what);
         }
     }
 

@@ -291,7 +291,7 @@ pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> anyhow::R
                 _ => path.with_extension(&artifact.ending),
             };
             write_whole(&path, &artifact.bytes)?;
-            say(&format!("wrote `{}`", path.display()));
+            say!("wrote `{}`", path.display());
         }
     }
     Ok(())
@@ -319,7 +319,7 @@ impl Output {
             ),
             Err(invalid) => invalid.to_string(),
         };
-        say(&format!("error: {problem}"));
+        say!("error: {problem}");
         Ok(Exit::ControlsFailed)
     }
 }

@@ -24,7 +24,7 @@ use crate::model::cassette::ReplayMode;
 use crate::record::journal::{Journal, JournalError, Run};
 use crate::record::shard::Partition;
 use crate::record::{CellKey, CellRecord, End};
-use crate::report::{Report, escape};
+use crate::report::Report;
 use crate::runner::{self, Outcome, Plan, Progress, Remembered, RunModels, Workers};
 use crate::scenario::Scenario;
 use crate::settings::Place;
@@ -233,14 +233,14 @@ fn say_again(cells: &BTreeSet<CellKey>, is_fresh: bool) {
     }
     let count = many(cells.len(), "finished cell is", "finished cells are");
     if is_fresh {
-        say(&format!("{count} computed again (`--fresh`)"));
+        say!("{count} computed again (`--fresh`)");
         return;
     }
     let strategies: BTreeSet<&str> = cells.iter().map(|key| key.strategy.as_str()).collect();
     let names = strategies.into_iter().collect::<Vec<_>>().join(", ");
-    say(&format!(
+    say!(
         "{count} computed again, because a cell failed, a program may have changed or recorded answers are gone: {names}"
-    ));
+    );
 }
 
 #[expect(
@@ -274,9 +274,9 @@ fn replay(
             ""
         };
         let (all, kept) = (summary.planned, summary.planned - outcome.outstanding);
-        say(&format!(
+        say!(
             "interrupted: {kept} of {all} cells are kept in `{shown}`; the same command{without} goes on"
-        ));
+        );
         return Ok(Exit::Interrupted);
     }
     let run = Run::read(&folder).context("cannot read the run back")?;
@@ -324,11 +324,11 @@ fn replay(
     if exit == Exit::Done
         && let Some(problem) = problem
     {
-        say(&format!("error: {problem}"));
-        say(&format!(
+        say!("error: {problem}");
+        say!(
             "hint: `--max-error-rate` sets the share that may fail (now {})",
             args.cells.max_error_rate
-        ));
+        );
         exit = Exit::TooManyFailures;
     } else if exit == Exit::Done && outcome.outstanding > 0 {
         exit = models::exit_of(plan, &outcome, summary.planned);
@@ -374,7 +374,7 @@ fn write_recommended(
     let mut comments = vec![format!("Recommended by a run of scenario `{scenario}`.")];
     comments.extend(verdict.sentences.iter().cloned());
     apply.write(&path, &comments, &spec.to_toml())?;
-    say(&format!("wrote `{}`", path.display()));
+    say!("wrote `{}`", path.display());
     Ok(())
 }
 
@@ -469,6 +469,6 @@ fn say_outcome(
         "unreached": outcome.unreached.first().map(|(_, why)| why),
     });
     let text = template::fill(include_str!("text/outcome.txt"), facts)?;
-    text.lines().for_each(|line| say(&escape::plain(line)));
+    say(&text);
     Ok(())
 }

@@ -124,14 +124,12 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
         ),
     ] {
         if count > 0 {
-            say(&format!("{} {says}", many(count, one, more)));
+            say!("{} {says}", many(count, one, more));
         }
     }
     if passed_over > 0 {
         let files = many(passed_over, "file", "files");
-        say(&format!(
-            "passed over: {files} without an answer of a model, or of no known format"
-        ));
+        say!("passed over: {files} without an answer of a model, or of no known format");
     }
     if found.is_empty() {
         say("error: there is no recording where agents keep theirs");
@@ -187,7 +185,7 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
         Ok(sessions) => sessions,
         Err(error) => {
             if !is_something_else(&error) {
-                say(&format!("passed over: {}", plain(&error.to_string())));
+                say!("passed over: {error}");
             }
             return Vec::new();
         }

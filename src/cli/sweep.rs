@@ -13,7 +13,7 @@ use super::metric_name::MetricName;
 use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::{
-    CliError, Exit, find_sessions, models, print, prompts, report, say, stop, stop_with, terminal,
+    CliError, Exit, find_sessions, models, print, prompts, report, stop, stop_with, terminal,
 };
 use crate::compare::judge;
 use crate::compare::sweep::{
@@ -238,7 +238,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return stop(Exit::NothingSelected, problem);
     }
     for path in applied? {
-        say(&format!("wrote `{}`", path.display()));
+        say!("wrote `{}`", path.display());
     }
     Ok(Exit::Done)
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::{Answer, answers, known_requests, texts};
 use crate::bill::Scale;
-use crate::cli::{CliError, Exit, models, read_run, report, say, stop, stop_with};
+use crate::cli::{CliError, Exit, models, read_run, report, stop, stop_with};
 use crate::model::{CallFailure, Model, Request};
 use crate::probe::judge::{self, JudgeTask};
 use crate::probe::{Unscored, Verdict};
@@ -117,9 +117,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let left_out = panel.left_out.into_inner();
     if left_out > 0 {
         let verdicts = many(left_out, "verdict is", "verdicts are");
-        say(&format!(
-            "{verdicts} outstanding, because a judge gave no answer; the same command asks again"
-        ));
+        say!("{verdicts} outstanding, because a judge gave no answer; the same command asks again");
     }
     Ok(match exit {
         Exit::Done if left_out > 0 => Exit::Outstanding,
@@ -314,16 +312,16 @@ fn say_of(judge: &str, task: Option<JudgeTask>, given: &[GivenVerdict]) {
     let unscored = given.len();
     let asked = match task {
         None => {
-            return say(&format!(
+            return say!(
                 "judge {judge} meets {met} of {all} answers whose verdict is known: it is unfit, and was \
                  asked no more"
-            ));
+            );
         }
         Some(JudgeTask::Wide) => "",
         Some(JudgeTask::Narrow) => ", with yes or no,",
     };
-    say(&format!(
+    say!(
         "{answers} answers were given to judge {judge}, {unscored} brought no verdict; it meets{asked} \
          {met} of {all} answers whose verdict is known"
-    ));
+    );
 }

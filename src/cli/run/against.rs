@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::compare::{MarginOptions, against, rules};
 use crate::cli::comparison::{self, ComparisonOptions, OutputFormat, Side};
 use crate::cli::report::PrintedTables;
-use crate::cli::{Exit, baseline, say, stop_with};
+use crate::cli::{Exit, baseline, stop_with};
 use crate::record::journal::Run;
 use crate::scenario::GateSetting;
 
@@ -120,10 +120,10 @@ impl AgainstBaseline {
                 None => {
                     baseline::save(&candidate.source, name, &self.baselines)?;
                 }
-                Some(why) => say(&format!(
+                Some(why) => say!(
                     "warning: baseline `{name}` is not saved: {why}; \
                      `proctor baseline save {folder} {name} --force` saves it all the same"
-                )),
+                ),
             }
         }
         Ok(ending)

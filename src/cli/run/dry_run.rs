@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::forecast::{
     Detectable, asks_live_models, detectable_in_words, forecast, spend_in_words,
 };
-use crate::cli::{Exit, print, prose, read_run, say, show, show_with, stop_with, terminal};
+use crate::cli::{Exit, print, prose, read_run, show, show_with, stop_with, terminal};
 use crate::record::journal::Journal;
 use crate::record::shard::{Division, MOST_SHARDS, Partition, work};
 use crate::report::{Report, Section};
@@ -171,10 +171,10 @@ impl Shards {
         show(is_json, "proctor-plan-shards", facts, text)?;
         if let Some(out) = out {
             let first = Partition { by, shard: 1, of };
-            say(&format!(
+            say!(
                 "the plan is kept in `{}`: `--plan` names it, beside `--partition {first}` and the words of this scenario",
                 out.display()
-            ));
+            );
         }
         Ok(Exit::Done)
     }

@@ -19,7 +19,6 @@ use crate::probe::derive;
 use crate::replay::PreparedSession;
 use crate::replay::verify::{UnsoundProbe, unsound};
 use crate::report::display::many;
-use crate::report::escape::plain;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::session::{Session, import};
 use crate::tokens::{CharsPer4, CountedTexts};
@@ -145,7 +144,7 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
         let folder = output.or(file.parent()).unwrap_or(Path::new(""));
         let sessions = match import::load(file) {
             Err(error) if !args.paths.contains(file) => {
-                say(&format!("passed over: {}", plain(&chain(&error.into()))));
+                say!("passed over: {}", chain(&error.into()));
                 continue;
             }
             read => read?,
@@ -160,7 +159,7 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
                     derive_asked(&std::mem::take(&mut asked), args)?;
                 }
             } else {
-                say(&format!("passed over: session `{id}` was read before"));
+                say!("passed over: session `{id}` was read before");
             }
         }
     }
@@ -169,11 +168,11 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
         None => "a run of the recordings finds them beside those",
         Some(_) => "a scenario takes them as `[probes] files = [\"….truth.json\"]`",
     };
-    say(&format!(
+    say!(
         "wrote {} for {}; {found}",
         many(known.len(), "file", "files"),
         many(known.len(), "session", "sessions")
-    ));
+    );
     Ok(Exit::Done)
 }
 
@@ -217,7 +216,7 @@ fn derive_one(
     match output {
         Some(path) => {
             write_own(path, json.as_bytes(), args.output.force)?;
-            say(&format!("wrote `{}`", path.display()));
+            say!("wrote `{}`", path.display());
         }
         None => print(&json)?,
     }

@@ -157,12 +157,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         0 => String::new(),
         count => format!("; passed over: {}", many(count, "file", "files")),
     };
-    say(&format!(
+    say!(
         "wrote {} of {} to `{}`{passed_over}",
         many(sessions, "session", "sessions"),
         many(run.report.recordings.len(), "recording", "recordings"),
         args.output.display()
-    ));
+    );
     Ok(worst)
 }
 
@@ -195,7 +195,7 @@ impl ImportRun<'_> {
             Ok(recordings) => recordings,
             Err(error) if self.passes_over(&error, input) => {
                 let why = plain(&error.to_string());
-                say(&format!("passed over: {why}"));
+                say!("passed over: {why}");
                 self.report.passed_over.push(why);
                 return Ok(None);
             }

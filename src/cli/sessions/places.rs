@@ -82,9 +82,7 @@ impl<'a> Start<'a> {
                 }
             }
         }
-        for text in &closed {
-            say(text);
-        }
+        closed.iter().for_each(|text| say(text));
         let mut kept: Vec<(PathBuf, PathBuf)> = Vec::new();
         for (itself, path) in places {
             let outer = kept.last().map(|(outer, _)| outer);

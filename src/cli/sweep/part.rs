@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{Args, Point, SweepRun};
-use crate::cli::{Exit, say, stop_with};
+use crate::cli::{Exit, stop_with};
 use crate::report::display::many;
 use crate::report::sweep::independent;
 use crate::runner::Plan;
@@ -52,18 +52,18 @@ impl Halves {
     /// Says before anything runs how many settings are tried, and on how many sessions.
     pub(super) fn announce(&self, settings: usize) {
         let [tune, confirm] = self.independent;
-        say(&format!(
+        say!(
             "{}; chosen on {}, tried on {}",
             many(settings, "setting", "settings"),
             independent(self.tune.len(), tune),
             self.confirm.len()
-        ));
+        );
         let all = tune + confirm;
         if all < FEWEST {
-            say(&format!(
+            say!(
                 "warning: {} too few to choose on one half and confirm on the other; {FEWEST} are needed",
                 many(all, "independent session is", "independent sessions are")
-            ));
+            );
         }
     }
 }
@@ -104,11 +104,11 @@ impl SweepRun<'_> {
     pub(super) fn only_part(&mut self, points: &[Point], tune: &[String]) -> anyhow::Result<Exit> {
         self.on("tune", points, tune)?;
         let folder = self.args.folder();
-        say(&format!(
+        say!(
             "one part of the sweep is in `{}`: `proctor merge FOLDER… --out SWEEP` joins all, and the same command with \
              `--out SWEEP` and without `--partition` chooses",
             folder.display()
-        ));
+        );
         Ok(Exit::Done)
     }
 }

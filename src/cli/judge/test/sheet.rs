@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::judge::{answers, texts};
-use crate::cli::{Exit, read_run, say, stop_with};
+use crate::cli::{Exit, read_run, stop_with};
 use crate::probe::{Outcome, ProbeKind, Verdict};
 use crate::record::journal::{Run, write_private};
 use crate::units::ContentHash;
@@ -59,11 +59,11 @@ pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exi
     };
     // Its questions and answers are text of sessions.
     write_private(path, &mut |out| out.write_all(&bytes))?;
-    say(&format!(
+    say!(
         "wrote {} of {all} different answers to `{shown}`, from {count} groups of kind and outcome: fill in \
          the column `label`, then `proctor judge test {shown} --judge …`",
         drawn.len()
-    ));
+    );
     Ok(Exit::Done)
 }
 

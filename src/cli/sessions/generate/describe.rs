@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::cli::{Exit, Facts, chain, find_sessions, print, print_json, say, stop_with, template};
+use crate::cli::{Exit, Facts, chain, find_sessions, print, print_json, stop_with, template};
 use crate::report::escape::{plain, short};
 use crate::session::import;
 use crate::session::session_profile::{self, Profiler, SessionProfile};
@@ -75,10 +75,10 @@ fn add_recordings(path: &Path, profiler: &mut Profiler, worst: &mut Exit) {
         match import::load(&input.path) {
             Ok(sessions) => (sessions.iter()).for_each(|session| profiler.add(session, &counts)),
             Err(error) if error.is_no_recording() && path.is_dir() => {
-                say(&format!("passed over: {}", plain(&error.to_string())));
+                say!("passed over: {error}");
             }
             Err(error) => {
-                say(&format!("error: {}", chain(&error.into())));
+                say!("error: {}", chain(&error.into()));
                 *worst = Exit::Invalid;
             }
         }

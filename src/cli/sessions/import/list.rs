@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cli::find_sessions::{Input, is_something_else};
-use crate::cli::{Exit, Facts, print_json, prose, say, say_error, template};
+use crate::cli::{Exit, Facts, print_json, prose, say_error, template};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::import::file_info::{FileInfo, file_info};
@@ -39,7 +39,7 @@ pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
     }
     if passed_over > 0 {
         let files = many(passed_over, "file", "files");
-        say(&format!("passed over: {files} of no known format"));
+        say!("passed over: {files} of no known format");
     }
     Ok(super::or_nothing(worst, is_empty))
 }
