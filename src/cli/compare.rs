@@ -2,17 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::comparison::{
-    self, ComparisonOptions, OutputFormat, PairedComparisons, SEED, Side, Unpaired, target,
-};
+use super::comparison::{self, ComparisonOptions, OutputFormat, SEED, Side, Unpaired, target};
 use super::report::PrintedTables;
-use super::{CliError, Exit, models, read_run, read_text, say, stop_with};
+use super::{Exit, models, read_run, read_text, say, stop_with};
 use crate::compare::gate::Rules;
 use crate::compare::{Axis, Margins};
 use crate::report::comparison::Comparisons;
-use crate::report::escape::plain;
 use crate::scenario::{GateSetting, read_gate};
-use crate::settings::{Place, SettingError, Table, did_you_mean, with_suggestion};
+use crate::settings::{Place, SettingError, Table, with_suggestion};
 
 /// Arguments of `proctor compare`.
 #[derive(Debug, clap::Args)]
@@ -92,9 +89,32 @@ impl OutputOptions {
 }
 
 impl MarginOptions {
-    /// The margins as they are typed; their names are checked where they are set.
-    pub(super) fn all(&self) -> anyhow::Result<Vec<(&str, f64)>> {
-        self.margin.iter().map(|typed| margin(typed)).collect()
+    /// Lays the margins over those of a scenario; [`rules`] checks their names.
+    pub(super) fn lay_over(&self, setting: &mut GateSetting) -> anyhow::Result<()> {
+        for typed in &self.margin {
+            let (metric, margin) = margin(typed)?;
+            let place = Place::Flag(format!("--margin {typed}").into());
+            setting.margins.push((metric.to_owned(), margin, place));
+        }
+        Ok(())
+    }
+}
+
+impl GateOptions {
+    /// The `[gate]` of the file, or else the default, with the command line over it.
+    fn setting(&self) -> anyhow::Result<GateSetting> {
+        let table = match &self.rules {
+            Some(path) => {
+                let text = read_text("scenario ", path)?;
+                Table::parse(&path.display().to_string(), &text)?
+            }
+            None => Table::new(Place::BuiltIn),
+        };
+        let mut setting = read_gate(&table)?;
+        self.margins.lay_over(&mut setting)?;
+        setting.fail_on_inconclusive |= self.fail_on.is_some();
+        setting.anchor = self.anchor.clone().or(setting.anchor);
+        Ok(setting)
     }
 }
 
@@ -135,43 +155,32 @@ fn compare(args: &Args, sides: &[String]) -> anyhow::Result<Exit> {
         .iter()
         .map(|typed| Side::find(typed, &args.options.baselines))
         .collect::<Result<_, _>>()?;
-    let rules = Rules {
-        margins: margins(Margins::default(), &args.gate.margins)?,
-        ..Rules::default()
-    };
-    let mut found = PairedComparisons::default();
+    let rules = rules(&args.gate.setting()?)?;
+    let mut found = Comparisons::default();
     for candidate in &sides[1..] {
-        let unpaired = Unpaired::Reported;
-        let pairs =
-            comparison::compare(&sides[0], candidate, &args.options, &rules, unpaired, SEED)?;
-        found.extend(pairs);
+        let (old, how) = (&sides[0], (&args.options, &rules));
+        comparison::compare(&mut found, [old, candidate], how, Unpaired::Reported, SEED)?;
     }
     comparison::adjust(&mut found.comparisons);
-    let comparisons = Comparisons::new(found.comparisons, found.mismatches, None);
-    comparison::show(comparisons, files, args.output.printed())
+    comparison::show(found, files, args.output.printed())
 }
 
 /// Gates a run.
 fn gate(args: &Args, typed: &str, baseline: &str) -> anyhow::Result<Exit> {
     comparison::prepare(&args.output.output)?;
-    let setting = match &args.gate.rules {
-        Some(path) => {
-            let text = read_text("scenario ", path)?;
-            let table = Table::parse(&path.display().to_string(), &text)?;
-            read_gate(&table)?
-        }
-        None => read_gate(&Table::new(Place::BuiltIn))?,
-    };
-    let mut rules = rules(&setting, &args.gate.margins)?;
-    rules.fail_on_inconclusive |= args.gate.fail_on.is_some();
+    let setting = args.gate.setting()?;
+    let rules = rules(&setting)?;
     let place = typed.split("::").next().unwrap_or(typed);
     let run = read_run(Path::new(place))?;
     let candidate = Side::find(typed, &args.options.baselines)?;
     let valid = comparison::controls_hold(&run);
-    let anchor = args.gate.anchor.as_deref().or(setting.anchor.as_deref());
+    let baselines: Vec<&str> = [baseline]
+        .into_iter()
+        .chain(setting.anchor.as_deref())
+        .collect();
     let exit = against(
         &candidate,
-        &[Some(baseline), anchor],
+        &baselines,
         &args.options,
         &rules,
         SEED,
@@ -184,17 +193,16 @@ fn gate(args: &Args, typed: &str, baseline: &str) -> anyhow::Result<Exit> {
 /// Gates a candidate against each baseline that is named.
 pub(super) fn against(
     candidate: &Side,
-    baselines: &[Option<&str>],
+    baselines: &[&str],
     options: &ComparisonOptions,
     rules: &Rules,
     seed: u64,
     files: &[PathBuf],
     printed: OutputFormat<'_>,
 ) -> anyhow::Result<Exit> {
-    let mut found = PairedComparisons::default();
+    let mut found = Comparisons::default();
     let sides: Vec<Side> = baselines
         .iter()
-        .flatten()
         .map(|name| Side::find(name, &options.baselines))
         .collect::<Result<_, _>>()?;
     for (at, baseline) in sides.iter().enumerate() {
@@ -204,17 +212,15 @@ pub(super) fn against(
         } else {
             Unpaired::Reported
         };
-        let seen = comparison::compare(baseline, candidate, options, rules, unpaired, seed)?;
-        found.extend(seen);
+        let sides = [baseline, candidate];
+        comparison::compare(&mut found, sides, (options, rules), unpaired, seed)?;
     }
     comparison::gate(&mut found.comparisons, &sides, candidate, rules);
     let gated = found.comparisons.iter();
-    let ending = rules.ending(gated.filter_map(|one| one.gated.as_ref()));
-    let mut comparisons = Comparisons::new(found.comparisons, found.mismatches, Some(ending));
-    comparisons.fails_on_inconclusive = rules.fail_on_inconclusive;
-    let why = comparisons.why();
-    let exit = comparison::show(comparisons, files, printed)?;
-    let why = why.map_or(String::new(), |why| plain(&format!(": {why}")));
+    found.ending = Some(rules.ending(gated.filter_map(|one| one.gated.as_ref())));
+    found.fails_on_inconclusive = rules.fail_on_inconclusive;
+    let why = found.why().map_or(String::new(), |why| format!(": {why}"));
+    let exit = comparison::show(found, files, printed)?;
     match exit {
         Exit::GateFailed => say!("the gate failed{why}"),
         Exit::GateInconclusive => say!("the gate is inconclusive, and that was to fail{why}"),
@@ -223,8 +229,8 @@ pub(super) fn against(
     Ok(exit)
 }
 
-/// The rules of a scenario with the command line over them.
-pub(super) fn rules(setting: &GateSetting, typed: &MarginOptions) -> anyhow::Result<Rules> {
+/// The rules of a scenario.
+pub(super) fn rules(setting: &GateSetting) -> Result<Rules, SettingError> {
     let mut rules = Rules {
         hard_break: setting.hard_break,
         coverage: setting.coverage,
@@ -242,20 +248,5 @@ pub(super) fn rules(setting: &GateSetting, typed: &MarginOptions) -> anyhow::Res
             with_suggestion(SettingError::new(place, problem), metric, known)
         })?;
     }
-    rules.margins = margins(rules.margins, typed)?;
     Ok(rules)
-}
-
-/// Margins with those of the command line over them.
-fn margins(mut margins: Margins, typed: &MarginOptions) -> anyhow::Result<Margins> {
-    for (typed, (metric, margin)) in typed.margin.iter().zip(typed.all()?) {
-        margins.set(metric, margin).map_err(|problem| {
-            let stop = CliError::new(Exit::Usage, format!("`--margin {typed}`: {problem}"));
-            match did_you_mean(metric, Axis::ALL.into_iter().map(Axis::name)) {
-                Some(meant) => stop.with_hint(format!("did you mean `{meant}`?")),
-                None => stop,
-            }
-        })?;
-    }
-    Ok(margins)
 }

@@ -194,20 +194,6 @@ pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<Comp
     })
 }
 
-/// The strategies of two sides, each with the one whose place it takes, compared.
-#[derive(Default)]
-pub(super) struct PairedComparisons {
-    pub(super) comparisons: Vec<GatedComparison>,
-    pub(super) mismatches: Vec<Mismatch>,
-}
-
-impl PairedComparisons {
-    pub(super) fn extend(&mut self, others: Self) {
-        self.comparisons.extend(others.comparisons);
-        self.mismatches.extend(others.mismatches);
-    }
-}
-
 /// Whether a strategy of the candidate without a counterpart is refused or only reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unpaired {
@@ -215,30 +201,24 @@ pub(super) enum Unpaired {
     Reported,
 }
 
-/// Compares two sides. Strategies without a counterpart are reported; `unpaired` says what happens
-/// to those of the candidate.
+/// Compares two sides, and adds what is found. Strategies without a counterpart are reported; `unpaired` says what
+/// happens to those of the candidate.
 pub(super) fn compare(
-    baseline: &Side,
-    candidate: &Side,
-    options: &ComparisonOptions,
-    rules: &Rules,
+    found: &mut Comparisons,
+    [baseline, candidate]: [&Side; 2],
+    (options, rules): (&ComparisonOptions, &Rules),
     unpaired: Unpaired,
     seed: u64,
-) -> anyhow::Result<PairedComparisons> {
+) -> anyhow::Result<()> {
+    let [one, other] = [baseline, candidate].map(|side| &side.name);
     if baseline.source == candidate.source {
-        say!(
-            "note: `{}` and `{}` are the same results",
-            baseline.name,
-            candidate.name
-        );
+        say!("note: `{one}` and `{other}` are the same results");
     }
     let (mut old, mut new) = (baseline.source.clone(), candidate.source.clone());
     let (all, left_out) = (old.sessions.len(), old.keep_sample_of(&new));
     if left_out > 0 {
         say!(
-            "note: `{}` is a sample: {left_out} of {all} sessions of `{}` are not compared",
-            candidate.name,
-            baseline.name
+            "note: `{other}` is a sample: {left_out} of {all} sessions of `{one}` are not compared"
         );
     }
     let mismatches = old.mismatches(&new);
@@ -249,10 +229,7 @@ pub(super) fn compare(
         old.keep_sessions_of(&candidate.source);
         new.keep_sessions_of(&baseline.source);
         if old.sessions.is_empty() {
-            let problem = format!(
-                "`{}` and `{}` have no session in common",
-                baseline.name, candidate.name
-            );
+            let problem = format!("`{one}` and `{other}` have no session in common");
             return stop(Exit::Baseline, problem);
         }
     }
@@ -262,12 +239,10 @@ pub(super) fn compare(
         old.forget_costs(&unpriced);
         new.forget_costs(&unpriced);
         say!(
-            "note: the prices of {} are not the same in `{}` and `{}`, and their tokens or prices are not all \
+            "note: the prices of {} are not the same in `{one}` and `{other}`, and their tokens or prices are not all \
              known: their cost is not compared; `proctor baseline refresh` measures a baseline again with today's \
              prices",
-            many(unpriced.len(), "session", "sessions"),
-            baseline.name,
-            candidate.name
+            many(unpriced.len(), "session", "sessions")
         );
     }
     if let Some(mixed) = old.other_reader(&new) {
@@ -279,14 +254,10 @@ pub(super) fn compare(
         new.forget_answers();
         say("note: two judges graded the answers, or one in two ways; answers are not compared");
     }
-    let versions = (&old.conditions.proctor, &new.conditions.proctor);
-    if versions.0 != versions.1 {
+    let [before, now] = [&old, &new].map(|side| &side.conditions.proctor);
+    if before != now {
         say!(
-            "note: `{}` was measured by proctor {}, `{}` by {}: what an evaluator sees may have changed",
-            baseline.name,
-            versions.0,
-            candidate.name,
-            versions.1
+            "note: `{one}` was measured by proctor {before}, `{other}` by {now}: what an evaluator sees may have changed"
         );
     }
     let chance = old.chance().max(new.chance());
@@ -303,8 +274,7 @@ pub(super) fn compare(
     let pairs = old.pairs(&new);
     if let ([first, ..], Unpaired::Refused) = (pairs.candidate_alone.as_slice(), unpaired) {
         let problem = format!(
-            "strategy `{first}` of `{}` has no counterpart in `{}`: nothing would be compared with it",
-            candidate.name, baseline.name
+            "strategy `{first}` of `{other}` has no counterpart in `{one}`: nothing would be compared with it"
         );
         let hint = format!(
             "it has {}; name both sides, as in `RUN::STRATEGY`, or save the baseline again",
@@ -313,14 +283,12 @@ pub(super) fn compare(
         return stop_with(Exit::Baseline, problem, hint);
     }
     for (names, has, lacks) in [
-        (&pairs.baseline_alone, baseline, candidate),
-        (&pairs.candidate_alone, candidate, baseline),
+        (&pairs.baseline_alone, one, other),
+        (&pairs.candidate_alone, other, one),
     ] {
         for name in names {
             say!(
-                "note: `{}` has `{name}`, which has no counterpart in `{}`: it is not compared",
-                has.name,
-                lacks.name
+                "note: `{has}` has `{name}`, which has no counterpart in `{lacks}`: it is not compared"
             );
         }
     }
@@ -330,34 +298,28 @@ pub(super) fn compare(
         unpriced.len()
     };
     let repriced = Some(repriced).filter(|repriced| repriced.sessions > 0);
-    let repairs = [&old, &new]
-        .into_iter()
-        .filter_map(|side| side.repairs.clone());
-    let repairs: Vec<String> = repairs.collect();
-    let simulated = [&old, &new]
-        .into_iter()
-        .filter_map(|side| side.simulated_cost);
-    let comparisons: Vec<GatedComparison> = pairs
-        .pairs
-        .iter()
-        .map(|(sample, other)| GatedComparison {
-            baseline_source: baseline.name.clone(),
-            candidate_source: candidate.name.clone(),
-            gated: None,
-            comparison: Findings {
-                repriced: repriced.clone(),
-                unpriced_sessions,
-                ..judge(sample, other, &rule).with_texts(&[&new, &old])
-            },
-            repairs: repairs.clone(),
-            simulated_cost: simulated.clone().collect(),
-        })
-        .collect();
-    if comparisons.is_empty() {
-        let problem = format!(
-            "`{}` and `{}` have no strategy to compare",
-            baseline.name, candidate.name
-        );
+    let both = [&old, &new].into_iter();
+    let compared = pairs.pairs.iter().map(|(sample, newer)| GatedComparison {
+        baseline_source: one.clone(),
+        candidate_source: other.clone(),
+        gated: None,
+        comparison: Findings {
+            repriced: repriced.clone(),
+            unpriced_sessions,
+            ..judge(sample, newer, &rule).with_texts(&[&new, &old])
+        },
+        repairs: both
+            .clone()
+            .filter_map(|side| side.repairs.clone())
+            .collect(),
+        simulated_cost: both
+            .clone()
+            .filter_map(|side| side.simulated_cost)
+            .collect(),
+    });
+    found.comparisons.extend(compared);
+    if pairs.pairs.is_empty() {
+        let problem = format!("`{one}` and `{other}` have no strategy to compare");
         let hint = format!(
             "name both, as in `RUN::STRATEGY`; the first has {}, the second {}",
             listed(&old),
@@ -365,10 +327,8 @@ pub(super) fn compare(
         );
         return stop_with(Exit::Baseline, problem, hint);
     }
-    Ok(PairedComparisons {
-        comparisons,
-        mismatches,
-    })
+    found.mismatches.extend(mismatches);
+    Ok(())
 }
 
 fn listed(source: &ComparedRun) -> String {
@@ -403,7 +363,7 @@ fn short(text: &str) -> &str {
     if is_hash { &text[..8] } else { text }
 }
 
-pub(super) fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow::Error {
+fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow::Error {
     let lines = mismatches.iter().take(12).map(|mismatch| {
         format!(
             "\n  {}: {} in the baseline, {} in the candidate",

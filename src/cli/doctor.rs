@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-use super::compare::{MarginOptions, rules};
+use super::compare::rules;
 use super::inputs::{ENVIRONMENT, Inputs};
 use super::{Exit, chain, environment, show_with, terminal};
 use crate::model::price::{PriceList, Prices};
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let (table, folder) = args.inputs.laid_over()?;
     let scenario = args.inputs.scenario_of(table.clone(), &folder);
     let scenario = scenario.and_then(|scenario| {
-        rules(&scenario.gate, &MarginOptions::default())?;
+        rules(&scenario.gate)?;
         scenario.strategies.iter().try_for_each(runner::starts)?;
         let planned = planned(&scenario)?;
         Ok((scenario, planned))

@@ -27,7 +27,6 @@ use crate::record::{CellKey, CellRecord, End};
 use crate::report::Report;
 use crate::runner::{self, Outcome, Plan, Progress, Remembered, RunModels, Workers};
 use crate::scenario::Scenario;
-use crate::settings::Place;
 use crate::units::many;
 
 mod against;
@@ -145,15 +144,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let hint = "`proctor merge` joins the parts; then the same command without `--partition`, and with `--out RUN`";
         return stop_with(Exit::Usage, problem, hint);
     }
-    args.gate.check(&scenario.gate)?;
     // The verdict of the run uses the same margins.
-    for (metric, margin) in args.gate.margins.all()? {
-        let place = Place::Flag("margin".into());
-        scenario
-            .gate
-            .margins
-            .push((metric.to_owned(), margin, place));
-    }
+    args.gate.margins.lay_over(&mut scenario.gate)?;
+    args.gate.check(&scenario.gate)?;
     let mut plan = args.part.of(scenario, &args.graded, args.batch)?;
     let folder = args.out.clone();
     let folder = folder.unwrap_or_else(|| args.part.folder(plan.folder(&args.reports)));

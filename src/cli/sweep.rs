@@ -157,7 +157,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.apply.check(&apply::unnamed(strategy))?;
     let axes = grid::axes(&args.tuning.params, strategy)?;
     scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
-    let rules = rules(&scenario.gate, &args.tuning.margins)?;
+    args.tuning.margins.lay_over(&mut scenario.gate)?;
+    let rules = rules(&scenario.gate)?;
     let seed = scenario.seed;
     let grid = grid::chosen(&axes, args.tuning.random, seed)?;
     let (mut points, window_runs) = points(&table, &folder, scenario, &grid)?;

@@ -72,23 +72,20 @@ pub fn schema() -> serde_json::Value {
     schema_of::<Comparisons>()
 }
 
-impl Comparisons {
-    /// Puts comparisons together.
-    pub fn new(
-        comparisons: Vec<GatedComparison>,
-        mismatches: Vec<Mismatch>,
-        ending: Option<Ending>,
-    ) -> Self {
+impl Default for Comparisons {
+    fn default() -> Self {
         Self {
             format: "proctor-comparison",
             version: FORMAT_VERSION,
-            mismatches,
-            ending,
-            comparisons,
+            mismatches: Vec::new(),
+            ending: None,
+            comparisons: Vec::new(),
             fails_on_inconclusive: false,
         }
     }
+}
 
+impl Comparisons {
     /// The report: the verdict with its reason as the title, and three tables for each comparison.
     pub fn report(self) -> Report {
         let differs = |mismatch: &Mismatch| {

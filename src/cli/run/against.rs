@@ -56,7 +56,7 @@ impl AgainstBaseline {
 
     /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
     pub(super) fn check(&self, setting: &GateSetting) -> anyhow::Result<()> {
-        rules(setting, &self.margins)?;
+        rules(setting)?;
         let mut names = self.names(setting)?.into_iter();
         names.try_for_each(|name| Side::find(name, &self.baselines).map(drop))
     }
@@ -92,8 +92,7 @@ impl AgainstBaseline {
         let candidate = Side::of_run(folder, run);
         let mut ending = exit;
         if !names.is_empty() {
-            let rules = rules(setting, &self.margins)?;
-            let names: Vec<Option<&str>> = names.into_iter().map(Some).collect();
+            let rules = rules(setting)?;
             let tables = tables.map(PrintedTables::of_another);
             let printed = tables.as_ref();
             let printed = printed.map_or(OutputFormat::Nothing, OutputFormat::Text);

@@ -150,7 +150,10 @@ fn versus(names: &[&str], gated: bool) -> Comparisons {
             simulated_cost: Vec::new(),
         }
     });
-    Comparisons::new(versed.collect(), Vec::new(), None)
+    Comparisons {
+        comparisons: versed.collect(),
+        ..Comparisons::default()
+    }
 }
 
 #[test]
