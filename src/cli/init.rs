@@ -27,51 +27,39 @@ const SUITE: &str = include_str!("../../examples/ci/suite.toml");
 /// Where files go, with their texts.
 type Files = [(&'static str, &'static str)];
 
+/// A file of a folder of this repository, which keeps its name or goes to another place.
+macro_rules! copy {
+    ($folder:literal, $name:literal) => {
+        copy!($folder, $name, $name)
+    };
+    ($folder:literal, $name:literal, $to:literal) => {
+        ($to, include_str!(concat!("../../", $folder, "/", $name)))
+    };
+}
+
 const PYTHON: &Files = &[
-    (
-        "compaction.py",
-        include_str!("../../examples/python/compaction.py"),
-    ),
-    (
-        "test_compaction.py",
-        include_str!("../../examples/python/test_compaction.py"),
-    ),
-    (
-        "proctor_strategy.py",
-        include_str!("../../clients/python/proctor_strategy.py"),
-    ),
+    copy!("examples/python", "compaction.py"),
+    copy!("examples/python", "test_compaction.py"),
+    copy!("clients/python", "proctor_strategy.py"),
     ("suite.toml", SUITE),
-    (
-        ".github/workflows/compaction.yml",
-        include_str!("../../examples/python/workflow.yml"),
+    copy!(
+        "examples/python",
+        "workflow.yml",
+        ".github/workflows/compaction.yml"
     ),
 ];
 
 const TYPESCRIPT: &Files = &[
-    (
-        "compaction.js",
-        include_str!("../../examples/typescript/compaction.js"),
-    ),
-    (
-        "compaction.test.js",
-        include_str!("../../examples/typescript/compaction.test.js"),
-    ),
-    (
-        "package.json",
-        include_str!("../../examples/typescript/package.json"),
-    ),
-    (
-        "proctor_strategy.js",
-        include_str!("../../clients/typescript/proctor_strategy.js"),
-    ),
-    (
-        "proctor_strategy.d.ts",
-        include_str!("../../clients/typescript/proctor_strategy.d.ts"),
-    ),
+    copy!("examples/typescript", "compaction.js"),
+    copy!("examples/typescript", "compaction.test.js"),
+    copy!("examples/typescript", "package.json"),
+    copy!("clients/typescript", "proctor_strategy.js"),
+    copy!("clients/typescript", "proctor_strategy.d.ts"),
     ("suite.toml", SUITE),
-    (
-        ".github/workflows/compaction.yml",
-        include_str!("../../examples/typescript/workflow.yml"),
+    copy!(
+        "examples/typescript",
+        "workflow.yml",
+        ".github/workflows/compaction.yml"
     ),
 ];
 
