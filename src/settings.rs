@@ -9,6 +9,7 @@ mod reader;
 
 use std::fmt;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -125,6 +126,16 @@ pub enum Place {
     Environment(Arc<str>),
     /// Proctor itself.
     BuiltIn,
+}
+
+impl Place {
+    /// The folder at which paths start that are written there: that of the file, else the working directory.
+    pub fn folder(&self) -> &Path {
+        match self {
+            Self::File(file, _) => Path::new(&**file).parent().unwrap_or(Path::new("")),
+            Self::Flag(_) | Self::Environment(_) | Self::BuiltIn => Path::new(""),
+        }
+    }
 }
 
 impl fmt::Display for Place {

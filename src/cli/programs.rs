@@ -1,7 +1,7 @@
 //! Programs of the user's own: what scenarios and flags name as strategies, found and ready to be started.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::environment;
 use super::interrupt::end_programs_on_interrupt;
@@ -42,8 +42,8 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
         let names = ALWAYS.into_iter().chain(names);
         let values = names.filter_map(|name| Some((name.into(), environment(name)?.into())));
         host.environment.extend(values);
-        let folder = folder_of(place);
-        if let Some(script) = missing_script(&command, &folder) {
+        let folder = place.folder();
+        if let Some(script) = missing_script(&command, folder) {
             let error = SettingError::new(place, format!("there is no file `{script}`"));
             return Err(error.with_hint(
                 "check the path; it starts at the working directory, or at the folder of the file that names it",
@@ -62,16 +62,6 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
         }
     }
     spec.with_programs(host)
-}
-
-fn folder_of(place: &Place) -> PathBuf {
-    match place {
-        Place::File(file, _) => {
-            let folder = Path::new(&**file).parent();
-            folder.unwrap_or(Path::new("")).to_owned()
-        }
-        Place::Flag(_) | Place::Environment(_) | Place::BuiltIn => PathBuf::new(),
-    }
 }
 
 /// Programs that run a script which a later word names.

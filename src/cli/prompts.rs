@@ -1,8 +1,8 @@
 //! Prompts of the user's own: files that stages of a scenario's strategies name.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::settings::{Place, SettingError};
+use crate::settings::SettingError;
 use crate::strategy::preset::StrategySpec;
 
 /// A prompt of more bytes is a mistake in a path.
@@ -22,23 +22,13 @@ pub(super) fn read(strategies: &mut [StrategySpec]) -> Result<(), SettingError> 
 /// and at the working directory where a flag does.
 pub(super) fn read_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
     spec.with_prompts(|path, place| {
-        let file = resolve(path, place);
+        let file = place.folder().join(path);
         text(&file).map_err(|why| {
             let problem = format!("cannot read the prompt `{}`: {why}", file.display());
             SettingError::new(place, problem)
                 .with_hint("`prompt` names a text file in the folder of the file that names it")
         })
     })
-}
-
-fn resolve(path: &str, place: &Place) -> PathBuf {
-    match place {
-        Place::File(file, _) => {
-            let folder = Path::new(&**file).parent();
-            folder.unwrap_or(Path::new("")).join(path)
-        }
-        Place::Flag(_) | Place::Environment(_) | Place::BuiltIn => PathBuf::from(path),
-    }
 }
 
 fn text(file: &Path) -> Result<String, String> {
