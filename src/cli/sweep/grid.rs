@@ -12,17 +12,10 @@ use crate::units::ContentHash;
 /// More settings than this are refused as a mistake.
 const MOST_POINTS: usize = 10_000;
 
-/// One knob with its values.
-#[derive(Debug, Clone)]
-pub(super) struct Axis {
-    path: String,
-    values: Vec<Setting>,
-}
-
 /// The knobs that are typed; without one, those that the strategy offers.
-pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> anyhow::Result<Vec<Axis>> {
+pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> anyhow::Result<Vec<Tune>> {
     if !typed.is_empty() {
-        return typed.iter().map(|typed| Axis::read(typed)).collect();
+        return typed.iter().map(|typed| read(typed)).collect();
     }
     let tunes = strategy.tunes()?;
     if tunes.is_empty() {
@@ -34,60 +27,44 @@ pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> anyhow::Result<
                     `knob = \"stage.knob\"`, `values = [1, 3, 10]`";
         return stop_with(Exit::Usage, problem, hint);
     }
-    Ok(tunes.into_iter().map(Axis::from).collect())
+    Ok(tunes)
 }
 
-impl From<Tune> for Axis {
-    fn from(tune: Tune) -> Self {
-        Self {
-            path: tune.knob,
-            values: tune.values,
-        }
-    }
-}
-
-impl Axis {
-    /// The path of the knob.
-    pub(super) fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// Reads `knob=a,b,c` or `knob=min..max:step`.
-    pub(super) fn read(typed: &str) -> anyhow::Result<Self> {
-        let Some((path, listed)) = typed.split_once('=') else {
-            return wrong(typed, "no values");
+/// Reads `knob=a,b,c` or `knob=min..max:step`.
+fn read(typed: &str) -> anyhow::Result<Tune> {
+    let Some((path, listed)) = typed.split_once('=') else {
+        return wrong(typed, "no values");
+    };
+    let place = Place::Flag(format!("-P {typed}").into());
+    let all: Vec<Setting> = if let Some((low, rest)) = listed.split_once("..") {
+        let Some((high, step)) = rest.split_once(':') else {
+            return wrong(typed, "a range needs a step");
         };
-        let place = Place::Flag(format!("-P {typed}").into());
-        let all: Vec<Setting> = if let Some((low, rest)) = listed.split_once("..") {
-            let Some((high, step)) = rest.split_once(':') else {
-                return wrong(typed, "a range needs a step");
-            };
-            let Some(steps) = range(low, high, step) else {
-                return wrong(
-                    typed,
-                    "a range is `min..max:step`, with min below max, a step above 0 and at most 10,000 values",
-                );
-            };
-            let steps = steps.into_iter();
-            steps.map(|value| Setting::new(value, &place)).collect()
-        } else {
-            let words = listed.split(',');
-            words.map(|word| parse_value(word.trim(), &place)).collect()
+        let Some(steps) = range(low, high, step) else {
+            return wrong(
+                typed,
+                "a range is `min..max:step`, with min below max, a step above 0 and at most 10,000 values",
+            );
         };
-        let mut values: Vec<Setting> = Vec::new();
-        for one in all {
-            if values.iter().all(|other| other.value != one.value) {
-                values.push(one);
-            }
+        let steps = steps.into_iter();
+        steps.map(|value| Setting::new(value, &place)).collect()
+    } else {
+        let words = listed.split(',');
+        words.map(|word| parse_value(word.trim(), &place)).collect()
+    };
+    let mut values: Vec<Setting> = Vec::new();
+    for one in all {
+        if values.iter().all(|other| other.value != one.value) {
+            values.push(one);
         }
-        if path.is_empty() || values.len() > MOST_POINTS {
-            return wrong(typed, "no values, or more than 10,000");
-        }
-        Ok(Self {
-            path: path.trim().to_owned(),
-            values,
-        })
     }
+    if path.is_empty() || values.len() > MOST_POINTS {
+        return wrong(typed, "no values, or more than 10,000");
+    }
+    Ok(Tune {
+        knob: path.trim().to_owned(),
+        values,
+    })
 }
 
 fn wrong<T>(typed: &str, problem: &str) -> anyhow::Result<T> {
@@ -144,12 +121,12 @@ pub(super) fn trigger(strategy: &StrategySpec, path: &str, setting: &Setting) ->
 }
 
 /// One combination, the last knob turning fastest.
-fn combination(axes: &[Axis], mut at: usize) -> Vec<(String, Setting)> {
+fn combination(axes: &[Tune], mut at: usize) -> Vec<(String, Setting)> {
     let mut values = Vec::new();
     for axis in axes.iter().rev() {
         let value = axis.values[at % axis.values.len()].clone();
         at /= axis.values.len();
-        values.push((axis.path.clone(), value));
+        values.push((axis.knob.clone(), value));
     }
     values.reverse();
     values
@@ -158,13 +135,13 @@ fn combination(axes: &[Axis], mut at: usize) -> Vec<(String, Setting)> {
 /// The combinations that are tried: all of them, or `random` drawn ones. A grid of more than 10,000 is
 /// refused, unless it is drawn from.
 pub(super) fn chosen(
-    axes: &[Axis],
+    axes: &[Tune],
     random: Option<usize>,
     seed: u64,
 ) -> anyhow::Result<Vec<Vec<(String, Setting)>>> {
     for (at, axis) in axes.iter().enumerate() {
-        if axes[..at].iter().any(|other| other.path == axis.path) {
-            let problem = format!("`-P {}` is there twice", axis.path);
+        if axes[..at].iter().any(|other| other.knob == axis.knob) {
+            let problem = format!("`-P {}` is there twice", axis.knob);
             let hint = "one `-P` takes all values of a knob: `-P stage.knob=1,3,10`";
             return stop_with(Exit::Usage, problem, hint);
         }
@@ -212,10 +189,10 @@ mod tests {
 
     #[track_caller]
     fn check(typed: &str, expected: &str) {
-        let shown = match Axis::read(typed) {
+        let shown = match read(typed) {
             Ok(axis) => {
                 let values: Vec<String> = axis.values.iter().map(|v| v.value.to_string()).collect();
-                format!("{}: {}", axis.path, values.join(" "))
+                format!("{}: {}", axis.knob, values.join(" "))
             }
             Err(error) => error.to_string(),
         };
@@ -238,10 +215,7 @@ mod tests {
 
     #[test]
     fn the_grid_is_all_combinations_and_draws_are_the_same_each_time() {
-        let axes = [
-            Axis::read("a.b=1,2").unwrap(),
-            Axis::read("c.d=1..3:1").unwrap(),
-        ];
+        let axes = [read("a.b=1,2").unwrap(), read("c.d=1..3:1").unwrap()];
         let all = chosen(&axes, None, 1).unwrap();
         let shown: Vec<String> = all
             .iter()
@@ -259,8 +233,8 @@ mod tests {
     #[test]
     fn a_grid_that_nobody_could_hold_is_drawn_from_or_refused() {
         let wide = [
-            Axis::read("a.b=1..9000:1").unwrap(),
-            Axis::read("c.d=1..9000:1").unwrap(),
+            read("a.b=1..9000:1").unwrap(),
+            read("c.d=1..9000:1").unwrap(),
         ];
         assert_eq!(chosen(&wide, Some(2), 1).unwrap().len(), 2);
         let refused = chosen(&wide, None, 1).unwrap_err().to_string();

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::Args;
 use super::apply::Chosen;
-use super::grid::Axis;
 use crate::compare::Axis as Measured;
 use crate::report::escape::flag;
 use crate::strategy::StrategySpec;
+use crate::strategy::preset::Tune;
 
 /// The words of the command, a flag with its value in one: a run of the preset that was written. Else the same
 /// sweep, to write what is recommended, or with the knobs that are missing; else the default and the chosen setting
@@ -78,9 +78,9 @@ fn sweep_again(args: &Args, missing: &[String], more: Option<&str>) -> Vec<Strin
 }
 
 /// Knobs that matter together with a swept one and were not swept: a sentence, and what `-P` takes.
-pub(super) fn missing_knobs(spec: &StrategySpec, axes: &[Axis]) -> Vec<(String, String)> {
+pub(super) fn missing_knobs(spec: &StrategySpec, axes: &[Tune]) -> Vec<(String, String)> {
     let base = format!("{}.", spec.base_name());
-    let swept = axes.iter().map(Axis::path);
+    let swept = axes.iter().map(|axis| &*axis.knob);
     let swept: Vec<&str> = swept
         .map(|path| path.strip_prefix(&base).unwrap_or(path))
         .collect();
