@@ -65,7 +65,6 @@ mod interrupt;
 mod man;
 mod merge;
 mod messages;
-mod metric_name;
 mod models;
 mod old_names;
 mod one_line;

@@ -11,7 +11,7 @@ pub(super) struct ApplyOptions {
     /// Write what is recommended as a preset for `--strategy`, by default to a file named after the strategy; if
     /// nothing is recommended, nothing is written and the exit code is 4. Of several windows each has a file, with the
     /// window in its name
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = UNNAMED)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = UNNAMED, conflicts_with = "partition")]
     apply: Option<PathBuf>,
     /// Overwrite the file of `--apply`
     #[arg(short, long, requires = "apply")]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::graded_run::GradedOptions;
 use super::models::Consent;
-use super::{Exit, environment, find_sessions, stop_with};
+use super::{environment, find_sessions};
 use crate::record::journal::{Journal, JournalError, read_manifest, read_sources};
 use crate::record::shard::{Partition, Shard};
 use crate::report::escape::{plain, shell};
@@ -26,7 +26,12 @@ pub(super) struct RunPart {
     #[command(flatten)]
     own: PartOptions,
     /// A folder that `run --dry-run --shards N --out DIR` wrote: the sessions of other parts are neither read nor counted
-    #[arg(long, value_name = "DIR", requires = "partition")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "partition",
+        conflicts_with = "usd"
+    )]
     plan: Option<PathBuf>,
 }
 
@@ -115,12 +120,6 @@ impl RunPart {
         in_batches: bool,
     ) -> anyhow::Result<Plan> {
         if let (Some(folder), Some(part)) = (&self.plan, self.partition) {
-            if graded.usd().is_some() {
-                let problem = "`--plan` takes the sessions as they were planned, and `--usd` chooses them anew";
-                let hint =
-                    "leave out one of them; without `--plan` each part makes the same choice";
-                return stop_with(Exit::Usage, problem, hint);
-            }
             let (manifest, sources) = (read_manifest(folder)?, read_sources(folder)?);
             let plan = Plan::planned(scenario, (&manifest, &sources), part)?;
             find_sessions::say_passed_over(&plan);

@@ -17,7 +17,7 @@ use super::messages::{self, MessageProgress, Summary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
-use super::{CliError, Exit, batch, find_sessions, report, say, stop, stop_with, template};
+use super::{CliError, Exit, batch, find_sessions, report, say, stop, template};
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
@@ -139,11 +139,6 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     args.output.check()?;
     args.apply.check("STRATEGY-recommended.toml")?;
-    if args.part.part().is_some() && (args.gate.is_asked() || args.apply.is_asked()) {
-        let problem = "a part of a run has no verdict, and is not compared with a baseline";
-        let hint = "`proctor merge` joins the parts; then the same command without `--partition`, and with `--out RUN`";
-        return stop_with(Exit::Usage, problem, hint);
-    }
     // The verdict of the run uses the same margins.
     args.gate.margins.lay_over(&mut scenario.gate)?;
     args.gate.check(&scenario.gate)?;

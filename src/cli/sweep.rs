@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::apply::ApplyOptions;
 use super::compare::{MarginOptions, rules};
 use super::inputs::Inputs;
 use super::interrupt::{FINISHING, stop_on_interrupt};
-use super::metric_name::MetricName;
 use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::{
@@ -91,17 +91,24 @@ struct TuneOptions {
     random: Option<usize>,
     /// Begin with few sessions; each round keeps the better half of the settings and doubles the
     /// sessions
-    #[arg(long)]
+    #[arg(long, conflicts_with = "partition")]
     halving: bool,
     /// What to save
-    #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = MetricName(Measured::is_saved))]
+    #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = metric(Measured::is_saved))]
     saves: Measured,
     /// What to keep; by default the first that was measured: answers (where the scenario names a
     /// reader), facts, actions
-    #[arg(long, value_name = "METRIC", value_parser = MetricName(Measured::is_read_from_text))]
+    #[arg(long, value_name = "METRIC", value_parser = metric(Measured::is_read_from_text))]
     keeps: Option<Measured>,
     #[command(flatten)]
     margins: MarginOptions,
+}
+
+/// Takes the name of a metric of this kind.
+fn metric(is_meant: fn(Measured) -> bool) -> impl TypedValueParser<Value = Measured> {
+    let axes = Measured::ALL.into_iter().filter(|axis| is_meant(*axis));
+    let names = PossibleValuesParser::new(axes.map(Measured::name));
+    names.try_map(|name| Measured::named(&name).ok_or("no metric is called so"))
 }
 
 /// Knobs with the values they are set to.
@@ -144,7 +151,6 @@ struct SweepRun<'a> {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     report::check(Kind::Sweep, &args.output)?;
-    args.has_whole_rounds()?;
     args.inputs.refuse_caller("sweep")?;
     let (mut table, folder) = args.inputs.laid_over()?;
     if args.tuning.keeps.is_some_and(|axis| !axis.needs_reader()) {

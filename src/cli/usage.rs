@@ -9,6 +9,7 @@ use clap::{Arg, Command, Error};
 use super::CliError;
 use super::Exit;
 use super::examples;
+use crate::metric::name::called;
 use crate::settings::did_you_mean;
 
 /// The error of a command line that clap refuses.
@@ -192,6 +193,12 @@ impl<'a> Call<'a> {
             _ => &[],
         };
         let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
+        if let Some(problem) = called(value, &valid) {
+            return (
+                format!("`{} {value}`: {problem}", flag_of(arg)),
+                self.help(),
+            );
+        }
         let problem = match flag_of(arg) {
             flag if flag.starts_with('-') => format!("`{flag} {value}`: there is no such value"),
             place => format!("`{value}` is no {}", place.trim_matches(['<', '>'])),

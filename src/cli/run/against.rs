@@ -13,13 +13,13 @@ use crate::scenario::GateSetting;
 #[derive(Debug, clap::Args)]
 pub(super) struct AgainstBaseline {
     /// Fail if anything got worse than the baseline, by the rules of the scenario's `[gate]`
-    #[arg(long)]
+    #[arg(long, conflicts_with = "partition")]
     gate: bool,
     /// Compare with this baseline, a name or a file
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "partition")]
     baseline: Option<String>,
     /// Save the scores of the run under this name, after the comparison
-    #[arg(long, value_name = "NAME", value_parser = comparison::baseline_name)]
+    #[arg(long, value_name = "NAME", value_parser = comparison::baseline_name, conflicts_with = "partition")]
     save_baseline: Option<String>,
     #[command(flatten)]
     pub(super) margins: MarginOptions,

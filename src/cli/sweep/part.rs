@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{Args, Point, SweepRun};
-use crate::cli::{Exit, stop_with};
+use crate::cli::Exit;
 use crate::report::display::many;
 use crate::report::sweep::independent;
 use crate::runner::Plan;
@@ -81,20 +81,6 @@ impl Args {
     pub(super) fn folder(&self) -> PathBuf {
         let named = self.out.clone();
         named.unwrap_or_else(|| self.part.folder(PathBuf::from(DEFAULT_FOLDER)))
-    }
-
-    /// Refuses rounds of which each depends on all cells of the one before.
-    pub(super) fn has_whole_rounds(&self) -> anyhow::Result<()> {
-        if self.tuning.halving && self.part.part().is_some() {
-            let problem =
-                "`--halving` chooses after each round, and one part has not all cells of a round";
-            return stop_with(
-                Exit::Usage,
-                problem,
-                "leave out `--halving`, or `--partition`",
-            );
-        }
-        Ok(())
     }
 }
 
