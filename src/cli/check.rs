@@ -242,16 +242,11 @@ fn laws_of(law: Law) -> &'static [&'static str] {
 
 fn facts(checked: &Checked, args: &Args) -> Value {
     let (state, _) = state(checked);
-    let (mut sessions, mut reason) = (None, None);
-    match &checked.state {
-        State::Held(count) => sessions = Some(count),
-        State::Declared(why) => reason = Some(why),
-        State::Broken(_)
-        | State::NoChance
-        | State::NotAsked
-        | State::NotTried
-        | State::OutOfTime => {}
-    }
+    let (sessions, reason) = match &checked.state {
+        State::Held(count) => (Some(count), None),
+        State::Declared(why) => (None, Some(why)),
+        _ => (None, None),
+    };
     json!({
         "law": checked.law,
         "level": checked.level.name(),

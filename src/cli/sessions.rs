@@ -109,23 +109,13 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
             })?;
         }
     }
-    for (count, one, more, says) in [
-        (
-            older,
-            "older session",
-            "older sessions",
-            "not shown: `-n` shows more",
-        ),
-        (
-            rest.len(),
-            "older file",
-            "older files",
-            "not looked at: `-n` shows more",
-        ),
-    ] {
-        if count > 0 {
-            say!("{} {says}", many(count, one, more));
-        }
+    if older > 0 {
+        let sessions = many(older, "older session", "older sessions");
+        say!("{sessions} not shown: `-n` shows more");
+    }
+    if !rest.is_empty() {
+        let files = many(rest.len(), "older file", "older files");
+        say!("{files} not looked at: `-n` shows more");
     }
     if passed_over > 0 {
         let files = many(passed_over, "file", "files");

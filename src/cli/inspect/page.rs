@@ -83,13 +83,7 @@ impl Page<'_> {
         };
         let mut facts = self.text_facts(width);
         facts["chars"] = json!(chars);
-        show_text(
-            facts,
-            concat!(
-                include_str!("../text/inspect_macros.txt"),
-                include_str!("../text/inspect.txt")
-            ),
-        )?;
+        show_text(facts, &with_macros(include_str!("../text/inspect.txt")))?;
         for (number, part) in self.snapshot.entries.chunks(AT_ONCE).enumerate() {
             let facts = json!({
                 "chars": chars,
@@ -98,10 +92,7 @@ impl Page<'_> {
             });
             show_text(
                 facts,
-                concat!(
-                    include_str!("../text/inspect_macros.txt"),
-                    include_str!("../text/inspect_entries.txt")
-                ),
+                &with_macros(include_str!("../text/inspect_entries.txt")),
             )?;
         }
         let facts = json!({
@@ -125,10 +116,7 @@ impl Page<'_> {
         facts["fates"] = json!(fates);
         show_cut(
             facts,
-            concat!(
-                include_str!("../text/inspect_macros.txt"),
-                include_str!("../text/inspect_screen.txt")
-            ),
+            &with_macros(include_str!("../text/inspect_screen.txt")),
         )
     }
 
@@ -295,6 +283,11 @@ impl Page<'_> {
         };
         entries.into_iter().map(entry)
     }
+}
+
+/// A template behind the macros that it uses.
+fn with_macros(template: &str) -> String {
+    include_str!("../text/inspect_macros.txt").to_owned() + template
 }
 
 fn kind(block: &ContentBlock) -> &'static str {
