@@ -519,12 +519,15 @@ fn read_run(folder: &Path) -> anyhow::Result<Run> {
     Run::read(folder).with_context(|| format!("cannot read the run in `{}`", folder.display()))
 }
 
+/// Ends a command that cannot use a file so.
+fn cannot(exit: Exit, doing: &str, path: &Path) -> impl Fn(io::Error) -> CliError + use<> {
+    let problem = format!("cannot {doing} `{}`", path.display());
+    move |error| CliError::new(exit, format!("{problem}: {error}"))
+}
+
 /// Makes a folder, and those above it.
 fn make_folder(folder: &Path) -> Result<(), CliError> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        let problem = format!("cannot make `{}`: {error}", folder.display());
-        CliError::new(Exit::NotWritten, problem)
-    })
+    std::fs::create_dir_all(folder).map_err(cannot(Exit::NotWritten, "make", folder))
 }
 
 /// Refuses a command that this build does not have.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::comparison::{self, FOLDER, Side, baseline_path, read_baseline};
-use super::{Exit, chain, make_folder, print, read_run, show, show_text, stop, stop_with};
+use super::{Exit, cannot, chain, make_folder, print, read_run, show, show_text, stop, stop_with};
 use crate::compare::judge::judge;
 use crate::compare::{AxisFinding, ComparedRun, Rule};
 use crate::record::journal::write_whole;
@@ -75,10 +75,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             let path = baseline_path(name, baselines);
             // Only a baseline is deleted: a name may be a path to any file.
             read_baseline(name, baselines)?;
-            if let Err(error) = std::fs::remove_file(&path) {
-                let problem = format!("cannot delete `{}`: {error}", path.display());
-                return stop(Exit::NotWritten, problem);
-            }
+            std::fs::remove_file(&path).map_err(cannot(Exit::NotWritten, "delete", &path))?;
             say!("deleted `{}`", path.display());
             let facts = json!({ "file": path.display().to_string() });
             show(json, "proctor-baseline-deleted", facts, "")
@@ -212,10 +209,7 @@ fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             say!("there is no folder `{shown}`: no baseline was saved")
         }
-        Err(error) => {
-            let problem = format!("cannot read folder `{shown}`: {error}");
-            return stop(Exit::Invalid, problem);
-        }
+        Err(error) => return Err(cannot(Exit::Invalid, "read folder", baselines)(error).into()),
     }
     names.sort();
     let rows = names

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::report::PrintedTables;
-use super::{CliError, Exit, environment, read_run, report, say, stop, stop_with};
+use super::{CliError, Exit, cannot, environment, read_run, report, say, stop, stop_with};
 use crate::compare::baseline::BaselineError;
 use crate::compare::gate::{Ending, Rules, gate as gate_one};
 use crate::compare::judge::judge;
@@ -172,13 +172,9 @@ pub(super) fn baseline_name(typed: &str) -> Result<String, String> {
 pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<ComparedRun> {
     let path = baseline_path(name, baselines);
     let shown = path.display().to_string();
-    let bytes = crate::files::read(&path).map_err(|error| {
-        CliError::new(
-            Exit::Baseline,
-            format!("cannot read baseline `{shown}`: {error}"),
-        )
-        .with_hint(format!("`proctor baseline save RUN {name}` writes one"))
-    })?;
+    let bytes = crate::files::read(&path)
+        .map_err(cannot(Exit::Baseline, "read baseline", &path))
+        .map_err(|stop| stop.with_hint(format!("`proctor baseline save RUN {name}` writes one")))?;
     let text = String::from_utf8_lossy(&bytes);
     ComparedRun::parse(&text).map_err(|error| {
         let source = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
@@ -471,14 +467,8 @@ fn remove_earlier(path: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            let problem = format!(
-                "cannot remove `{}`, an earlier comparison: {error}",
-                path.display()
-            );
-            stop(Exit::NotWritten, problem)
-        }
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => Ok(removed.map_err(cannot(Exit::NotWritten, "remove the comparison", path))?),
     }
 }
 
@@ -511,16 +501,14 @@ pub(super) fn summarise(report: &Report) -> anyhow::Result<()> {
 
 /// Appends to the file that a variable of the workflow names.
 fn append_to(variable: &str, text: &str) -> anyhow::Result<()> {
-    let Some(path) = environment(variable) else {
+    let Some(path) = environment(variable).map(PathBuf::from) else {
         return Ok(());
     };
     let mut options = OpenOptions::new();
     let file = options.create(true).append(true).open(&path);
-    file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| {
-            let problem = format!("cannot write `{path}` ({variable}): {error}");
-            CliError::new(Exit::NotWritten, problem).into()
-        })
+    let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
+    let doing = format!("write {variable}");
+    Ok(written.map_err(cannot(Exit::NotWritten, &doing, &path))?)
 }
 
 /// Whether the controls of a run held: a run that says nothing passes no gate.

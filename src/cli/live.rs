@@ -89,7 +89,7 @@ pub(super) use with_http::run;
 mod with_http {
     use std::collections::BTreeMap;
     use std::fs::{File, OpenOptions};
-    use std::io::{self, Read as _};
+    use std::io::Read as _;
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
     use std::time::Duration;
@@ -98,7 +98,7 @@ mod with_http {
     use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::record::{ENDING, Tally, keep_private, listen, now};
     use crate::cli::report::{Output, Printed, print_as};
-    use crate::cli::{CliError, Exit, make_folder, models, print, say, stop, stop_with};
+    use crate::cli::{CliError, Exit, cannot, make_folder, models, print, say, stop, stop_with};
     use crate::files;
     use crate::live::{Event, Live, Log as EventLog, TaskNames, Ticket, read_log};
     use crate::naming::short_name;
@@ -247,19 +247,16 @@ mod with_http {
             let strategies = strategies.map(|spec| spec.name().to_owned()).collect();
             make_folder(folder)?;
             let path = folder.join(EVENTS);
-            let unwritable = |error: io::Error| {
-                let problem = format!("cannot use `{}`: {error}", path.display());
-                CliError::new(Exit::NotWritten, problem)
-            };
+            let unusable = cannot(Exit::NotWritten, "use", &path);
             let mut options = OpenOptions::new();
             options.read(true).append(true).create(true);
-            let mut log = files::open_own(&path, &mut options).map_err(unwritable)?;
+            let mut log = files::open_own(&path, &mut options).map_err(&unusable)?;
             if matches!(log.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
                 let problem = format!("another program writes `{}`", path.display());
                 return stop(Exit::NotWritten, problem);
             }
             let mut bytes = Vec::new();
-            log.read_to_end(&mut bytes).map_err(unwritable)?;
+            log.read_to_end(&mut bytes).map_err(&unusable)?;
             let (events, whole) = read_log(&bytes).map_err(|(line, error)| {
                 let problem = format!("{}:{line}: {error}", path.display());
                 CliError::new(Exit::Usage, problem).with_hint("name another folder with `--out`")

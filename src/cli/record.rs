@@ -51,7 +51,7 @@ mod with_http {
 
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
-    use crate::cli::{CliError, Exit, make_folder, print, say, write_session};
+    use crate::cli::{CliError, Exit, cannot, make_folder, print, say, write_session};
     use crate::proxy::{Exchange, Failure, Log, Proxy};
 
     use crate::session::wire::stream::Api;
@@ -182,10 +182,7 @@ mod with_http {
         fn begin(folder: &Path) -> anyhow::Result<Self> {
             let at = time(now()).replace([':', '-'], "");
             let path = folder.join(format!("recorded-{at}.jsonl"));
-            let file = File::create_new(&path).map_err(|error| {
-                let problem = format!("cannot make `{}`: {error}", path.display());
-                CliError::new(Exit::NotWritten, problem)
-            })?;
+            let file = File::create_new(&path).map_err(cannot(Exit::NotWritten, "make", &path))?;
             Ok(Self {
                 folder: folder.to_owned(),
                 files: vec![(None, path, file)],
