@@ -30,13 +30,7 @@ pub(super) fn schema() -> Value {
     // A strategy that is one program has the keys of its stage.
     let strategy = &mut properties["strategies"]["items"]["properties"];
     strategy["when"] = json!({ "$ref": "#/$defs/when" });
-    for (knob, takes) in KEYS.object(PROGRAM)["properties"]
-        .as_object()
-        .into_iter()
-        .flatten()
-    {
-        strategy[knob] = takes.clone();
-    }
+    add_properties(strategy, &KEYS.object(PROGRAM));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Proctor scenario",
@@ -58,16 +52,17 @@ pub(super) fn schema() -> Value {
 fn stage(kind: &StageKind) -> Value {
     let mut schema = KEYS.object("stage");
     schema["properties"]["kind"] = json!({ "const": kind.name });
-    for (knob, takes) in KEYS.object(kind.name)["properties"]
-        .as_object()
-        .into_iter()
-        .flatten()
-    {
-        schema["properties"][knob] = takes.clone();
-    }
+    add_properties(&mut schema["properties"], &KEYS.object(kind.name));
     schema["required"] = json!(["kind"]);
     schema["description"] = json!(kind.description());
     schema
+}
+
+/// Adds the properties of a table.
+fn add_properties(to: &mut Value, table: &Value) {
+    for (name, takes) in table["properties"].as_object().into_iter().flatten() {
+        to[name] = takes.clone();
+    }
 }
 
 /// The conditions that a word alone names, and other words.
@@ -94,9 +89,7 @@ fn condition() -> Value {
 fn when() -> Value {
     let mut table = KEYS.object("when");
     let mut conditions = KEYS.object("condition")["properties"].take();
-    for (name, key) in table["properties"].as_object().into_iter().flatten() {
-        conditions[name] = key.clone();
-    }
+    add_properties(&mut conditions, &table);
     table["properties"] = conditions;
     json!({ "description": "when it fires", "oneOf": [words(&["scenario"]), table] })
 }
