@@ -46,6 +46,11 @@ fn with_own_examples(command: Command, parent: &str) -> Command {
     let path = format!("{parent}{}", command.get_name());
     let below = format!("{path} ");
     let command = command.mut_subcommands(|own| with_own_examples(own, &below));
+    // The reader of a number says why it takes no negative one.
+    let command = command.mut_args(|arg| {
+        let takes_one = arg.get_action().takes_values() && !arg.is_positional();
+        arg.allow_negative_numbers(takes_one)
+    });
     let found = blocks().find(|(name, examples)| *name == path && !examples.is_empty());
     let Some((_, examples)) = found else {
         return command;

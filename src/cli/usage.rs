@@ -152,16 +152,6 @@ impl<'a> Call<'a> {
     }
 
     fn unknown_argument(&self, typed: &str) -> (String, String) {
-        let mut before = self.words.iter().rev().skip_while(|word| *word != typed);
-        let before = before.nth(1);
-        if let Some(flag) = before.filter(|word| word.starts_with('-'))
-            && typed.parse::<f64>().is_ok()
-        {
-            return (
-                format!("`{flag} {typed}`: it must not be negative"),
-                self.help(),
-            );
-        }
         if !typed.starts_with('-') {
             let has_program = self.command.get_positionals().any(Arg::is_last_set);
             let problem = format!("`{}` takes no `{typed}`", self.name);
