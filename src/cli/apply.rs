@@ -43,7 +43,7 @@ impl ApplyOptions {
         report::check_place(&path)
     }
 
-    /// Writes a preset under these comments.
+    /// Writes a preset under these comments, and says so.
     pub(super) fn write(
         &self,
         path: &Path,
@@ -52,7 +52,9 @@ impl ApplyOptions {
     ) -> anyhow::Result<()> {
         let comments = comments.iter().map(|line| format!("# {}\n", plain(line)));
         let text = format!("{}\n{preset}", comments.collect::<String>());
-        write_new(path, text.as_bytes(), self.force)
+        write_new(path, text.as_bytes(), self.force)?;
+        say!("wrote `{}`", path.display());
+        Ok(())
     }
 }
 

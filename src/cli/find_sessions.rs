@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::{CliError, Exit, stop_with};
 use crate::report::display::many;
 use crate::report::escape::plain;
-use crate::runner::Plan;
-use crate::scenario::SessionSource;
+use crate::runner::{Plan, PlanError};
+use crate::scenario::{Scenario, SessionSource};
 use crate::session::import::file_info::format_of;
 use crate::session::import::{self, ImportError};
 use crate::settings::Place;
@@ -174,6 +174,13 @@ fn say_each(passed_over: &[String], place: &str) {
         let files = many(passed_over.len(), "file", "files");
         say!("passed over{place}: {files} in all; `proctor sessions import` names each");
     }
+}
+
+/// The plan of a scenario; says what of its folders is not in it.
+pub(super) fn plan(scenario: Scenario) -> Result<Plan, PlanError> {
+    let plan = Plan::new(scenario)?;
+    say_passed_over(&plan);
+    Ok(plan)
 }
 
 /// Lists the files in folders that are not among a run's sessions, and counts the sessions that are

@@ -11,9 +11,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::forecast::minutes_in_words;
 use super::{environment, say};
+use crate::record::journal::Journal;
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::escape::plain;
-use crate::runner::Progress;
+use crate::runner::{Plan, Progress};
 
 /// Shows progress on standard error.
 #[derive(Debug)]
@@ -66,8 +67,10 @@ impl Work {
 }
 
 impl ProgressDisplay {
-    /// Begins with `already` of `cells` done.
-    pub(super) fn new(cells: usize, already: usize, sessions: usize) -> Self {
+    /// Begins with the cells of the plan that are done already.
+    pub(super) fn new(plan: &Plan, journal: &Journal) -> Self {
+        let cells = plan.cells();
+        let already = cells.iter().filter(|key| journal.done().contains(*key));
         let dumb = environment("TERM").is_some_and(|term| term == "dumb");
         let interactive = std::io::stderr().is_terminal() && !dumb && environment("CI").is_none();
         let work: Arc<Mutex<Work>> = Arc::default();
@@ -81,20 +84,20 @@ impl ProgressDisplay {
         };
         let bar = interactive.then(|| {
             let target = ProgressDrawTarget::stderr_with_hz(10);
-            let bar = ProgressBar::with_draw_target(Some(cells as u64), target);
+            let bar = ProgressBar::with_draw_target(Some(cells.len() as u64), target);
             let style = ProgressStyle::with_template(
                 "{bar:24} {pos}/{len} cells  {msg}  {elapsed} elapsed{left}",
             );
             if let Ok(style) = style {
                 bar.set_style(style.with_key("left", left));
             }
-            bar.set_position(already as u64);
+            bar.set_position(already.count() as u64);
             bar
         });
         Self {
             bar,
             work,
-            sessions,
+            sessions: plan.sessions(),
             done: AtomicUsize::new(0),
         }
     }

@@ -54,7 +54,7 @@ pub(super) struct PrintedTables {
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Printed {
     #[command(flatten)]
-    tables: PrintedTables,
+    pub(super) tables: PrintedTables,
     /// Sort strategies by `bill`, `tokens`, `facts`, `answers`, `actions`, `calls`, `waiting` or `name`
     #[arg(long, value_name = "BY", value_parser = sort_by, default_value = "bill", hide_default_value = true)]
     sort: SortBy,
@@ -83,10 +83,6 @@ fn sort_by(typed: &str) -> Result<SortBy, String> {
 }
 
 impl Printed {
-    pub(super) fn tables(&self) -> &PrintedTables {
-        &self.tables
-    }
-
     /// Prints the report for people: one screen, all tables, or one of them.
     pub(super) fn print(&self, report: &Report, took: Option<Duration>) -> anyhow::Result<()> {
         let sort = self.sort;

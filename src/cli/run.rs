@@ -104,10 +104,9 @@ fn share(typed: &str) -> Result<f64, String> {
 fn dry_run(args: &Args, scenario: Scenario) -> anyhow::Result<Exit> {
     args.dry_run
         .check(args.out.is_some(), args.graded.usd().is_some())?;
-    let plan = Plan::new(scenario)?;
-    find_sessions::say_passed_over(&plan);
+    let plan = find_sessions::plan(scenario)?;
     let plan = args.graded.to_look_at().sized(plan, args.batch)?;
-    let is_whole = args.printed.tables().is_asked();
+    let is_whole = args.printed.tables.is_asked();
     args.dry_run
         .show(&plan, args.out.as_deref(), is_whole, args.json)
 }
@@ -203,7 +202,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         messages::send(&messages::launch(manifest, &folder, planned, already));
     }
     let work = (&mut plan, &mut journal, &workers);
-    let result = replay(args, work, (already, earlier.as_ref()), &mut summary);
+    let result = replay(args, work, earlier.as_ref(), &mut summary);
     if args.json {
         let (exit, error) = match &result {
             Ok(exit) => (*exit, None),
@@ -243,12 +242,12 @@ fn now() -> Instant {
 fn replay(
     args: &Args,
     (plan, journal, workers): (&mut Plan, &mut Journal, &Workers),
-    (already, earlier): (usize, Option<&EarlierRun>),
+    earlier: Option<&EarlierRun>,
     summary: &mut Summary,
 ) -> anyhow::Result<Exit> {
     let started = now();
     let folder = journal.folder().to_owned();
-    let outcome = run_cells(args, plan, journal, workers, already, summary.planned)?;
+    let outcome = run_cells(args, plan, journal, workers)?;
     // The report of a long session takes as much memory as the session.
     plan.forget_sessions();
     summary.outcome = Some(outcome.clone());
@@ -321,7 +320,7 @@ fn replay(
     } else if exit == Exit::Done && outcome.outstanding > 0 {
         exit = models::exit_of(plan, &outcome, summary.planned);
     }
-    let tables = (!args.json).then_some(args.printed.tables());
+    let tables = (!args.json).then_some(&args.printed.tables);
     let exit = args
         .gate
         .apply(&plan.scenario().gate, &run, &shown, exit, tables)?;
@@ -361,9 +360,7 @@ fn write_recommended(
     let scenario = &plan.manifest().scenario;
     let mut comments = vec![format!("Recommended by a run of scenario `{scenario}`.")];
     comments.extend(verdict.sentences.iter().cloned());
-    apply.write(&path, &comments, &spec.to_toml())?;
-    say!("wrote `{}`", path.display());
-    Ok(())
+    apply.write(&path, &comments, &spec.to_toml())
 }
 
 /// Runs the cells that are missing; with `--batch` again after each batch of answers.
@@ -372,15 +369,12 @@ fn run_cells(
     plan: &Plan,
     journal: &mut Journal,
     workers: &Workers,
-    already: usize,
-    planned: usize,
 ) -> anyhow::Result<Outcome> {
-    let mut outcome = pass(args, plan, journal, workers, (already, planned))?;
+    let mut outcome = pass(args, plan, journal, workers)?;
     // Each pass defers requests without an answer: first questions, then verdicts on the answers.
     while batch::is_answered(plan, &outcome, journal.folder(), &workers.stop)? {
         let before = outcome;
-        let already = before.already_done + before.done_now;
-        outcome = pass(args, plan, journal, workers, (already, planned))?;
+        outcome = pass(args, plan, journal, workers)?;
         let done = outcome.already_done + outcome.done_now;
         outcome.already_done = before.already_done.min(done);
         outcome.done_now = done - outcome.already_done;
@@ -394,10 +388,9 @@ fn pass(
     plan: &Plan,
     journal: &mut Journal,
     workers: &Workers,
-    (already, planned): (usize, usize),
 ) -> anyhow::Result<Outcome> {
     let folder = journal.folder().to_owned();
-    let bar = (!args.json).then(|| ProgressDisplay::new(planned, already, plan.sessions()));
+    let bar = (!args.json).then(|| ProgressDisplay::new(plan, journal));
     let progress = bar
         .as_ref()
         .map_or(&MessageProgress as &dyn Progress, |bar| bar);

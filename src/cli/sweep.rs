@@ -168,8 +168,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let seed = scenario.seed;
     let grid = grid::chosen(&axes, args.tuning.random, seed)?;
     let (mut points, window_runs) = points(&table, &folder, scenario, &grid)?;
-    let mut whole = Plan::new(window_runs[0].scenario.clone())?;
-    find_sessions::say_passed_over(&whole);
+    let mut whole = find_sessions::plan(window_runs[0].scenario.clone())?;
     let mut consent = args.consent;
     args.part.limit(&mut whole, &mut consent);
     args.models
@@ -244,10 +243,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let problem = "no setting can be chosen: the verdict says why";
         return stop(Exit::NothingSelected, problem);
     }
-    for path in applied? {
-        say!("wrote `{}`", path.display());
-    }
-    Ok(Exit::Done)
+    applied.map(|_| Exit::Done)
 }
 
 /// The strategy whose knobs are turned.
@@ -514,8 +510,7 @@ impl SweepRun<'_> {
             threads: models::threads(self.args.jobs, plan),
             stop: token.clone(),
         };
-        let done = journal.done().len();
-        let progress = ProgressDisplay::new(cells, done, plan.sessions());
+        let progress = ProgressDisplay::new(plan, journal);
         let outcome = runner::run(plan, journal, &workers, &progress)?;
         let part = &self.args.part;
         part.note_stop(journal, outcome.budget.as_deref())?;
