@@ -67,7 +67,6 @@ mod merge;
 mod messages;
 mod models;
 mod old_names;
-mod one_line;
 mod parts;
 mod progress;
 mod check;
@@ -461,9 +460,7 @@ fn show_with(
 
 /// Prints the text that a template makes of these facts.
 fn show_text(facts: impl Serialize, template: &str) -> anyhow::Result<Exit> {
-    let text = template::fill(template, facts)?;
-    let lines = text.lines().map(|line| escape::plain(line) + "\n");
-    prose::say(&lines.collect::<String>())?;
+    prose::say(&template::fill(template, facts)?)?;
     Ok(Exit::Done)
 }
 
@@ -517,6 +514,12 @@ fn read_run(folder: &Path) -> anyhow::Result<Run> {
         return stop_with(Exit::Invalid, problem, hint);
     }
     Run::read(folder).with_context(|| format!("cannot read the run in `{}`", folder.display()))
+}
+
+/// Whether a file's name has this ending, in any case.
+fn has_ending(path: &Path, ending: &str) -> bool {
+    let own = path.extension();
+    own.is_some_and(|own| own.eq_ignore_ascii_case(ending))
 }
 
 /// Ends a command that cannot use a file so.

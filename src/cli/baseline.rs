@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::comparison::{self, FOLDER, Side, baseline_path, read_baseline};
-use super::{Exit, cannot, chain, make_folder, print, read_run, show, show_text, stop, stop_with};
+use super::{
+    Exit, cannot, chain, has_ending, make_folder, print, read_run, show, show_text, stop, stop_with,
+};
 use crate::compare::judge::judge;
 use crate::compare::{AxisFinding, ComparedRun, Rule};
 use crate::record::journal::write_whole;
@@ -201,7 +203,7 @@ fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
     match std::fs::read_dir(baselines) {
         Ok(entries) => {
             let paths = entries.flatten().map(|entry| entry.path());
-            let named = paths.filter(|path| path.extension().is_some_and(|end| end == "json"));
+            let named = paths.filter(|path| has_ending(path, "json"));
             names.extend(
                 named.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())),
             );

@@ -7,7 +7,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::report::PrintedTables;
-use super::{CliError, Exit, cannot, environment, read_run, report, say, stop, stop_with};
+use super::{
+    CliError, Exit, cannot, environment, has_ending, read_run, report, say, stop, stop_with,
+};
 use crate::compare::baseline::BaselineError;
 use crate::compare::gate::{Ending, Rules, gate as gate_one};
 use crate::compare::judge::judge;
@@ -150,10 +152,7 @@ impl Side {
 /// The file of a baseline: a path, or a name in the folder.
 pub(super) fn baseline_path(name: &str, baselines: &Path) -> PathBuf {
     let path = Path::new(name);
-    let is_file = path
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-    if is_file || path.components().count() > 1 {
+    if has_ending(path, "json") || path.components().count() > 1 {
         path.to_owned()
     } else {
         baselines.join(format!("{name}.json"))

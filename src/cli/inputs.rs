@@ -7,7 +7,8 @@ use anyhow::Context as _;
 
 use super::default_strategies;
 use super::{
-    Exit, environment, find_sessions, programs, prompts, read_text, stop_with, token_count,
+    Exit, environment, find_sessions, has_ending, programs, prompts, read_text, stop_with,
+    token_count,
 };
 use crate::naming::StrategyName;
 use crate::report::escape::{flag, plain, shell};
@@ -48,11 +49,7 @@ pub(super) struct Inputs {
     /// Context window: a number of tokens, `native`, or `fit:0.6` for a share of each session
     /// (recordings too short for it are left out, see `window.floor`); `matched` keeps the
     /// scenario's, and all strategies compact at one trigger (`window.trigger`)
-    #[arg(
-        long,
-        value_name = "TOKENS|native|fit:F|matched",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "TOKENS|native|fit:F|matched")]
     pub(super) window: Option<String>,
     /// Replay only so many sessions, drawn by the seed so that every kind and length has its share
     #[arg(long, value_name = "N")]
@@ -353,8 +350,7 @@ fn is_recording(path: &Path) -> bool {
 }
 
 fn is_toml(path: &Path) -> bool {
-    let ending = path.extension();
-    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+    has_ending(path, "toml")
 }
 
 /// Whether a file that is no recording for this reason may be a scenario.

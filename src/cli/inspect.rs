@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::inputs::Inputs;
-use super::one_line::show_cut;
+use super::prose::show_cut;
 use super::{CliError, Exit, show, show_with, stop, stop_with, terminal};
 use crate::bill::Bill;
 use crate::model::price::Prices;
@@ -150,28 +150,20 @@ impl Args {
         let [left, right] = &self.diff[..] else {
             return Ok(vec![(own, self.at)]);
         };
-        let (problem, hint) = match (left.parse().ok(), right.parse().ok()) {
+        match (left.parse().ok(), right.parse().ok()) {
             (Some(left), Some(right)) if self.at.is_none() => {
-                return Ok(vec![(own, Some(left)), (own, Some(right))]);
+                Ok(vec![(own, Some(left)), (own, Some(right))])
             }
             (None, None) if self.strategy.is_none() => {
                 let names = [left, right].map(|name| Some(&**name).filter(|name| *name != FULL));
-                return Ok(names.map(|name| (name, self.at)).to_vec());
+                Ok(names.map(|name| (name, self.at)).to_vec())
             }
-            (Some(_), Some(_)) => (
-                "`--at` has no meaning where `--diff` names two calls",
-                "name two strategies, or leave it out",
-            ),
-            (None, None) => (
-                "`--strategy` has no meaning where `--diff` names two strategies",
-                "name two calls, or leave it out",
-            ),
-            (Some(_), None) | (None, Some(_)) => (
-                "`--diff` compares two calls or two strategies, not one of each",
-                "as in `--diff 10 20` or `--diff none observation-masking`",
-            ),
-        };
-        stop_with(Exit::Usage, problem, hint)
+            _ => {
+                let problem = "`--diff` compares two calls, without `--at`, or two strategies, without `--strategy`";
+                let hint = "as in `--diff 10 20` or `--diff none observation-masking`";
+                stop_with(Exit::Usage, problem, hint)
+            }
+        }
     }
 
     fn session(&self, counter: &Arc<dyn TokenCounter>) -> anyhow::Result<Session> {

@@ -1,16 +1,31 @@
 //! Lines of text folded to the width of the terminal: the rest of a long line is indented under its
 //! start.
 
-use super::{print, terminal_width};
-use crate::report::layout::{width, words};
+use serde::Serialize;
+
+use super::{Exit, print, template, terminal, terminal_width};
+use crate::report::escape::plain;
+use crate::report::layout::{cut, width, words};
 
 /// Nothing is folded narrower than this: one could not read it.
 const NARROWEST: usize = 40;
 
-/// Prints lines of text. They are folded for a terminal, and where `COLUMNS` says how wide one is; another program gets
+/// Prints lines of text, in which nothing is left that a terminal obeys. They are folded for a terminal, and where `COLUMNS` says how wide one is; another program gets
 /// them whole.
 pub(super) fn say(text: &str) -> anyhow::Result<()> {
-    print(&folded(text, 0))
+    let lines = text.lines().map(|line| plain(line) + "\n");
+    print(&folded(&lines.collect::<String>(), 0))
+}
+
+/// Prints the text that a template makes of these facts; the ends of lines that are too long are left out, so that a
+/// screen has as many lines as were counted.
+pub(super) fn show_cut(facts: impl Serialize, template: &str) -> anyhow::Result<Exit> {
+    let columns = terminal().columns();
+    let text = template::fill(template, facts)?;
+    let lines = text.lines();
+    let lines = lines.map(|line| cut(&plain(line), columns) + "\n");
+    print(&lines.collect::<String>())?;
+    Ok(Exit::Done)
 }
 
 /// The same lines, with `free` columns left free.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::ProbeKind;
 use super::kind::{Answers, Search, Spec};
 use crate::probe::Specified as _;
@@ -10,7 +12,7 @@ use crate::session::ground_truth::{GroundTruth, PlantedFact};
 use crate::units::is_valid_id;
 
 /// A mistake in a file of facts.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Mistake {
     /// The line, from 1.
     pub line: usize,

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::usage::{self, Category};
-use crate::cli::one_line::show_cut;
+use crate::cli::prose::show_cut;
 use crate::cli::{Exit, show_text};
 use crate::context::{Entry, Origin};
 use crate::replay::observe::snapshot::{MessageFate, Representation, Snapshot};
@@ -204,16 +204,14 @@ impl Page<'_> {
         let fates = self.snapshot.fates.iter().enumerate();
         fates.map(|(message, fate)| {
             let decided = fate.decided.as_ref();
+            let blocks = match &fate.fate {
+                Representation::Edited(blocks) => Some(blocks),
+                _ => None,
+            };
             json!({
                 "message": message,
                 "fate": fate.fate.name(),
-                "blocks": match &fate.fate {
-                    Representation::Edited(blocks) => Some(blocks),
-                    Representation::Verbatim
-                    | Representation::Restored
-                    | Representation::Derived
-                    | Representation::Gone => None,
-                },
+                "blocks": blocks,
                 "call": decided.map(|decided| decided.call),
                 "stage": decided.map(|decided| &*decided.stage),
                 "reason": decided.map(|decided| &decided.reason),

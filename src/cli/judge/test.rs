@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::known_requests;
-use crate::cli::{CliError, Exit, Facts, models, read_text, show, stop, stop_with, write_output};
+use crate::cli::{
+    CliError, Exit, Facts, has_ending, models, read_text, show, stop, stop_with, write_output,
+};
 use crate::model::Request;
 use crate::probe::Verdict;
 use crate::probe::judge::{self, Brief, JudgeTask, Word};
@@ -175,7 +177,7 @@ fn is_right(verdict: Verdict) -> Option<bool> {
 fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
     let text = read_text("", path)?;
     let shown = path.display();
-    let values = if sheet::is_of_kind(path, "csv") {
+    let values = if has_ending(path, "csv") {
         csv_values(&text)
     } else {
         let lines = (1..).zip(text.lines());

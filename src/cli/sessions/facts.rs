@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::cli::{
-    Exit, chain, decisions, find_sessions, make_folder, models, print, read_text, say, show_with,
-    stop, stop_with, write_own,
+    Exit, chain, decisions, find_sessions, has_ending, make_folder, models, print, read_text, say,
+    show_with, stop, stop_with, write_own,
 };
 use crate::probe::ProbeExt as _;
 use crate::probe::Selection;
@@ -130,7 +130,7 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
             return Ok(Exit::Done);
         }
     }
-    if let Some(file) = output.filter(|path| path.extension().is_some_and(|end| end == "json")) {
+    if let Some(file) = output.filter(|path| has_ending(path, "json")) {
         let problem = format!(
             "there are several sessions, and `{}` is one file",
             file.display()
@@ -310,18 +310,10 @@ fn check_file(path: &Path, args: &Args) -> anyhow::Result<usize> {
     }
     let probes = file.truth.facts.clone();
     let items = Selection::default().items(session, &probes).len();
-    let listed = mistakes.iter().map(|mistake| {
-        let Mistake {
-            line,
-            fact,
-            problem,
-        } = mistake;
-        json!({ "line": line, "fact": fact, "problem": problem })
-    });
     let facts = json!({
         "facts": probes.len(),
         "asked": items,
-        "mistakes": listed.collect::<Vec<_>>(),
+        "mistakes": mistakes,
     });
     let words = mistakes.iter().map(|mistake| in_words(path, mistake));
     let words: Vec<String> = words.collect();

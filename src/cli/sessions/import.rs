@@ -132,7 +132,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             Ok(Some(tally)) => {
                 sessions += tally.sessions.len();
                 if !args.json {
-                    prose::say(&(plain(&tally.line()?) + "\n"))?;
+                    prose::say(&plain(&tally.line()?))?;
                 }
                 run.report.recordings.push(tally);
             }

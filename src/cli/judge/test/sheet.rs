@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::judge::{answers, texts};
-use crate::cli::{Exit, read_run, stop_with};
+use crate::cli::{Exit, has_ending, read_run, stop_with};
 use crate::probe::{Outcome, ProbeKind, Verdict};
 use crate::record::journal::{Run, write_private};
 use crate::units::ContentHash;
@@ -52,7 +52,7 @@ pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exi
     }
     let count = strata.len();
     let drawn = drawn(strata, usize::try_from(most).unwrap_or(usize::MAX));
-    let bytes = if is_of_kind(path, "jsonl") {
+    let bytes = if has_ending(path, "jsonl") {
         lines(&drawn)?
     } else {
         csv(&drawn)?
@@ -65,12 +65,6 @@ pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exi
         drawn.len()
     );
     Ok(Exit::Done)
-}
-
-/// Whether a file's name has this ending.
-pub(super) fn is_of_kind(path: &Path, ending: &str) -> bool {
-    let own = path.extension();
-    own.is_some_and(|own| own.eq_ignore_ascii_case(ending))
 }
 
 /// Different answers, by kind and by what rules made of them; each group in an order that depends on

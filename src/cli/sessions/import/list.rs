@@ -23,8 +23,7 @@ pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
             Ok(info) => {
                 let row = row(&input, &info);
                 if !as_json {
-                    let line = template::fill(LINE, &row)?;
-                    prose::say(&(plain(&line) + "\n"))?;
+                    prose::say(&plain(&template::fill(LINE, &row)?))?;
                 }
                 rows.push(row);
             }
