@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use serde::Serialize;
@@ -164,8 +165,6 @@ fn without_command(error: &clap::Error, command: &clap::Command, typed: &[OsStri
         Exit::Done
     } else if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let _ = error.print();
-        Exit::Usage
-    } else if old_names::are_said(typed) {
         Exit::Usage
     } else {
         say_error(&usage::explained(error, command, typed).into())
@@ -354,16 +353,16 @@ fn say(text: &str) {
 }
 
 /// Prints text on standard output. A closed pipe is not an error.
-fn print(text: &str) -> anyhow::Result<()> {
+fn print(text: &str) -> anyhow::Result<Exit> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(Exit::Done),
     }
 }
 
 /// Prints facts for programs, as JSON that a terminal does not obey, line by line: some facts are many.
-fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+fn print_json(value: &impl Serialize) -> anyhow::Result<Exit> {
     let mut lines = EscapedLines {
         out: io::BufWriter::new(io::stdout().lock()),
         line: Vec::new(),
@@ -371,8 +370,8 @@ fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let printed = serde_json::to_writer_pretty(&mut lines, value).map_err(io::Error::from);
     let printed = printed.and_then(|()| lines.write_all(b"\n"));
     match printed.and_then(|()| lines.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(Exit::Done),
     }
 }
 
@@ -436,11 +435,10 @@ fn show(
     template: &str,
 ) -> anyhow::Result<Exit> {
     if as_json {
-        print_json(&Facts::new(format, facts))?;
+        print_json(&Facts::new(format, facts))
     } else {
-        show_text(facts, template)?;
+        show_text(facts, template)
     }
-    Ok(Exit::Done)
 }
 
 /// The same, with more that only the text says: the template knows the facts as `facts`.
@@ -460,8 +458,7 @@ fn show_with(
 
 /// Prints the text that a template makes of these facts.
 fn show_text(facts: impl Serialize, template: &str) -> anyhow::Result<Exit> {
-    prose::say(&template::fill(template, facts)?)?;
-    Ok(Exit::Done)
+    prose::say(&template::fill(template, facts)?)
 }
 
 /// The terminal that results go to: its width, and whether it shows colours.
@@ -514,6 +511,19 @@ fn read_run(folder: &Path) -> anyhow::Result<Run> {
         return stop_with(Exit::Invalid, problem, hint);
     }
     Run::read(folder).with_context(|| format!("cannot read the run in `{}`", folder.display()))
+}
+
+/// Takes the name of one of these.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    all: impl IntoIterator<Item = T>,
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let all: Vec<T> = all.into_iter().collect();
+    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
+    names.try_map(move |typed| {
+        let mut named = all.iter().filter(|one| name(**one) == typed);
+        named.next().copied().ok_or("there is no such value")
+    })
 }
 
 /// Whether a file's name has this ending, in any case.

@@ -243,8 +243,7 @@ fn row(name: &str, baseline: &anyhow::Result<ComparedRun>) -> Value {
 fn show_one(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
     let baseline = read_baseline(name, baselines)?;
     if as_json {
-        print(&baseline.to_text()?)?;
-        return Ok(Exit::Done);
+        return print(&baseline.to_text()?);
     }
     let strategies = baseline.samples().map(|stored| {
         let sessions = stored.sessions.values();

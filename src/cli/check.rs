@@ -99,8 +99,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
     if args.clients.laws {
         let laws: Vec<&str> = check::laws().collect();
-        super::print(&format!("{}\n", laws.join("\n")))?;
-        return Ok(Exit::Done);
+        return super::print(&format!("{}\n", laws.join("\n")));
     }
     let spec = args.spec()?;
     let settings = args.settings(&spec)?;

@@ -419,9 +419,9 @@ pub(super) fn show(
     });
     let report = comparisons.report();
     match printed {
-        OutputFormat::Text(_) | OutputFormat::Json if report::takes_stdout(files) => {}
-        OutputFormat::Text(tables) => tables.print(&report, ScreenOptions::default())?,
-        OutputFormat::Json => report::print_as(&report, true)?,
+        _ if report::takes_stdout(files) => {}
+        OutputFormat::Text(tables) => _ = tables.print(&report, ScreenOptions::default())?,
+        OutputFormat::Json => _ = report::print_as(&report, true)?,
         OutputFormat::Nothing => {}
     }
     report::write(Kind::Comparison, &report, files)?;

@@ -18,8 +18,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
     let mut command = with_values(Cli::command());
     clap_complete::generate(args.shell, &mut command, "proctor", &mut script);
-    print(&String::from_utf8_lossy(&script))?;
-    Ok(Exit::Done)
+    print(&String::from_utf8_lossy(&script))
 }
 
 /// The same with what a shell can complete: the names of strategies, and files and folders.

@@ -24,8 +24,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         for one in &known {
             let _ = writeln!(list, "{:<5}{}", one.code, one.title);
         }
-        print(&list)?;
-        return Ok(Exit::Done);
+        return print(&list);
     };
     let code = typed.trim_matches(['[', ']']).to_uppercase();
     let Some(one) = known.iter().find(|one| one.code == code) else {
@@ -37,6 +36,5 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         return stop_with(Exit::Usage, format!("no code `{typed}`"), hint);
     };
     let text = wrap(one.text.trim(), WIDTH).join("\n");
-    print(&format!("{}: {}\n\n{text}\n", one.code, one.title))?;
-    Ok(Exit::Done)
+    print(&format!("{}: {}\n\n{text}\n", one.code, one.title))
 }

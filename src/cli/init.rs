@@ -103,6 +103,5 @@ fn write_all(args: &Args, files: &Files, program: &str, tests: &str) -> anyhow::
         "wrote {}\n{change}  proctor check -- {program}\n  \
          proctor run suite.toml --strategy none --strategy-cmd '{program}'\n  {tests}\n",
         names.join(", ")
-    ))?;
-    Ok(Exit::Done)
+    ))
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use serde_json::json;
 
 use super::inputs::Inputs;
@@ -174,13 +175,10 @@ impl Args {
                 return stop_with(Exit::Usage, problem, hint);
             };
             let counts = CountedTexts::new(counter.clone());
-            return synthetic::generate(&recipe, &counts).map_or_else(
-                |error| {
-                    let hint = "`proctor sessions generate list` names the families";
-                    stop_with(Exit::Usage, error.to_string(), hint)
-                },
-                |made| Ok(made.session),
-            );
+            let hint = "`proctor sessions generate list` names the families";
+            let made = synthetic::generate(&recipe, &counts);
+            let made = made.or_else(|error| stop_with(Exit::Usage, error.to_string(), hint))?;
+            return Ok(made.session);
         }
         let path = self.session.clone().unwrap_or_default();
         let shown = path.display();
@@ -189,10 +187,8 @@ impl Args {
         let ids: Vec<String> = ids.collect();
         let id = self.id.as_deref();
         let mut wanted = sessions.into_iter();
-        match (
-            wanted.find(|session| id.is_none_or(|id| session.id() == id)),
-            id,
-        ) {
+        let found = wanted.find(|session| id.is_none_or(|id| session.id() == id));
+        match (found, id) {
             (Some(session), _) => Ok(session),
             (None, Some(id)) if !ids.is_empty() => {
                 let problem = format!("`{shown}` holds no session `{id}`");
@@ -224,10 +220,7 @@ impl Bench {
             ..Inputs::default()
         }
         .read()?;
-        let Some(counter) = crate::tokens::counter(&scenario.counter) else {
-            let problem = format!("there is no token counter `{}`", scenario.counter);
-            return stop(Exit::Usage, problem);
-        };
+        let counter = crate::tokens::counter(&scenario.counter).context("no token counter")?;
         let session = Arc::new(args.session(&counter)?);
         let counts = Arc::new(CountedTexts::new(counter).with_images_of(session.model()));
         let bill = Bill::of(&session, &counts, scenario.sizes, scenario.window.head);

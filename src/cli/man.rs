@@ -19,13 +19,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut command = super::examples::with_examples(Cli::command());
     // Names of subcommands are known once the command is built.
     command.build();
-    match &args.output {
-        None => print(&String::from_utf8_lossy(&page(&command)?))?,
-        Some(folder) => {
-            make_folder(folder)?;
-            write(&command, folder)?;
-        }
-    }
+    let Some(folder) = &args.output else {
+        return print(&String::from_utf8_lossy(&page(&command)?));
+    };
+    make_folder(folder)?;
+    write(&command, folder)?;
     Ok(Exit::Done)
 }
 

@@ -12,7 +12,7 @@ const NARROWEST: usize = 40;
 
 /// Prints lines of text, in which nothing is left that a terminal obeys. They are folded for a terminal, and where `COLUMNS` says how wide one is; another program gets
 /// them whole.
-pub(super) fn say(text: &str) -> anyhow::Result<()> {
+pub(super) fn say(text: &str) -> anyhow::Result<Exit> {
     let lines = text.lines().map(|line| plain(line) + "\n");
     print(&folded(&lines.collect::<String>(), 0))
 }
@@ -24,8 +24,7 @@ pub(super) fn show_cut(facts: impl Serialize, template: &str) -> anyhow::Result<
     let text = template::fill(template, facts)?;
     let lines = text.lines();
     let lines = lines.map(|line| cut(&plain(line), columns) + "\n");
-    print(&lines.collect::<String>())?;
-    Ok(Exit::Done)
+    print(&lines.collect::<String>())
 }
 
 /// The same lines, with `free` columns left free.

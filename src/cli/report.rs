@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{CliError, Exit, print, read_run, say, stop_with, terminal};
-use crate::metric::name::called;
+use clap::builder::PossibleValuesParser;
+
+use super::{CliError, Exit, one_of, print, read_run, say, stop_with, terminal};
 use crate::record::journal::{check_writable, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
@@ -44,7 +45,8 @@ pub(super) struct PrintedTables {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = ALL_TABLES,
-        value_parser = table_name,
+        value_parser = PossibleValuesParser::new(table_names()),
+        hide_possible_values = true,
         conflicts_with = "json"
     )]
     tables: Option<String>,
@@ -56,35 +58,19 @@ pub(super) struct Printed {
     #[command(flatten)]
     pub(super) tables: PrintedTables,
     /// Sort strategies by `bill`, `tokens`, `facts`, `answers`, `actions`, `calls`, `waiting` or `name`
-    #[arg(long, value_name = "BY", value_parser = sort_by, default_value = "bill", hide_default_value = true)]
+    #[arg(long, value_name = "BY", value_parser = one_of(SortBy::ALL, SortBy::name), hide_possible_values = true, default_value = "bill", hide_default_value = true)]
     sort: SortBy,
 }
 
 const ALL_TABLES: &str = "all";
 
-fn table_name(typed: &str) -> Result<String, String> {
-    let names: Vec<&str> = crate::report::section_ids();
-    if typed == ALL_TABLES || names.contains(&typed) {
-        return Ok(typed.to_owned());
-    }
-    Err(match did_you_mean(typed, names.iter().copied()) {
-        Some(meant) => format!("there is no such table, did you mean `{meant}`?"),
-        None => format!("the tables are {}", names.join(", ")),
-    })
-}
-
-fn sort_by(typed: &str) -> Result<SortBy, String> {
-    let mut all = SortBy::ALL.into_iter();
-    all.find(|by| by.name() == typed).ok_or_else(|| {
-        let names = SortBy::ALL.map(SortBy::name);
-        let problem = called(typed, &names);
-        problem.unwrap_or_else(|| format!("it must be one of {}", names.join(", ")))
-    })
+fn table_names() -> impl Iterator<Item = &'static str> {
+    crate::report::section_ids().into_iter().chain([ALL_TABLES])
 }
 
 impl Printed {
     /// Prints the report for people: one screen, all tables, or one of them.
-    pub(super) fn print(&self, report: &Report, took: Option<Duration>) -> anyhow::Result<()> {
+    pub(super) fn print(&self, report: &Report, took: Option<Duration>) -> anyhow::Result<Exit> {
         let sort = self.sort;
         self.tables.print(report, ScreenOptions { sort, took })
     }
@@ -103,7 +89,7 @@ impl PrintedTables {
     }
 
     /// Prints one screen, all tables, or one of them.
-    pub(super) fn print(&self, report: &Report, options: ScreenOptions) -> anyhow::Result<()> {
+    pub(super) fn print(&self, report: &Report, options: ScreenOptions) -> anyhow::Result<Exit> {
         let Some(name) = self.tables.as_deref() else {
             return print(&terminal().screen(report, options));
         };
@@ -234,7 +220,7 @@ fn runs_in(folder: &Path) -> Vec<String> {
 }
 
 /// Prints the report, for people or for programs.
-pub(super) fn print_as(report: &Report, is_json: bool) -> anyhow::Result<()> {
+pub(super) fn print_as(report: &Report, is_json: bool) -> anyhow::Result<Exit> {
     if is_json {
         print(&json::render(report)?)
     } else {
@@ -274,10 +260,9 @@ pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> anyhow::R
     for path in files {
         let artifacts = format_of(kind, path)?.render(report)?;
         if is_stdout(path) {
-            let mut texts = artifacts
-                .iter()
-                .map(|artifact| String::from_utf8_lossy(&artifact.bytes));
-            texts.try_for_each(|text| print(&text))?;
+            for artifact in artifacts {
+                print(&String::from_utf8_lossy(&artifact.bytes))?;
+            }
             continue;
         }
         for (at, artifact) in artifacts.iter().enumerate() {

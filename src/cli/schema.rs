@@ -51,6 +51,5 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         SchemaKind::Sweep => compare::sweep::schema(),
         SchemaKind::Import => super::sessions::import::schema(),
     };
-    print(&format!("{schema:#}\n"))?;
-    Ok(Exit::Done)
+    print(&format!("{schema:#}\n"))
 }

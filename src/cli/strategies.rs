@@ -170,8 +170,7 @@ fn show_one(name: &str, as_json: bool) -> anyhow::Result<Exit> {
         let sign = if line.is_empty() { "" } else { "# " };
         writeln!(text, "{sign}{line}")?;
     }
-    print(&text)?;
-    Ok(Exit::Done)
+    print(&text)
 }
 
 fn facts_of(kind: &StageKind) -> Value {

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::apply::ApplyOptions;
 use super::compare::{MarginOptions, rules};
@@ -13,7 +12,8 @@ use super::interrupt::{FINISHING, stop_on_interrupt};
 use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::{
-    CliError, Exit, find_sessions, models, print, prompts, report, stop, stop_with, terminal,
+    CliError, Exit, find_sessions, models, one_of, print, prompts, report, stop, stop_with,
+    terminal,
 };
 use crate::compare::judge;
 use crate::compare::sweep::{
@@ -94,21 +94,21 @@ struct TuneOptions {
     #[arg(long, conflicts_with = "partition")]
     halving: bool,
     /// What to save
-    #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = metric(Measured::is_saved))]
+    #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = one_of(metrics(Measured::is_saved), Measured::name))]
     saves: Measured,
     /// What to keep; by default the first that was measured: answers (where the scenario names a
     /// reader), facts, actions
-    #[arg(long, value_name = "METRIC", value_parser = metric(Measured::is_read_from_text))]
+    #[arg(long, value_name = "METRIC", value_parser = one_of(metrics(Measured::is_read_from_text), Measured::name))]
     keeps: Option<Measured>,
     #[command(flatten)]
     margins: MarginOptions,
 }
 
-/// Takes the name of a metric of this kind.
-fn metric(is_meant: fn(Measured) -> bool) -> impl TypedValueParser<Value = Measured> {
-    let axes = Measured::ALL.into_iter().filter(|axis| is_meant(*axis));
-    let names = PossibleValuesParser::new(axes.map(Measured::name));
-    names.try_map(|name| Measured::named(&name).ok_or("no metric is called so"))
+/// The metrics of a kind.
+fn metrics(is_meant: fn(Measured) -> bool) -> impl Iterator<Item = Measured> {
+    Measured::ALL
+        .into_iter()
+        .filter(move |axis| is_meant(*axis))
 }
 
 /// Knobs with the values they are set to.

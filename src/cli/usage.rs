@@ -8,8 +8,9 @@ use clap::{Arg, Command, Error};
 
 use super::CliError;
 use super::Exit;
-use super::examples;
+use super::{examples, old_names};
 use crate::metric::name::called;
+use crate::report::escape::shell;
 use crate::settings::did_you_mean;
 
 /// The error of a command line that clap refuses.
@@ -137,6 +138,12 @@ impl<'a> Call<'a> {
     }
 
     fn unknown_command(&self, typed: &str) -> (String, String) {
+        let line = self.words.iter().skip_while(|word| *word != typed);
+        let line: Vec<String> = line.map(|word| shell(word)).collect();
+        if let Some(now) = old_names::command_of_today(&line.join(" ")) {
+            let problem = format!("`{} {typed}` is written in another way now", self.name);
+            return (problem, format!("`{now}`"));
+        }
         let shown = self
             .command
             .get_subcommands()
@@ -166,6 +173,11 @@ impl<'a> Call<'a> {
             };
         }
         let problem = format!("`{}` has no flag `{typed}`", self.name);
+        if let Some(now) = old_names::flag_of_today(&self.name, typed)
+            && has_flag(self.command, "--set")
+        {
+            return (problem, format!("write `{now}`"));
+        }
         let flags = self.command.get_arguments().filter_map(Arg::get_long);
         if let Some(meant) = near(typed.trim_start_matches('-'), flags) {
             return (format!("{problem}, did you mean `--{meant}`?"), self.help());

@@ -39,11 +39,8 @@ pub(super) fn explain_run(
         );
         return stop_with(Exit::Usage, problem, hint);
     };
-    let mut found = match explain_column(&report, metric) {
-        Ok(found) => found,
-        Err(error @ ExplainError::Metric(_)) => return unknown_metric(metric, &known, &error),
-        Err(error) => return stop(Exit::NothingSelected, error.to_string()),
-    };
+    let found = explain_column(&report, metric);
+    let mut found = found.or_else(|error| refused(metric, &known, &error))?;
     if let Some(strategy) = strategy {
         let names = found.strategies.iter().map(|number| &*number.strategy);
         let names: Vec<&str> = names.collect();
@@ -57,15 +54,16 @@ pub(super) fn explain_run(
         found = found.only(&name);
     }
     if as_json {
-        print_json(&found)?;
-    } else {
-        print(&(found.lines(terminal().columns()).join("\n") + "\n"))?;
+        return print_json(&found);
     }
-    Ok(Exit::Done)
+    print(&(found.lines(terminal().columns()).join("\n") + "\n"))
 }
 
-/// Stops with the name of today for another word, or with all names.
-fn unknown_metric(metric: &str, known: &[&str], error: &ExplainError) -> anyhow::Result<Exit> {
+/// Says why a number is not explained: for another word the name of today, or all names.
+fn refused<T>(metric: &str, known: &[&str], error: &ExplainError) -> anyhow::Result<T> {
+    if !matches!(error, ExplainError::Metric(_)) {
+        return stop(Exit::NothingSelected, error.to_string());
+    }
     if let Some(problem) = called(metric, known) {
         return stop(Exit::Usage, problem);
     }
@@ -91,22 +89,14 @@ pub(super) fn explain(
         let problem = ExplainError::Cell(cell.to_owned()).to_string();
         return stop_with(Exit::NothingSelected, problem, hint(cell, &keys));
     };
-    let found = match explain_cell(&run.manifest, &run.cells, key, metric) {
-        Ok(found) => found,
-        Err(error @ ExplainError::Metric(_)) => return unknown_metric(metric, &EXPLAINED, &error),
-        Err(error) => return stop(Exit::NothingSelected, error.to_string()),
-    };
+    let found = explain_cell(&run.manifest, &run.cells, key, metric);
+    let found = found.or_else(|error| refused(metric, &EXPLAINED, &error))?;
     if as_json {
-        print_json(&found)?;
-    } else {
-        let table = terminal().section(&found.terms);
-        print(&format!(
-            "{}\n\n{}\n",
-            table.trim_matches('\n'),
-            found.in_words()
-        ))?;
+        return print_json(&found);
     }
-    Ok(Exit::Done)
+    let table = terminal().section(&found.terms);
+    let table = table.trim_matches('\n');
+    print(&format!("{table}\n\n{}\n", found.in_words()))
 }
 
 /// Whether a cell is meant by what was typed.

@@ -106,12 +106,10 @@ impl DryRunOptions {
         let template = include_str!("../text/plan.txt");
         show_with(is_json, "proctor-plan", facts, more, template)?;
         match noise {
-            _ if is_json => {}
-            Some(noise) => print(&terminal.section(&noise))?,
-            None if asks_live_models(plan) => prose::say(HOW_TO_KNOW_NOISE)?,
-            None => {}
+            Some(noise) if !is_json => print(&terminal.section(&noise)),
+            None if !is_json && asks_live_models(plan) => prose::say(HOW_TO_KNOW_NOISE),
+            _ => Ok(Exit::Done),
         }
-        Ok(Exit::Done)
     }
 }
 

@@ -121,8 +121,9 @@ pub(super) fn when(folder: &Path) -> Option<String> {
 /// The last line of a screen; piped output is the same bytes each time, so it goes to standard error there.
 pub(super) fn close_screen(line: &str, is_terminal: bool) -> anyhow::Result<()> {
     if is_terminal {
-        return print(&format!("{line}\n"));
+        print(&format!("{line}\n"))?;
+    } else {
+        say(line);
     }
-    say(line);
     Ok(())
 }

@@ -213,12 +213,11 @@ fn derive_one(
     }
     let (truth, dropped) = sound(session, derived)?;
     let json = serde_json::to_string_pretty(&truth)? + "\n";
-    match output {
-        Some(path) => {
-            write_own(path, json.as_bytes(), args.output.force)?;
-            say!("wrote `{}`", path.display());
-        }
-        None => print(&json)?,
+    if let Some(path) = output {
+        write_own(path, json.as_bytes(), args.output.force)?;
+        say!("wrote `{}`", path.display());
+    } else {
+        print(&json)?;
     }
     let mut kinds: Vec<&str> = truth.facts.iter().map(|fact| fact.kind().name()).collect();
     kinds.sort_unstable();

@@ -9,8 +9,7 @@ use schemars::generate::SchemaSettings;
 
 use crate::cli::find_sessions::{self, Input};
 use crate::cli::{
-    Exit, chain, make_folder, print_json, prose, refuse_existing, say, say_error, stop, stop_with,
-    write_truth,
+    Exit, chain, make_folder, print_json, prose, refuse_existing, say, say_error, stop, write_truth,
 };
 use crate::record::journal::write_private;
 use crate::report::display::many;
@@ -64,7 +63,8 @@ pub(super) struct Args {
     #[arg(long)]
     redact: bool,
     /// Token counter: o200k, cl100k, cl100k-content, chars/4, chars/3, bytes/4 or padded
-    #[arg(long, default_value = "o200k")]
+    #[arg(long, default_value = "o200k", hide_possible_values = true,
+          value_parser = PossibleValuesParser::new(COUNTERS.iter().map(|(name, _)| *name)))]
     counter: String,
     /// Overwrite existing files
     #[arg(short, long, help_heading = "Output")]
@@ -106,12 +106,6 @@ pub(in crate::cli) fn schema() -> serde_json::Value {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    if counter(&args.counter).is_none() {
-        let names: Vec<&str> = COUNTERS.iter().map(|(name, _)| *name).collect();
-        let problem = format!("there is no token counter `{}`", args.counter);
-        let hint = format!("there are {}", names.join(", "));
-        return stop_with(Exit::Usage, problem, hint);
-    }
     if args.list {
         return list::list(find_sessions::inputs(&args.files), args.json);
     }
