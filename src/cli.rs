@@ -229,46 +229,18 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
     } else if let Some(error) = cause.downcast_ref::<ImportError>() {
         Some((Exit::Invalid, error.hint().map(str::to_owned)))
     } else if let Some(error) = cause.downcast_ref::<PlanError>() {
-        let hint = match error {
-            PlanError::Cassette(error @ CassetteError::Missing(_)) => {
-                return explain_cause(error);
-            }
-            PlanError::Cassette(error) => error.hint(),
-            PlanError::NoKey { variable, .. } => Some(format!(
-                "set `{variable}`, or give the model `key`, the name of another variable"
-            )),
-            PlanError::Setting(error) => error.hint.clone(),
-            PlanError::Import(error) => error.hint().map(str::to_owned),
-            PlanError::OtherSources { .. }
-            | PlanError::PlannedSession(_)
-            | PlanError::AnotherPlan { .. }
-            | PlanError::AnotherProgram { .. } => Some(
-                "`proctor run --dry-run --shards N --out DIR` of the same scenario and options makes it again"
-                    .to_owned(),
-            ),
-            PlanError::Unread { .. } => Some(
-                "check the path; it starts at the working directory, or at the folder of the scenario that names it"
-                    .to_owned(),
-            ),
-            PlanError::AllLeftOut(_) => Some(
-                "`--window 8000` takes one size for all sessions, and `--set window.floor=0` any share"
-                    .to_owned(),
-            ),
-            _ => None,
-        };
-        Some((Exit::Invalid, hint))
+        match error {
+            PlanError::Cassette(error) => explain_cause(error),
+            PlanError::Setting(error) => explain_cause(error),
+            PlanError::Import(error) => explain_cause(error),
+            error => Some((Exit::Invalid, error.hint())),
+        }
     } else if let Some(error) = cause.downcast_ref::<JournalError>() {
         let exit = match error {
             JournalError::Io { .. } | JournalError::Gone(_) => Exit::NotWritten,
             _ => Exit::Invalid,
         };
-        let hint = match error {
-            JournalError::Io(..) => {
-                Some("make the folder first, or name a place where files can be written".to_owned())
-            }
-            _ => error.hint(),
-        };
-        Some((exit, hint))
+        Some((exit, error.hint()))
     } else if let Some(error) = cause.downcast_ref::<CassetteError>() {
         let exit = match error {
             CassetteError::Io(..) => Exit::NotWritten,
@@ -511,6 +483,12 @@ fn read_run(folder: &Path) -> anyhow::Result<Run> {
         return stop_with(Exit::Invalid, problem, hint);
     }
     Run::read(folder).with_context(|| format!("cannot read the run in `{}`", folder.display()))
+}
+
+/// Names with commas between.
+fn listed(names: impl IntoIterator<Item = impl ToString>) -> String {
+    let names = names.into_iter().map(|name| name.to_string());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Takes the name of one of these.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Exit, programs, prompts, show, stop_with};
+use super::{Exit, listed, programs, prompts, show, stop_with};
 use crate::check::{self, Checked, Finding, Level, Outcome, Settings, State};
 use crate::record::journal::write_whole;
 use crate::report::escape;
@@ -93,8 +93,7 @@ struct ForClients {
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let mut named = args.allow.iter().chain(&args.only);
     if let Some(name) = named.find(|name| !check::laws().any(|law| law == **name)) {
-        let laws: Vec<&str> = check::laws().collect();
-        let hint = format!("the laws are {}", laws.join(", "));
+        let hint = format!("the laws are {}", listed(check::laws()));
         return stop_with(Exit::Usage, format!("there is no law `{name}`"), hint);
     }
     if args.clients.laws {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::report::PrintedTables;
 use super::{
-    CliError, Exit, cannot, environment, has_ending, read_run, report, say, stop, stop_with,
+    CliError, Exit, cannot, environment, has_ending, listed, read_run, report, say, stop, stop_with,
 };
 use crate::compare::baseline::BaselineError;
 use crate::compare::gate::{Ending, Rules, gate as gate_one};
@@ -98,16 +98,14 @@ impl Side {
             None => (typed, None),
         };
         let path = Path::new(place);
-        let mut side = if path.is_dir() {
+        let mut source = if path.is_dir() {
             let run = read_run(path)?;
-            match strategy {
-                // One that is named may be a control that the run added.
-                Some(_) => Self {
-                    name: typed.to_owned(),
-                    source: ComparedRun::with_added(&run.manifest, &run.cells),
-                },
-                None => Self::of_run(typed, &run),
-            }
+            // One that is named may be a control that the run added.
+            let of = match strategy {
+                Some(_) => ComparedRun::with_added,
+                None => ComparedRun::of,
+            };
+            of(&run.manifest, &run.cells)
         } else {
             let file = baseline_path(place, baselines);
             if !file.exists() && path.is_file() {
@@ -126,19 +124,17 @@ impl Side {
                 );
                 return stop_with(Exit::Baseline, problem, hint);
             }
-            Self {
-                name: typed.to_owned(),
-                source: read_baseline(place, baselines)?,
-            }
+            read_baseline(place, baselines)?
         };
         if let Some(strategy) = strategy {
-            let hint = format!("it has {}", listed(&side.source));
-            if !side.source.keep(strategy) {
+            let hint = format!("it has {}", strategies(&source));
+            if !source.keep(strategy) {
                 let problem = format!("`{place}` has no strategy `{strategy}`");
                 return stop_with(Exit::Baseline, problem, hint);
             }
         }
-        Ok(side)
+        let name = typed.to_owned();
+        Ok(Self { name, source })
     }
 
     pub(super) fn of_run(name: &str, run: &Run) -> Self {
@@ -273,7 +269,7 @@ pub(super) fn compare(
         );
         let hint = format!(
             "it has {}; name both sides, as in `RUN::STRATEGY`, or save the baseline again",
-            listed(&old)
+            strategies(&old)
         );
         return stop_with(Exit::Baseline, problem, hint);
     }
@@ -317,8 +313,8 @@ pub(super) fn compare(
         let problem = format!("`{one}` and `{other}` have no strategy to compare");
         let hint = format!(
             "name both, as in `RUN::STRATEGY`; the first has {}, the second {}",
-            listed(&old),
-            listed(&new)
+            strategies(&old),
+            strategies(&new)
         );
         return stop_with(Exit::Baseline, problem, hint);
     }
@@ -326,10 +322,9 @@ pub(super) fn compare(
     Ok(())
 }
 
-fn listed(source: &ComparedRun) -> String {
+fn strategies(source: &ComparedRun) -> String {
     let names = source.samples();
-    let names: Vec<String> = names.map(|s| format!("`{}`", s.strategy)).collect();
-    names.join(", ")
+    listed(names.map(|sample| format!("`{}`", sample.strategy)))
 }
 
 /// Gates comparisons, all of them one family.

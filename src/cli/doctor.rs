@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::compare::rules;
 use super::inputs::{ENVIRONMENT, Inputs};
 use super::{Exit, chain, environment, show_with, terminal};
-use crate::model::price::{PriceList, Prices};
+use crate::model::price::PriceList;
 use crate::runner::{self, prices};
 use crate::scenario::{self, ModelSetting, Scenario, SessionSource};
 use crate::settings::{Place, Setting, Table, Value};
@@ -57,10 +57,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let variables = ENVIRONMENT
         .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
     let prices = read.map(|scenario| prices::in_force(&scenario.cache));
-    let prices_error = prices.as_ref().and_then(|prices| prices.as_ref().err());
-    let prices_error = prices_error.map(ToString::to_string);
-    let prices = prices.and_then(Result::ok);
-    let lists = prices.as_ref().map_or(&[][..], Prices::lists);
+    let prices = prices.transpose();
+    let lists = match &prices {
+        Ok(Some(prices)) => prices.lists(),
+        Ok(None) | Err(_) => &[],
+    };
     let strategies = read.map_or(&[][..], |scenario| &scenario.strategies).iter();
     let strategies = strategies.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
     let facts = json!({
@@ -83,20 +84,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         "is_whole": args.all,
         "set": set.collect::<Vec<_>>(),
         "counters": COUNTERS,
-        "prices_error": prices_error,
+        "prices_error": prices.as_ref().err().map(ToString::to_string),
         "documents": lists.iter().map(|list| &list.document).collect::<Vec<_>>(),
         "model": read.and_then(|scenario| scenario.cache.model.as_deref()),
     });
     let template = include_str!("text/doctor.txt");
-    let has_prices = more["prices_error"].is_null();
     show_with(args.json, "proctor-doctor", facts, more, template)?;
-    scenario.map(|_| {
-        if has_prices {
-            Exit::Done
-        } else {
-            Exit::Invalid
-        }
-    })
+    scenario?;
+    Ok(prices.map_or(Exit::Invalid, |_| Exit::Done))
 }
 
 fn price_list(list: &PriceList) -> Json {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CliError, Exit, models, stop_with};
+use super::{CliError, Exit, listed, models, stop_with};
 use crate::model::http::Engine;
 use crate::model::http::home::{PORTS, Timing};
 use crate::model::price::Latency;
@@ -47,7 +47,7 @@ pub(super) fn found(is_offline: bool) -> anyhow::Result<String> {
         .map(|(url, model)| format!("openai:{model}@{url}"))
         .collect();
     let Some((first, others)) = answers.split_first() else {
-        let ports = PORTS.map(|port| port.to_string()).join(", ");
+        let ports = listed(PORTS);
         let problem = format!("no server with a model answers on this machine (ports {ports})");
         return stop_with(Exit::NothingSelected, problem, HOW_TO_GET_ONE);
     };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Exit, make_folder, print, refuse_existing, write_new};
+use super::{Exit, listed, make_folder, print, refuse_existing, write_new};
 
 /// Arguments of `proctor init`.
 #[derive(Debug, clap::Args)]
@@ -94,14 +94,13 @@ fn write_all(args: &Args, files: &Files, program: &str, tests: &str) -> anyhow::
         let text = text.replace("from \"proctor-bench\"", "from \"./proctor_strategy.js\"");
         write_new(&path, text.as_bytes(), args.force)?;
     }
-    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    let names = listed(files.iter().map(|(name, _)| name));
     let change = match args.path {
         Some(_) => format!("  cd {}\n", folder.display()),
         None => String::new(),
     };
     print(&format!(
-        "wrote {}\n{change}  proctor check -- {program}\n  \
-         proctor run suite.toml --strategy none --strategy-cmd '{program}'\n  {tests}\n",
-        names.join(", ")
+        "wrote {names}\n{change}  proctor check -- {program}\n  \
+         proctor run suite.toml --strategy none --strategy-cmd '{program}'\n  {tests}\n"
     ))
 }

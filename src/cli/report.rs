@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 
-use super::{CliError, Exit, one_of, print, read_run, say, stop_with, terminal};
+use super::{CliError, Exit, listed, one_of, print, read_run, say, stop_with, terminal};
 use crate::record::journal::{check_writable, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
-use crate::settings::did_you_mean;
 
 /// Arguments of `proctor report`.
 #[derive(Debug, clap::Args)]
@@ -97,11 +96,8 @@ impl PrintedTables {
             return print(&terminal().render(report));
         }
         let Some(section) = report.section(name) else {
-            let ids: Vec<&str> = report.sections.iter().map(|section| section.id).collect();
-            let hint = match did_you_mean(name, ids.iter().copied()) {
-                Some(meant) => format!("did you mean `{meant}`? It has {}", ids.join(", ")),
-                None => format!("it has {}", ids.join(", ")),
-            };
+            let ids = report.sections.iter().map(|section| section.id);
+            let hint = format!("it has {}", listed(ids));
             let problem = format!("this report has no table `{name}`");
             return stop_with(Exit::Usage, problem, hint);
         };
@@ -347,15 +343,10 @@ pub(super) fn format_of(kind: Kind, path: &Path) -> anyhow::Result<&'static Form
             Kind::Comparison => "comparison",
             Kind::Sweep => "sweep",
         };
-        let endings: Vec<String> = endings(kind).map(|ending| format!("`.{ending}`")).collect();
-        CliError::new(
-            Exit::Usage,
-            format!("a {what} cannot be written to `{shown}`"),
-        )
-        .with_hint(format!(
-            "the file's ending must be one of {}",
-            endings.join(", ")
-        ))
-        .into()
+        let endings = listed(endings(kind).map(|ending| format!("`.{ending}`")));
+        let problem = format!("a {what} cannot be written to `{shown}`");
+        CliError::new(Exit::Usage, problem)
+            .with_hint(format!("the file's ending must be one of {endings}"))
+            .into()
     })
 }

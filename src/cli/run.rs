@@ -17,7 +17,7 @@ use super::messages::{self, MessageProgress, Summary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
-use super::{CliError, Exit, batch, find_sessions, report, say, stop, template};
+use super::{CliError, Exit, batch, find_sessions, listed, report, say, stop, template};
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
@@ -224,7 +224,7 @@ fn say_again(cells: &BTreeSet<CellKey>, is_fresh: bool) {
         return;
     }
     let strategies: BTreeSet<&str> = cells.iter().map(|key| key.strategy.as_str()).collect();
-    let names = strategies.into_iter().collect::<Vec<_>>().join(", ");
+    let names = listed(strategies);
     say!(
         "{count} computed again, because a cell failed, a program may have changed or recorded answers are gone: {names}"
     );

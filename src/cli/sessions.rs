@@ -14,6 +14,7 @@ use crate::report::escape::plain;
 use crate::report::layout::cut_middle;
 use crate::session::import::{file_info::file_info, load};
 use crate::session::{Session, Tag};
+use crate::units::Timestamp;
 use places::Start;
 
 mod facts;
@@ -169,6 +170,12 @@ pub(super) fn in_utc(time: SystemTime) -> Option<String> {
     Some(format!("{time:.0}"))
 }
 
+/// The same of a time in a recording.
+fn recorded_in_utc(time: Timestamp) -> Option<String> {
+    let time = jiff::Timestamp::from_millisecond(time.0).ok()?;
+    Some(format!("{time:.0}"))
+}
+
 /// The user's conversations in a file; none if it is no recording, or cannot be read.
 fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
     let sessions = match load(path) {
@@ -190,12 +197,13 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
     let found = own.into_iter().map(|session| {
         let mut times = session.messages().iter().rev();
         let last = times.find_map(|message| message.details.timestamp.filter(|_| is_one_of));
-        let last = last.and_then(|last| jiff::Timestamp::from_millisecond(last.0).ok());
         Found {
             file: path.display().to_string(),
             format: session.source().format.clone(),
             session: is_one_of.then(|| session.id().to_owned()),
-            written: last.map_or_else(|| file.clone(), |at| format!("{at:.0}")),
+            written: last
+                .and_then(recorded_in_utc)
+                .unwrap_or_else(|| file.clone()),
             bytes: file_info(path).map_or(0, |info| info.bytes),
             sessions: sessions.len(),
             calls: session.calls().len(),

@@ -158,11 +158,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let place = Place::Flag("sweep".into());
         table.overlay("models.reader", Setting::new("none", &place))?;
     }
-    let mut scenario = scenario(&table, &folder)?;
+    let mut scenario = args.inputs.scenario_of(table.clone(), &folder)?;
     let strategy = one_strategy(&scenario)?;
     args.apply.check(&apply::unnamed(strategy))?;
     let axes = grid::axes(&args.tuning.params, strategy)?;
-    scenario.sessions = find_sessions::found_in_folders(scenario.sessions)?;
     args.tuning.margins.lay_over(&mut scenario.gate)?;
     let rules = rules(&scenario.gate)?;
     let seed = scenario.seed;

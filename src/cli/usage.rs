@@ -8,7 +8,7 @@ use clap::{Arg, Command, Error};
 
 use super::CliError;
 use super::Exit;
-use super::{examples, old_names};
+use super::{examples, listed, old_names};
 use crate::metric::name::called;
 use crate::report::escape::shell;
 use crate::settings::did_you_mean;
@@ -67,10 +67,7 @@ fn prior(error: &Error) -> String {
 fn text(error: &Error, kind: ContextKind) -> String {
     match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
-        Some(ContextValue::Strings(texts)) => {
-            let quoted = texts.iter().map(|text| format!("`{text}`"));
-            quoted.collect::<Vec<_>>().join(", ")
-        }
+        Some(ContextValue::Strings(texts)) => listed(texts.iter().map(|text| format!("`{text}`"))),
         _ => String::new(),
     }
 }

@@ -127,6 +127,33 @@ pub enum PlanError {
     SessionTwice(String),
 }
 
+impl PlanError {
+    /// How it is mended; errors of other rooms have hints of their own.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::NoKey { variable, .. } => {
+                return Some(format!(
+                    "set `{variable}`, or give the model `key`, the name of another variable"
+                ));
+            }
+            Self::OtherSources { .. }
+            | Self::PlannedSession(_)
+            | Self::AnotherPlan { .. }
+            | Self::AnotherProgram { .. } => {
+                "`proctor run --dry-run --shards N --out DIR` of the same scenario and options makes it again"
+            }
+            Self::Unread { .. } => {
+                "check the path; it starts at the working directory, or at the folder of the scenario that names it"
+            }
+            Self::AllLeftOut(_) => {
+                "`--window 8000` takes one size for all sessions, and `--set window.floor=0` any share"
+            }
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
 /// The text of a file that `place` names; `what` says what it holds.
 pub(super) fn read_named(
     what: &'static str,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::usage::{self, Category};
 use crate::cli::prose::show_cut;
-use crate::cli::{Exit, show_text};
+use crate::cli::{Exit, listed, show_text};
 use crate::context::{Entry, Origin};
 use crate::replay::observe::snapshot::{MessageFate, Representation, Snapshot};
 use crate::report::escape;
@@ -297,12 +297,6 @@ fn kind(block: &ContentBlock) -> &'static str {
         ContentBlock::Image(_) => "image",
         ContentBlock::Opaque(_) => "unknown block",
     }
-}
-
-/// Numbers with commas between.
-fn listed(numbers: impl IntoIterator<Item = impl ToString>) -> String {
-    let numbers = numbers.into_iter().map(|number| number.to_string());
-    numbers.collect::<Vec<_>>().join(", ")
 }
 
 /// Consecutive indices, the last included: `4`, or `4-7`.

@@ -9,8 +9,8 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::cli::{
-    Exit, chain, decisions, find_sessions, has_ending, make_folder, models, print, read_text, say,
-    show_with, stop, stop_with, write_own,
+    Exit, chain, decisions, find_sessions, has_ending, listed, make_folder, models, print,
+    read_text, say, show_with, stop, stop_with, write_own,
 };
 use crate::probe::ProbeExt as _;
 use crate::probe::Selection;
@@ -93,19 +93,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if mistakes == 0 {
         return Ok(Exit::Done);
     }
-    let files: Vec<String> = args
-        .check
-        .iter()
-        .map(|file| format!("`{}`", file.display()))
-        .collect();
-    stop(
-        Exit::Invalid,
-        format!(
-            "{} in {}",
-            many(mistakes, "mistake", "mistakes"),
-            files.join(", ")
-        ),
-    )
+    let files = listed(
+        args.check
+            .iter()
+            .map(|file| format!("`{}`", file.display())),
+    );
+    let mistakes = many(mistakes, "mistake", "mistakes");
+    stop(Exit::Invalid, format!("{mistakes} in {files}"))
 }
 
 /// Derives facts for each session of each recording.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Args, Point, typed};
 use crate::cli::apply::not_written;
+use crate::cli::listed;
 use crate::compare::sweep::{Choice, Sweep};
 use crate::report::sweep::verdict;
 use crate::settings::Value;
@@ -121,11 +122,9 @@ fn preset(choice: &Choice, setting: &Point) -> String {
     let Some(own) = lines.find(|line| line.starts_with("description = ")) else {
         return preset;
     };
-    let knobs = choice.changed.iter();
-    let knobs: Vec<String> = knobs
-        .map(|(knob, value)| format!("{knob}={value}"))
-        .collect();
+    let changed = choice.changed.iter();
+    let knobs = listed(changed.map(|(knob, value)| format!("{knob}={value}")));
     let name = setting.spec.base_name();
-    let says = format!("{name} with {}, from a sweep", knobs.join(", "));
+    let says = format!("{name} with {knobs}, from a sweep");
     preset.replace(own, &format!("description = {}", Value::Text(says)))
 }

@@ -1,6 +1,7 @@
 //! What a sweep keeps: what was named, or the first that was measured.
 
 use super::{Args, CliError, Exit};
+use crate::cli::listed;
 use crate::compare::Axis as Measured;
 use crate::compare::sweep::{Trial, measured};
 
@@ -21,13 +22,13 @@ impl KeptMetric {
         }
         let found = measured(tried, sessions, &KEEPABLE).first().copied();
         let missing = KEEPABLE.into_iter().take_while(|axis| Some(*axis) != found);
-        let missing: Vec<&str> = missing.map(Measured::name).collect();
+        let missing = listed(missing.map(Measured::name));
         let reason = match found {
             None => Some("nothing was measured".to_owned()),
             // Without a reader there are no answers to speak of.
             Some(Measured::Facts) => None,
             Some(_) if missing.is_empty() => None,
-            Some(_) => Some(format!("not measured: {}", missing.join(", "))),
+            Some(_) => Some(format!("not measured: {missing}")),
         };
         Self {
             axis: found.unwrap_or(Measured::Facts),

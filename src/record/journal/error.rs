@@ -85,6 +85,9 @@ impl JournalError {
             Self::Unreadable(..) => {
                 Some("a run folder is what `proctor run` names when it is done".to_owned())
             }
+            Self::Io(..) => {
+                Some("make the folder first, or name a place where files can be written".to_owned())
+            }
             _ => None,
         }
     }

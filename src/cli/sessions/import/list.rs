@@ -4,11 +4,11 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cli::find_sessions::{Input, is_something_else};
+use crate::cli::sessions::recorded_in_utc;
 use crate::cli::{Exit, Facts, print_json, prose, say_error, template};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::import::file_info::{FileInfo, file_info};
-use crate::units::Timestamp;
 
 /// Prints a line for each recording, in the order of the paths, and holds none of them for it.
 pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
@@ -47,17 +47,12 @@ pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
 const LINE: &str =
     r#"{{ file }}: {{ format }}, {{ bytes }} bytes, {{ first or "–" }} to {{ last or "–" }}"#;
 
-fn time(time: Option<Timestamp>) -> Option<String> {
-    let time = jiff::Timestamp::from_millisecond(time?.0).ok()?;
-    Some(format!("{time:.0}"))
-}
-
 fn row(input: &Input, info: &FileInfo) -> Value {
     json!({
         "file": input.path.display().to_string(),
         "format": info.format,
         "bytes": info.bytes,
-        "first": time(info.first),
-        "last": time(info.last),
+        "first": info.first.and_then(recorded_in_utc),
+        "last": info.last.and_then(recorded_in_utc),
     })
 }
