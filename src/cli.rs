@@ -15,6 +15,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::compare::baseline::BaselineError;
 use crate::model::cassette::CassetteError;
 use crate::patterns::PatternsError;
 use crate::record::journal::{JournalError, Run, write_private, write_whole};
@@ -185,8 +186,12 @@ fn dispatch(command: Command) -> Exit {
         Command::Baseline(args) => baseline::run(&args),
         Command::Autopsy(args) => autopsy::run(&args),
         Command::Sessions(args) => sessions::run(&args),
+        #[cfg(feature = "http")]
         Command::Record(args) => record::run(&args),
+        #[cfg(feature = "http")]
         Command::Live(args) => live::run(&args),
+        #[cfg(not(feature = "http"))]
+        Command::Record(_) | Command::Live(_) => without_http(),
         Command::Strategies(args) => strategies::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),
@@ -248,6 +253,8 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
             _ => Exit::Invalid,
         };
         Some((exit, error.hint()))
+    } else if let Some(error) = cause.downcast_ref::<BaselineError>() {
+        Some((Exit::Baseline, error.hint().map(str::to_owned)))
     } else {
         let error = cause.downcast_ref::<PatternsError>();
         error.map(|_| (Exit::Invalid, None))

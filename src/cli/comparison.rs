@@ -6,6 +6,8 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
+
 use super::report::PrintedTables;
 use super::{
     CliError, Exit, cannot, environment, has_ending, listed, read_run, report, say, stop, stop_with,
@@ -166,23 +168,11 @@ pub(super) fn baseline_name(typed: &str) -> Result<String, String> {
 
 pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<ComparedRun> {
     let path = baseline_path(name, baselines);
-    let shown = path.display().to_string();
     let bytes = crate::files::read(&path)
         .map_err(cannot(Exit::Baseline, "read baseline", &path))
         .map_err(|stop| stop.with_hint(format!("`proctor baseline save RUN {name}` writes one")))?;
     let text = String::from_utf8_lossy(&bytes);
-    ComparedRun::parse(&text).map_err(|error| {
-        let source = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-        let problem = format!("baseline `{shown}`: {error}{}", source.unwrap_or_default());
-        let refused = CliError::new(Exit::Baseline, problem);
-        match error {
-            BaselineError::Damaged(_) => refused.with_hint(format!(
-                "bring the committed file back, or write it anew from a run of the same: `proctor baseline save RUN {name}`"
-            )),
-            _ => refused,
-        }
-        .into()
-    })
+    ComparedRun::parse(&text).with_context(|| format!("baseline `{}`", path.display()))
 }
 
 /// Whether a strategy of the candidate without a counterpart is refused or only reported.

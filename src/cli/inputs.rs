@@ -448,11 +448,9 @@ fn name_after(path: &Path, table: &mut Table) {
 
 /// `--window`: a number, `native`, `fit:F`, or `matched`.
 fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<()> {
-    if window == "matched" {
-        // The size stays as the scenario names it.
-        return Ok(table.overlay("window.mode", Setting::new("matched", place))?);
-    }
-    if let Some(mut own) = table.get("window").and_then(Setting::as_table).cloned() {
+    // With `matched` the size stays as the scenario names it.
+    let own = table.get("window").and_then(Setting::as_table).cloned();
+    if let Some(mut own) = own.filter(|_| window != "matched") {
         for key in ["mode", "fraction", "tokens"] {
             own.remove(key);
         }
@@ -462,8 +460,8 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
     if let Some(fraction) = window.strip_prefix("fit:") {
         table.overlay("window.mode", Setting::new("fit", place))?;
         table.overlay("window.fraction", parse_value(fraction, place))?;
-    } else if window == "native" {
-        table.overlay("window.mode", Setting::new("native", place))?;
+    } else if matches!(window, "native" | "matched") {
+        table.overlay("window.mode", Setting::new(window, place))?;
     } else {
         let tokens = token_count(window).and_then(|tokens| i64::try_from(tokens).ok());
         let Some(tokens) = tokens else {

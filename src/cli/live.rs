@@ -76,12 +76,6 @@ fn seconds(typed: &str) -> Result<f64, String> {
     number.ok_or_else(|| "it must be a number of seconds".to_owned())
 }
 
-/// This build has no HTTP.
-#[cfg(not(feature = "http"))]
-pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
-    super::without_http()
-}
-
 #[cfg(feature = "http")]
 pub(super) use with_http::run;
 

@@ -29,12 +29,6 @@ pub(super) struct Args {
     output: PathBuf,
 }
 
-/// This build has no HTTP.
-#[cfg(not(feature = "http"))]
-pub(super) fn run(_: &Args) -> anyhow::Result<super::Exit> {
-    super::without_http()
-}
-
 #[cfg(feature = "http")]
 pub(super) use with_http::{ENDING, Tally, keep_private, listen, now, run};
 

@@ -298,13 +298,6 @@ fn confirm_choices(
     Ok(())
 }
 
-/// The scenario of these settings, before folders of sessions are read.
-fn scenario(table: &Table, folder: &Path) -> anyhow::Result<Scenario> {
-    let mut scenario = Scenario::read(table, folder)?;
-    prompts::read(&mut scenario.strategies)?;
-    Ok(scenario)
-}
-
 /// Knobs and values as they are shown.
 fn typed(knobs: &Knobs) -> Vec<(String, String)> {
     let knobs = knobs.iter();
@@ -336,7 +329,8 @@ fn points(
             for (path, setting) in &outer {
                 changed.overlay(path, setting.clone())?;
             }
-            let mut scenario = scenario(&changed, folder)?;
+            let mut scenario = Scenario::read(&changed, folder)?;
+            prompts::read(&mut scenario.strategies)?;
             let sessions = &window_runs[0].scenario.sessions;
             scenario.sessions.clone_from(sessions);
             // Its settings are compared with the default in the same window.

@@ -31,6 +31,15 @@ pub enum BaselineError {
     Newer(u32),
 }
 
+impl BaselineError {
+    /// How it is mended.
+    pub fn hint(&self) -> Option<&'static str> {
+        matches!(self, Self::Damaged(_)).then_some(
+            "bring the committed file back, or write it anew from a run of the same: `proctor baseline save RUN NAME`",
+        )
+    }
+}
+
 /// A JSON Schema (draft 2020-12) of the file.
 pub fn schema() -> serde_json::Value {
     let mut schema = schema_of::<ComparedRun>();

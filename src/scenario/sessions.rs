@@ -10,10 +10,10 @@ use crate::units::Tokens;
 /// Reads one entry of `[[sessions]]`; `folder` is where relative paths start.
 pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, SettingError> {
     let keys = CheckedTable::new(table, "sessions", (&super::KEYS, "session"))?;
-    let recipe = keys
-        .setting("synthetic")
-        .map(|_| recipe(&keys))
-        .transpose()?;
+    let recipe = match keys.setting("synthetic") {
+        Some(_) => Some(recipe(&keys.table("synthetic")?)?),
+        None => None,
+    };
     let wrong = |place, problem: &str| Err(SettingError::new(place, problem));
     match (keys.file("path", folder), recipe) {
         (Some((path, place)), None) if keys.setting("count").is_none() => {
@@ -47,19 +47,11 @@ pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, S
 }
 
 /// Reads what a command line says of a synthetic session, as `synthetic` says it in a scenario.
-pub fn synthetic(keys: Table) -> Result<Recipe, SettingError> {
-    let mut entry = Table::new(keys.place().clone());
-    let place = entry.place().clone();
-    entry.put("synthetic", keys, &place);
-    recipe(&CheckedTable::new(
-        &entry,
-        "sessions",
-        (&super::KEYS, "session"),
-    )?)
+pub fn synthetic(keys: &Table) -> Result<Recipe, SettingError> {
+    recipe(&CheckedTable::new(keys, "", (&super::KEYS, "recipe"))?)
 }
 
 fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe, SettingError> {
-    let keys = keys.table("synthetic")?;
     let Some(family) = keys.text("family") else {
         return Err(with_suggestion(
             keys.reader().must_be_set("family"),

@@ -99,7 +99,7 @@ impl Args {
             let (key, value) = typed.split_once('=').unwrap_or((typed, ""));
             table.overlay(key, parse_value(value, &place))?;
         }
-        scenario::synthetic(table)
+        scenario::synthetic(&table)
     }
 
     /// Makes the sessions of a family one by one, and counts the tokens of their texts.
@@ -107,15 +107,8 @@ impl Args {
         &self,
         family: &str,
         count: u64,
-    ) -> Result<impl Iterator<Item = anyhow::Result<(Generated, CountedTexts)>>, CliError> {
-        let first = self.recipe(family).map_err(|error| {
-            let hint = error.hint.clone();
-            let problem = error.to_string().replace("`sessions.synthetic.", "`");
-            CliError {
-                hint,
-                ..CliError::new(Exit::Usage, problem)
-            }
-        })?;
+    ) -> Result<impl Iterator<Item = anyhow::Result<(Generated, CountedTexts)>>, SettingError> {
+        let first = self.recipe(family)?;
         Ok((0..count).map(move |n| {
             let seed = first.seed.wrapping_add(n);
             let counts = CountedTexts::new(Arc::new(O200k));

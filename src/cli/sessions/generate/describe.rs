@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::cli::{Exit, Facts, chain, find_sessions, print, print_json, stop_with, template};
+use crate::cli::{Exit, Facts, find_sessions, print, print_json, say_error, stop_with, template};
 use crate::report::escape::{plain, short};
 use crate::session::import;
 use crate::session::session_profile::{self, Profiler, SessionProfile};
@@ -77,10 +77,7 @@ fn add_recordings(path: &Path, profiler: &mut Profiler, worst: &mut Exit) {
             Err(error) if error.is_no_recording() && path.is_dir() => {
                 say!("passed over: {error}");
             }
-            Err(error) => {
-                say!("error: {}", chain(&error.into()));
-                *worst = Exit::Invalid;
-            }
+            Err(error) => *worst = say_error(&error.into()),
         }
     }
 }
