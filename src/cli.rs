@@ -27,6 +27,7 @@ use crate::session::import::ImportError;
 use crate::session::{Session, native};
 use crate::settings::SettingError;
 use crate::strategy::external::ProgramError;
+use crate::units::Tokens;
 
 /// Prints a line on standard error, of arguments as `format!` takes them.
 macro_rules! say {
@@ -464,13 +465,16 @@ fn environment(name: &str) -> Option<String> {
 }
 
 /// A number of tokens as people type it: `200000`, `200_000`, `200,000`, `200k`.
-fn token_count(typed: &str) -> Option<u64> {
+fn tokens(typed: &str) -> Result<Tokens, String> {
     let digits = typed.replace(['_', ','], "");
     let (digits, factor) = match digits.strip_suffix(['k', 'K']) {
         Some(thousands) => (thousands, 1_000),
         None => (&*digits, 1),
     };
-    digits.parse::<u64>().ok()?.checked_mul(factor)
+    let number = digits.parse().ok();
+    let number = number.and_then(|number: u64| number.checked_mul(factor));
+    let tokens = number.map(Tokens);
+    tokens.ok_or_else(|| "it must be a number of tokens, as in `200000` or `200k`".to_owned())
 }
 
 /// Reads a text file; `what` names it in errors, as in `scenario `.

@@ -143,9 +143,6 @@ impl Proxy {
         let runtime = runtime()?;
         let clients = (pass::client(usize::MAX)?, pass::client(0)?);
         runtime.block_on(async move {
-            let listen = self.address;
-            let listener = TcpListener::from_std(self.listener)
-                .map_err(|source| ProxyError::Listen { listen, source })?;
             let pass = pass::Pass::new(clients, self.address, self.upstream, now, log, front);
             let answering = pass.clone();
             let answer = move |request| {
@@ -165,9 +162,9 @@ impl Proxy {
                     Ok(())
                 });
             };
-            let mut under_way = connections(&listener, stopped, answer, &mut stuck).await;
+            let listener = (self.listener, self.address);
+            let mut under_way = connections(listener, stopped, answer, &mut stuck).await?;
             drop(stuck);
-            drop(listener);
             for patience in [self.grace, LAST_WORDS] {
                 // Connections that are kept alive never end by themselves: what counts is that no
                 // request is under way.
@@ -250,23 +247,25 @@ async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
 /// Answers connections until `stopped` is over; returns those that are still open. `stuck` hears the first time that
 /// none can be accepted.
 async fn connections<A, B, F>(
-    listener: &TcpListener,
+    (listener, listen): (std::net::TcpListener, SocketAddr),
     stopped: impl Future<Output = ()>,
     answer: A,
     stuck: &mut (dyn FnMut(&io::Error) + Send),
-) -> JoinSet<()>
+) -> Result<JoinSet<()>, ProxyError>
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
     B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
     F: Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
 {
+    let listener = TcpListener::from_std(listener);
+    let listener = listener.map_err(|source| ProxyError::Listen { listen, source })?;
     let (mut under_way, mut is_stuck) = (JoinSet::new(), false);
     let mut stopped = std::pin::pin!(stopped);
     loop {
         tokio::select! {
-            () = &mut stopped => return under_way,
+            () = &mut stopped => return Ok(under_way),
             Some(_) = under_way.join_next() => {}
-            accepted = accept(listener) => {
+            accepted = accept(&listener) => {
                 let socket = match accepted {
                     Ok(socket) => socket,
                     // No file is left for it, mostly. It waits for its turn, and the next attempt would fail at once.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Exit, show_with, stop_with, token_count};
+use super::{Exit, show_with, stop_with, tokens};
 use crate::settings::Place;
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Measure, Scope, Trigger};
@@ -43,11 +43,6 @@ pub(super) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-fn tokens(typed: &str) -> Result<Tokens, String> {
-    let tokens = token_count(typed).map(Tokens);
-    tokens.ok_or_else(|| "it must be a number of tokens, as in `200000` or `200k`".to_owned())
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {

@@ -119,11 +119,10 @@ fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
         let entries = read(path)?.entries;
         let mut sums: BTreeMap<_, AnswerTotal> = BTreeMap::new();
         for entry in &entries {
-            let words = [json!(entry.purpose), json!(entry.kind)].map(|word| word.to_string());
-            sums.entry((&*entry.model, words)).or_default().add(entry);
+            let key = (&*entry.model, entry.purpose, entry.kind);
+            sums.entry(key).or_default().add(entry);
         }
-        let models = sums.into_iter().map(|((model, words), AnswerTotal { count, tokens })| {
-            let [purpose, kind] = words.map(|word| word.trim_matches('"').to_owned());
+        let models = sums.into_iter().map(|((model, purpose, kind), AnswerTotal { count, tokens })| {
             json!({
                 "model": model, "purpose": purpose, "kind": kind, "answers": count, "tokens": tokens,
             })

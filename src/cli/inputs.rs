@@ -7,8 +7,7 @@ use anyhow::Context as _;
 
 use super::default_strategies;
 use super::{
-    Exit, environment, find_sessions, has_ending, programs, prompts, read_text, stop_with,
-    token_count,
+    Exit, environment, find_sessions, has_ending, programs, prompts, read_text, stop_with, tokens,
 };
 use crate::naming::StrategyName;
 use crate::report::escape::{flag, plain, shell};
@@ -463,7 +462,8 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
     } else if matches!(window, "native" | "matched") {
         table.overlay("window.mode", Setting::new(window, place))?;
     } else {
-        let tokens = token_count(window).and_then(|tokens| i64::try_from(tokens).ok());
+        let tokens = tokens(window).ok();
+        let tokens = tokens.and_then(|tokens| i64::try_from(tokens.0).ok());
         let Some(tokens) = tokens else {
             let error = SettingError::new(place, format!("`{window}` is not a window"));
             let hint =

@@ -99,7 +99,7 @@ mod with_http {
     use crate::proxy::Front;
     use crate::record::journal::Run;
     use crate::report::Report;
-    use crate::report::escape::plain;
+    use crate::report::escape::{plain, short};
     use crate::runner::RunModels;
     use crate::runner::live_run::{self, LiveRunError};
     use crate::scenario::Scenario;
@@ -457,12 +457,7 @@ mod with_http {
 
     fn first_line(reasons: &[String]) -> String {
         let first = reasons.iter().flat_map(|reason| reason.lines()).next();
-        let cut: String = first
-            .unwrap_or_default()
-            .chars()
-            .take(LONGEST_REASON)
-            .collect();
-        plain(&cut)
+        short(first.unwrap_or_default(), LONGEST_REASON)
     }
 
     /// The strategy of that name, short name or number.

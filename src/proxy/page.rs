@@ -12,7 +12,6 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::net::TcpListener;
 
 use super::{ProxyError, connections, is_named};
 use crate::stop::StopToken;
@@ -43,17 +42,13 @@ impl PageServer {
     pub fn serve(self, render: Arc<Render>, stop: &StopToken) -> Result<(), ProxyError> {
         let address = self.address;
         super::runtime()?.block_on(async move {
-            let listen = address;
-            let listener = TcpListener::from_std(self.listener)
-                .map_err(|source| ProxyError::Listen { listen, source })?;
             let answer = move |request| {
                 let render = render.clone();
                 async move { Ok::<_, Infallible>(answer(address, &request, render).await) }
             };
-            connections(&listener, stop.requested(), answer, &mut |_| {})
-                .await
-                .shutdown()
-                .await;
+            let listener = (self.listener, address);
+            let open = connections(listener, stop.requested(), answer, &mut |_| {}).await;
+            open?.shutdown().await;
             Ok(())
         })
     }

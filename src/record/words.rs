@@ -40,7 +40,9 @@ pub(crate) fn product(format: &str) -> &str {
 }
 
 /// The use to which a model's answers may be put.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {
     /// Rules instead of a language model: good for pipelines, says nothing about quality.

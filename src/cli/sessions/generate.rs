@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::cli::{
-    CliError, Exit, make_folder, prose, show, stop_with, token_count, write_session, write_truth,
+    CliError, Exit, make_folder, prose, show, stop_with, tokens, write_session, write_truth,
 };
 use crate::scenario;
 use crate::session::synthetic::{self, FAMILIES, Generated, Recipe};
@@ -41,11 +41,11 @@ pub(super) struct Args {
     rounds: Option<u32>,
     /// Length in tokens (o200k); 100,000 if neither is given
     #[arg(long, value_parser = tokens)]
-    tokens: Option<u64>,
+    tokens: Option<Tokens>,
     /// Window of the model that the session is made for: it is four times as long, with a head and
     /// results that leave room in it
     #[arg(long, value_name = "TOKENS", conflicts_with_all = ["rounds", "tokens"], value_parser = tokens)]
-    for_window: Option<u64>,
+    for_window: Option<Tokens>,
     /// Set another key of a scenario's `synthetic`, such as `fact_percent=50` or `language=zh` (repeatable)
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -66,17 +66,13 @@ struct Target {
     json: bool,
 }
 
-fn tokens(typed: &str) -> Result<u64, String> {
-    token_count(typed).ok_or_else(|| "it must be a whole number".to_owned())
-}
-
 impl Args {
     /// The recipe of the first session of a family, read as an entry of a scenario.
     fn recipe(&self, family: &str) -> Result<Recipe, SettingError> {
         let (length, number) = match (self.rounds, self.tokens, self.for_window) {
             (Some(rounds), ..) => ("rounds", u64::from(rounds)),
-            (None, _, Some(window)) => ("for_window", window),
-            (None, tokens, None) => ("tokens", tokens.unwrap_or(100_000)),
+            (None, _, Some(window)) => ("for_window", window.0),
+            (None, tokens, None) => ("tokens", tokens.unwrap_or(Tokens(100_000)).0),
         };
         let mut table = Table::new(Place::Flag("sessions generate".into()));
         for (flag, key, value) in [
