@@ -2,6 +2,7 @@
 //!
 //! Results go to standard output, everything else to standard error.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write};
 use std::panic::catch_unwind;
@@ -18,7 +19,7 @@ use serde_json::Value;
 use crate::compare::baseline::BaselineError;
 use crate::model::cassette::CassetteError;
 use crate::patterns::PatternsError;
-use crate::record::journal::{JournalError, Run, write_private, write_whole};
+use crate::record::journal::{JournalError, MANIFEST, Run, write_private, write_whole};
 use crate::report::escape;
 use crate::report::terminal::Terminal;
 use crate::runner::PlanError;
@@ -488,12 +489,28 @@ fn read_text(what: &str, path: &Path) -> Result<String, CliError> {
 
 /// Reads a run folder.
 fn read_run(folder: &Path) -> anyhow::Result<Run> {
+    let shown = folder.display();
     if folder.is_file() {
-        let problem = format!("`{}` is a file, and a run is a folder", folder.display());
+        let problem = format!("`{shown}` is a file, and a run is a folder");
         let hint = "`proctor run` names the folder that it writes";
         return stop_with(Exit::Invalid, problem, hint);
     }
-    Run::read(folder).with_context(|| format!("cannot read the run in `{}`", folder.display()))
+    if folder.is_dir() && !folder.join(MANIFEST).exists() {
+        let problem = format!("`{shown}` is not the folder of a run: it has no `{MANIFEST}`");
+        let inner = folder.read_dir().into_iter().flatten().flatten();
+        let inner = inner.map(|entry| entry.path());
+        let runs: BTreeSet<PathBuf> = inner.filter(|path| path.join(MANIFEST).exists()).collect();
+        let hint = if runs.is_empty() {
+            "a run says at its end which folder it wrote; most are under `reports/`".to_owned()
+        } else {
+            format!(
+                "the runs in it are {}",
+                listed(runs.iter().map(|run| run.display()))
+            )
+        };
+        return stop_with(Exit::Invalid, problem, hint);
+    }
+    Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))
 }
 
 /// Names with commas between.

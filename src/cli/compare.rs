@@ -60,8 +60,8 @@ struct GateOptions {
 pub(super) struct MarginOptions {
     /// How much worse a metric may be, as in `facts=0.03`; of a bill or tokens a share of the total; by default the
     /// scenario's `[gate]` (repeatable)
-    #[arg(long, value_name = "METRIC=MARGIN")]
-    pub(super) margin: Vec<String>,
+    #[arg(long, value_name = "METRIC=MARGIN", value_parser = margin)]
+    pub(super) margin: Vec<(String, f64)>,
 }
 
 /// Where the comparison goes.
@@ -90,13 +90,11 @@ impl OutputOptions {
 
 impl MarginOptions {
     /// Lays the margins over those of a scenario; [`rules`] checks their names.
-    pub(super) fn lay_over(&self, setting: &mut GateSetting) -> anyhow::Result<()> {
-        for typed in &self.margin {
-            let (metric, margin) = margin(typed)?;
-            let place = Place::Flag(format!("--margin {typed}").into());
-            setting.margins.push((metric.to_owned(), margin, place));
+    pub(super) fn lay_over(&self, setting: &mut GateSetting) {
+        for (metric, margin) in &self.margin {
+            let place = Place::Flag(format!("--margin {metric}={margin}").into());
+            setting.margins.push((metric.clone(), *margin, place));
         }
-        Ok(())
     }
 }
 
@@ -111,39 +109,28 @@ impl GateOptions {
             None => Table::new(Place::BuiltIn),
         };
         let mut setting = read_gate(&table)?;
-        self.margins.lay_over(&mut setting)?;
+        self.margins.lay_over(&mut setting);
         setting.fail_on_inconclusive |= self.fail_on.is_some();
         setting.anchor = self.anchor.clone().or(setting.anchor);
         Ok(setting)
     }
 }
 
-fn margin(typed: &str) -> anyhow::Result<(&str, f64)> {
-    let parsed = typed
-        .split_once('=')
-        .and_then(|(metric, margin)| Some((metric, models::number(margin, "").ok()?)));
-    if let Some(parsed) = parsed {
-        return Ok(parsed);
-    }
-    let problem = format!("`--margin {typed}` names no margin");
-    let hint = "write `--margin METRIC=MARGIN`, as in `--margin facts=0.03`";
-    stop_with(Exit::Usage, problem, hint)
+fn margin(typed: &str) -> Result<(String, f64), String> {
+    let what = "METRIC=MARGIN, as in `facts=0.03`";
+    let (metric, margin) = typed.split_once('=').unwrap_or((typed, ""));
+    Ok((metric.to_owned(), models::number(margin, what)?))
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     match (&args.gate.baseline, &args.sides[..]) {
         (Some(baseline), [candidate]) => gate(args, candidate, baseline),
-        (Some(_), _) => {
-            let problem = "`--gate` judges one run";
-            let hint = "as in `proctor compare --gate RUN --baseline NAME`";
+        (None, sides @ [_, _, ..]) => compare(args, sides),
+        _ => {
+            let problem = "two sides or more are compared, and `--gate` judges one run";
+            let hint = "as in `proctor compare BASELINE RUN` or `proctor compare --gate RUN --baseline NAME`";
             stop_with(Exit::Usage, problem, hint)
         }
-        (None, [_]) => {
-            let problem = "one side alone is compared with nothing";
-            let hint = "name two, the baseline first, or gate a run: `proctor compare --gate RUN --baseline NAME`";
-            stop_with(Exit::Usage, problem, hint)
-        }
-        (None, sides) => compare(args, sides),
     }
 }
 

@@ -1,8 +1,9 @@
 //! `proctor judge`: grades the answers of a run again, and tests a judge against people's labels.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use super::Exit;
+use super::{Exit, stop_with};
 use crate::model::Request;
 use crate::probe::judge::JudgeTask;
 use crate::probe::judge::known_answer::known_answers;
@@ -76,6 +77,14 @@ fn answers<'a>(cells: &'a [CellRecord], texts: &Texts<'a>) -> impl Iterator<Item
             text,
         })
     })
+}
+
+/// The end of a command about the answers of a run that has none.
+fn no_answers(folder: &Path) -> anyhow::Result<Exit> {
+    let folder = folder.display();
+    let problem = format!("the run in `{folder}` holds no answers with their questions");
+    let hint = "only runs whose reader answered, and that have cells of `full`, have them";
+    stop_with(Exit::NothingSelected, problem, hint)
 }
 
 /// The answers of known verdict that a judge may be shown.

@@ -118,7 +118,6 @@ pub(super) struct Output {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
-    check_folder(&args.run)?;
     if args.serve {
         return serve(args);
     }
@@ -141,14 +140,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.write(&report)
 }
 
-/// This build has no HTTP.
 #[cfg(not(feature = "http"))]
-fn serve(args: &Args) -> anyhow::Result<Exit> {
-    let hint = format!(
-        "`proctor report {} -o report.html` writes the page to a file",
-        args.run.display()
-    );
-    stop_with(Exit::Usage, "this build of proctor speaks no HTTP", hint)
+fn serve(_: &Args) -> anyhow::Result<Exit> {
+    super::without_http()
 }
 
 /// Serves the page of a run on this machine.
@@ -184,35 +178,6 @@ fn page(folder: &Path, session: Option<&str>) -> anyhow::Result<String> {
     let artifacts = format.render(&report)?.into_iter();
     let bytes = artifacts.map(|artifact| artifact.bytes).next();
     Ok(String::from_utf8(bytes.unwrap_or_default())?)
-}
-
-/// Refuses a folder that is not a run's.
-fn check_folder(run: &Path) -> anyhow::Result<()> {
-    if run.is_dir() && !run.join("run.json").exists() {
-        let problem = format!(
-            "`{}` is not the folder of a run: it has no `run.json`",
-            run.display()
-        );
-        let runs = runs_in(run);
-        let hint = if runs.is_empty() {
-            "a run says at its end which folder it wrote; most are under `reports/`".to_owned()
-        } else {
-            format!("the runs in it:\n  {}", runs.join("\n  "))
-        };
-        return stop_with(Exit::Invalid, problem, hint);
-    }
-    Ok(())
-}
-
-/// The runs in a folder, a line each, by name.
-fn runs_in(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten();
-    let entries = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut runs: Vec<PathBuf> = entries
-        .filter(|path| path.join("run.json").exists())
-        .collect();
-    runs.sort();
-    runs.iter().map(|path| path.display().to_string()).collect()
 }
 
 /// Prints the report, for people or for programs.

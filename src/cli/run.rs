@@ -139,7 +139,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
     args.apply.check("STRATEGY-recommended.toml")?;
     // The verdict of the run uses the same margins.
-    args.gate.margins.lay_over(&mut scenario.gate)?;
+    args.gate.margins.lay_over(&mut scenario.gate);
     args.gate.check(&scenario.gate)?;
     let mut plan = args.part.of(scenario, &args.graded, args.batch)?;
     let folder = args.out.clone();

@@ -123,9 +123,9 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
         say!("passed over: {files} without an answer of a model, or of no known format");
     }
     if found.is_empty() {
-        say("error: there is no recording where agents keep theirs");
-        say(" hint: `proctor run FOLDER` takes a folder with some; `proctor run` alone needs none");
-        return Ok(Exit::NothingSelected);
+        let problem = "there is no recording where agents keep theirs";
+        let hint = "`proctor run FOLDER` takes a folder with some; `proctor run` alone needs none";
+        return stop_with(Exit::NothingSelected, problem, hint);
     }
     if !args.json {
         say("`proctor run FILE` replays one, and `proctor run FOLDER` all in a folder");

@@ -162,7 +162,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     let strategy = one_strategy(&scenario)?;
     args.apply.check(&apply::unnamed(strategy))?;
     let axes = grid::axes(&args.tuning.params, strategy)?;
-    args.tuning.margins.lay_over(&mut scenario.gate)?;
+    args.tuning.margins.lay_over(&mut scenario.gate);
     let rules = rules(&scenario.gate)?;
     let seed = scenario.seed;
     let grid = grid::chosen(&axes, args.tuning.random, seed)?;

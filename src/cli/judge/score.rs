@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use super::{Answer, answers, known_requests, texts};
+use super::{Answer, answers, known_requests, no_answers, texts};
 use crate::bill::Scale;
-use crate::cli::{CliError, Exit, models, read_run, report, stop, stop_with};
+use crate::cli::{CliError, Exit, models, read_run, report, stop};
 use crate::model::{CallFailure, Model, Request};
 use crate::probe::judge::{self, JudgeTask};
 use crate::probe::{Unscored, Verdict};
@@ -59,18 +59,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     args.output.check()?;
-    let shown = args.run.display();
     let run = read_run(&args.run)?;
-    if run.manifest.reader.is_none() {
-        let problem = format!("the run in `{shown}` holds no answers of a model");
-        let hint = "only runs with a reader have answers that a judge can grade";
-        return stop_with(Exit::NothingSelected, problem, hint);
-    }
     let texts = texts(&run.cells);
-    if texts.is_empty() {
-        let problem = format!("the run in `{shown}` does not hold the questions that were asked");
-        let hint = "the cells of `full` hold the questions; a run that has them can be scored";
-        return stop_with(Exit::NothingSelected, problem, hint);
+    if answers(&run.cells, &texts).next().is_none() {
+        return no_answers(&args.run);
     }
     let cassette = args.run.join("cassette.jsonl");
     let connected = args.judges.connect("--judge", &args.judge, &cassette)?;

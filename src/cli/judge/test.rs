@@ -94,12 +94,11 @@ struct Row {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    let labels = match (&args.labels, &args.from_run, &args.output) {
-        (_, Some(folder), Some(path)) => return sheet::write(folder, args.answers, path),
-        (Some(labels), _, _) => labels,
-        // Clap asks for one of them.
-        (None, _, _) => return stop(Exit::Usage, "no file of labels is named"),
-    };
+    if let (Some(folder), Some(path)) = (&args.from_run, &args.output) {
+        return sheet::write(folder, args.answers, path);
+    }
+    // Clap asks for one of them.
+    let labels = args.labels.as_deref().unwrap_or(Path::new(""));
     let mut rows = read(labels)?;
     let mut prompt = judge::prompt_id();
     let name = if !args.judge.is_empty() {

@@ -53,13 +53,9 @@ fn sweep_again(args: &Args, missing: &[String], more: Option<&str>) -> Vec<Strin
     words.extend(strategies.map(|name| flag("--strategy", name)));
     let params = args.tuning.params.iter().chain(missing);
     words.extend(params.map(|typed| flag("-P", typed)));
-    words.extend(
-        args.tuning
-            .margins
-            .margin
-            .iter()
-            .map(|typed| flag("--margin", typed)),
-    );
+    let margins = args.tuning.margins.margin.iter();
+    let margins = margins.map(|(metric, margin)| format!("{metric}={margin}"));
+    words.extend(margins.map(|typed| flag("--margin", &typed)));
     words.extend(args.tuning.keeps.map(|axis| flag("--keeps", axis.name())));
     if args.tuning.saves != Measured::Bill {
         words.push(flag("--saves", args.tuning.saves.name()));

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::judge::{answers, texts};
+use crate::cli::judge::{answers, no_answers, texts};
 use crate::cli::{Exit, has_ending, read_run, stop_with};
 use crate::probe::{Outcome, ProbeKind, Verdict};
 use crate::record::journal::{Run, write_private};
@@ -43,12 +43,7 @@ pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exi
     let strata = strata(&run);
     let all: usize = strata.values().map(VecDeque::len).sum();
     if all == 0 {
-        let problem = format!(
-            "the run in `{}` holds no answers with their questions",
-            folder.display()
-        );
-        let hint = "only runs whose reader answered, and that have cells of `full`, have them";
-        return stop_with(Exit::NothingSelected, problem, hint);
+        return no_answers(folder);
     }
     let count = strata.len();
     let drawn = drawn(strata, usize::try_from(most).unwrap_or(usize::MAX));
