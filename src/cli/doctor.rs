@@ -12,7 +12,7 @@ use super::{Exit, chain, environment, show_with, terminal};
 use crate::model::price::PriceList;
 use crate::runner::{self, prices};
 use crate::scenario::{self, ModelSetting, Scenario, SessionSource};
-use crate::settings::{Place, Setting, Table, Value};
+use crate::settings::{Place, Reader, Setting, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage::{self, StageKind};
 use crate::tokens::COUNTERS;
@@ -219,10 +219,7 @@ fn writable(folder: &Path) -> String {
 /// Every setting of a table, under this path.
 fn flatten(prefix: &str, table: &Table, out: &mut Vec<Row>) {
     for (key, setting) in table.entries() {
-        match prefix {
-            "" => flatten_one(key, setting, out),
-            _ => flatten_one(&format!("{prefix}.{key}"), setting, out),
-        }
+        flatten_one(&Reader::new(table, prefix).path_of(key), setting, out);
     }
 }
 

@@ -213,13 +213,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     sweep.repairs = repairs(&whole.manifest().sessions);
     let mut windows = running.window_runs.iter();
     sweep.simulated_cost = windows.find_map(|run| SimulatedCost::of(run.done.iter()));
-    let missing = if args.tuning.params.is_empty() {
-        Vec::new()
-    } else {
-        next::missing_knobs(&points[0].spec, &axes)
-    };
-    sweep.hints = missing.iter().map(|(hint, _)| hint.clone()).collect();
-    let missing: Vec<String> = missing.into_iter().map(|(_, typed)| typed).collect();
+    let swept = axes.iter().filter(|_| !args.tuning.params.is_empty());
+    let (hints, missing) = next::missing_knobs(&points[0].spec, swept);
+    sweep.hints = hints;
     confirm_choices(&mut running, &mut sweep, &points, quality, seed)?;
     models::close(whole.models(), false)?;
     let all = apply::chosen(&sweep, &points);

@@ -73,13 +73,14 @@ fn sweep_again(args: &Args, missing: &[String], more: Option<&str>) -> Vec<Strin
     words
 }
 
-/// Knobs that matter together with a swept one and were not swept: a sentence, and what `-P` takes.
-pub(super) fn missing_knobs(spec: &StrategySpec, axes: &[Tune]) -> Vec<(String, String)> {
+/// Knobs that matter together with a swept one and were not swept: sentences, and what `-P` takes.
+pub(super) fn missing_knobs<'t>(
+    spec: &StrategySpec,
+    axes: impl Iterator<Item = &'t Tune>,
+) -> (Vec<String>, Vec<String>) {
     let base = format!("{}.", spec.base_name());
-    let swept = axes.iter().map(|axis| &*axis.knob);
-    let swept: Vec<&str> = swept
-        .map(|path| path.strip_prefix(&base).unwrap_or(path))
-        .collect();
+    let swept = axes.map(|axis| axis.knob.strip_prefix(&base).unwrap_or(&axis.knob));
+    let swept: Vec<&str> = swept.collect();
     let missing = swept.iter().filter_map(|knob| {
         let (other, values) = spec.swept_with(knob)?;
         let typed = format!("{other}={values}");
@@ -87,5 +88,5 @@ pub(super) fn missing_knobs(spec: &StrategySpec, axes: &[Tune]) -> Vec<(String, 
             format!("`{other}` was not swept, and it decides with `{knob}`: add `-P {typed}`");
         (!swept.contains(&other.as_str())).then_some((hint, typed))
     });
-    missing.collect()
+    missing.unzip()
 }
