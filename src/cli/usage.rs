@@ -11,6 +11,7 @@ use super::Exit;
 use super::{examples, listed, old_names};
 use crate::metric::name::called;
 use crate::report::escape::shell;
+use crate::scenario;
 use crate::settings::did_you_mean;
 
 /// The error of a command line that clap refuses.
@@ -170,10 +171,11 @@ impl<'a> Call<'a> {
             };
         }
         let problem = format!("`{}` has no flag `{typed}`", self.name);
-        if let Some(now) = old_names::flag_of_today(&self.name, typed)
-            && has_flag(self.command, "--set")
-        {
-            return (problem, format!("write `{now}`"));
+        let key = typed.trim_start_matches('-').replace('-', "_");
+        let mut settings = scenario::defaults().into_iter().map(|(path, _)| path);
+        let named = settings.find(|path| path.rsplit('.').next() == Some(&*key));
+        if let Some(path) = named.filter(|_| has_flag(self.command, "--window")) {
+            return (problem, format!("write `--set {path}=…`"));
         }
         let flags = self.command.get_arguments().filter_map(Arg::get_long);
         if let Some(meant) = near(typed.trim_start_matches('-'), flags) {
