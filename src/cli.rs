@@ -131,7 +131,8 @@ enum Command {
     /// Show the thresholds of a window, and which of them a prompt crosses
     Budget(budget::Args),
     /// Grade the answers of a run with another judge, and test a judge against people's labels
-    Judge(judge::Args),
+    #[command(subcommand)]
+    Judge(judge::Action),
     /// Recorded answers of models: list, verify, clear
     Cache(cassette::Args),
     /// Check a scenario, and list what it would run with which settings
@@ -199,7 +200,7 @@ fn dispatch(command: Command) -> Exit {
         Command::Init(args) => init::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Budget(args) => budget::run(&args),
-        Command::Judge(args) => judge::run(&args),
+        Command::Judge(action) => judge::run(&action),
         Command::Cache(args) => cassette::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Explain(args) => explain::run(&args),
@@ -533,8 +534,8 @@ fn one_of<T: Copy + Send + Sync + 'static>(
 }
 
 /// Whether a file's name has this ending, in any case.
-fn has_ending(path: &Path, ending: &str) -> bool {
-    let own = path.extension();
+fn has_ending(path: impl AsRef<Path>, ending: &str) -> bool {
+    let own = path.as_ref().extension();
     own.is_some_and(|own| own.eq_ignore_ascii_case(ending))
 }
 

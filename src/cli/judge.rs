@@ -12,23 +12,17 @@ use crate::record::{AnswerRecord, CellRecord, ProbeRecord, ProbeText};
 mod score;
 mod test;
 
-/// Arguments of `proctor judge`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    action: Action,
-}
-
+/// Commands below `proctor judge`.
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+pub(super) enum Action {
     /// Grade the answers of a run with another judge, without replaying it
     Score(score::Args),
     /// Compare a judge with people's labels, and say whether to trust it
     Test(test::Args),
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
-    match &args.action {
+pub(super) fn run(action: &Action) -> anyhow::Result<Exit> {
+    match action {
         Action::Score(args) => score::run(args),
         Action::Test(args) => test::run(args),
     }

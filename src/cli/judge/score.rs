@@ -33,7 +33,7 @@ use crate::units::{Usage, many};
                   cannot be reached, no verdict is added; if it fails at single answers, these are \
                   left out. The exit code is 5 then, and the same command continues."
 )]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// Folder of the run
     run: PathBuf,
     /// The judge, as in `openai:gpt-5-mini`, or a table as in a scenario; several vote

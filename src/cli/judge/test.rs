@@ -35,7 +35,7 @@ mod sheet;
                   -n 100 -o labels.csv` writes such rows from the answers of a run, for people to \
                   label."
 )]
-pub(super) struct Args {
+pub(in crate::cli) struct Args {
     /// Labelled answers: .csv with a header, or .jsonl
     #[arg(required_unless_present = "from_run")]
     labels: Option<PathBuf>,
