@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::comparison::{self, ComparisonOptions, OutputFormat, SEED, Side, Unpaired, target};
 use super::report::PrintedTables;
 use super::{Exit, models, read_run, read_text, say, stop_with};
-use crate::compare::gate::Rules;
+use crate::compare::gate::{Rules, gate as gate_one};
 use crate::compare::{Axis, Margins};
 use crate::report::comparison::Comparisons;
 use crate::scenario::{GateSetting, read_gate};
@@ -89,7 +89,7 @@ impl OutputOptions {
 }
 
 impl MarginOptions {
-    /// Lays the margins over those of a scenario; [`rules`] checks their names.
+    /// Lays the margins over those of a scenario.
     pub(super) fn lay_over(&self, setting: &mut GateSetting) {
         for (metric, margin) in &self.margin {
             let place = Place::Flag(format!("--margin {metric}={margin}").into());
@@ -119,7 +119,9 @@ impl GateOptions {
 fn margin(typed: &str) -> Result<(String, f64), String> {
     let what = "METRIC=MARGIN, as in `facts=0.03`";
     let (metric, margin) = typed.split_once('=').unwrap_or((typed, ""));
-    Ok((metric.to_owned(), models::number(margin, what)?))
+    let margin = models::number(margin, what)?;
+    Margins::default().set(metric, margin)?;
+    Ok((metric.to_owned(), margin))
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -202,7 +204,16 @@ pub(super) fn against(
         let sides = [baseline, candidate];
         comparison::compare(&mut found, sides, (options, rules), unpaired, seed)?;
     }
-    comparison::gate(&mut found.comparisons, &sides, candidate, rules);
+    let family = found.comparisons.len();
+    for one in &mut found.comparisons {
+        let mut named = sides.iter().filter(|side| side.name == one.baseline_source);
+        let old = named
+            .next()
+            .and_then(|side| side.source.strategy(&one.comparison.baseline));
+        let new = candidate.source.strategy(&one.comparison.candidate);
+        let [old, new] = [old, new].map(|sample| sample.cloned().unwrap_or_default());
+        one.gated = Some(gate_one(&one.comparison, [&old, &new], rules, family));
+    }
     let gated = found.comparisons.iter();
     found.ending = Some(rules.ending(gated.filter_map(|one| one.gated.as_ref())));
     found.fails_on_inconclusive = rules.fail_on_inconclusive;

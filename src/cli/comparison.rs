@@ -13,7 +13,7 @@ use super::{
     CliError, Exit, cannot, environment, has_ending, listed, read_run, report, say, stop, stop_with,
 };
 use crate::compare::baseline::BaselineError;
-use crate::compare::gate::{Ending, Rules, gate as gate_one};
+use crate::compare::gate::{Ending, Rules};
 use crate::compare::judge::judge;
 use crate::compare::{self, Chance, ComparedRun, Findings, Mismatch, Rule, Target};
 use crate::record::journal::Run;
@@ -215,8 +215,11 @@ pub(super) fn compare(
         }
     }
     let differing = old.repriced(&new);
-    let (repriced, unpriced) = old.reprice(&new, &differing);
-    if !unpriced.is_empty() && !options.allow_different {
+    let (repriced, mut unpriced) = old.reprice(&new, &differing);
+    if options.allow_different {
+        unpriced.clear();
+    }
+    if !unpriced.is_empty() {
         old.forget_costs(&unpriced);
         new.forget_costs(&unpriced);
         say!(
@@ -273,11 +276,6 @@ pub(super) fn compare(
             );
         }
     }
-    let unpriced_sessions = if options.allow_different {
-        0
-    } else {
-        unpriced.len()
-    };
     let repriced = Some(repriced).filter(|repriced| repriced.sessions > 0);
     let both = [&old, &new].into_iter();
     let compared = pairs.pairs.iter().map(|(sample, newer)| GatedComparison {
@@ -286,7 +284,7 @@ pub(super) fn compare(
         gated: None,
         comparison: Findings {
             repriced: repriced.clone(),
-            unpriced_sessions,
+            unpriced_sessions: unpriced.len(),
             ..judge(sample, newer, &rule).with_texts(&[&new, &old])
         },
         repairs: both
@@ -315,26 +313,6 @@ pub(super) fn compare(
 fn strategies(source: &ComparedRun) -> String {
     let names = source.samples();
     listed(names.map(|sample| format!("`{}`", sample.strategy)))
-}
-
-/// Gates comparisons, all of them one family.
-pub(super) fn gate(
-    comparisons: &mut [GatedComparison],
-    baselines: &[Side],
-    candidate: &Side,
-    rules: &Rules,
-) {
-    let family = comparisons.len();
-    for one in comparisons {
-        let side = baselines
-            .iter()
-            .find(|side| side.name == one.baseline_source);
-        let old = side.and_then(|side| side.source.strategy(&one.comparison.baseline));
-        let old = old.cloned().unwrap_or_default();
-        let new = candidate.source.strategy(&one.comparison.candidate);
-        let new = new.cloned().unwrap_or_default();
-        one.gated = Some(gate_one(&one.comparison, [&old, &new], rules, family));
-    }
 }
 
 /// A hash by its first digits, anything else whole.

@@ -204,7 +204,7 @@ impl Inputs {
     /// Completes a command with the words of the same scenario, recordings and settings, behind its first
     /// word; a flag with its value is one word. A preset that was typed as a file is named by it.
     pub(super) fn complete(&self, command: &mut Vec<String>) {
-        for file in self.strategy.iter().filter(|name| is_toml(Path::new(name))) {
+        for file in self.strategy.iter().filter(|name| has_ending(name, "toml")) {
             let named = flag("--strategy", &preset_name(Path::new(file)));
             let own = command.iter_mut().filter(|word| **word == named);
             own.for_each(|word| *word = flag("--strategy", file));
@@ -266,7 +266,7 @@ impl Inputs {
         let written = table.get("strategies").and_then(Setting::as_list);
         let mut written = written.map(<[Setting]>::to_vec).unwrap_or_default();
         // A variant of a file's preset names it as one of the scenario's own: `mine[keep_last=5]`.
-        for file in self.strategy.iter().filter(|name| is_toml(Path::new(name))) {
+        for file in self.strategy.iter().filter(|name| has_ending(name, "toml")) {
             let place = Place::Flag(format!("--strategy {file}").into());
             written.push(Setting::new(preset_of(Path::new(file), &place)?, &place));
         }
@@ -284,7 +284,7 @@ impl Inputs {
 /// A strategy as it is typed: a file, one of the scenario's own, or a preset.
 fn strategy(name: &str, written: &[Setting]) -> anyhow::Result<Setting> {
     let place = Place::Flag(format!("--strategy {name}").into());
-    if is_toml(Path::new(name)) {
+    if has_ending(name, "toml") {
         return Ok(Setting::new(preset_of(Path::new(name), &place)?, &place));
     }
     if let Some(own) = own_strategy(written, name, &place)? {
@@ -345,11 +345,9 @@ fn own_strategy(
 /// Whether a path on the command line is a recording, or a folder, rather than a scenario: a scenario
 /// ends in `.toml`, or begins as no recording does.
 fn is_recording(path: &Path) -> bool {
-    path.is_dir() || !is_toml(path) && matches!(format_of(path), Ok(_) | Err(ImportError::Empty(_)))
-}
-
-fn is_toml(path: &Path) -> bool {
-    has_ending(path, "toml")
+    path.is_dir()
+        || !has_ending(path, "toml")
+            && matches!(format_of(path), Ok(_) | Err(ImportError::Empty(_)))
 }
 
 /// Whether a file that is no recording for this reason may be a scenario.
@@ -368,16 +366,22 @@ fn table_of(path: &Path) -> anyhow::Result<(Table, PathBuf)> {
     let shown = path.display().to_string();
     // The reason why it is no recording says more than that it is no scenario.
     match format_of(path) {
-        Err(error) if !is_toml(path) && !may_be_scenario(path, &error) => return Err(error.into()),
+        Err(error) if !has_ending(path, "toml") && !may_be_scenario(path, &error) => {
+            return Err(error.into());
+        }
         _ => {}
     }
-    let what = if is_toml(path) { "scenario " } else { "" };
+    let what = if has_ending(path, "toml") {
+        "scenario "
+    } else {
+        ""
+    };
     let text = read_text(what, path).map_err(|stop| {
         match did_you_mean(&shown, PRESETS.iter().map(|(name, _)| *name)) {
             Some(preset) => stop.with_hint(format!(
                 "to run a strategy, write `proctor run --strategy {preset}`"
             )),
-            None if !is_toml(path) => stop.with_hint(
+            None if !has_ending(path, "toml") => stop.with_hint(
                 "name a recording, a folder of recordings, or a scenario, which ends in `.toml`",
             ),
             None => stop.with_hint("`proctor init` writes one to start from"),
@@ -385,7 +389,7 @@ fn table_of(path: &Path) -> anyhow::Result<(Table, PathBuf)> {
     })?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let mut table = Table::parse(&shown, &text).map_err(|error| {
-        if is_toml(path) {
+        if has_ending(path, "toml") {
             return error;
         }
         let problem = format!("it is neither a scenario nor a recording: {}", error.problem);

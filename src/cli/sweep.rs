@@ -106,9 +106,8 @@ struct TuneOptions {
 
 /// The metrics of a kind.
 fn metrics(is_meant: fn(Measured) -> bool) -> impl Iterator<Item = Measured> {
-    Measured::ALL
-        .into_iter()
-        .filter(move |axis| is_meant(*axis))
+    let all = Measured::ALL.into_iter();
+    all.filter(move |axis| is_meant(*axis))
 }
 
 /// Knobs with the values they are set to.

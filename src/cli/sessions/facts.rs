@@ -93,11 +93,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if mistakes == 0 {
         return Ok(Exit::Done);
     }
-    let files = listed(
-        args.check
-            .iter()
-            .map(|file| format!("`{}`", file.display())),
-    );
+    let quoted = args
+        .check
+        .iter()
+        .map(|file| format!("`{}`", file.display()));
+    let files = listed(quoted);
     let mistakes = many(mistakes, "mistake", "mistakes");
     stop(Exit::Invalid, format!("{mistakes} in {files}"))
 }
