@@ -83,6 +83,9 @@ fn flag_of(arg: &str) -> &str {
 fn wanted<'a>(why: &'a str, value: &str) -> &'a str {
     match why {
         "invalid digit found in string" if value.starts_with('-') => "it must not be negative",
+        range if value.starts_with('-') && range.contains(" is not in 0..") => {
+            "it must not be negative"
+        }
         "invalid digit found in string" | "cannot parse integer from empty string" => {
             "it must be a whole number"
         }
