@@ -2,14 +2,12 @@
 //!
 //! Results go to standard output, everything else to standard error.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Write};
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -19,7 +17,7 @@ use serde_json::Value;
 use crate::compare::baseline::BaselineError;
 use crate::model::cassette::CassetteError;
 use crate::patterns::PatternsError;
-use crate::record::journal::{JournalError, MANIFEST, Run, write_private, write_whole};
+use crate::record::journal::{JournalError, write_private, write_whole};
 use crate::report::escape;
 use crate::report::terminal::Terminal;
 use crate::runner::PlanError;
@@ -88,6 +86,7 @@ mod template;
 mod usage;
 
 pub use exit::Exit;
+use report::read_run;
 
 /// A test bench for context compaction: replays long agent sessions through compaction
 /// strategies, and measures what each saves and what each loses.
@@ -486,32 +485,6 @@ fn read_text(what: &str, path: &Path) -> Result<String, CliError> {
         let problem = format!("cannot read {what}`{}`: {error}", path.display());
         CliError::new(Exit::Invalid, problem).with_hint("check the path, and that it names a text")
     })
-}
-
-/// Reads a run folder.
-fn read_run(folder: &Path) -> anyhow::Result<Run> {
-    let shown = folder.display();
-    if folder.is_file() {
-        let problem = format!("`{shown}` is a file, and a run is a folder");
-        let hint = "`proctor run` names the folder that it writes";
-        return stop_with(Exit::Invalid, problem, hint);
-    }
-    if folder.is_dir() && !folder.join(MANIFEST).exists() {
-        let problem = format!("`{shown}` is not the folder of a run: it has no `{MANIFEST}`");
-        let inner = folder.read_dir().into_iter().flatten().flatten();
-        let inner = inner.map(|entry| entry.path());
-        let runs: BTreeSet<PathBuf> = inner.filter(|path| path.join(MANIFEST).exists()).collect();
-        let hint = if runs.is_empty() {
-            "a run says at its end which folder it wrote; most are under `reports/`".to_owned()
-        } else {
-            format!(
-                "the runs in it are {}",
-                listed(runs.iter().map(|run| run.display()))
-            )
-        };
-        return stop_with(Exit::Invalid, problem, hint);
-    }
-    Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))
 }
 
 /// Names with commas between.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::{Exit, print, stop_with};
 use crate::compare::code::explanations;
 use crate::report::layout::wrap;
+use crate::settings::did_you_mean;
 
 /// Columns of a paragraph.
 const WIDTH: usize = 80;
@@ -27,7 +28,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let code = typed.trim_matches(['[', ']']).to_uppercase();
     let Some(one) = known.iter().find(|one| one.code == code) else {
-        let hint = "`proctor explain` lists all codes";
+        let codes = known.iter().map(|one| one.code.as_str());
+        let hint = match did_you_mean(&code, codes) {
+            Some(near) => format!("did you mean `{near}`? `proctor explain` lists all codes"),
+            None => "`proctor explain` lists all codes".to_owned(),
+        };
         return stop_with(Exit::Usage, format!("no code `{typed}`"), hint);
     };
     let text = wrap(one.text.trim(), WIDTH).join("\n");

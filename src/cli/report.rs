@@ -1,12 +1,14 @@
 //! `proctor report`: renders a run folder again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 
-use super::{CliError, Exit, listed, one_of, print, read_run, say, stop_with, terminal};
-use crate::record::journal::{check_writable, timings, write_whole};
+use super::{CliError, Exit, listed, one_of, print, say, stop_with, terminal};
+use crate::record::journal::{MANIFEST, Run, check_writable, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
 
@@ -178,6 +180,32 @@ fn page(folder: &Path, session: Option<&str>) -> anyhow::Result<String> {
     let artifacts = format.render(&report)?.into_iter();
     let bytes = artifacts.map(|artifact| artifact.bytes).next();
     Ok(String::from_utf8(bytes.unwrap_or_default())?)
+}
+
+/// Reads a run folder.
+pub(super) fn read_run(folder: &Path) -> anyhow::Result<Run> {
+    let shown = folder.display();
+    if folder.is_file() {
+        let problem = format!("`{shown}` is a file, and a run is a folder");
+        let hint = "`proctor run` names the folder that it writes";
+        return stop_with(Exit::Invalid, problem, hint);
+    }
+    if folder.is_dir() && !folder.join(MANIFEST).exists() {
+        let problem = format!("`{shown}` is not the folder of a run: it has no `{MANIFEST}`");
+        let inner = folder.read_dir().into_iter().flatten().flatten();
+        let inner = inner.map(|entry| entry.path());
+        let runs: BTreeSet<PathBuf> = inner.filter(|path| path.join(MANIFEST).exists()).collect();
+        let hint = if runs.is_empty() {
+            "a run says at its end which folder it wrote; most are under `reports/`".to_owned()
+        } else {
+            format!(
+                "the runs in it are {}",
+                listed(runs.iter().map(|run| run.display()))
+            )
+        };
+        return stop_with(Exit::Invalid, problem, hint);
+    }
+    Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))
 }
 
 /// Prints the report, for people or for programs.
