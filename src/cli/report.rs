@@ -194,14 +194,13 @@ pub(super) fn read_run(folder: &Path) -> anyhow::Result<Run> {
         let problem = format!("`{shown}` is not the folder of a run: it has no `{MANIFEST}`");
         let inner = folder.read_dir().into_iter().flatten().flatten();
         let inner = inner.map(|entry| entry.path());
-        let runs: BTreeSet<PathBuf> = inner.filter(|path| path.join(MANIFEST).exists()).collect();
-        let hint = if runs.is_empty() {
+        let runs = inner.filter(|path| path.join(MANIFEST).exists());
+        let lines = runs.map(|run| format!("\n  {}", run.display()));
+        let lines: BTreeSet<String> = lines.collect();
+        let hint = if lines.is_empty() {
             "a run says at its end which folder it wrote; most are under `reports/`".to_owned()
         } else {
-            format!(
-                "the runs in it are {}",
-                listed(runs.iter().map(|run| run.display()))
-            )
+            format!("the runs in it:{}", String::from_iter(lines))
         };
         return stop_with(Exit::Invalid, problem, hint);
     }
