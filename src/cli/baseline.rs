@@ -209,7 +209,7 @@ fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
             );
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            say!("there is no folder `{shown}`: no baseline was saved")
+            say!("there is no folder `{shown}`: no baseline was saved");
         }
         Err(error) => return Err(cannot(Exit::Invalid, "read folder", baselines)(error).into()),
     }

@@ -82,7 +82,9 @@ impl<'a> Start<'a> {
                 }
             }
         }
-        closed.iter().for_each(|text| say(text));
+        for text in &closed {
+            say(text);
+        }
         let mut kept: Vec<(PathBuf, PathBuf)> = Vec::new();
         for (itself, path) in places {
             let outer = kept.last().map(|(outer, _)| outer);
