@@ -64,6 +64,7 @@ fn session(calls: &[Call], compacted_at: Option<usize>) -> Session {
         at,
         trigger: Some("auto".into()),
         pre_tokens: None,
+        usage: None,
         after: CompactedTo::Replaced(Vec::new()),
     });
     Session::new(SessionParts {

@@ -149,6 +149,7 @@ mod tests {
                 at: *at,
                 trigger: Some(trigger.to_owned().into()),
                 pre_tokens: tokens.map(Tokens),
+                usage: None,
                 after: CompactedTo::Missing,
             });
         Session::new(SessionParts {

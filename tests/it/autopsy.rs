@@ -123,6 +123,7 @@ impl Recording {
             at: self.messages.len(),
             trigger: Some("auto".into()),
             pre_tokens: Some(Tokens(150_000)),
+            usage: None,
             after,
         });
     }

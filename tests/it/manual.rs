@@ -92,6 +92,7 @@ fn compacted(at: usize, trigger: Option<&str>) -> Session {
         at,
         trigger: trigger.map(Into::into),
         pre_tokens: None,
+        usage: None,
         after: CompactedTo::Replaced(vec![Recorded::Written(summary.into())]),
     };
     session_with(messages.collect(), vec![compaction])

@@ -42,6 +42,7 @@ fn compaction(at: usize, trigger: &str, after: CompactedTo) -> RecordedCompactio
         at,
         trigger: Some(trigger.into()),
         pre_tokens: Some(Tokens(u64::MAX)),
+        usage: None,
         after,
     }
 }

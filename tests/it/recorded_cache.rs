@@ -53,6 +53,7 @@ fn recording_of(
         at: calls[call],
         trigger: None,
         pre_tokens: None,
+        usage: None,
         after: CompactedTo::Missing,
     });
     session_with(messages, compactions.into_iter().collect())

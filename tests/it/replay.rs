@@ -87,6 +87,7 @@ fn a_recorded_compaction_reaches_the_strategy_at_its_call() {
             at: 4,
             trigger: Some("auto".into()),
             pre_tokens: Some(Tokens(9)),
+            usage: None,
             after: CompactedTo::Replaced(vec![Recorded::Written(Arc::new(summary))]),
         }],
     );
@@ -569,6 +570,7 @@ fn listened(window: u64) -> (CellRecord, Vec<String>) {
         at,
         trigger: None,
         pre_tokens: None,
+        usage: None,
         after: CompactedTo::Missing,
     };
     // Eight tokens in the system prompt, ten in each message.

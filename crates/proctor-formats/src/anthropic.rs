@@ -129,7 +129,8 @@ pub(super) fn summed_up(blocks: &mut Blocks, usage: Option<&RawValue>, to: &mut 
         to.skip("compaction that failed");
         return true;
     };
-    let before = usage.and_then(|raw| summed_tokens(&value(raw)));
+    to.summary_usage = usage.and_then(|raw| summary_usage(&value(raw)));
+    let before = to.summary_usage.map(|usage| usage.prompt());
     to.compacts(Some("compaction".into()), before, after);
     true
 }
@@ -149,13 +150,12 @@ fn left(block: &Value) -> Option<CompactedTo> {
     is_sealed.then_some(CompactedTo::Encrypted)
 }
 
-/// The prompt of the call that wrote the summary: the counters of a response leave it out, and its
+/// The bill of the call that wrote the summary: the counters of a response leave it out, and its
 /// `iterations` show it.
-fn summed_tokens(usage: &Value) -> Option<Tokens> {
+fn summary_usage(usage: &Value) -> Option<Usage> {
     let mut iterations = usage["iterations"].as_array()?.iter();
     let own = iterations.rfind(|iteration| iteration["type"] == "compaction")?;
-    let one = usage_in(own, CachedTokens::Apart, &mut Source::default());
-    Some(Tokens(one.prompt().0))
+    Some(usage_in(own, CachedTokens::Apart, &mut Source::default()))
 }
 
 /// Reads the edits that the provider applied to the response's own request.

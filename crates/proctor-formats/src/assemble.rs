@@ -68,6 +68,8 @@ pub(super) struct Assembler {
     /// Where each tool use was first answered: message and block.
     answers: BTreeMap<Arc<str>, (usize, usize)>,
     compactions: Vec<RecordedCompaction>,
+    /// The bill of the call that wrote the summary of the next compaction.
+    pub(super) summary_usage: Option<Usage>,
     /// Whether a sub-agent says all of it.
     pub(super) is_side: bool,
     /// The calls without ids.
@@ -241,6 +243,7 @@ impl Assembler {
             at,
             trigger,
             pre_tokens,
+            usage: self.summary_usage.take(),
             after,
         });
         self.compactions.len() - 1

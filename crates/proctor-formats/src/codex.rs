@@ -123,8 +123,12 @@ enum Step {
     /// A turn begins, with this model.
     Turn(Text),
     /// A compaction: its trigger, if its task shows it, and what it left, or the summary that follows
-    /// the texts that were typed last.
-    Compacted(Option<&'static str>, Result<CompactedTo, Arc<str>>),
+    /// the texts that were typed last; and the bill of its own response.
+    Compacted(
+        Option<&'static str>,
+        Result<CompactedTo, Arc<str>>,
+        Option<CallBill>,
+    ),
 }
 
 /// The bill of a call, and how many tokens of its output are reasoning.
@@ -286,7 +290,7 @@ impl Rollout {
             _ => return,
         };
         for step in task {
-            if let Step::Compacted(known, _) = step {
+            if let Step::Compacted(known, ..) = step {
                 *known = Some(trigger);
             }
         }
@@ -346,13 +350,11 @@ impl Rollout {
         self.steps.push(Step::Bill(usage, response));
     }
 
-    /// Removes the response that wrote a summary, and its bill.
-    fn forget_summary(&mut self, response: &str) {
+    /// Removes the response that wrote a summary, and returns its bill.
+    fn forget_summary(&mut self, response: &str) -> Option<CallBill> {
         let is_its_bill =
             |step: &Step| matches!(step, Step::Bill(_, Some(known)) if **known == *response);
-        let Some(bill) = self.steps.iter().rposition(is_its_bill) else {
-            return;
-        };
+        let bill = self.steps.iter().rposition(is_its_bill)?;
         let is_said = |step: &&Step| {
             matches!(
                 step,
@@ -360,8 +362,12 @@ impl Rollout {
             )
         };
         let said = self.steps[..bill].iter().rev().take_while(is_said).count();
-        self.steps.drain(bill - said..=bill);
+        let forgotten = self.steps.drain(bill - said..=bill).next_back();
         self.assembler.skip("answer that is a summary");
+        match forgotten {
+            Some(Step::Bill(bill, _)) => bill,
+            _ => None,
+        }
     }
 
     /// Places all steps, and ends the session.
@@ -388,7 +394,10 @@ impl Rollout {
                     self.settle();
                     self.model = model.or(self.model.take());
                 }
-                Step::Compacted(trigger, left) => self.compact(trigger, left),
+                Step::Compacted(trigger, left, bill) => {
+                    self.assembler.summary_usage = bill.map(|(usage, _)| usage);
+                    self.compact(trigger, left);
+                }
             }
         }
         self.settle();
@@ -479,9 +488,8 @@ impl Rollout {
         let mut compacted = Object::read(payload).unwrap_or_default();
         let summary = compacted.take_words("message");
         let history = compacted.take_list("replacement_history");
-        if let Some(response) = compacted.take_text("compaction_response_id") {
-            self.forget_summary(&response);
-        }
+        let response = compacted.take_text("compaction_response_id");
+        let bill = response.and_then(|response| self.forget_summary(&response));
         let left = match (history, summary) {
             (Some(history), summary) => Ok(kept_context::replacement(
                 &history,
@@ -491,7 +499,7 @@ impl Rollout {
             (None, Some(summary)) => Err(summary),
             (None, None) => Ok(CompactedTo::Missing),
         };
-        Step::Compacted(None, left)
+        Step::Compacted(None, left, bill)
     }
 
     fn compact(&mut self, trigger: Option<&str>, left: Result<CompactedTo, Arc<str>>) {

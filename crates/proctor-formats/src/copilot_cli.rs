@@ -142,6 +142,7 @@ struct Reading {
 struct Compaction {
     trigger: Text,
     pre_tokens: Option<Tokens>,
+    usage: Option<Usage>,
     summary: Text,
     /// The first of the model's messages that stayed, by its number from 1.
     kept: Option<usize>,
@@ -318,6 +319,11 @@ impl Reading {
         self.due = Some(Compaction {
             trigger: data.take_text("trigger"),
             pre_tokens: data.take_as("preCompactionTokens").map(Tokens),
+            usage: data.take_usage(
+                "compactionTokensUsed",
+                CachedTokens::Within,
+                &mut self.assembler,
+            ),
             summary: data.take_text("summaryContent"),
             kept: began.map(|began| began + 1).or(awaited),
         });
@@ -331,6 +337,7 @@ impl Reading {
         self.assembler.flush();
         let kept = done.kept.map(name_of);
         let kept = kept.and_then(|name| self.assembler.message_of(&name));
+        self.assembler.summary_usage = done.usage;
         self.assembler
             .summarizes(done.trigger, done.pre_tokens, done.summary, kept);
     }

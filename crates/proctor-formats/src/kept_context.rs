@@ -185,6 +185,7 @@ mod tests {
             at: 4,
             trigger: None,
             pre_tokens: None,
+            usage: None,
             after: CompactedTo::Replaced(left),
         };
         let mut by_message = Edits::new();
@@ -223,6 +224,7 @@ mod tests {
             at: 1,
             trigger: None,
             pre_tokens: None,
+            usage: None,
             after: CompactedTo::Encrypted,
         };
         assert!(context(&[compaction], 2).is_none());

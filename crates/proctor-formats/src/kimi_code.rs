@@ -178,8 +178,11 @@ impl Agent {
                 self.assembler.skip(&kind);
             }
             "usage.record" => {
-                if record.take_text("usageScope").as_deref() == Some("turn") && !self.is_summary {
-                    self.bill("usage", record);
+                let is_of_turn = record.take_text("usageScope").as_deref() == Some("turn");
+                if is_of_turn && self.is_summary {
+                    self.assembler.summary_usage = self.usage(record);
+                } else if is_of_turn {
+                    self.bill(record);
                 }
                 self.assembler.skip(&kind);
             }
@@ -236,7 +239,7 @@ impl Agent {
             ("step.begin", _) => self.step = event.take_text("uuid"),
             ("step.end", _) => {
                 self.step = event.take_text("uuid").or(self.step.take());
-                self.bill("usage", event);
+                self.bill(event);
             }
             ("content.part", Some(part)) => {
                 let block = self.assembler.part(part, Speaker::Assistant);
@@ -266,10 +269,14 @@ impl Agent {
         self.assembler.assistant(None, part);
     }
 
+    fn usage(&mut self, mut record: Object<'_>) -> Option<Usage> {
+        let billed = record.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
+        billed.and_then(unless_zero)
+    }
+
     /// Adds the bill of the last step.
-    fn bill(&mut self, key: &str, mut record: Object<'_>) {
-        let billed = record.take_usage(key, CachedTokens::Apart, &mut self.assembler);
-        if let Some(usage) = billed.and_then(unless_zero) {
+    fn bill(&mut self, record: Object<'_>) {
+        if let Some(usage) = self.usage(record) {
             let part = Answer::default().by(self.step.clone(), None, Some(usage));
             self.assembler.assistant(None, part);
         }

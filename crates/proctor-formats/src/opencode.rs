@@ -141,6 +141,9 @@ impl Reading {
                 // Before 1.0 a call said only when it was done, not why.
                 let is_ended = object.take("finish").is_some() || times.take("completed").is_some();
                 let is_done = object.take("error").is_none() && is_ended;
+                let usage = object.take("tokens").filter(|_| is_done);
+                self.assembler.summary_usage =
+                    usage.and_then(|raw| parts::usage(raw, &mut self.assembler));
                 self.summary(object.take_text("parentID").as_deref(), is_done, parts);
             }
             Some("assistant") => self.model(id, time, object, parts),

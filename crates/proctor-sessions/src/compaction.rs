@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::units::Tokens;
+use crate::units::{Tokens, Usage};
 use crate::{ContentBlock, Message, Role, Tag};
 
 /// A compaction that the recorded product made.
@@ -15,6 +15,8 @@ pub struct RecordedCompaction {
     pub trigger: Option<Arc<str>>,
     /// The size of the context before it, in the product's own count.
     pub pre_tokens: Option<Tokens>,
+    /// The bill of the call that wrote its summary, where the recording has it.
+    pub usage: Option<Usage>,
     /// The context afterwards.
     pub after: CompactedTo,
 }

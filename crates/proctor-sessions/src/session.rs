@@ -364,6 +364,12 @@ impl Session {
         &self.calls
     }
 
+    /// The number of the first call that this message, or a later one, answers: that of the next call behind all earlier
+    /// messages.
+    pub fn call_after(&self, message: usize) -> usize {
+        self.calls.partition_point(|answer| *answer < message)
+    }
+
     /// Compactions that the recorded product made, oldest first.
     pub fn compactions(&self) -> &[RecordedCompaction] {
         &self.parts.compactions

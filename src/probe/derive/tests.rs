@@ -50,6 +50,7 @@ fn session(parts: Vec<Vec<Message>>) -> Session {
                 at: messages.len(),
                 trigger: None,
                 pre_tokens: None,
+                usage: None,
                 after: CompactedTo::Replaced(vec![Recorded::summary("all is well")]),
             });
         }

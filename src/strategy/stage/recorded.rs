@@ -176,6 +176,7 @@ mod tests {
             at,
             trigger: Some("auto".into()),
             pre_tokens: None,
+            usage: None,
             after,
         }));
     }

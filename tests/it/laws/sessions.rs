@@ -281,6 +281,7 @@ impl Left {
             at,
             trigger: None,
             pre_tokens: None,
+            usage: None,
             after: CompactedTo::Replaced(vec![
                 Recorded::Written(Arc::new(note)),
                 Recorded::Kept(kept),

@@ -79,6 +79,7 @@ fn asked_at_the_end(mut messages: Vec<Message>) -> Session {
         at: messages.len(),
         trigger: Some("manual".into()),
         pre_tokens: None,
+        usage: None,
         after: CompactedTo::Replaced(vec![Recorded::Written(
             Message::text(Role::User, "The product's own summary.").into(),
         )]),

@@ -69,7 +69,7 @@ pub(super) fn tell_triggers(steps: &mut [Step]) {
     }
     for at in 0..steps.len() {
         let (before, after) = steps.split_at_mut(at);
-        let Some((Step::Compacted(trigger @ None, _), after)) = after.split_first_mut() else {
+        let Some((Step::Compacted(trigger @ None, ..), after)) = after.split_first_mut() else {
             continue;
         };
         let before = before.iter().rev().find_map(said);

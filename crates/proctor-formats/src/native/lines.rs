@@ -165,6 +165,8 @@ struct Compaction {
     trigger: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     pre_tokens: Option<Tokens>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
     #[serde(with = "After")]
     after: CompactedTo,
 }

@@ -375,6 +375,7 @@ impl Thread {
                     at,
                     trigger,
                     pre_tokens,
+                    usage: None,
                     after,
                 };
                 compactions.insert(earlier, compaction);
@@ -390,6 +391,7 @@ impl Thread {
             at: parts.messages.len(),
             trigger,
             pre_tokens: last.map(|(_, prompt)| *prompt),
+            usage: None,
             after,
         });
     }

@@ -66,6 +66,7 @@ impl Steps {
                 at,
                 trigger: Some("history processors".into()),
                 pre_tokens: None,
+                usage: None,
                 after: CompactedTo::Replaced(shown),
             });
         }

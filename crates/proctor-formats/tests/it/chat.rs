@@ -74,7 +74,7 @@ fn what_the_messages_api_summed_up_is_an_event_and_its_summary_no_message() {
 5 model[] "Done."
 6 user[typed_user] "Thanks."
 compaction before 3: compaction 0: (user[compact_summary] "The hedge is to be pruned.")
-compaction before 7: compaction 180: encrypted
+compaction before 7: compaction 180 = 170/0/0/10/9: encrypted
 skipped: compaction that failed: 1
 skipped: message key `stop_reason`: 1"#;
     check("anthropic", text, &[expected]);

@@ -284,7 +284,7 @@ fn an_answer_that_is_a_summary_is_no_call() {
 1 model[] shell c1 {} = 100/0/0/0/5
 2 user[] ->c1 "c1!"
 3 model[] "Mended." = 40/0/0/0/5
-compaction before 3: auto 100: (user[compact_summary] "Summary: A worn gear.")
+compaction before 3: auto 100 = 90/0/0/0/5: (user[compact_summary] "Summary: A worn gear.")
 skipped: answer that is a summary: 1
 skipped: bill that was written twice: 1
 skipped: event_msg/token_count: 1

@@ -155,7 +155,7 @@ fn a_journal_of_kimi_code_is_read_with_its_compaction_and_its_sub_agents() {
 3 model[] "Bed two." = 100/0/0/900/4
 4 user[typed_user] "Water it."
 5 model[] "Watered." = 90/0/0/0/3
-compaction before 5: auto 1004: (user[typed_user] "Which bed is dry?"), (user[typed_user] "Water it."), (user[compact_summary] "Earlier work:\nBed two is dry.")
+compaction before 5: auto 1004 = 9/9/0/9/9: (user[typed_user] "Which bed is dry?"), (user[typed_user] "Water it."), (user[compact_summary] "Earlier work:\nBed two is dry.")
 skipped: config.update: 1
 skipped: full_compaction.begin: 1
 skipped: full_compaction.complete: 1

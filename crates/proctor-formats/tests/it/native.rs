@@ -197,6 +197,7 @@ pub(super) fn session() -> impl Strategy<Value = Session> {
                 RecordedCompaction {
                     at,
                     pre_tokens: (kind == 0).then_some(Tokens(u64::MAX)),
+                    usage: (kind == 1).then_some(Usage::uncached(Tokens(9), Tokens(u64::MAX))),
                     after: match kind {
                         0 => CompactedTo::Missing,
                         1 => CompactedTo::Encrypted,

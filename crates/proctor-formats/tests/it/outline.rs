@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use proctor_formats::{self as import, ImportError, native as native_format};
+use proctor_sessions::units::Usage;
 use proctor_sessions::{CompactedTo, ContentBlock, Message, Recorded, Role, Session};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
@@ -62,6 +63,20 @@ pub(crate) fn shown(block: &ContentBlock) -> String {
     }
 }
 
+/// A bill by class of tokens.
+fn billed(usage: Option<Usage>) -> String {
+    usage.map_or(String::new(), |usage| {
+        format!(
+            " = {}/{}/{}/{}/{}",
+            usage.input_uncached,
+            usage.cache_write_5m,
+            usage.cache_write_1h,
+            usage.cache_read,
+            usage.output
+        )
+    })
+}
+
 /// A message as one line: role, tags, blocks, usage.
 pub(crate) fn line(message: &Message) -> String {
     let tags: Vec<String> = message
@@ -78,16 +93,7 @@ pub(crate) fn line(message: &Message) -> String {
         Role::User => "user",
         Role::Assistant => "model",
     };
-    let usage = message.details.usage.map_or(String::new(), |usage| {
-        format!(
-            " = {}/{}/{}/{}/{}",
-            usage.input_uncached,
-            usage.cache_write_5m,
-            usage.cache_write_1h,
-            usage.cache_read,
-            usage.output
-        )
-    });
+    let usage = billed(message.details.usage);
     format!("{role}[{}] {}{usage}", tags.join(" "), blocks.join(", "))
 }
 
@@ -115,8 +121,9 @@ pub(crate) fn outline(session: &Session) -> String {
         let tokens = compaction.pre_tokens.unwrap_or_default();
         writeln!(
             text,
-            "compaction before {}: {trigger} {tokens}: {after}",
-            compaction.at
+            "compaction before {}: {trigger} {tokens}{}: {after}",
+            compaction.at,
+            billed(compaction.usage)
         )
         .expect("strings take everything");
     }

@@ -95,7 +95,7 @@ fn opencode_keeps_prunes_and_summaries_beside_the_history() {
 9 model[] "It is open." = 70/0/0/0/3
 10 model[] <hologram>
 compaction before 4: prune 1207: kept 0..2, edited 2, edited 2, kept 3..4
-compaction before 6: auto 1207: (user[meta] "What did we do so far?"), (model[compact_summary] "The valve was closed since Monday; opening it."), kept 4..6
+compaction before 6: auto 1207 = 500/0/0/0/50: (user[meta] "What did we do so far?"), (model[compact_summary] "The valve was closed since Monday; opening it."), kept 4..6
 skipped: call that wrote a summary: 1
 skipped: name of a file whose text stands beside it: 1
 skipped: part patch: 1
@@ -215,7 +215,7 @@ fn copilot_compacts_beside_the_work_and_keeps_what_sub_agents_did_apart() {
 3 model[] "It is proved."
 4 user[typed_user meta] "Bake it hot.", "The oven is warm."
 5 model[] "Baking."
-compaction before 3: threshold 900: (user[compact_summary] "The dough springs back."), kept 1..3
+compaction before 3: threshold 900 = 43/7/0/900/30: (user[compact_summary] "The dough springs back."), kept 1..3
 compaction before 6: truncation 950: missing
 skipped: assistant.turn_start: 1
 skipped: assistant.usage: 1

@@ -386,6 +386,7 @@ fn a_session_is_redacted_everywhere_and_twice_is_once() {
             at: 2,
             trigger: None,
             pre_tokens: None,
+            usage: None,
             after: CompactedTo::Replaced(vec![
                 Recorded::Edited {
                     message: 1,
