@@ -17,6 +17,7 @@ use crate::context::{CacheEffect, Context, Entry};
 use crate::model::Model;
 use crate::model::offline::Offline;
 use crate::record::{Arm, CellRecord, CompactionEvent, DeathCause, End, FailureEvent};
+use crate::session::Session;
 use crate::step::Caller;
 use crate::strategy::situation::Situation;
 use crate::strategy::{Compaction, Strategy, StrategySpec};
@@ -89,6 +90,19 @@ pub enum Replayed {
     Empty,
     /// A strategy in a window.
     Strategy(Box<dyn Strategy>, Window),
+}
+
+impl Replayed {
+    /// The context as the session's own product compacted it; the whole history where it never did.
+    pub fn recorded(session: &Session) -> Self {
+        let strategy = StrategySpec::recorded().and_then(|spec| spec.build());
+        match strategy {
+            Ok(strategy) if !session.compactions().is_empty() => {
+                Self::Strategy(Box::new(strategy), UNLIMITED)
+            }
+            Ok(_) | Err(_) => Self::Full,
+        }
+    }
 }
 
 /// Names a cell, for its record.
@@ -186,12 +200,9 @@ fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellReco
     let models = Models::offline(&prepared.counts);
     let injector = FaultInjector::new(Arc::default(), prepared.session.id(), 0);
     let mut cell = Cell::new(prepared, &models, &NoClock, vec![observer], injector);
-    let strategy = StrategySpec::recorded().and_then(|spec| spec.build());
-    let walked = match strategy {
-        Ok(strategy) if !prepared.compactions.is_empty() => {
-            cell.walk(Some((Box::new(strategy), UNLIMITED)))
-        }
-        Ok(_) | Err(_) => cell.walk(None),
+    let walked = match Replayed::recorded(&prepared.session) {
+        Replayed::Strategy(strategy, window) => cell.walk(Some((strategy, window))),
+        Replayed::Full | Replayed::Empty => cell.walk(None),
     };
     let name = CellName {
         strategy: String::new(),

@@ -126,6 +126,16 @@ pub struct NativeWindow {
     pub known_by: KnownBy,
 }
 
+impl NativeWindow {
+    /// The window that the product works in.
+    pub fn own(&self) -> Window {
+        Window {
+            max_output: self.max_output,
+            ..Window::new(self.tokens)
+        }
+    }
+}
+
 /// How a native window is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -113,6 +113,12 @@ impl PerToken {
         self.cost(&usage)
     }
 
+    /// The cost of a part of a call: whether its prompt is a long one, all of its tokens decide.
+    pub fn cost_of_part(&self, whole: &Usage, part: Usage) -> Option<Usd> {
+        let rule = self.long_prompts.filter(|rule| whole.prompt() > rule.over);
+        self.cost(&rule.map_or(part, |rule| rule.of_long(part)))
+    }
+
     /// The cost of tokens at the usual price.
     pub fn cost(&self, usage: &Usage) -> Option<Usd> {
         let classes = [

@@ -79,16 +79,12 @@ pub fn product_windows(
     let Some(line) = setting.line().filter(|_| is_claude_code(session)) else {
         return Vec::new();
     };
-    let own = Window {
-        max_output: native.max_output,
-        ..Window::new(native.tokens)
-    };
-    let by_version = by_version(session, own).map(|window| (0, window));
+    let by_version = by_version(session, native.own()).map(|window| (0, window));
     let compactions = session.compactions().iter();
     let compactions = compactions.filter(|event| line == Line::Recorded && event.is_automatic());
     let shown = compactions.filter_map(|event| {
         let calls = session.calls();
-        let next = calls.partition_point(|answer| *answer < event.at);
+        let next = session.call_after(event.at);
         let billed = || {
             let last = session.message(*calls[..next].last()?);
             Some(last.details.usage?.total())

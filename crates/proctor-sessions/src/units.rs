@@ -309,6 +309,25 @@ impl Usage {
         self.input_uncached + self.cache_write_5m + self.cache_write_1h + self.cache_read
     }
 
+    /// The part of the prompt that was read from the cache.
+    #[must_use]
+    pub fn read(&self) -> Self {
+        Self {
+            cache_read: self.cache_read,
+            ..Self::default()
+        }
+    }
+
+    /// The part of the prompt that was written to the cache.
+    #[must_use]
+    pub fn written(&self) -> Self {
+        Self {
+            cache_write_5m: self.cache_write_5m,
+            cache_write_1h: self.cache_write_1h,
+            ..Self::default()
+        }
+    }
+
     /// Prompt and output.
     pub fn total(&self) -> Tokens {
         self.prompt() + self.output

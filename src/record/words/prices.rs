@@ -21,17 +21,19 @@ impl LongPrompts {
     /// The usage that costs at the usual price what this one of so many calls costs: each has the mean prompt.
     #[must_use]
     pub fn at_usual_price(rule: Option<Self>, usage: Usage, calls: u64) -> Usage {
-        let Some(Self { input, output, .. }) =
-            rule.filter(|rule| usage.prompt() > rule.over.times(calls.max(1)))
-        else {
-            return usage;
-        };
+        let rule = rule.filter(|rule| usage.prompt() > rule.over.times(calls.max(1)));
+        rule.map_or(usage, |rule| rule.of_long(usage))
+    }
+
+    /// The usage that costs at the usual price what this part of a call with a long prompt costs.
+    #[must_use]
+    pub fn of_long(self, part: Usage) -> Usage {
         Usage {
-            input_uncached: thousandths(usage.input_uncached, input),
-            cache_write_5m: thousandths(usage.cache_write_5m, input),
-            cache_write_1h: thousandths(usage.cache_write_1h, input),
-            cache_read: thousandths(usage.cache_read, input),
-            output: thousandths(usage.output, output),
+            input_uncached: thousandths(part.input_uncached, self.input),
+            cache_write_5m: thousandths(part.cache_write_5m, self.input),
+            cache_write_1h: thousandths(part.cache_write_1h, self.input),
+            cache_read: thousandths(part.cache_read, self.input),
+            output: thousandths(part.output, self.output),
         }
     }
 }

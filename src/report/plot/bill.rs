@@ -103,18 +103,9 @@ pub(super) fn of_cell(cell: &CellSummary, is_priced: bool) -> Option<Amounts> {
     let cost: &SchemeCost = cell.costs.first()?;
     let prices = cell.price.as_ref().map(|price| &price.per_token);
     let agent = cost.paid_by_agent();
-    let cached = Usage {
-        cache_read: agent.cache_read,
-        ..Usage::default()
-    };
-    let written = Usage {
-        cache_write_5m: agent.cache_write_5m,
-        cache_write_1h: agent.cache_write_1h,
-        ..Usage::default()
-    };
     let classes = [
-        cached,
-        written,
+        agent.read(),
+        agent.written(),
         Usage::uncached(agent.input_uncached, Tokens::ZERO),
         Usage::uncached(Tokens::ZERO, agent.output),
         cost.paid_by_strategy(),

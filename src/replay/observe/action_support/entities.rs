@@ -14,16 +14,17 @@ const MAX_CHARS: usize = 120;
 /// The entities in the strings and numbers of a tool call's arguments.
 pub(super) fn entities(input: &Value) -> BTreeSet<Pattern> {
     let mut found = BTreeSet::new();
-    collect(input, &mut found);
+    each_text(input, &mut |text| lex(text, &mut found));
     found
 }
 
-fn collect(value: &Value, found: &mut BTreeSet<Pattern>) {
+/// Calls `found` with the strings and numbers of a value.
+pub(crate) fn each_text(value: &Value, found: &mut impl FnMut(&str)) {
     match value {
-        Value::String(text) => lex(text, found),
-        Value::Number(number) => lex(&number.to_string(), found),
-        Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
-        Value::Object(fields) => fields.values().for_each(|value| collect(value, found)),
+        Value::String(text) => found(text),
+        Value::Number(number) => found(&number.to_string()),
+        Value::Array(values) => values.iter().for_each(|value| each_text(value, found)),
+        Value::Object(fields) => fields.values().for_each(|value| each_text(value, found)),
         Value::Null | Value::Bool(_) => {}
     }
 }
