@@ -12,10 +12,12 @@
 //!   whether the prompt still held it.
 //! - *Read again*: a file was shown, of which at least half of the lines had been shown or written before and had then been
 //!   taken away by a compaction; or a call was made again with the same result. The price is that of new input.
+//! - *Estimated* is the cost of a request for a summary that the recording does not bill: of the whole prompt that the
+//!   product compacted and of the summary that it left, as a run bills the strategy `recorded`.
 //! - *Broken* is a rule that forbids one quoted command or path and nothing else, was changed or lost, and whose command a
 //!   later call runs, or whose file it changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use derive_more::AddAssign;
@@ -24,16 +26,14 @@ use serde::Serialize;
 use crate::patterns::PatternsError;
 use crate::probe::derive::said;
 use crate::probe::{Fact, Probe};
-use crate::record::words::Purpose;
 use crate::record::{CellRecord, Fate};
 use crate::replay::observe::Observer;
 use crate::replay::observe::survival::{SurvivalObserver, SurvivalPlan};
 use crate::replay::{CellName, Models, NoClock, Replayed, replay_watched};
 use crate::runner::PlannedSession;
-use crate::session::{CompactedTo, Role, Session, Tag};
-use crate::strategy::StrategySpec;
-use crate::units::{Tokens, Usage};
-use crate::window::{AUTO_COMPACT_BUFFER, Window};
+use crate::session::{CompactedTo, RecordedCompaction, Role, Session, Tag};
+use crate::units::{Tokens, Usage, Usd};
+use crate::window::AUTO_COMPACT_BUFFER;
 use anchors::Anchors;
 use bill::Bill;
 use needs::Needs;
@@ -65,10 +65,12 @@ pub struct Autopsy {
     pub calls: usize,
     /// Calls with a recorded bill; those of the others are simulated.
     pub billed_calls: usize,
-    /// Tokens of all calls by class.
+    /// Tokens of all calls by class, with the requests within them and those for summaries.
     pub usage: Usage,
     /// The cost of those whose price is known.
     pub usd: Option<f64>,
+    /// The part of it that is estimated: requests for summaries without a bill.
+    pub estimated_usd: f64,
     /// The part of it that reads of the prompt cache cost, and that writes cost.
     pub cache_usd: [Option<f64>; 2],
     /// Calls whose price is not known.
@@ -109,15 +111,18 @@ pub struct Compaction {
     /// The first call after it.
     pub call: usize,
     /// Its cause, in the product's words: `auto`, `manual`.
-    pub trigger: Option<String>,
+    pub trigger: Option<Arc<str>>,
     /// The size of the last prompt with its answer, or as the product counted it.
     pub before: Tokens,
     /// The size of the first prompt after it.
     pub after: Tokens,
     /// Whether the recording does not say what it left.
     pub is_opaque: bool,
-    /// Tokens of the request for its summary, which the recording does not bill, and those of the first prompt after it
-    /// that were not read from the cache.
+    /// The request for its summary; nothing where none was made, or the recording neither bills it nor shows the summary.
+    pub request: Usage,
+    /// Whether the recording bills that request; else it is estimated.
+    pub is_billed: bool,
+    /// Tokens of that request, and those of the first prompt after it that were not read from the cache.
     pub tokens: Tokens,
     /// The cost of both.
     pub usd: Option<f64>,
@@ -262,32 +267,25 @@ impl Compaction {
     }
 
     /// Adds what the recording and its bill say of it.
-    fn complete(&mut self, session: &Session, record: &CellRecord, bill: &Bill<'_>) {
+    fn complete(&mut self, session: &Session, bill: &Bill<'_>) {
         let mut events = session.compactions().iter().rev();
-        let event = events.find(|event| call_after(session, event.at) == self.call);
-        let trigger = event.and_then(|event| event.trigger.as_deref());
-        self.trigger = trigger.map(str::to_owned);
+        let event = events.find(|event| session.call_after(event.at) == self.call);
+        self.trigger = event.and_then(|event| event.trigger.clone());
         let last = self.call.checked_sub(1).map(|last| bill.call(last).total());
         let counted = event.and_then(|event| event.pre_tokens);
         self.before = counted.or(last).unwrap_or_default();
         let first = bill.call(self.call);
         self.after = first.prompt();
-        let mut asked =
-            record.model_calls.iter().enumerate().filter(|(_, asked)| {
-                asked.purpose == Purpose::Compaction && asked.call == self.call
-            });
-        let request = asked.next().zip(record.prompt_cache.first());
-        let request =
-            request.map(|((number, asked), cache)| cache.of_strategy(number, &asked.usage));
-        let request = request.unwrap_or_default();
+        (self.request, self.is_billed) = bill.request(self.call);
         let anew = first.prompt() - first.cache_read;
-        self.tokens = request.total() + anew;
-        let usd = bill.price(&request).zip(bill.above_read(self.call, anew));
-        self.usd = usd.map(|(one, more)| one + more);
+        self.tokens = self.request.total() + anew;
+        let usd = bill.price(self.call, &self.request, self.request);
+        let usd = usd.zip(bill.above_read(self.call, anew));
+        self.usd = usd.map(|(one, more)| (one + more).in_dollars());
         for need in &mut self.needed {
             // The call behind the one that fetched it sends it.
-            let usd = bill.price_in(need.call + 1, &bill.as_new(need.tokens));
-            need.usd = usd.filter(|_| need.tokens > Tokens::ZERO);
+            let usd = bill.as_new(need.call + 1, need.tokens);
+            need.usd = usd.map(Usd::in_dollars);
         }
     }
 }
@@ -297,34 +295,24 @@ impl Autopsy {
     pub fn of(planned: &PlannedSession<'_>, decisions: &[Probe]) -> Result<Self, PatternsError> {
         let (prepared, entry) = (&planned.prepared, planned.entry);
         let session = &**prepared.session();
-        let calls = session.calls().len();
         let events = session.compactions();
-        let at = events.iter().map(|event| call_after(session, event.at));
-        let behind = at.filter(|call| *call >= calls).count();
         let (mut compacted, is_opaque) = compacted(session);
-        let begins_compacted = compacted.contains(&0);
-        let opaque = if is_opaque {
-            std::mem::take(&mut compacted)
+        let compactions_at_end = events.len() - compacted.len();
+        let begins_compacted = compacted.first() == Some(&0);
+        compacted.dedup();
+        let (replayed, followed, opaque) = if is_opaque {
+            (Replayed::Full, Vec::new(), compacted)
         } else {
-            BTreeSet::new()
-        };
-        let strategy = StrategySpec::recorded().and_then(|spec| spec.build());
-        let replayed = match strategy {
-            Ok(strategy) if !compacted.is_empty() => {
-                Replayed::Strategy(Box::new(strategy), Window::new(Tokens(u64::MAX)))
-            }
-            Ok(_) | Err(_) => Replayed::Full,
+            (Replayed::recorded(session), compacted, Vec::new())
         };
         let mut facts = said::instructions(session);
         facts.extend_from_slice(decisions);
-        let compacted: Vec<usize> = compacted.into_iter().collect();
-        let plan = SurvivalPlan::at_calls(session, facts.clone().into(), &compacted)?;
+        let plan = SurvivalPlan::at_calls(session, facts.clone().into(), &followed)?;
         let anchors = Anchors::of(session)?;
         let mut found = Self::default();
-        let needs = Needs::new(planned, &anchors, opaque.into_iter().collect(), &mut found);
         let observers: Vec<Box<dyn Observer + '_>> = vec![
             Box::new(SurvivalObserver::new(Arc::new(plan))),
-            Box::new(needs),
+            Box::new(Needs::new(prepared, &anchors, opaque, &mut found)),
         ];
         let name = CellName {
             strategy: "recorded".to_owned(),
@@ -334,7 +322,7 @@ impl Autopsy {
         let record = replay_watched(prepared, name, replayed, &models, &NoClock, observers).record;
         let bill = Bill::of(planned, &record);
         for compaction in &mut found.compactions {
-            compaction.complete(session, &record, &bill);
+            compaction.complete(session, &bill);
         }
         for fact in facts {
             found.rules.extend(RuleFate::of(fact, session, &record));
@@ -342,18 +330,12 @@ impl Autopsy {
         for rule in &found.rules {
             rule.count(&mut found.compactions);
         }
-        let window = entry.native_window;
-        let own = Window {
-            max_output: window.max_output,
-            ..Window::new(window.tokens)
-        };
+        let own = entry.native_window.own();
         let known = prepared.product_windows.first().map(|(_, window)| *window);
         let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
-        let mut triggers = events.iter().map(|event| event.trigger.as_deref());
         // A product that went on beyond it does not have this line.
         let has_line = entry.format == "claude-code"
-            && (triggers.any(|by| by == Some("auto")) || bill.fullest().1 <= line);
-        let (usd, unpriced_calls) = bill.usd(|usage| usage);
+            && (events.iter().any(RecordedCompaction::is_automatic) || bill.fullest().1 <= line);
         Ok(Self {
             file: planned.file.clone(),
             session: entry.id.clone(),
@@ -361,20 +343,21 @@ impl Autopsy {
             product: entry.format.clone(),
             version: session.source().version.clone(),
             model: session.model().map(str::to_owned),
-            calls,
+            calls: session.calls().len(),
             billed_calls: bill.billed,
             usage: bill.total(),
-            usd,
-            cache_usd: [bill.usd(read_of).0, bill.usd(written_of).0],
-            unpriced_calls,
+            usd: bill.usd(Usage::clone),
+            estimated_usd: bill.estimated().in_dollars(),
+            cache_usd: [bill.usd(Usage::read), bill.usd(Usage::written)],
+            unpriced_calls: bill.unpriced(),
             partial_outputs: bill.partial,
-            window: window.tokens,
+            window: own.tokens,
             line: has_line.then_some(line),
             fullest: bill.fullest(),
             begins_compacted,
             begins_midway: begins_midway(session),
             mended: session.source().warnings.clone(),
-            compactions_at_end: behind,
+            compactions_at_end,
             breaks: bill.breaks(),
             hides_system_prompt: session.system().is_none(),
             ..found
@@ -390,13 +373,13 @@ fn begins_midway(session: &Session) -> bool {
     first.has_tag(Tag::Orphan) || is_answer && was_asked
 }
 
-/// The calls that follow compactions, and whether one of these cannot be read: behind it no context is known.
-fn compacted(session: &Session) -> (BTreeSet<usize>, bool) {
-    let (mut calls, mut is_opaque) = (BTreeSet::new(), false);
+/// The calls that follow compactions, in order, and whether one of these cannot be read: behind it no context is known.
+fn compacted(session: &Session) -> (Vec<usize>, bool) {
+    let (mut calls, mut is_opaque) = (Vec::new(), false);
     for event in session.compactions() {
-        let call = call_after(session, event.at);
+        let call = session.call_after(event.at);
         if call < session.calls().len() {
-            calls.insert(call);
+            calls.push(call);
             is_opaque |= !matches!(event.after, CompactedTo::Replaced(_));
         }
     }
@@ -409,16 +392,11 @@ pub fn follows_decisions(session: &Session) -> bool {
     !calls.is_empty() && !is_opaque
 }
 
-/// The first call after what happened before this message.
-fn call_after(session: &Session, message: usize) -> usize {
-    session.calls().partition_point(|answer| *answer < message)
-}
-
 impl RuleFate {
     /// The fate of a rule or of a decision.
     fn of(fact: Probe, session: &Session, record: &CellRecord) -> Option<Self> {
         let first = fact.evidence.first();
-        let set_at = first.map(|message| call_after(session, *message));
+        let set_at = first.map(|message| session.call_after(*message));
         let (kind, rule) = match fact.fact {
             Fact::Constraint { statement, .. } => (Kind::Rule, statement),
             Fact::Decision { choice, reason, .. } => {
@@ -462,21 +440,4 @@ impl RuleFate {
 
 fn is_gone(fate: Fate) -> bool {
     matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable)
-}
-
-/// The reads of the prompt cache among these tokens.
-fn read_of(usage: Usage) -> Usage {
-    Usage {
-        cache_read: usage.cache_read,
-        ..Usage::default()
-    }
-}
-
-/// The writes to the prompt cache among these tokens.
-fn written_of(usage: Usage) -> Usage {
-    Usage {
-        cache_write_5m: usage.cache_write_5m,
-        cache_write_1h: usage.cache_write_1h,
-        ..Usage::default()
-    }
 }

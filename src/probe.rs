@@ -34,13 +34,13 @@ pub use selection::Selection;
 
 /// A regular expression, compiled when it is first used.
 #[derive(Debug)]
-struct Pattern {
+pub(crate) struct Pattern {
     text: &'static str,
     compiled: OnceLock<Option<Regex>>,
 }
 
 impl Pattern {
-    const fn new(text: &'static str) -> Self {
+    pub(crate) const fn new(text: &'static str) -> Self {
         let compiled = OnceLock::new();
         Self { text, compiled }
     }
@@ -55,11 +55,11 @@ impl Pattern {
         regex.flat_map(move |regex| regex.captures_iter(text))
     }
 
-    fn is_match(&self, text: &str) -> bool {
+    pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
     }
 
-    fn replaced<'t>(&self, text: &'t str, by: impl Replacer) -> Cow<'t, str> {
+    pub(crate) fn replaced<'t>(&self, text: &'t str, by: impl Replacer) -> Cow<'t, str> {
         let regex = self.regex();
         regex.map_or(Cow::Borrowed(text), |regex| regex.replace_all(text, by))
     }

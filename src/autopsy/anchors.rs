@@ -1,16 +1,15 @@
 //! All that a session's user and tools gave, and that its agent ran and planned: each thing has one number, however a path
 //! is spelled.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::Kind;
 use crate::patterns::{Boundary, Pattern, Patterns, PatternsError, PerText};
-use crate::probe::Fact;
 use crate::probe::derive::{derive, work::items_of};
-use crate::replay::observe::action_support::entities::names;
+use crate::probe::{self, Fact};
+use crate::replay::observe::action_support::entities::{each_text, names};
 use crate::session::{ContentBlock, Role, Session, ToolClass, ToolUse};
 use crate::strategy::files;
 
@@ -20,17 +19,19 @@ const MOST_FILES: usize = 64;
 /// A shorter phrase stands in texts by chance, and a longer one nowhere else.
 const PHRASE: std::ops::RangeInclusive<usize> = 6..=400;
 
-/// Commands that show the file that they name last.
-const SHOWS: [&str; 5] = ["cat ", "head ", "nl ", "sed -n ", "tail "];
-
-/// A longer one is the beginning of a hash.
-const LONGEST_AMOUNT: usize = 6;
-
 /// A diff puts these before the paths of its two sides.
 const SIDES: [&str; 2] = ["a/", "b/"];
 
-/// Files of the system, which no prompt has to hold.
-const SYSTEM: [&str; 2] = ["/dev/", "/proc/"];
+/// An amount and its unit, such as `30ms`, or `220p`, the last line that `sed` prints; a longer one is the beginning of a
+/// hash. And files of the system, which no prompt has to hold.
+static NEVER_NEEDED: probe::Pattern =
+    probe::Pattern::new("^(?:[0-9]{1,4}[a-z]{1,2}|[0-9]{5}[a-z])$|^/(?:dev|proc)/");
+
+/// A number, an id or a hash.
+static VALUE: probe::Pattern = probe::Pattern::new("^[0-9A-Fa-f._-]*[0-9][0-9A-Fa-f._-]*$");
+
+/// An option of a command, up to the value that it sets.
+static OPTION: probe::Pattern = probe::Pattern::new(r"(?:^|\s)-[^\s=]*=?");
 
 /// All that may be needed again.
 #[derive(Debug)]
@@ -39,13 +40,10 @@ pub(super) struct Anchors {
     numbers: HashMap<String, Vec<u32>>,
     /// By number: its kind, and its longest spelling.
     pub(super) all: Vec<(Kind, String)>,
-    /// The paths in order: those below a folder follow it.
-    paths: BTreeMap<String, u32>,
     /// The paths by their last part.
     files: HashMap<String, Vec<u32>>,
-    /// Commands, plan items and running tasks, which are several words; the first has this number.
+    /// Commands, plan items and running tasks, which are several words: they have the first numbers.
     phrases: Patterns,
-    first_phrase: u32,
     /// Files in a folder `a` or `b`, and the ends of their paths that begin there: in these it is no side of a diff.
     below_sides: BTreeSet<String>,
     found: PerText<[u32]>,
@@ -54,16 +52,15 @@ pub(super) struct Anchors {
 impl Anchors {
     pub(super) fn of(session: &Session) -> Result<Self, PatternsError> {
         let (mut given, mut phrases) = (BTreeSet::new(), BTreeMap::new());
-        for message in session.messages() {
-            for (_, tool) in message.tool_uses() {
-                // A file that a tool has shown or changed is there.
-                given.extend(files_of(tool));
-                if tool.class == ToolClass::Shell {
-                    phrases.insert(command_of(tool), Kind::Command);
-                }
-                let items = items_of(tool).into_iter();
-                phrases.extend(items.map(|item| (item, Kind::PlanItem)));
+        let messages = session.messages().iter();
+        for (_, tool) in messages.flat_map(|message| message.tool_uses()) {
+            // A file that a tool has shown or changed is there.
+            given.extend(files_of(tool));
+            if tool.class == ToolClass::Shell {
+                phrases.insert(command_of(tool), Kind::Command);
             }
+            let items = items_of(tool).into_iter();
+            phrases.extend(items.map(|item| (item, Kind::PlanItem)));
         }
         let below_sides = below_sides(&given);
         let messages = session.messages().iter();
@@ -87,40 +84,33 @@ impl Anchors {
         });
         let mut anchors = Self {
             phrases: Patterns::new(patterns.collect())?,
+            all: phrases
+                .into_iter()
+                .map(|(text, kind)| (kind, text))
+                .collect(),
             numbers: HashMap::new(),
-            all: Vec::new(),
-            paths: BTreeMap::new(),
             files: HashMap::new(),
-            first_phrase: 0,
             below_sides,
             found: PerText::default(),
         };
         // The longest spelling of a path comes first, names without a folder last.
         let mut given: Vec<String> = given.into_iter().collect();
-        given.sort_by_key(|name| (!name.contains('/'), std::cmp::Reverse(name.len())));
+        given.sort_by_key(|name| (!name.contains('/'), Reverse(name.len())));
         for name in given {
             anchors.add(name);
         }
-        anchors.first_phrase = anchors.next();
-        let phrases = phrases.into_iter().map(|(text, kind)| (kind, text));
-        anchors.all.extend(phrases);
         Ok(anchors)
-    }
-
-    fn next(&self) -> u32 {
-        u32::try_from(self.all.len()).unwrap_or(u32::MAX)
     }
 
     /// Gives a name its numbers: those of the paths that end in it, or a new one.
     fn add(&mut self, name: String) {
         let mut numbers = self.same_files(&name);
         if numbers.is_empty() {
-            let number = self.next();
+            let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
             numbers.push(number);
             if name.contains('/') {
                 let files = self.files.entry(last_part(&name).to_owned());
                 files.or_default().push(number);
-                self.paths.insert(name.clone(), number);
             }
             self.all.push((kind_of(&name), name.clone()));
         }
@@ -142,22 +132,34 @@ impl Anchors {
         same
     }
 
+    pub(super) fn kind(&self, number: u32) -> Kind {
+        self.all[number as usize].0
+    }
+
     /// The numbers of a name, whether or not it was given in this spelling.
     fn numbers_of(&self, name: &str) -> Vec<u32> {
         let known = self.numbers.get(name).cloned();
         known.unwrap_or_else(|| self.same_files(name))
     }
 
-    /// The numbers of all in a block, each once.
+    /// The numbers of all in a block.
     pub(super) fn in_block(&self, block: &ContentBlock, text: &Arc<str>) -> Arc<[u32]> {
-        self.found.get_or(text, || {
-            let found = match block {
-                ContentBlock::ToolUse(tool) => self.in_text(&text_of(tool)),
-                _ => self.in_text(text),
-            };
-            let each: BTreeSet<u32> = found.into_keys().flatten().collect();
-            each.into_iter().collect()
+        self.found.get_or(text, || match block {
+            ContentBlock::ToolUse(tool) => self.standing_in(&text_of(tool)),
+            _ => self.standing_in(text),
         })
+    }
+
+    /// The numbers of all in a text, each once: a folder stands where a path below it does.
+    pub(super) fn standing_in(&self, text: &str) -> Arc<[u32]> {
+        let mut found: BTreeSet<u32> = self.in_text(text).into_keys().flatten().collect();
+        for number in found.clone() {
+            let path = &self.all[number as usize].1;
+            let folders = path.match_indices('/');
+            let folders = folders.filter_map(|(end, _)| self.numbers.get(&path[..end]));
+            found.extend(folders.flatten());
+        }
+        found.into_iter().collect()
     }
 
     /// The numbers of each thing in a text, with its spelling: several where it may be any of several paths.
@@ -168,8 +170,7 @@ impl Anchors {
             found.entry(numbers).or_insert_with(|| name.to_owned());
         });
         for hit in self.phrases.search(text) {
-            let number = self.first_phrase + hit.pattern;
-            found.insert(vec![number], self.all[number as usize].1.clone());
+            found.insert(vec![hit.pattern], self.all[hit.pattern as usize].1.clone());
         }
         found
     }
@@ -187,70 +188,36 @@ impl Anchors {
             ToolClass::Shell => {
                 let command = command_of(tool);
                 let own = command.split("<<").next().unwrap_or_default();
-                let words: Vec<&str> = own.split_whitespace().map(without_option).collect();
-                let mut found = self.in_text(&words.join(" "));
+                let mut found = self.in_text(&OPTION.replaced(own, " "));
                 // A command that is run again needs no prompt that holds it: its result is what was made again.
                 found.retain(|numbers, _| {
-                    let mut kinds = numbers.iter().map(|number| self.all[*number as usize].0);
-                    kinds.all(|kind| kind != Kind::Command)
+                    let mut numbers = numbers.iter();
+                    numbers.all(|number| self.kind(*number) != Kind::Command)
                 });
                 found
             }
             _ => self.in_text(&text_of(tool)),
         }
     }
-
-    /// Whether a path stands in a text that names one below it.
-    pub(super) fn is_above(&self, number: u32, is_present: impl Fn(u32) -> bool) -> bool {
-        let (kind, path) = &self.all[number as usize];
-        let folder = format!("{}/", path.trim_end_matches('/'));
-        let paths = self.paths.range(folder.clone()..);
-        let mut below = paths.take_while(|(path, _)| path.starts_with(&folder));
-        *kind == Kind::Path && below.any(|(_, number)| is_present(*number))
-    }
-}
-
-/// The files that a tool use changes.
-pub(super) fn changed_by(tool: &ToolUse) -> Vec<String> {
-    let written = files::written_by(tool).map(|(path, _)| path);
-    files::changed_by(tool).into_iter().chain(written).collect()
 }
 
 /// The files and folders that a tool use shows or changes, as a text names them.
 fn files_of(tool: &ToolUse) -> Vec<String> {
-    let files = changed_by(tool).into_iter().chain(shown_by(tool));
+    let files = files::changed_by(tool)
+        .into_iter()
+        .chain(files::seen_by(tool));
     let names = files.map(|path| path.trim_end_matches('/').to_owned());
     names.filter(|path| !path.is_empty()).collect()
 }
 
 /// The paths of these files from a folder `a` or `b` on.
 fn below_sides(files: &BTreeSet<String>) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for path in files {
+    let ends = files.iter().flat_map(|path| {
         let parts = path.match_indices('/').map(|(at, _)| at + 1);
-        let ends = std::iter::once(0).chain(parts).map(|at| &path[at..]);
-        let below = ends.filter(|end| SIDES.iter().any(|side| end.starts_with(side)));
-        found.extend(below.map(str::to_owned));
-    }
-    found
-}
-
-/// The file that a tool use shows: one for it, or a command that does nothing else, behind a `cd` or not.
-pub(super) fn shown_by(tool: &ToolUse) -> Option<String> {
-    if tool.class != ToolClass::Shell {
-        return files::view_of(tool).map(|view| view.path);
-    }
-    let line = command_of(tool);
-    let (front, own) = line.rsplit_once("&&").unwrap_or(("cd", &line));
-    let own = own.trim();
-    let front = front.trim();
-    let is_cd = front == "cd" || front.starts_with("cd ");
-    let is_alone = is_cd && !front.contains([';', '|', '&']);
-    let is_view = SHOWS.iter().any(|name| own.starts_with(name));
-    let path = own.split_whitespace().last()?;
-    let is_path = path.contains(['/', '.']) && !path.starts_with(['-', '\'', '"']);
-    let is_plain = !own.contains(['|', '<', '>', ';', '&', '*', '\n', '$', '`', '(']);
-    (is_alone && is_view && is_path && is_plain).then(|| path.trim_start_matches("./").to_owned())
+        std::iter::once(0).chain(parts).map(|at| &path[at..])
+    });
+    let below = ends.filter(|end| SIDES.iter().any(|side| end.starts_with(side)));
+    below.map(str::to_owned).collect()
 }
 
 /// The command line of a tool use, else its name and arguments.
@@ -262,28 +229,15 @@ pub(super) fn command_of(tool: &ToolUse) -> String {
 
 /// All texts and numbers in the arguments of a tool use, a line each. A round number is a limit or a time.
 pub(super) fn text_of(tool: &ToolUse) -> String {
-    let (mut texts, mut rest) = (String::new(), vec![tool.input.value()]);
-    while let Some(value) = rest.pop() {
-        match value {
-            Value::String(text) => texts = texts + &text + "\n",
-            Value::Number(number) if number.as_u64().is_none_or(|number| number % 100 != 0) => {
-                texts = texts + &number.to_string() + "\n";
-            }
-            Value::Array(values) => rest.extend(values),
-            Value::Object(fields) => rest.extend(fields.into_iter().map(|(_, value)| value)),
-            Value::Number(_) | Value::Null | Value::Bool(_) => {}
+    let mut lines = String::new();
+    each_text(&tool.input.value(), &mut |text| {
+        if text.parse::<u64>().is_ok_and(|number| number % 100 == 0) {
+            return;
         }
-    }
-    texts
-}
-
-/// A word of a command without the option that it is or sets.
-fn without_option(word: &str) -> &str {
-    match word.split_once('=') {
-        _ if !word.starts_with('-') => word,
-        Some((_, value)) => value,
-        None => "",
-    }
+        lines.push_str(text);
+        lines.push('\n');
+    });
+    lines
 }
 
 fn last_part(path: &str) -> &str {
@@ -302,24 +256,16 @@ fn each_name(text: &str, below_sides: &BTreeSet<String>, mut found: impl FnMut(&
     names(&text.replace("\\n", "\n").replace("\\t", "\t"), |name| {
         let path = SIDES.iter().find_map(|side| name.strip_prefix(side));
         let path = path.filter(|_| !below_sides.contains(name));
-        if !is_amount(name) && !SYSTEM.iter().any(|folder| name.starts_with(folder)) {
+        if !NEVER_NEEDED.is_match(name) {
             found(path.unwrap_or(name));
         }
     });
 }
 
-/// Whether a name is an amount and its unit: `30ms`, or `220p`, the last line that `sed` prints.
-fn is_amount(name: &str) -> bool {
-    let unit = name.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_unit = (1..=2).contains(&unit.len()) && unit.bytes().all(|c| c.is_ascii_lowercase());
-    is_unit && unit.len() < name.len() && name.len() <= LONGEST_AMOUNT
-}
-
 fn kind_of(name: &str) -> Kind {
-    let others = name.trim_matches(|c: char| c.is_ascii_hexdigit() || ".-_".contains(c));
     if name.contains('/') {
         Kind::Path
-    } else if others.is_empty() && name.contains(|c: char| c.is_ascii_digit()) {
+    } else if VALUE.is_match(name) {
         Kind::Value
     } else {
         Kind::Name
@@ -341,24 +287,6 @@ mod tests {
             name: "exec".into(),
             class: ToolClass::Shell,
             input: JsonText::of(&json!({ "cmd": command })),
-        }
-    }
-
-    #[test]
-    fn a_command_shows_the_file_that_it_names_last() {
-        for (command, expected) in [
-            ("cat src/a.rs", Some("src/a.rs")),
-            ("sed -n '1,220p' ./src/a.rs", Some("src/a.rs")),
-            ("cd /work && nl -ba src/a.rs", Some("src/a.rs")),
-            ("sed -i s/a/b/ src/a.rs", None),
-            ("cat src/a.rs | wc -l", None),
-            ("make all && cat src/a.rs", None),
-            ("cdk synth && cat out.json", None),
-            ("cat $(git ls-files).md", None),
-            ("cat $HOME/notes.md", None),
-            ("head -5", None),
-        ] {
-            assert_eq!(shown_by(&shell(command)).as_deref(), expected, "{command}");
         }
     }
 

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 
 use super::Breaks;
 use crate::record::CellRecord;
-use crate::record::words::{LongPrompts, PerToken};
 use crate::runner::PlannedSession;
 use crate::session::Session;
-use crate::units::{Tokens, Usage, Usd};
+use crate::units::{Timestamp, Tokens, Usage, Usd};
 
 /// A call that reads less than so many percent of what the call before had sent found the cache broken.
 const LEAST_READ: u64 = 90;
@@ -21,6 +20,8 @@ pub(super) struct Bill<'a> {
     planned: &'a PlannedSession<'a>,
     session: &'a Session,
     calls: Vec<Usage>,
+    /// The requests for summaries, by the first call behind the compaction, and whether they are billed.
+    requests: BTreeMap<usize, (Usage, bool)>,
     /// Calls with a recorded bill.
     pub(super) billed: usize,
     /// Calls whose bill has fewer tokens of output than their answer: it was written before the answer was whole.
@@ -46,14 +47,23 @@ impl<'a> Bill<'a> {
             usage.output = output;
             calls.push(usage);
         }
-        let ttl = cache.ttl_seconds;
+        let mut requests: BTreeMap<usize, (Usage, bool)> = BTreeMap::new();
+        // As `run` bills them: the recorded product asks a model for summaries alone.
+        for (number, asked) in record.model_calls.iter().enumerate() {
+            requests.entry(asked.call).or_default().0 += cache.of_strategy(number, &asked.usage);
+        }
+        for event in session.compactions() {
+            let billed = event.usage.map(|usage| (usage, true));
+            requests.extend(billed.map(|billed| (session.call_after(event.at), billed)));
+        }
         Self {
             planned,
             session,
             calls,
+            requests,
             billed,
             partial,
-            ttl,
+            ttl: cache.ttl_seconds,
         }
     }
 
@@ -61,65 +71,95 @@ impl<'a> Bill<'a> {
         self.calls.get(call).copied().unwrap_or_default()
     }
 
-    pub(super) fn total(&self) -> Usage {
-        self.calls.iter().copied().sum()
+    /// The request for the summary of the compaction before a call, and whether it is billed.
+    pub(super) fn request(&self, call: usize) -> (Usage, bool) {
+        self.requests.get(&call).copied().unwrap_or_default()
     }
 
-    /// The cost of this part of the calls whose price is known, each at the prices of its model; and how many have none.
-    pub(super) fn usd(&self, part: impl Fn(Usage) -> Usage) -> (Option<f64>, usize) {
+    /// The cost of the requests that are not billed.
+    pub(super) fn estimated(&self) -> Usd {
+        let requests = self.requests.iter();
+        let estimated = requests.filter(|(_, (_, is_billed))| !is_billed);
+        let costs = estimated.filter_map(|(call, (usage, _))| self.price(*call, usage, *usage));
+        costs.sum()
+    }
+
+    /// All calls, the requests within them and those for summaries; each with its model.
+    fn all(&self) -> impl Iterator<Item = (Option<&str>, Usage)> {
+        let answers = self.session.calls().iter().enumerate();
+        let inner = answers.flat_map(move |(call, answer)| {
+            let inner = self.session.message(*answer).details.inner_requests.iter();
+            inner.map(move |asked| (asked.model.as_deref().or(self.named(call)), asked.usage))
+        });
         let calls = self.calls.iter().enumerate();
-        let costs = calls.filter_map(|(call, usage)| {
-            let prices = match self.model(call) {
-                Some(other) => &self.planned.prices.of(other)?.1.per_token,
-                None => self.own_prices()?,
-            };
-            // Whether a prompt is a long one, all of its tokens decide.
-            let usage = LongPrompts::at_usual_price(prices.long_prompts, *usage, 1);
-            prices.cost(&part(usage))
-        });
-        let costs: Vec<Usd> = costs.collect();
-        let unpriced = self.calls.len() - costs.len();
-        let sum: Usd = costs.into_iter().sum();
-        ((sum > Usd::default()).then(|| sum.in_dollars()), unpriced)
+        let requests = self.requests.iter();
+        let requests = requests.map(|(call, (usage, _))| (self.named(*call), *usage));
+        let calls = calls.map(|(call, usage)| (self.named(call), *usage));
+        calls.chain(inner).chain(requests)
     }
 
-    /// The prices of the session's own model: those of its entry may be a mean over several.
-    fn own_prices(&self) -> Option<&PerToken> {
-        let entry = self.planned.entry.price.as_ref()?;
-        Some(&self.planned.prices.of(&entry.model)?.1.per_token)
+    pub(super) fn total(&self) -> Usage {
+        self.all().map(|(_, usage)| usage).sum()
     }
 
-    /// The cost of this usage at the prices of the session's model.
-    pub(super) fn price(&self, usage: &Usage) -> Option<f64> {
-        self.own_prices()?.cost_of_call(usage).map(Usd::in_dollars)
+    /// The cost of this part of all whose price is known.
+    pub(super) fn usd(&self, part: impl Fn(&Usage) -> Usage) -> Option<f64> {
+        let costs = self.all();
+        let costs = costs.filter_map(|(model, usage)| self.of_model(model, &usage, part(&usage)));
+        let sum: Usd = costs.sum();
+        (sum > Usd::default()).then(|| sum.in_dollars())
     }
 
-    /// The cost of a part of this call, likewise: whether its prompt is a long one, all of its tokens decide.
-    pub(super) fn price_in(&self, call: usize, part: &Usage) -> Option<f64> {
-        let prices = self.own_prices()?;
-        let prompt = self.call(call).prompt();
-        let rule = prices.long_prompts.filter(|rule| prompt > rule.over);
-        let rule = rule.map(|rule| LongPrompts {
-            over: Tokens::ZERO,
-            ..rule
-        });
-        let part = LongPrompts::at_usual_price(rule, *part, 1);
-        prices.cost(&part).map(Usd::in_dollars)
+    /// Calls whose price is not known.
+    pub(super) fn unpriced(&self) -> usize {
+        let calls = self.calls.iter().enumerate();
+        let prices = calls.map(|(call, usage)| self.price(call, usage, *usage));
+        prices.filter(Option::is_none).count()
+    }
+
+    /// The cost of a part of a call at the prices of its model; those of the session's entry may be a mean over several.
+    pub(super) fn price(&self, call: usize, whole: &Usage, part: Usage) -> Option<Usd> {
+        self.of_model(self.named(call), whole, part)
+    }
+
+    fn of_model(&self, model: Option<&str>, whole: &Usage, part: Usage) -> Option<Usd> {
+        let (_, price) = self.planned.prices.of(model?)?;
+        price.per_token.cost_of_part(whole, part)
+    }
+
+    /// The cost of tokens that a call sends as new input.
+    pub(super) fn as_new(&self, call: usize, tokens: Tokens) -> Option<Usd> {
+        let (all, mut part) = (self.total(), Usage::default());
+        // They are written to the cache where calls of this session write to it.
+        if all.cache_write_1h > all.cache_write_5m {
+            part.cache_write_1h = tokens;
+        } else if all.cache_write_5m > Tokens::ZERO {
+            part.cache_write_5m = tokens;
+        } else {
+            part.input_uncached = tokens;
+        }
+        self.price(call, &self.call(call), part)
     }
 
     /// The price of tokens of this call as new input, above that of reading them from the cache.
-    pub(super) fn above_read(&self, call: usize, tokens: Tokens) -> Option<f64> {
-        let new = self.as_new(tokens);
+    pub(super) fn above_read(&self, call: usize, tokens: Tokens) -> Option<Usd> {
         let read = Usage {
             cache_read: tokens,
             ..Usage::default()
         };
-        Some(self.price_in(call, &new)? - self.price_in(call, &read)?)
+        let read = self.price(call, &self.call(call), read)?;
+        Some(Usd(self.as_new(call, tokens)?.0.saturating_sub(read.0)))
+    }
+
+    /// The model of a call; the session's has a name only where prices know it.
+    fn named(&self, call: usize) -> Option<&str> {
+        let own = self.planned.entry.price.as_ref();
+        self.model(call).or(own.map(|price| &*price.model))
     }
 
     /// The model of a call, where it is another than the session's.
     fn model(&self, call: usize) -> Option<&str> {
-        let answer = self.session.message(self.session.calls()[call]);
+        let answer = self.session.message(*self.session.calls().get(call)?);
         answer.details.model.as_deref()
     }
 
@@ -128,19 +168,6 @@ impl<'a> Bill<'a> {
         let prompts = self.calls.iter().map(Usage::prompt).enumerate();
         let fullest = prompts.rev().max_by_key(|(_, prompt)| *prompt);
         fullest.unwrap_or_default()
-    }
-
-    /// Tokens as new input: written to the cache where calls of this session write to it.
-    pub(super) fn as_new(&self, tokens: Tokens) -> Usage {
-        let (all, mut usage) = (self.total(), Usage::default());
-        if all.cache_write_1h > all.cache_write_5m {
-            usage.cache_write_1h = tokens;
-        } else if all.cache_write_5m > Tokens::ZERO {
-            usage.cache_write_5m = tokens;
-        } else {
-            usage.input_uncached = tokens;
-        }
-        usage
     }
 
     /// The breaks by cause, of calls that bill what they read from the cache.
@@ -157,7 +184,8 @@ impl<'a> Bill<'a> {
                 let known = breaks.entry(self.cause(call)).or_default();
                 known.calls += 1;
                 known.tokens += broken;
-                known.usd += self.above_read(call, broken).unwrap_or_default();
+                let usd = self.above_read(call, broken).unwrap_or_default();
+                known.usd += usd.in_dollars();
                 known.largest = known.largest.max((broken, call));
             }
         }
@@ -183,15 +211,15 @@ impl<'a> Bill<'a> {
 
     /// Whether the next prompt was sent later than the cache keeps the last one.
     fn is_idle(&self, last: usize, now: usize) -> bool {
-        let time = |message: usize| self.session.message(message).details.timestamp;
         // A prompt is sent when the newest message before its answer has come.
-        let sent = (last + 1..now).rev().find_map(time).or(time(now));
-        match (sent, time(last), self.ttl) {
-            (Some(sent), Some(answered), Some(ttl)) => {
-                let gap = sent.0.saturating_sub(answered.0) / 1_000;
-                u64::try_from(gap).is_ok_and(|gap| gap > ttl)
-            }
-            _ => false,
-        }
+        let newest = (last + 1..now).rev().find_map(|message| self.time(message));
+        let times = newest.or_else(|| self.time(now)).zip(self.time(last));
+        let gap = times.map(|(sent, answered)| sent.0.saturating_sub(answered.0) / 1_000);
+        let ttl = self.ttl.and_then(|ttl| i64::try_from(ttl).ok());
+        gap.zip(ttl).is_some_and(|(gap, ttl)| gap > ttl)
+    }
+
+    fn time(&self, message: usize) -> Option<Timestamp> {
+        self.session.message(message).details.timestamp
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::probe::survival::marks;
 use crate::session::{Session, ToolClass, ToolUse};
+use crate::strategy::files;
 
 /// A ban begins a sentence: what comes before so many words is no condition.
 const FIRST_WORDS: usize = 6;
@@ -37,7 +38,7 @@ fn does(tool: &ToolUse, forbidden: &str) -> bool {
         "/{}",
         forbidden.trim_start_matches("./").trim_start_matches('/')
     );
-    let changed = super::anchors::changed_by(tool).into_iter();
+    let changed = files::changed_by(tool).into_iter();
     let mut changed = changed.map(|file| format!("/{file}"));
     changed.any(|file| file.ends_with(&below) || (below.ends_with('/') && file.contains(&below)))
 }

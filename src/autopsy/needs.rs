@@ -4,13 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::anchors::{Anchors, changed_by, command_of, shown_by, text_of};
-use super::{Autopsy, Compaction, How, Kind, Need, call_after};
-use crate::context::{Applied, Entry, Origin};
+use super::anchors::{Anchors, command_of, text_of};
+use super::{Autopsy, Compaction, How, Kind, Need};
+use crate::context::{Applied, Entry};
 use crate::record::CellRecord;
+use crate::replay::PreparedSession;
 use crate::replay::observe::{CallView, Observer};
-use crate::runner::PlannedSession;
 use crate::session::{ContentBlock, Tag, ToolClass, ToolSchema, ToolUse};
+use crate::strategy::files;
 use crate::units::Tokens;
 
 /// A shorter result says the same by chance: `ok`.
@@ -26,35 +27,33 @@ type Place = (usize, usize);
 #[derive(Debug)]
 struct Shown {
     place: Place,
-    text: Arc<str>,
-    /// Of a file the lines that it shows.
-    lines: BTreeSet<String>,
     kind: Kind,
+    /// The lines of a file; of another result, all of its text.
+    lines: BTreeSet<String>,
     /// The compaction that took it out.
     gone: Option<usize>,
 }
 
 impl Shown {
-    fn new(place: Place, text: Arc<str>, kind: Kind) -> Self {
-        let lines = text.lines().map(without_number);
-        let lines = lines.filter(|line| kind == Kind::File && line.len() >= LEAST_LINE);
+    fn new(place: Place, kind: Kind, text: &str) -> Self {
+        let (mut lines, least): (Vec<&str>, usize) = match kind {
+            Kind::File => (text.lines().map(without_number).collect(), LEAST_LINE),
+            _ => (vec![text], LEAST_RESULT),
+        };
+        lines.retain(|line| line.len() >= least);
         Self {
             place,
-            lines: lines.map(str::to_owned).collect(),
-            text,
             kind,
+            lines: lines.into_iter().map(str::to_owned).collect(),
             gone: None,
         }
     }
 
     /// Whether these show at least half of the lines of this file, or the same result of a call.
-    fn is_shown_by<'s>(&self, mut others: impl Iterator<Item = &'s Self> + Clone) -> bool {
-        if self.lines.is_empty() {
-            return self.text.len() >= LEAST_RESULT && others.any(|other| other.text == self.text);
-        }
+    fn is_shown_by<'s>(&self, others: &(impl Iterator<Item = &'s Self> + Clone)) -> bool {
         let lines = self.lines.iter();
         let known = lines.filter(|line| others.clone().any(|other| other.lines.contains(*line)));
-        2 * known.count() >= self.lines.len()
+        !self.lines.is_empty() && 2 * known.count() >= self.lines.len()
     }
 }
 
@@ -64,51 +63,54 @@ fn without_number(line: &str) -> &str {
         .trim_end()
 }
 
+/// The results in an entry that are as they were.
+fn places(entry: &Entry) -> impl Iterator<Item = Place> {
+    let results = entry.message.tool_results();
+    let results = results.filter(|(block, _)| entry.is_verbatim(*block));
+    results.filter_map(|(block, _)| Some((entry.origin.message()?, block)))
+}
+
 /// Follows the prompts of a session.
 #[derive(Debug)]
 pub(super) struct Needs<'a> {
-    planned: &'a PlannedSession<'a>,
+    prepared: &'a PreparedSession,
     anchors: &'a Anchors,
-    /// The calls before which the product compacted to something that is not recorded; the last comes first.
+    /// The calls before which the product compacted to something that is not recorded.
     opaque: Vec<usize>,
     found: &'a mut Autopsy,
     /// By number of an anchor: in how many texts of the prompt it stands.
     present: Vec<u32>,
     /// Things that a compaction threw away: by which one, and how and at which call each came back.
     gone: BTreeMap<u32, (usize, Option<(How, usize)>)>,
-    /// By id.
+    /// The last of each id: some recordings use one several times.
     uses: BTreeMap<Arc<str>, ToolUse>,
-    /// Results that stand in the prompt as they were.
-    kept: BTreeSet<Place>,
     /// By file, or by call.
     shown: BTreeMap<String, Vec<Shown>>,
 }
 
 impl<'a> Needs<'a> {
     pub(super) fn new(
-        planned: &'a PlannedSession<'a>,
+        prepared: &'a PreparedSession,
         anchors: &'a Anchors,
-        mut opaque: Vec<usize>,
+        opaque: Vec<usize>,
         found: &'a mut Autopsy,
     ) -> Self {
-        let session = planned.prepared.session();
+        let session = prepared.session();
         let mut present = vec![0; anchors.all.len()];
         let tools = session.tools().iter().map(ToolSchema::text);
         for text in session.system().into_iter().chain(tools) {
-            for number in anchors.in_text(text).into_keys().flatten() {
-                present[number as usize] += 1;
+            for number in anchors.standing_in(text).iter() {
+                present[*number as usize] += 1;
             }
         }
-        opaque.reverse();
         Self {
-            planned,
+            prepared,
             anchors,
             opaque,
             found,
             present,
             gone: BTreeMap::new(),
             uses: BTreeMap::new(),
-            kept: BTreeSet::new(),
             shown: BTreeMap::new(),
         }
     }
@@ -122,28 +124,18 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// The results in an entry that are as they were.
-    fn places(entry: &Entry) -> impl Iterator<Item = Place> {
-        let at = match entry.origin {
-            Origin::Verbatim(at) | Origin::Edited { message: at, .. } => Some(at),
-            Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => None,
-        };
-        let results = entry.message.tool_results();
-        let results = results.filter(|(block, _)| entry.is_verbatim(*block));
-        results.filter_map(move |(block, _)| Some((at?, block)))
-    }
-
     fn is_present(&self, number: u32) -> bool {
         self.present[number as usize] > 0
     }
 
-    /// Whether something that a compaction threw away has come back since.
-    fn is_back(&self, number: u32) -> bool {
-        // Behind a compaction that cannot be read it is not known what is present.
-        self.gone.get(&number).is_some_and(|(by, back)| {
-            let is_known = !self.found.compactions[*by].is_opaque;
-            back.is_some() || is_known && self.is_present(number)
-        })
+    /// How a call comes by something that a compaction threw away; `None` if the product or the agent itself put it back.
+    fn how(&self, number: u32) -> Option<How> {
+        match self.gone[&number] {
+            (_, Some((how, _))) => Some(how),
+            // Nothing shows what is present behind it.
+            (by, None) if self.found.compactions[by].is_opaque => Some(How::Unknown),
+            (_, None) => (!self.is_present(number)).then_some(How::Without),
+        }
     }
 
     /// A compaction takes place: `apply` changes the prompt, or it is not known how it changed.
@@ -154,41 +146,41 @@ impl<'a> Needs<'a> {
             ..Compaction::default()
         };
         let by = self.found.compactions.len();
-        let all = 0..u32::try_from(self.present.len()).unwrap_or(u32::MAX);
-        let before: Vec<u32> = all.filter(|number| self.is_present(*number)).collect();
+        let before = self.present.clone();
+        let mut taken = BTreeSet::new();
         if let Some(applied) = apply {
-            let removed = applied.change.removed.iter();
-            removed.for_each(|entry| self.left(entry));
-            applied.written().for_each(|entry| self.entered(entry));
-        } else {
-            self.kept.clear();
+            for entry in &applied.change.removed {
+                self.left(entry);
+                taken.extend(places(entry));
+            }
+            for entry in applied.written() {
+                self.entered(entry);
+                places(entry).for_each(|place| _ = taken.remove(&place));
+            }
         }
-        for number in before {
-            let is_there = self.is_present(number)
-                || self.anchors.is_above(number, |one| self.is_present(one));
-            let stays = apply.is_some() && is_there;
-            compaction.count(self.anchors.all[number as usize].0, stays);
+        for (number, _) in (0..).zip(before).filter(|(_, texts)| *texts > 0) {
+            let stays = apply.is_some() && self.is_present(number);
+            compaction.count(self.anchors.kind(number), stays);
             if !stays {
                 self.gone.insert(number, (by, None));
             }
         }
-        for one in self.shown.values_mut().flatten() {
-            if one.gone.is_none() {
-                let stays = self.kept.contains(&one.place);
-                one.gone = (!stays).then_some(by);
-                compaction.count(one.kind, stays);
-            }
+        let shown = self.shown.values_mut().flatten();
+        for one in shown.filter(|one| one.gone.is_none()) {
+            let stays = apply.is_some() && !taken.contains(&one.place);
+            one.gone = (!stays).then_some(by);
+            compaction.count(one.kind, stays);
         }
         self.found.compactions.push(compaction);
     }
 
     /// Notes a tool result, and whether it brings again what an earlier one had brought.
     fn take_result(&mut self, place: Place, text: &Arc<str>, tool: &ToolUse) {
-        for path in changed_by(tool) {
-            let shown = Shown::new(place, text_of(tool).into(), Kind::File);
+        for path in files::changed_by(tool) {
+            let shown = Shown::new(place, Kind::File, &text_of(tool));
             self.shown.entry(path).or_default().push(shown);
         }
-        let (kind, what, key) = match (shown_by(tool), tool.class) {
+        let (kind, what, key) = match (files::seen_by(tool), tool.class) {
             (Some(path), _) => (Kind::File, path.clone(), path),
             (None, ToolClass::Edit | ToolClass::Write | ToolClass::Todo) => return,
             (None, _) => {
@@ -196,43 +188,66 @@ impl<'a> Needs<'a> {
                 (Kind::Result, command_of(tool), key)
             }
         };
-        let new = Shown::new(place, text.clone(), kind);
+        let new = Shown::new(place, kind, text);
         let known = self.shown.entry(key).or_default();
-        let is_repeated = new.is_shown_by(known.iter().filter(|shown| shown.gone.is_none()));
-        let is_again = !is_repeated && new.is_shown_by(known.iter());
+        let is_repeated = new.is_shown_by(&known.iter().filter(|shown| shown.gone.is_none()));
+        let is_again = !is_repeated && new.is_shown_by(&known.iter());
         let by = known.iter().filter_map(|shown| shown.gone).max();
         known.push(new);
         self.found.repeated_anyway += usize::from(is_repeated);
         if let Some(by) = by.filter(|_| is_again) {
-            let prepared = &self.planned.prepared;
-            let call = call_after(prepared.session(), place.0).saturating_sub(1);
+            let next = self.prepared.session().call_after(place.0);
+            let call = next.saturating_sub(1);
+            let scale = self.prepared.bill().scale(call);
             self.found.compactions[by].need(Need {
                 kind,
                 what,
                 call,
                 how: How::Fetched,
                 back_at: Some(call),
-                tokens: prepared
-                    .bill()
-                    .scale(call)
-                    .text(prepared.counts().size(text)),
+                tokens: scale.text(self.prepared.counts().size(text)),
                 usd: None,
             });
         }
+    }
+
+    /// A call needs one of these, which it spells so.
+    fn need(&mut self, call: usize, numbers: &[u32], spelled: String) {
+        let gone = &self.gone;
+        let (lost, others): (Vec<u32>, Vec<u32>) =
+            (numbers.iter()).partition(|number| gone.contains_key(number));
+        if others.into_iter().any(|number| self.is_present(number)) {
+            return;
+        }
+        let ways = lost.iter().map(|number| (*number, self.how(*number)));
+        // One that has come back, else the first.
+        let way = ways.min_by_key(|(_, how)| matches!(how, Some(How::Without | How::Unknown)));
+        let Some((number, how)) = way else { return };
+        let (by, back) = self.gone[&number];
+        for number in &lost {
+            self.gone.remove(number);
+        }
+        let Some(how) = how else { return };
+        let (kind, longest) = self.anchors.all[number as usize].clone();
+        self.found.compactions[by].need(Need {
+            kind,
+            what: if numbers.len() == 1 { longest } else { spelled },
+            call,
+            how,
+            back_at: back.map(|(_, at)| at),
+            tokens: Tokens::ZERO,
+            usd: None,
+        });
     }
 }
 
 impl Observer for Needs<'_> {
     fn entered(&mut self, entry: &Entry) {
         self.follow(entry, |count| *count += 1);
-        self.kept.extend(Self::places(entry));
     }
 
     fn left(&mut self, entry: &Entry) {
         self.follow(entry, |count| *count = count.saturating_sub(1));
-        for place in Self::places(entry) {
-            self.kept.remove(&place);
-        }
     }
 
     fn appended(&mut self, entry: &Entry) {
@@ -240,17 +255,14 @@ impl Observer for Needs<'_> {
         let Some(at) = entry.origin.message() else {
             return;
         };
-        let next = call_after(self.planned.prepared.session(), at);
+        let next = self.prepared.session().call_after(at);
         let is_typed = entry.message.has_tag(Tag::TypedUser);
         for (block, content) in entry.message.content().iter().enumerate() {
             let text = &entry.message.model_text()[block];
             let is_own = is_typed && !entry.message.details.injected.contains(&block);
-            let (back, answered) = match content {
-                ContentBlock::ToolResult(result) => (
-                    (How::Fetched, next.saturating_sub(1)),
-                    self.uses.get(&result.tool_use_id).cloned(),
-                ),
-                ContentBlock::Text(_) if is_own => ((How::Told, next), None),
+            let back = match content {
+                ContentBlock::ToolResult(_) => (How::Fetched, next.saturating_sub(1)),
+                ContentBlock::Text(_) if is_own => (How::Told, next),
                 ContentBlock::ToolUse(tool) => {
                     self.uses.insert(tool.id.clone(), (**tool).clone());
                     continue;
@@ -262,7 +274,8 @@ impl Observer for Needs<'_> {
                     known.get_or_insert(back);
                 }
             }
-            if let Some(tool) = answered {
+            let answered = content.as_result().map(|result| &*result.tool_use_id);
+            if let Some(tool) = answered.and_then(|id| self.uses.get(id).cloned()) {
                 self.take_result((at, block), text, &tool);
             }
         }
@@ -273,46 +286,12 @@ impl Observer for Needs<'_> {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        let call = view.call;
-        while self.opaque.pop_if(|next| *next <= call).is_some() {
-            self.compact(call, None);
+        if self.opaque.contains(&view.call) {
+            self.compact(view.call, None);
         }
         for (_, tool) in view.response.tool_uses() {
             for (numbers, spelled) in self.anchors.needed_by(tool) {
-                // A spelling of several paths needs one of them.
-                let is_one = numbers.len() == 1;
-                let gone = &self.gone;
-                let (lost, others): (Vec<u32>, Vec<u32>) =
-                    (numbers.into_iter()).partition(|number| gone.contains_key(number));
-                if others.into_iter().any(|number| self.is_present(number)) {
-                    continue;
-                }
-                let mut back = lost.iter().filter(|number| self.is_back(**number));
-                let number = back.next().or(lost.first()).copied();
-                let known = number.and_then(|number| self.gone.get(&number).copied());
-                let Some((number, (by, back))) = number.zip(known) else {
-                    continue;
-                };
-                for number in &lost {
-                    self.gone.remove(number);
-                }
-                let how = match back {
-                    Some((how, _)) => how,
-                    None if self.found.compactions[by].is_opaque => How::Unknown,
-                    // The product or the agent itself had put it back.
-                    None if self.is_present(number) => continue,
-                    None => How::Without,
-                };
-                let (kind, longest) = self.anchors.all[number as usize].clone();
-                self.found.compactions[by].need(Need {
-                    kind,
-                    what: if is_one { longest } else { spelled },
-                    call,
-                    how,
-                    back_at: back.map(|(_, at)| at),
-                    tokens: Tokens::ZERO,
-                    usd: None,
-                });
+                self.need(view.call, &numbers, spelled);
             }
         }
     }

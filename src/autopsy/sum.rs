@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::iter::once;
 
 use serde::Serialize;
 
@@ -11,8 +12,10 @@ use crate::units::{Tokens, Usd};
 /// The costs and losses of many compactions. Money is the sum of what is known.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// The cost of all calls.
+    /// The cost of all calls and requests for summaries.
     pub usd: f64,
+    /// The part of it that is estimated: requests for summaries without a bill.
+    pub estimated_usd: f64,
     /// Conversations of which a price is not known.
     pub unpriced: usize,
     /// Compactions that a call followed.
@@ -31,61 +34,52 @@ impl Totals {
     /// The sum over these sessions and their sub-agents.
     pub fn of(sessions: &[Autopsy]) -> Self {
         let mut sum = Self::default();
-        sum.add(sessions);
-        sum
-    }
-
-    fn add(&mut self, sessions: &[Autopsy]) {
-        for autopsy in sessions {
-            self.usd += autopsy.usd.unwrap_or_default();
-            self.unpriced += usize::from(autopsy.usd.is_none());
+        for autopsy in sessions
+            .iter()
+            .flat_map(|main| once(main).chain(&main.sub_agents))
+        {
+            sum.usd += autopsy.usd.unwrap_or_default();
+            sum.estimated_usd += autopsy.estimated_usd;
+            sum.unpriced += usize::from(autopsy.usd.is_none());
             for compaction in &autopsy.compactions {
-                self.compactions += 1;
-                self.spent.0 += compaction.usd.unwrap_or_default();
-                self.spent.1 += compaction.tokens;
+                sum.compactions += 1;
+                sum.spent.0 += compaction.usd.unwrap_or_default();
+                sum.spent.1 += compaction.tokens;
                 for need in &compaction.needed {
-                    self.again.0 += need.usd.unwrap_or_default();
-                    self.again.1 += need.tokens;
+                    sum.again.0 += need.usd.unwrap_or_default();
+                    sum.again.1 += need.tokens;
                 }
                 for (kind, row) in &compaction.thrown {
-                    *self.thrown.entry(*kind).or_default() += *row;
+                    *sum.thrown.entry(*kind).or_default() += *row;
                 }
             }
             for (cause, more) in &autopsy.breaks {
-                let known = self.breaks.entry(cause).or_default();
+                let known = sum.breaks.entry(cause).or_default();
                 known.calls += more.calls;
                 known.tokens += more.tokens;
                 known.usd += more.usd;
                 known.largest = known.largest.max(more.largest);
             }
-            self.add(&autopsy.sub_agents);
         }
+        sum
     }
 }
 
 /// Puts the conversations of sub-agents under their main sessions, and the worst session first: by what compactions and
-/// what was fetched again cost, then by what was needed and not there, then by tokens. A sub-agent whose main session is
-/// not there stays where it is.
+/// what was fetched again cost, in dollars, then in tokens. A sub-agent whose main session is not there stays where it is.
 pub fn with_sub_agents(mut all: Vec<Autopsy>) -> Vec<Autopsy> {
     let agents: Vec<Autopsy> = all.extract_if(.., |one| one.main.is_some()).collect();
     for own in agents {
-        match all
-            .iter_mut()
-            .find(|main| own.main.as_deref() == Some(&*main.session))
-        {
+        let mut mains = all.iter_mut();
+        match mains.find(|main| own.main.as_ref() == Some(&main.session)) {
             Some(main) => main.sub_agents.push(own),
             None => all.push(own),
         }
     }
     all.sort_by_cached_key(|autopsy| {
         let sum = Totals::of(std::slice::from_ref(autopsy));
-        let missed: usize = sum
-            .thrown
-            .values()
-            .map(|row| row.needed - row.fetched)
-            .sum();
         let usd = Usd::of_dollars(sum.spent.0 + sum.again.0);
-        Reverse((usd, missed, sum.spent.1 + sum.again.1))
+        Reverse((usd, sum.spent.1 + sum.again.1))
     });
     all
 }

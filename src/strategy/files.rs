@@ -42,6 +42,9 @@ const PATCH_LINES: [&str; 4] = [
     "+++ b/",
 ];
 
+/// Commands that show the file that they name last.
+const SHOWS: [&str; 5] = ["cat ", "head ", "nl ", "sed -n ", "tail "];
+
 /// The part of a file that the tool use shows, if it reads one file.
 ///
 /// An editor whose `command` is `view` reads, whatever its class.
@@ -133,6 +136,24 @@ pub(crate) fn shown_by(tool: &ToolUse) -> Option<String> {
     let is_path =
         !path.starts_with('-') && !path.contains([' ', '|', '<', '>', ';', '&', '*', '$']);
     is_path.then(|| plain(path))
+}
+
+/// The file that the tool use shows, or a part of it: one for it, or a command that does nothing else, behind a `cd` or not.
+pub(crate) fn seen_by(tool: &ToolUse) -> Option<String> {
+    if tool.class != ToolClass::Shell {
+        return view_of(tool).map(|view| view.path);
+    }
+    let input = tool.input.value();
+    let line = command_of(&input)?;
+    let (front, own) = line.rsplit_once("&&").unwrap_or(("cd", line));
+    let (front, own) = (front.trim(), own.trim());
+    let goes_there = front == "cd" || front.starts_with("cd ");
+    let is_alone = goes_there && !front.contains([';', '|', '&']);
+    let shows = SHOWS.iter().any(|name| own.starts_with(name));
+    let path = own.split_whitespace().last()?;
+    let is_path = path.contains(['/', '.']) && !path.starts_with(['-', '\'', '"']);
+    let is_plain = !own.contains(['|', '<', '>', ';', '&', '*', '\n', '$', '`', '(']);
+    (is_alone && shows && is_path && is_plain).then(|| plain(path))
 }
 
 /// The command line among the arguments of a tool use.
@@ -312,6 +333,25 @@ mod tests {
         ] {
             let tool = tool(class, &format!(r#"{{"command":"{command}"}}"#));
             assert_eq!(shown_by(&tool).as_deref(), path, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_shows_the_file_that_it_names_last() {
+        for (command, path) in [
+            ("cat src/a.rs", Some("src/a.rs")),
+            ("sed -n '1,220p' ./src/a.rs", Some("src/a.rs")),
+            ("cd /work && nl -ba src/a.rs", Some("src/a.rs")),
+            ("sed -i s/a/b/ src/a.rs", None),
+            ("cat src/a.rs | wc -l", None),
+            ("make all && cat src/a.rs", None),
+            ("cdk synth && cat out.json", None),
+            ("cat $(git ls-files).md", None),
+            ("cat $HOME/notes.md", None),
+            ("head -5", None),
+        ] {
+            let tool = tool(ToolClass::Shell, &format!(r#"{{"command":"{command}"}}"#));
+            assert_eq!(seen_by(&tool).as_deref(), path, "{command}");
         }
     }
 

@@ -5,8 +5,8 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use proctor::session::{
-    CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, Session,
-    SessionParts, Source, Tag, ToolClass, ToolResult, ToolUse, native,
+    CompactedTo, ContentBlock, InnerRequest, JsonText, Message, Recorded, RecordedCompaction, Role,
+    Session, SessionParts, Source, Tag, ToolClass, ToolResult, ToolUse, native,
 };
 use proctor::units::{Timestamp, Tokens, Usage};
 use serde_json::{Value, json};
@@ -270,6 +270,71 @@ fn a_lossy_session_fits_one_screen() {
     assert_eq!(found["repeated_anyway"], 1);
     for compaction in found["compactions"].as_array().unwrap() {
         assert_eq!(compaction["thrown"]["file"]["fetched"], 1);
+    }
+}
+
+/// All tokens of a usage.
+fn tokens(usage: &Value) -> u64 {
+    let classes = usage.as_object().unwrap().values();
+    classes.map(|class| class.as_u64().unwrap()).sum()
+}
+
+/// Tokens of the requests for summaries that a run of the strategy `recorded` bills.
+fn billed_by_a_run(folder: &Path) -> u64 {
+    let ran = Command::new(env!("CARGO_BIN_EXE_proctor"))
+        .current_dir(folder)
+        .env("PROCTOR_COUNTER", "chars/4")
+        .args(["run", "s.jsonl", "--strategy", "recorded"])
+        .args(["--out", "run", "-o", "run.json"])
+        .output()
+        .unwrap();
+    let report = std::fs::read_to_string(folder.join("run.json"));
+    let report: Value =
+        serde_json::from_str(&report.unwrap_or_else(|_| panic!("{ran:?}"))).unwrap();
+    let sections = report["sections"].as_array().unwrap();
+    let calls = sections.iter().find(|one| one["id"] == "model_calls");
+    let tokens = &calls.unwrap()["table"]["rows"][0]["cells"][3]["value"]["tokens"];
+    tokens.as_u64().unwrap()
+}
+
+#[test]
+fn the_total_has_the_requests_for_summaries_as_billed_or_else_as_a_run_bills_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    lossy().write(path);
+    let estimated = &sessions(path, &["s.jsonl"])[0];
+    let compactions = estimated["compactions"].as_array().unwrap();
+    let asked = compactions.iter().map(|one| tokens(&one["request"]));
+    assert_eq!(asked.sum::<u64>(), billed_by_a_run(path));
+    let part = estimated["estimated_usd"].as_f64().unwrap();
+    assert!(part > 0.0);
+    assert!(screen(path, &["s.jsonl"]).contains("with an estimate of $0.0"));
+    let bill = Usage {
+        cache_read: Tokens(20_000),
+        ..Usage::uncached(Tokens(100), Tokens(300))
+    };
+    let mut recording = lossy();
+    for compaction in &mut recording.compactions {
+        compaction.usage = Some(bill);
+    }
+    // Its own model looks at the prompt once more within a call.
+    recording.messages[1].details.inner_requests = vec![InnerRequest {
+        kind: "advisor_message".into(),
+        model: None,
+        usage: bill,
+    }];
+    recording.write(path);
+    let billed = &sessions(path, &["s.jsonl"])[0];
+    assert_eq!(billed["estimated_usd"], 0.0);
+    assert!(!screen(path, &["s.jsonl"]).contains("estimate"));
+    let calls = tokens(&estimated["usage"]) - billed_by_a_run(path);
+    assert_eq!(tokens(&billed["usage"]), calls + 3 * bill.total().0);
+    // At the prices of Claude Opus 4.6: $5 of input and $25 of output, and reads at a tenth.
+    let usd = 3.0 * (100.0 * 5.0 + 20_000.0 * 0.5 + 300.0 * 25.0) / 1e6;
+    let [all, whole] = [estimated, billed].map(|found| found["usd"].as_f64().unwrap());
+    assert!((whole - (all - part) - usd).abs() < 1e-9);
+    for compaction in billed["compactions"].as_array().unwrap() {
+        assert_eq!(compaction["is_billed"], true);
     }
 }
 

@@ -89,7 +89,7 @@ impl Iterations {
                 "advisor_message" => {}
                 "compaction" => {
                     let what =
-                        "tokens of a compaction within a call, in the cost of a strategy alone";
+                        "tokens of a compaction within a call, apart from the cost of the call";
                     *found.warnings.entry(what.to_owned()).or_default() += usage.total().0;
                     continue;
                 }
