@@ -25,6 +25,7 @@ pub mod overflow;
 pub mod price;
 pub mod scripted;
 pub mod spending;
+pub mod timing;
 
 /// Number of the second answer to the same request in a repeat; the third is twice this. A run has no more
 /// repeats, so that further answers never take another repeat's number.

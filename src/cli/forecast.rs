@@ -42,9 +42,8 @@ fn with_asking<T>(plan: &Plan, with: impl FnOnce(&ForecastInputs<'_>) -> T) -> T
     let reader = models.reader.as_ref();
     let inputs = ForecastInputs {
         price_of: &|model| {
-            plan.asked_prices()
-                .of(model)
-                .map(|(_, price)| (price.per_token, price.latency))
+            let (_, price) = plan.asked_prices().of(model)?;
+            Some((price.per_token, plan.timing_of(model)))
         },
         judges: &plan.judges(),
         longest_answer: MAX_ANSWER,
@@ -115,17 +114,16 @@ pub(super) fn minutes_in_words(milliseconds: u64) -> String {
 
 /// The spending of the run itself, in a sentence or two.
 pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> anyhow::Result<String> {
-    let homes: BTreeSet<&str> = plan
-        .scenario()
-        .models
-        .homes()
-        .map(|(live, _)| &*live.model)
-        .collect();
+    let homes = plan.scenario().models.homes();
+    let (homes, timed): (BTreeSet<&str>, Vec<Option<Tokens>>) = homes
+        .map(|(live, home)| (&*live.model, home.timing.and_then(|timing| timing.longest)))
+        .unzip();
     let facts = json!({
         "spend": spend,
         "is_live": asks_live_models(plan),
         "takes": spend.milliseconds.map(|span| minutes_in_words(span.expected)),
         "homes": homes,
+        "timed": timed.into_iter().flatten().max(),
     });
     template::fill(include_str!("text/spend.txt"), facts)
 }

@@ -391,10 +391,7 @@ fn too_little(limit: Limit, sessions: usize, cheapest: Option<u64>) -> anyhow::R
 /// Says what is needed before a run can be sized by time.
 fn untimed(plan: &Plan) -> anyhow::Result<Plan> {
     let mut untimed = plan.scenario().models.live_names();
-    untimed.retain(|model| {
-        let price = plan.asked_prices().of(model);
-        price.is_none_or(|(_, price)| price.latency.is_none())
-    });
+    untimed.retain(|model| plan.timing_of(model).is_none());
     let problem = format!(
         "the run cannot be sized by time, because it is not known how fast {} is",
         untimed.join(" and ")

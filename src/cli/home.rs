@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{CliError, Exit, listed, models, stop_with};
 use crate::model::http::Engine;
-use crate::model::http::home::{PORTS, Timing};
-use crate::model::price::Latency;
+use crate::model::http::home::PORTS;
+use crate::model::timing::ServerTiming;
 use crate::record::journal::read_manifest;
 use crate::runner::time_server;
 use crate::scenario::{LiveSetting, Scenario};
@@ -70,9 +70,7 @@ pub(super) struct Homes {
 struct KnownHome {
     window: Option<Tokens>,
     slots: Option<usize>,
-    latency: Option<Latency>,
-    /// Tokens that it counts for each of ours.
-    counted: Option<f64>,
+    timing: Option<ServerTiming>,
 }
 
 impl Homes {
@@ -105,12 +103,10 @@ impl Homes {
             let known = self.known.entry(key.clone()).or_default();
             if !is_offline && asked.insert(key) {
                 if is_timed
-                    && known.latency.is_none()
+                    && known.timing.is_none()
                     && let Some(counter) = counter(&name)
                 {
-                    let timing = timed(live, &url, &*counter)?;
-                    known.latency = Some(timing.latency);
-                    known.counted = Some(timing.counted);
+                    known.timing = Some(timed(live, &url, &*counter)?);
                 }
                 // It may have loaded the model only now.
                 if let Some(facts) = engine.facts(&url, Some(&live.model)) {
@@ -139,7 +135,11 @@ impl Homes {
     }
 }
 
-fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> anyhow::Result<Timing> {
+fn timed(
+    live: &LiveSetting,
+    url: &str,
+    counter: &dyn TokenCounter,
+) -> anyhow::Result<ServerTiming> {
     let model = &live.model;
     say!("timing {model} at {url}");
     let count = |text: &str| counter.count(text);
@@ -147,12 +147,13 @@ fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> anyhow::R
         let problem = format!("`{model}` at {url} was to be timed: {failure}");
         CliError::new(Exit::NothingSelected, problem).with_hint(HOW_TO_GET_ONE)
     })?;
-    let Latency {
-        prefill_per_second: read,
-        decode_per_second: written,
-        ..
-    } = timing.latency;
-    say!("{read:.0} tokens a second read, {written:.0} written");
+    let longest = timing.longest.unwrap_or_default();
+    say!(
+        "{:.0} tokens a second read at first, {:.0} behind {longest} tokens, {:.0} written",
+        timing.latency.prefill_per_second,
+        timing.read_behind(longest),
+        timing.latency.decode_per_second
+    );
     Ok(timing)
 }
 
@@ -190,9 +191,9 @@ fn settle(live: &mut LiveSetting, known: KnownHome) {
     if !home.is_told {
         home.slots = known.slots.unwrap_or(home.slots);
     }
-    home.counted = known.counted.unwrap_or(1.0);
+    home.counted = known.timing.map_or(1.0, |timing| timing.counted);
     home.window = known.window;
-    home.latency = known.latency;
+    home.timing = known.timing;
 }
 
 /// Words that no server has seen yet.

@@ -221,17 +221,16 @@ impl Prices {
         Err(error.with_hint(hint))
     }
 
-    /// The same for the models of a run itself, with those that a server on this machine answers as: each with
-    /// its measured latency. They cost nothing, unless a file says otherwise.
+    /// The same for the models of a run itself, with those that a server on this machine answers as. They cost
+    /// nothing, unless a file says otherwise.
     #[must_use]
-    pub fn with_own(mut self, models: Vec<(String, Option<Latency>)>) -> Self {
-        for (name, latency) in models {
+    pub fn with_own(mut self, models: impl IntoIterator<Item = String>) -> Self {
+        for name in models {
             let known = self.of(&name);
             let known = known.map(|(list, price)| (list.clone(), price.clone()));
             let (mut list, mut price) =
                 known.unwrap_or_else(|| (PriceList::own(), ModelPrice::free()));
             price.names = vec![name];
-            price.latency = latency.or(price.latency);
             list.models = vec![price];
             self.lists.insert(0, list);
         }

@@ -195,6 +195,24 @@ pub struct Latency {
     pub decode_per_second: f64,
 }
 
+/// How fast a server is, and how its tokens compare with ours.
+///
+/// A token takes longer the more tokens are in front of it, because attention looks at all of them: `n` tokens of
+/// a new prompt take `a·n + b·n²`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ServerTiming {
+    /// How long a call takes apart from attention.
+    pub latency: Latency,
+    /// Nanoseconds that each token of a new prompt takes for each one in front of it: `2b`.
+    pub read_attention_ns: f64,
+    /// The same for each token that it writes: these come one by one, which takes longer.
+    pub write_attention_ns: f64,
+    /// The longest prompt that was timed; `None` for a latency that a price file names.
+    pub longest: Option<Tokens>,
+    /// Tokens that the server counts for each of ours.
+    pub counted: f64,
+}
+
 /// What a server on this machine was taken to be when the run began: it decides which sessions the run has.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,6 +10,7 @@ use super::dependencies::Dependencies;
 use super::{ArmIndex, ArmKind, CellError, LoadedSession, Plan, prepare, replay_arm};
 use super::{loaded, models};
 use crate::model::Request;
+use crate::model::timing::ServerTiming;
 use crate::probe::FactExt as _;
 use crate::probe::judge::{self, Judge, JudgeTask, known_answer};
 use crate::probe::{Asking, Item, Selection};
@@ -43,6 +44,16 @@ impl Plan {
             .map(|session| self.forecast_session(session))
             .collect::<Result<_, _>>()?;
         Ok(cells.into_iter().flatten().collect())
+    }
+
+    /// How long calls of a model of the run itself take, where its server was timed or a price file says it.
+    pub fn timing_of(&self, model: &str) -> Option<ServerTiming> {
+        let mut homes = self.scenario.models.homes();
+        let own = homes.find(|(live, _)| live.model == model);
+        let priced = self.asked_prices.of(model);
+        let priced = priced.and_then(|(_, price)| price.latency);
+        own.and_then(|(_, home)| home.timing)
+            .or(priced.map(ServerTiming::from))
     }
 
     fn forecast_session(&self, session: usize) -> Result<Vec<ForecastCell>, ForecastError> {

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use super::{Access, PlanError, read_named};
 use crate::model::api::Dialect;
-use crate::model::http::home::Timing;
 use crate::model::http::pace::{PaceSetting, Pacer};
 use crate::model::http::{CallTime, Connection, Engine, Live, Waits};
+use crate::model::timing::ServerTiming;
 use crate::model::{CallFailure, Model, Purpose};
 use crate::scenario::{Home, LiveSetting, Pace};
 use crate::session::redact::Secret;
 use crate::session::wire::Provider;
 use crate::stop::StopToken;
-use crate::units::Tokens;
+use crate::units::{Tokens, Usage, whole};
 
 /// The models behind an API, and their shared resources.
 #[derive(Debug)]
@@ -162,9 +162,20 @@ impl Waited {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => time.is_answered,
             Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => false,
         };
-        let latency = home.latency.filter(|_| is_own)?;
-        // The latency is one of our tokens.
-        let modelled = latency.milliseconds(1, &time.usage) / home.counted.max(0.1);
+        let timing = home.timing.filter(|_| is_own)?;
+        // It is one of our tokens.
+        let usage = time.usage;
+        let [new, read, output] = [
+            usage.prompt() - usage.cache_read,
+            usage.cache_read,
+            usage.output,
+        ]
+        .map(|tokens| Tokens(whole(tokens.0 as f64 / home.counted.max(0.1))));
+        let usage = Usage {
+            cache_read: read,
+            ..Usage::uncached(new, output)
+        };
+        let modelled = timing.milliseconds(1, &usage);
         let measured = 1_000.0 * time.took.as_secs_f64();
         Some(Self { modelled, measured })
     }
@@ -200,7 +211,7 @@ pub fn time_server(
     access: &Access<'_>,
     nonce: &str,
     count: &dyn Fn(&str) -> Tokens,
-) -> Result<Result<Timing, CallFailure>, PlanError> {
+) -> Result<Result<ServerTiming, CallFailure>, PlanError> {
     let http = |cause| PlanError::Http {
         model: live.model.clone(),
         place: live.place.clone(),

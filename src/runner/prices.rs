@@ -39,10 +39,8 @@ pub fn in_force(cache: &CacheSetting) -> Result<Prices, PlanError> {
 
 /// The prices at which the models of a run itself are asked.
 pub fn asked(models: &ModelsSetting, prices: &Prices) -> Prices {
-    let own = models
-        .homes()
-        .map(|(live, home)| (live.model.clone(), home.latency));
-    prices.clone().with_own(own.collect())
+    let own = models.homes().map(|(live, _)| live.model.clone());
+    prices.clone().with_own(own)
 }
 
 /// The model whose prices count for a session.

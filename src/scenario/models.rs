@@ -9,8 +9,9 @@ use serde_json::json;
 
 use crate::model::api::{Dialect, LimitName, THINKING};
 use crate::model::cassette::ReplayMode;
-use crate::model::price::{Latency, Prices};
+use crate::model::price::Prices;
 use crate::model::spending::Budget;
+use crate::model::timing::ServerTiming;
 use crate::probe::Asking;
 use crate::probe::judge::Judging;
 use crate::session::wire::Provider;
@@ -52,6 +53,7 @@ pub struct ModelsSetting {
 
 /// A model, as a scenario names it.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a scenario names a handful")]
 pub enum ModelSetting {
     /// Rules instead of a language model.
     Offline,
@@ -131,7 +133,7 @@ pub struct Home {
     /// Its context window as it says, prompt and answer together.
     pub window: Option<Tokens>,
     /// How long it takes, by timing requests.
-    pub latency: Option<Latency>,
+    pub timing: Option<ServerTiming>,
     /// Tokens that it counts for each of the scenario's counter.
     pub counted: f64,
 }
@@ -491,7 +493,7 @@ fn live(
         is_told: slots.is_some(),
         slots: slots.unwrap_or(SLOTS),
         window: None,
-        latency: None,
+        timing: None,
         counted: 1.0,
     });
     if let (Some(_), None) = (slots, &home) {

@@ -14,6 +14,9 @@ use crate::live::server::{Reply, Server};
 
 const FAMILY: &str = "code-review";
 
+/// One loads the model; two prompts are read, read again, and written behind.
+const TIMING_REQUESTS: usize = 7;
+
 fn proctor(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder)
@@ -104,6 +107,18 @@ enum Mind {
     SpeaksGerman,
 }
 
+/// Seconds that a slow server takes whose last request was `before`: for the new tokens of the messages, and for the
+/// pairs of each and one in front of it. Nobody waits for them.
+fn takes(before: &str, body: &str) -> f64 {
+    let messages = [before, body].map(|body| body.split_once("\"messages\""));
+    let [old, new] = messages.map(|split| split.map_or("", |(_, messages)| messages));
+    let mut both = old.bytes().zip(new.bytes());
+    let differs = both.position(|(old, new)| old != new);
+    let same = differs.unwrap_or(old.len().min(new.len()));
+    let [known, all] = [same, new.len()].map(|bytes| bytes as f64 / 4.0);
+    0.01 + 2e-5 * (all - known) + 1e-8 * (all * all - known * known)
+}
+
 /// A server that says what it is, and answers what it can see.
 fn server(known: BTreeMap<String, Vec<String>>, mind: Mind) -> Server {
     server_of(known, mind, 32_768)
@@ -192,7 +207,7 @@ fn asked(server: &Server) -> Vec<Value> {
         .into_iter()
         .filter(|asked| asked.head.starts_with("POST "));
     let bodies = requests.map(|asked| serde_json::from_str(&asked.body).unwrap());
-    bodies.skip(5).collect()
+    bodies.skip(TIMING_REQUESTS).collect()
 }
 
 #[test]
@@ -263,15 +278,23 @@ fn a_reader_that_knows_too_little_ends_the_run_and_decides_nothing() {
     );
 }
 
+/// Writes what is known of a server of a window of 65,536 tokens: how many it reads in a second at first, how many
+/// nanoseconds each takes for one in front of it, and how many it writes in a second.
+fn know(folder: &Path, server: &Server, [read, attention, written]: [f64; 3]) {
+    let latency = json!({ "start_ms": 10.0, "prefill_per_second": read, "cached_per_second": 1e9, "decode_per_second": written });
+    let timing = json!({ "latency": latency, "read_attention_ns": attention, "write_attention_ns": attention, "longest": 4_000, "counted": 1.0 });
+    let at = format!("{}/v1 home chars/4", server.base_url());
+    let known = json!({ (at): { "window": 65_536, "slots": 1, "timing": timing } });
+    fs::create_dir(folder.join("runs")).unwrap();
+    fs::write(folder.join("runs/servers.json"), known.to_string()).unwrap();
+}
+
 #[test]
 fn too_few_minutes_are_a_look_that_somebody_agrees_to() {
     let (folder, known) = bench();
     let server = server(known, Mind::Knows);
     let graded = graded(&server);
-    fs::create_dir(folder.path().join("runs")).unwrap();
-    let slow = json!({ "start_ms": 200.0, "prefill_per_second": 800.0, "cached_per_second": 80_000.0, "decode_per_second": 10.0 });
-    let known = json!({ (format!("{}/v1 home chars/4", server.base_url())): { "window": 32_768, "slots": 1, "latency": slow, "counted": 1.0 } });
-    fs::write(folder.path().join("runs/servers.json"), known.to_string()).unwrap();
+    know(folder.path(), &server, [800.0, 0.0, 10.0]);
     let flags = ["--graded", &graded, "--minutes", "9", "--out", "runs/home"];
     let (said, _) = run(folder.path(), &flags, 107);
     assert!(
@@ -300,6 +323,32 @@ fn too_few_minutes_are_a_look_that_somebody_agrees_to() {
         "9",
     ];
     assert!(proctor(folder.path(), &plan).status.success());
+}
+
+#[test]
+fn the_time_of_a_server_that_slows_down_in_long_prompts_is_foreseen() {
+    let (folder, known) = bench();
+    let server = server_of(known, Mind::Knows, 65_536);
+    let graded = graded(&server);
+    let flags = flags(&graded, "runs/home");
+    know(folder.path(), &server, [50_000.0, 20.0, 1e9]);
+    let plan = [&["run", "home.toml"], &flags[..], &["--dry-run", "--json"]].concat();
+    let planned = proctor(folder.path(), &plan).stdout;
+    let planned: Value = serde_json::from_slice(&planned).unwrap();
+    let foreseen = &planned["spend"]["milliseconds"]["expected"];
+    let foreseen = foreseen.as_f64().unwrap() / 1_000.0;
+    let (said, _) = run(folder.path(), &flags, 0);
+    assert!(said.contains("The longest prompts have "), "{said}");
+    let requests = server.requests().into_iter();
+    let bodies = requests.filter(|asked| asked.head.starts_with("POST "));
+    let bodies: Vec<String> = bodies.map(|asked| asked.body).collect();
+    let pairs = bodies.windows(2).map(|pair| takes(&pair[0], &pair[1]));
+    let needed = pairs.sum::<f64>();
+    // At the end of the longest prompt a token takes thirty times as long as at its beginning.
+    assert!(
+        (foreseen / needed - 1.0).abs() < 0.3,
+        "{foreseen} {needed} {said}"
+    );
 }
 
 #[test]

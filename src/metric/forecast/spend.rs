@@ -1,9 +1,11 @@
 //! Spend: the requests to live models in the run itself, which cost real money.
 
+use std::ops::Sub;
+
 use serde::Serialize;
 
 use super::{Carry, Span, add_money};
-use crate::record::words::{Latency, ModelKind, PerToken};
+use crate::record::words::{ModelKind, PerToken, ServerTiming};
 use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::units::{Tokens, Usage, Usd, whole};
 
@@ -11,12 +13,12 @@ use crate::units::{Tokens, Usage, Usd, whole};
 const VERDICT_PART: u64 = 5;
 
 /// The prices of a model, and how long its calls take where that is known.
-type PriceAndLatency = (PerToken, Option<Latency>);
+type PriceAndTiming = (PerToken, Option<ServerTiming>);
 
 /// The inputs of a forecast: the prices of the models of a run, and the limits of their output.
 pub(crate) struct Inputs<'a> {
     /// The prices of a model, and how long its calls take, where a price file or its server knows.
-    pub price_of: &'a dyn Fn(&str) -> Option<PriceAndLatency>,
+    pub price_of: &'a dyn Fn(&str) -> Option<PriceAndTiming>,
     /// The judges one by one.
     pub judges: &'a [ModelEntry],
     /// The longest answer of a reader.
@@ -70,6 +72,8 @@ pub struct Spend {
     pub batch_dollars: Option<Span<Usd>>,
     /// Milliseconds, one request after the other; `None` where a model's latency is unknown.
     pub milliseconds: Option<Span<u64>>,
+    /// The longest prompt that is longer than all that its server was timed with.
+    pub longest_untimed: Option<Tokens>,
     /// Verdicts that live judges may be asked for: rules grade what they can.
     pub judged_at_most: u64,
 }
@@ -79,7 +83,7 @@ pub struct Spend {
 struct Terms {
     /// Its prices, where they are known.
     price: Option<PerToken>,
-    latency: Option<Latency>,
+    timing: Option<ServerTiming>,
     /// Whether requests may be sent in a batch as well.
     may_wait: bool,
     /// The price there, in thousandths, where it is known.
@@ -89,10 +93,10 @@ struct Terms {
 impl Inputs<'_> {
     /// The terms of requests to a model, each by itself: the answer is needed to go on.
     fn terms(&self, model: &str) -> Terms {
-        let (price, latency) = (self.price_of)(model).unzip();
+        let (price, timing) = (self.price_of)(model).unzip();
         Terms {
             price,
-            latency: latency.flatten(),
+            timing: timing.flatten(),
             ..Terms::default()
         }
     }
@@ -194,11 +198,19 @@ impl Spend {
                 expected: due.gold_tokens,
                 high: longest.max(due.gold_tokens) + thinking,
             };
-            let usage = tokens.zip(output, |tokens, output| {
+            let all = tokens.zip(output, |tokens, output| {
                 let questions = Usage::uncached(due.question_tokens, output);
                 of_prompt(&prompt, tokens, due.questions, prompts) + questions
             });
-            self.add(due.questions, usage, terms);
+            // A prompt that is read for the first question is there for the others: these are calls of another kind.
+            let new = prompts.min(due.questions);
+            let first = tokens.zip(output, |tokens, output| {
+                let [asked, output] =
+                    [due.question_tokens, output].map(|all| part_of(all, new, due.questions));
+                of_prompt(&prompt, tokens, new, new) + Usage::uncached(asked, output)
+            });
+            self.add(new, first, terms);
+            self.add(due.questions - new, all.zip(first, Sub::sub), terms);
         }
     }
 
@@ -276,6 +288,11 @@ impl Spend {
         let took = calls.zip(usage, |calls, usage| terms.took(calls, &usage));
         let live = calls.zip(usage, |calls, usage| terms.cost(calls, &usage));
         let batched = calls.zip(usage, |calls, usage| terms.cost_in_batch(calls, &usage));
+        let prompt = part_of(usage.expected.prompt(), 1, calls.expected);
+        let timed = terms.timing.and_then(|timing| timing.longest);
+        if timed.is_some_and(|timed| prompt > timed) {
+            self.longest_untimed = self.longest_untimed.max(Some(prompt));
+        }
         add_money(&mut self.milliseconds, took.known());
         add_money(&mut self.dollars, live.known());
         add_money(&mut self.batch_dollars, batched.known());
@@ -285,8 +302,7 @@ impl Spend {
 impl Terms {
     /// Milliseconds that these calls take, one after the other.
     fn took(&self, calls: u64, usage: &Usage) -> Option<u64> {
-        let calls = usize::try_from(calls).unwrap_or(usize::MAX);
-        Some(whole(self.latency?.milliseconds(calls, usage).round()))
+        Some(whole(self.timing?.milliseconds(calls, usage).round()))
     }
 
     fn cost(&self, calls: u64, usage: &Usage) -> Option<Usd> {
@@ -306,18 +322,21 @@ impl Terms {
 /// The usage of `questions` questions to `prompts` prompts of `tokens`, each near the one that is due: the first
 /// question alone, the others once it is cached.
 fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64, prompts: u64) -> Usage {
-    let part = |of: Tokens| {
-        let part = u128::from(of.0) * u128::from(tokens.0) / u128::from(prompt.tokens.0.max(1));
-        Tokens(u64::try_from(part).unwrap_or(u64::MAX))
-    };
-    let read = part(prompt.read) + part(prompt.read_again).times(questions.saturating_sub(prompts));
-    let written = part(prompt.written);
+    let [read, again, written] = [prompt.read, prompt.read_again, prompt.written]
+        .map(|cached| part_of(cached, tokens.0, prompt.tokens.0));
+    let read = read + again.times(questions.saturating_sub(prompts));
     Usage {
         input_uncached: tokens.times(questions) - read - written,
         cache_read: read,
         cache_write_5m: written,
         ..Usage::default()
     }
+}
+
+/// Tokens times `part / whole`.
+fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
+    let part = u128::from(tokens.0) * u128::from(part) / u128::from(whole.max(1));
+    Tokens(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
 /// The usage of the requests to one judge at one call: none at the least, where rules grade all answers. Expected is

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::{CallTime, Engine, Live, attempt};
 use crate::model::api::Dialect;
+use crate::model::timing::{ServerTiming, TimedPrompt};
 use crate::model::{CallFailure, Purpose, Request, Task};
-use crate::record::words::Latency;
-use crate::units::Tokens;
+use crate::units::{Tokens, index, whole};
 
 /// The ports of servers, as each begins without being told: Ollama, llama.cpp, vLLM, LM Studio.
 pub const PORTS: [u16; 4] = [11_434, 8_080, 8_000, 1_234];
@@ -22,18 +22,17 @@ const MOST_BYTES: usize = 1 << 20;
 /// vLLM and SGLang batch requests and keep the prefixes of many prompts; so many at once is ours.
 const BATCHED_SLOTS: usize = 16;
 
-/// Tokens of the prompts that are timed, the small one first: a slow server is not sent the large one.
-const TIMED_TOKENS: [Tokens; 2] = [Tokens(500), Tokens(4_000)];
+/// Tokens of the small prompt that is timed.
+const SMALL: Tokens = Tokens(500);
 
-/// A server that reads the small prompt faster is timed with the large one.
-const FAST: Duration = Duration::from_secs(1);
+/// Tokens of the large one, at most: longer prompts take what is foreseen from the two.
+const LARGE: f64 = 16_000.0;
+
+/// Seconds for the large one, at most, were it read at the speed of the small one.
+const LARGE_SECONDS: f64 = 60.0;
 
 /// Tokens of the answer that is timed.
 const TIMED_ANSWER: Tokens = Tokens(64);
-
-/// Tokens in the cache are taken to be read so many times as fast as others. Ours: nothing is computed for
-/// them, and what is left of the time stands in the start of a call.
-const CACHED_FASTER: f64 = 100.0;
 
 /// What a server says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -84,9 +83,8 @@ async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
     of.window = tokens(&entry["max_model_len"]);
     of.slots = of.window.map(|_| BATCHED_SLOTS);
     if of.window.is_some() {
-        return Some(of);
-    }
-    if let Some(props) = ask("/props", None).await {
+        // They say no more.
+    } else if let Some(props) = ask("/props", None).await {
         // llama.cpp.
         of.window = tokens(&props["default_generation_settings"]["n_ctx"]);
         let slots = props["total_slots"].as_u64();
@@ -136,61 +134,59 @@ fn num_ctx(shown: &Value) -> Option<Tokens> {
     numbers.find_map(|number| number.trim().parse().ok().map(Tokens))
 }
 
-/// How fast a server is, and how its tokens compare with ours.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Timing {
-    /// How long a call takes.
-    pub latency: Latency,
-    /// Tokens that the server counts for each of ours.
-    pub counted: f64,
-}
-
 impl Live {
-    /// How long the server takes, by three requests behind one that loads the model: to read a prompt that it never saw, to read it again, and
-    /// to write. Tokens are counted by `count`; `nonce` makes the prompt a new one.
+    /// How long the server takes, by requests behind one that loads the model: to read a small prompt and a large one
+    /// that it never saw, to read each again, and to write behind it. Tokens are counted by `count`; `nonce` makes the
+    /// prompts new ones.
     pub fn timed(
         &self,
         nonce: &str,
         count: &dyn Fn(&str) -> Tokens,
-    ) -> Result<Timing, CallFailure> {
-        // A server that has not loaded its model does so now.
+    ) -> Result<ServerTiming, CallFailure> {
+        // A server that has not loaded its model does so now, and knows its window only then.
         self.time(nonce, "Reply with one word.", Tokens(1))?;
-        let [small, large] = TIMED_TOKENS;
-        let mut text = timed_text(&format!("{nonce} small"), small, count);
-        let mut read = self.time(&text, "Reply with one word.", Tokens(1))?;
-        if read.took < FAST {
-            let more = timed_text(nonce, large, count);
-            match self.time(&more, "Reply with one word.", Tokens(1)) {
-                Ok(time) => (text, read) = (more, time),
-                // Its window is smaller than that.
-                Err(CallFailure::Overflow) => {}
-                Err(failure) => return Err(failure),
-            }
-        }
-        let again = self.time(&text, "Reply with the word yes.", Tokens(1))?;
-        let whole = self.time(&text, "Count from 1 to 100.", TIMED_ANSWER)?;
-        let beyond = |time: Duration| time.saturating_sub(again.took).as_secs_f64().max(1e-4);
-        let tokens = count(&text).0 as f64;
-        // Without a prompt cache it reads as long again.
-        let is_cached = again.took < read.took / 2;
-        let (start, prefill, faster) = if is_cached {
-            let prefill = tokens / beyond(read.took);
-            (again.took.as_secs_f64(), prefill, CACHED_FASTER)
-        } else {
-            (0.0, tokens / read.took.as_secs_f64().max(1e-4), 1.0)
+        let base_url = &self.wire.connection.base_url;
+        let facts = self.engine.facts(base_url, Some(&self.dialect.model));
+        let window = facts.and_then(|facts| facts.window);
+        let (small, counted) = self.timed_prompt(&format!("{nonce} small"), SMALL, count)?;
+        let held = window.map_or(LARGE, |window| 0.8 * window.0 as f64 / counted);
+        let affordable = LARGE_SECONDS / small.per_read(0.0);
+        let tokens = Tokens(whole(affordable.min(held).min(LARGE)));
+        let (large, counted) = match self.timed_prompt(nonce, tokens.max(SMALL.times(2)), count) {
+            // Its window is smaller than that.
+            Err(CallFailure::Overflow) => (small, counted),
+            large => large?,
         };
-        // A server that does not tell counts as we do.
-        let told = Some(read.usage.prompt().0 as f64).filter(|told| *told > 0.0);
-        Ok(Timing {
-            latency: Latency {
-                start_ms: 1_000.0 * start,
-                prefill_per_second: prefill,
-                cached_per_second: faster * prefill,
-                decode_per_second: whole.usage.output.0.clamp(2, TIMED_ANSWER.0) as f64
-                    / beyond(whole.took),
-            },
-            counted: told.map_or(1.0, |told| told / tokens),
+        Ok(ServerTiming {
+            counted,
+            ..ServerTiming::fitted(small, large)
         })
+    }
+
+    /// Times a new prompt of about so many tokens, and says how many the server counts for each of ours.
+    fn timed_prompt(
+        &self,
+        nonce: &str,
+        tokens: Tokens,
+        count: &dyn Fn(&str) -> Tokens,
+    ) -> Result<(TimedPrompt, f64), CallFailure> {
+        // Four characters a token are near enough: what is sent is counted.
+        let characters = SAMPLE.chars().cycle().take(4 * index(tokens.0 as f64));
+        let text = format!("{nonce}\n{}", characters.collect::<String>());
+        let tokens = count(&text);
+        let first = self.time(&text, "Reply with one word.", Tokens(1))?;
+        let again = self.time(&text, "Reply with the word yes.", Tokens(1))?;
+        let written = self.time(&text, "Count from 1 to 100.", TIMED_ANSWER)?;
+        let output = Tokens(written.usage.output.0.clamp(2, TIMED_ANSWER.0));
+        // A server that does not tell counts as we do.
+        let told = Some(first.usage.prompt()).filter(|told| *told > Tokens::ZERO);
+        let prompt = TimedPrompt {
+            tokens,
+            first: first.took,
+            again: again.took,
+            written: (output, written.took),
+        };
+        Ok((prompt, told.unwrap_or(tokens).0 as f64 / tokens.0 as f64))
     }
 
     /// How long one request takes, and what it uses.
@@ -209,18 +205,3 @@ impl Live {
 
 /// Program and prose, as sessions hold them: this file.
 const SAMPLE: &str = include_str!("home.rs");
-
-/// A text of about so many tokens that no server has seen.
-fn timed_text(nonce: &str, tokens: Tokens, count: &dyn Fn(&str) -> Tokens) -> String {
-    let mut text = format!("{nonce}\n");
-    let mut size = Tokens::ZERO;
-    for line in SAMPLE.lines().cycle() {
-        if size >= tokens {
-            break;
-        }
-        text.push_str(line);
-        text.push('\n');
-        size += count(line) + Tokens(1);
-    }
-    text
-}
