@@ -103,8 +103,6 @@ pub struct CallTime {
     pub attempts: u32,
     /// Spent waiting to be let through, and between attempts.
     pub waited: Duration,
-    /// From the last attempt's start to the first piece of the answer that was written.
-    pub first_token: Option<Duration>,
     /// From the last attempt's start to its end.
     pub took: Duration,
     /// The tokens that the server reported.

@@ -147,7 +147,6 @@ impl Servers {
                     "attempts": time.attempts,
                     "answered": time.is_answered,
                     "waited_us": short(time.waited),
-                    "first_token_us": time.first_token.map(short),
                     "took_us": short(time.took),
                 })
             })

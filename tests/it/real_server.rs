@@ -58,7 +58,7 @@ fn ask(model: &Live, word: &str, bytes: usize, max_output: u64) -> Result<Respon
 
 #[test]
 #[ignore = "needs the server that scripts/real-server builds"]
-fn real_server_an_answer_comes_with_its_usage_and_the_time_of_its_first_token() {
+fn real_server_an_answer_comes_with_its_usage() {
     for provider in BOTH {
         let model = live(LARGE, provider);
         let answer = ask(&model, "usage", 400, 24).unwrap();
@@ -80,8 +80,7 @@ fn real_server_an_answer_comes_with_its_usage_and_the_time_of_its_first_token() 
         assert_eq!(answer.stop, stop, "{provider:?}");
         let times = model.take_times();
         assert_eq!((times.len(), times[0].attempts), (1, 1));
-        let first = times[0].first_token.expect("it streams");
-        assert!(times[0].is_answered && first <= times[0].took);
+        assert!(times[0].is_answered);
     }
 }
 

@@ -26,8 +26,8 @@ pub struct IncomingAnswer {
     longest: usize,
     received: usize,
     assembly: Assembly,
-    /// Whether it ends with its first JSON object.
-    ends_with_object: bool,
+    /// Whether nothing is wanted behind its first JSON object, if it is streamed.
+    pub ends_with_object: bool,
 }
 
 /// The parts of an answer that each provider writes in its own way.
@@ -57,16 +57,6 @@ impl IncomingAnswer {
         }
     }
 
-    /// The same answer, of which nothing is wanted behind its first JSON object.
-    #[must_use]
-    pub fn ending_with_object(self) -> Self {
-        let ends_with_object = self.is_stream;
-        Self {
-            ends_with_object,
-            ..self
-        }
-    }
-
     /// Whether all that is wanted of it has come, and the model writes on.
     pub fn is_enough(&self) -> bool {
         let text = self.assembly.completion_text();
@@ -83,10 +73,12 @@ impl IncomingAnswer {
         self.received > self.longest
     }
 
-    /// Takes the next bytes, cut anywhere. Returns whether the model wrote any of them.
-    pub fn push(&mut self, bytes: &[u8]) -> bool {
+    /// Takes the next bytes, cut anywhere.
+    pub fn push(&mut self, bytes: &[u8]) {
         self.received += bytes.len();
-        !self.is_too_long() && self.assembly.push(bytes)
+        if !self.is_too_long() {
+            self.assembly.push(bytes);
+        }
     }
 
     /// The whole answer; a failure where it did not come to its end.

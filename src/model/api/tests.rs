@@ -253,7 +253,8 @@ fn a_verdict_ends_with_its_first_object_however_it_comes() {
     let stream =
         piece(object) + &piece("\n``` and so") + &piece(" {\"verdict\": \"stale\"}") + usage;
     let texts = [1, 7, stream.len()].map(|size| {
-        let mut incoming = IncomingAnswer::new(Provider::OpenAi, true, 10_000).ending_with_object();
+        let mut incoming = IncomingAnswer::new(Provider::OpenAi, true, 10_000);
+        incoming.ends_with_object = true;
         for bytes in stream.as_bytes().chunks(size) {
             incoming.push(bytes);
             if incoming.is_enough() {
@@ -269,7 +270,8 @@ fn a_verdict_ends_with_its_first_object_however_it_comes() {
     let whole = piece(object)
         + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"
         + usage;
-    let mut incoming = IncomingAnswer::new(Provider::OpenAi, true, 10_000).ending_with_object();
+    let mut incoming = IncomingAnswer::new(Provider::OpenAi, true, 10_000);
+    incoming.ends_with_object = true;
     incoming.push(whole.as_bytes());
     assert!(!incoming.is_enough());
     assert_eq!(incoming.finish().unwrap().usage.output, Tokens(90));

@@ -34,7 +34,6 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
         model: Arc::from(dialect.model.as_str()),
         attempts: 0,
         waited: Duration::ZERO,
-        first_token: None,
         took: Duration::ZERO,
         is_answered: false,
     };
@@ -61,8 +60,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
         time.took = begun.elapsed();
         time.attempts += 1;
         let AttemptFailure(failure, retry) = match came {
-            Ok(Ok((response, first_token))) => {
-                time.first_token = first_token;
+            Ok(Ok(response)) => {
                 time.is_answered = true;
                 time.usage = response.usage;
                 pass.answered(response.usage.total());
@@ -109,7 +107,7 @@ async fn once(
     body: Bytes,
     begun: Instant,
     (longest, is_verdict): (usize, bool),
-) -> Result<(Response, Option<Duration>), AttemptFailure> {
+) -> Result<Response, AttemptFailure> {
     let request = wire.client.post(wire.url.clone());
     let sent = request.headers(wire.headers.clone()).body(body).send();
     let timed_out = |_| soon(CallFailure::Timeout);
@@ -148,10 +146,7 @@ async fn once(
     let kind = kind.and_then(|kind| kind.to_str().ok());
     let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
     let mut incoming = IncomingAnswer::new(wire.provider, is_stream, longest);
-    if is_verdict && wire.is_at_home() {
-        incoming = incoming.ending_with_object();
-    }
-    let mut first_token = None;
+    incoming.ends_with_object = is_verdict && wire.is_at_home();
     let first_byte = wire.connection.first_byte.saturating_sub(begun.elapsed());
     // Some servers send their headers at once, and read the prompt then.
     let mut next = waits.on(timeout(first_byte, answer.chunk())).await;
@@ -163,9 +158,7 @@ async fn once(
         let Some(bytes) = piece.map_err(|_| soon(CallFailure::Cut))? else {
             break;
         };
-        if incoming.push(&bytes) && first_token.is_none() {
-            first_token = Some(begun.elapsed());
-        }
+        incoming.push(&bytes);
         next = Some(timeout(wire.connection.between, answer.chunk()).await);
     }
     if incoming.is_too_long() {
@@ -175,7 +168,7 @@ async fn once(
         return Err(AttemptFailure(failure, Retry::Never));
     }
     match incoming.finish() {
-        Ok(response) => Ok((response, first_token)),
+        Ok(response) => Ok(response),
         Err(failure) => {
             let retry = match failure {
                 CallFailure::Overflow => Retry::Never,

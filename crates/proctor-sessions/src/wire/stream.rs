@@ -61,22 +61,18 @@ impl Assembly {
         }
     }
 
-    /// Takes the next bytes, which may be cut anywhere. Returns whether they hold something that
-    /// the model wrote.
-    pub fn push(&mut self, bytes: &[u8]) -> bool {
+    /// Takes the next bytes, which may be cut anywhere.
+    pub fn push(&mut self, bytes: &[u8]) {
         if !self.is_stream {
-            self.bytes.extend_from_slice(bytes);
-            return !bytes.is_empty();
+            return self.bytes.extend_from_slice(bytes);
         }
-        let mut has_text = false;
         let mut lines = bytes.split(|byte| *byte == b'\n');
         self.bytes
             .extend_from_slice(lines.next().unwrap_or_default());
         for next in lines {
             let line = std::mem::replace(&mut self.bytes, next.to_vec());
-            has_text |= self.line(&line);
+            self.line(&line);
         }
-        has_text
     }
 
     /// Whether an event could not be read or reported an error.
@@ -137,15 +133,15 @@ impl Assembly {
     }
 
     /// Reads one line of the stream. Each event of these APIs has its data in one line, which names
-    /// its type. Returns whether the model wrote something.
-    fn line(&mut self, line: &[u8]) -> bool {
+    /// its type.
+    fn line(&mut self, line: &[u8]) {
         let data = line.strip_prefix(b"data:").unwrap_or_default().trim_ascii();
         if data.is_empty() {
-            return false;
+            return;
         }
         if data == b"[DONE]" {
             self.is_complete = true;
-            return false;
+            return;
         }
         let event = serde_json::from_slice::<Value>(data).or_else(|_| {
             // A character may be cut between two events.
@@ -156,21 +152,19 @@ impl Assembly {
         let event = event.unwrap_or_default();
         if !event.is_object() {
             self.problem.get_or_insert(Problem::Unreadable);
-            return false;
+            return;
         }
         let is_error = event["type"] == "error" || event["type"] == "response.failed";
         if is_error || event.get("error").is_some_and(|error| !error.is_null()) {
             self.problem.get_or_insert(Problem::Reported(event));
-            return false;
+            return;
         }
-        let has_text = has_text(&event);
         match self.api {
             Api::Messages => self.message_event(event),
             Api::ChatCompletions => self.chunk(event),
             Api::Responses => self.response_event(event),
             Api::GenerateContent => self.is_complete |= gemini::add(&mut self.whole, event),
         }
-        has_text
     }
 
     fn message_event(&mut self, mut event: Value) {
@@ -268,18 +262,6 @@ impl Assembly {
             _ => {}
         }
     }
-}
-
-/// Whether an event brings a part of what the model writes: its answer, its thoughts or a call.
-fn has_text(event: &Value) -> bool {
-    let delta = &event["choices"][0]["delta"];
-    let parts = [&event["content_block"], &event["delta"], delta];
-    let mut fields = parts.into_iter().filter_map(Value::as_object).flatten();
-    fields.any(|(key, value)| {
-        let is_written = matches!(&**key, "text" | "content" | "refusal" | PARTIAL)
-            || matches!(&**key, "thinking" | "reasoning" | "reasoning_content");
-        is_written && value.as_str().is_some_and(|text| !text.is_empty())
-    })
 }
 
 /// The JSON of a tool's input is collected under this key until it is whole.
@@ -431,7 +413,7 @@ mod tests {
     fn a_stream_without_line_feeds_is_searched_once() {
         let mut assembly = Assembly::new(Api::Messages, true);
         for _ in 0..4 << 20 {
-            assert!(!assembly.push(b"x"));
+            assembly.push(b"x");
         }
         assert_eq!(assembly.bytes.len(), 4 << 20);
     }
