@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::record::words::{ModelKind, Purpose};
 use crate::session::{Message, Role, ToolSchema};
-use crate::tokens::CountedTexts;
+use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::{ContentHash, Tokens, Usage};
 
 pub mod api;
@@ -39,14 +39,15 @@ pub trait Model: Debug + Send + Sync {
     /// The use to which its answers may be put.
     fn kind(&self) -> ModelKind;
 
-    /// Answers one request. Deterministic unless the kind is [`ModelKind::Live`].
-    fn respond(&self, request: &Request) -> Result<Response, CallFailure>;
+    /// Answers one request for the repeat of this number, and says under which name the answer is kept, if it is.
+    /// Deterministic unless the kind is [`ModelKind::Live`]. Usage that a provider does not report is counted by
+    /// `counts`.
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply;
 
-    /// Answers one request for the repeat of this number, and says under which name the answer is
-    /// kept, if it is. Usage that a provider does not report is counted by `counts`.
-    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply {
-        let _ = (repeat, counts);
-        Reply::once(self.respond(request))
+    /// Answers one request, counted by its characters.
+    fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
+        let counts = CountedTexts::new(Arc::new(CharsPer4));
+        self.answer(request, 0, &counts).answer
     }
 
     /// The most it may write for this request, thinking included.
@@ -85,8 +86,7 @@ pub trait Model: Debug + Send + Sync {
     }
 
     /// Whether the answer to this request is kept: it is given without asking anybody.
-    fn is_kept(&self, request: &Request, repeat: u32) -> bool {
-        let _ = (request, repeat);
+    fn is_kept(&self, _: &Request, _: u32) -> bool {
         false
     }
 }
@@ -100,17 +100,9 @@ pub struct Reply {
     pub key: Option<ContentHash>,
     /// The failures of the attempts before the last one.
     pub failed: Vec<CallFailure>,
-    /// The cost, paid now or when the answer was recorded, and whether the answer is kept.
-    pub paid: Option<AnswerCost>,
-}
-
-/// The cost of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnswerCost {
-    /// The billed tokens.
-    pub usage: Usage,
-    /// Whether the next one who asks gets it for nothing.
-    pub is_kept: bool,
+    /// The billed tokens, paid now or when the answer was recorded: for an answer without a key, the next one
+    /// who asks pays them again.
+    pub paid: Option<Usage>,
 }
 
 impl Reply {

@@ -203,7 +203,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::model::Response;
+    use crate::model::Reply;
     use crate::session::{Role, SessionParts};
 
     /// A model that nobody may ask; it has recorded answers to none or to all requests.
@@ -222,9 +222,9 @@ mod tests {
             ModelKind::Live
         }
 
-        fn respond(&self, _: &Request) -> Result<Response, CallFailure> {
+        fn answer(&self, _: &Request, _: u32, _: &CountedTexts) -> Reply {
             self.asked.fetch_add(1, Ordering::Relaxed);
-            Err(CallFailure::NoAnswer)
+            Reply::once(Err(CallFailure::NoAnswer))
         }
 
         fn is_kept(&self, _: &Request, _: u32) -> bool {

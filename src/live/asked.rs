@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::played::Work;
 use super::state::{Setting, Skip};
-use crate::model::{CallFailure, Model, ModelKind, Reply, Request, Response};
+use crate::model::{CallFailure, Model, ModelKind, Reply, Request};
 use crate::replay::answered;
 use crate::step::{Answer, Caller};
 use crate::strategy::Compaction;
@@ -121,10 +121,6 @@ impl Model for Given {
 
     fn kind(&self) -> ModelKind {
         self.kind
-    }
-
-    fn respond(&self, _: &Request) -> Result<Response, CallFailure> {
-        self.next().answer
     }
 
     fn answer(&self, _: &Request, _: u32, _: &CountedTexts) -> Reply {

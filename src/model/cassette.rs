@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use super::api::Dialect;
 use super::cut::{self, ReadSizes};
 use super::spending::Spending;
-use super::{AnswerCost, CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, bill};
+use super::{CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, bill};
 use crate::files::checked::Damage;
-use crate::tokens::{CharsPer4, CountedTexts};
+use crate::tokens::CountedTexts;
 use crate::units::{ContentHash, Tokens};
 
 mod deferred;
@@ -134,28 +134,25 @@ pub type KeepFilter = fn(&Request, &Response) -> bool;
 impl Cassette {
     /// Reads a cassette; one that is not there yet is empty.
     pub fn open(path: &Path, mode: ReplayMode) -> Result<Arc<Self>, CassetteError> {
-        let contents = match mode {
-            ReplayMode::Off => None,
+        match mode {
             ReplayMode::Strict if !path.exists() => {
                 return Err(CassetteError::Missing(path.to_owned()));
             }
-            ReplayMode::Strict => Some(read(path)?),
-            ReplayMode::Auto | ReplayMode::Record => {
-                file::drop_zeroed(path)?;
-                Some(read(path)?)
-            }
+            ReplayMode::Auto | ReplayMode::Record => file::drop_zeroed(path)?,
+            ReplayMode::Strict | ReplayMode::Off => {}
+        }
+        let contents = match mode {
+            ReplayMode::Off => Contents::default(),
+            _ => read(path)?,
         };
-        let is_unsorted = contents
-            .as_ref()
-            .is_some_and(|it| !it.is_in_order || it.is_torn);
-        let entries = contents.into_iter().flat_map(|it| it.entries);
+        let entries = contents.entries.into_iter();
         let entries = entries.map(|entry| (entry.key.clone(), entry));
         Ok(Arc::new(Self {
             path: path.to_owned(),
             mode,
             state: Mutex::new(State {
                 entries: entries.collect(),
-                is_unsorted: is_unsorted && mode != ReplayMode::Strict,
+                is_unsorted: contents.is_unsorted && mode != ReplayMode::Strict,
                 ..State::default()
             }),
             answered: Condvar::new(),
@@ -232,7 +229,7 @@ impl Cassette {
         purpose: Purpose,
         sent: Tokens,
         is_stopped: &dyn Fn() -> bool,
-    ) -> Option<Found<'a>> {
+    ) -> Option<Result<Response, AskGuard<'a>>> {
         let mut asking = AskGuard {
             cassette: self,
             key,
@@ -240,7 +237,7 @@ impl Cassette {
             is_given_back: false,
         };
         if !self.is_shared(purpose) {
-            return Some(Found::Asking(asking));
+            return Some(Err(asking));
         }
         let mut state = self.state();
         loop {
@@ -249,7 +246,7 @@ impl Cassette {
             let entry = state.entries.get(key).filter(|_| counts);
             if let Some(entry) = entry.filter(|entry| state.is_whole(entry, sent)) {
                 asking.is_given_back = true;
-                return Some(Found::Answer(entry.answer.clone()));
+                return Some(Ok(entry.answer.clone()));
             }
             if state.under_way.insert(key.to_owned()) {
                 break;
@@ -271,11 +268,11 @@ impl Cassette {
             if let Some(entry) = answer.or_else(find) {
                 let answer = entry.answer.clone();
                 if self.keep(&mut self.state(), entry) {
-                    return Some(Found::Answer(answer));
+                    return Some(Ok(answer));
                 }
             }
         }
-        Some(Found::Asking(asking))
+        Some(Err(asking))
     }
 
     /// Gives the right to ask back, with what was answered if it is to be kept. Returns false if it could not
@@ -322,12 +319,6 @@ impl Cassette {
         }
         Ok(())
     }
-}
-
-/// The answer to a request, or the right to ask for it.
-enum Found<'a> {
-    Answer(Response),
-    Asking(AskGuard<'a>),
 }
 
 /// The right to ask for an answer. It is given back also where asking panics: others wait for it.
@@ -383,9 +374,22 @@ impl CassetteModel {
             &repeat[..],
         ])
     }
+}
 
-    /// The answer, without the name under which it is kept.
-    fn ask(&self, request: &Request, repeat: u32, key: &str, counts: &CountedTexts) -> Reply {
+impl Model for CassetteModel {
+    fn name(&self) -> &str {
+        &self.dialect.model
+    }
+
+    fn kind(&self) -> ModelKind {
+        self.kind
+    }
+
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply {
+        let name = Self::key(&self.dialect, request, repeat);
+        let key = &name.to_string();
+        // A judge's answer of this run is found again in any mode, and is in no file where nothing is kept.
+        let name = Some(name).filter(|_| self.cassette.mode() != ReplayMode::Off);
         let is_stopped = || self.model.as_ref().is_some_and(|model| model.is_stopped());
         let is_live = self.kind == ModelKind::Live;
         let sent = if is_live {
@@ -395,12 +399,12 @@ impl CassetteModel {
         };
         let found = self.cassette.find(key, request.purpose, sent, &is_stopped);
         let asking = match found {
-            Some(Found::Asking(asking)) => asking,
-            Some(Found::Answer(recorded)) => {
+            Some(Err(asking)) => asking,
+            Some(Ok(recorded)) => {
                 let usage = bill::answered(request, &recorded, counts);
-                let is_kept = true;
                 return Reply {
-                    paid: Some(AnswerCost { usage, is_kept }),
+                    key: name,
+                    paid: name.map(|_| usage),
                     ..Reply::once(Ok(recorded))
                 };
             }
@@ -408,12 +412,12 @@ impl CassetteModel {
         };
         let is_strict = self.cassette.mode() == ReplayMode::Strict;
         let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {
-            let name = &self.dialect.model;
-            self.cassette.note_miss(key, name, request, repeat);
+            let model = &self.dialect.model;
+            self.cassette.note_miss(key, model, request, repeat);
             return Reply::once(Err(CallFailure::NotRecorded));
         };
         let cut = self.cassette.state().cut.get(&self.dialect.model).cloned();
-        if let Some(failure) = cut {
+        if let Some((failure, _)) = cut {
             return Reply::once(Err(failure));
         }
         let not_kept = || {
@@ -436,60 +440,33 @@ impl CassetteModel {
                 self.spending.paid(&self.dialect.model, &usage);
             }
         }
-        let mut entry = None;
-        let mut is_whole = Ok(());
-        if let Ok(response) = &mut answered.answer {
-            let read = self.spending.correct(request, response, counts);
-            self.spending.paid(&self.dialect.model, &response.usage);
-            if is_live {
-                let (cassette, name) = (&self.cassette, &self.dialect.model);
+        let is_whole = match &mut answered.answer {
+            Ok(response) => {
+                let read = self.spending.correct(request, response, counts);
+                self.spending.paid(&self.dialect.model, &response.usage);
                 let address = model.address();
-                is_whole = cassette.check_read(name, sent, read, address.as_deref());
+                let (cassette, asked) = (&self.cassette, &self.dialect.model);
+                cassette.check_read(asked, sent, read, address.as_deref())
             }
-        }
+            Err(_) => Ok(()),
+        };
         if let Err(failure) = is_whole.and_then(|()| self.is_same(&**model, &answered)) {
             answered.answer = Err(failure);
         }
-        if let Ok(response) = &answered.answer {
-            entry = (self.keeps)(request, response)
-                .then(|| Entry::of(key, self.kind, &self.dialect, request, repeat, response));
-        }
-        let is_kept = entry.is_some() && self.cassette.mode() != ReplayMode::Off;
-        answered.paid = answered.answer.as_ref().ok().map(|response| AnswerCost {
-            usage: response.usage,
-            is_kept,
-        });
+        let response = answered.answer.as_ref().ok();
+        let entry = response.filter(|response| (self.keeps)(request, response));
+        let entry = entry
+            .map(|response| Entry::of(key, self.kind, &self.dialect, request, repeat, response));
+        answered.key = name.filter(|_| entry.is_some());
+        answered.paid = response.map(|response| response.usage);
         if !asking.give_back(entry)
             && let Some(failure) = not_kept()
         {
-            answered.answer = Err(failure);
-            answered.paid = None;
+            return Reply {
+                failed: answered.failed,
+                ..Reply::once(Err(failure))
+            };
         }
-        answered
-    }
-}
-
-impl Model for CassetteModel {
-    fn name(&self) -> &str {
-        &self.dialect.model
-    }
-
-    fn kind(&self) -> ModelKind {
-        self.kind
-    }
-
-    fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
-        let counts = CountedTexts::new(Arc::new(CharsPer4));
-        self.answer(request, 0, &counts).answer
-    }
-
-    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply {
-        let key = Self::key(&self.dialect, request, repeat);
-        let mut answered = self.ask(request, repeat, &key.to_string(), counts);
-        // A judge's answer of this run is found again in any mode, and is in no file where nothing is kept.
-        let is_named = self.cassette.mode() != ReplayMode::Off;
-        let kept = answered.paid.filter(|paid| paid.is_kept && is_named);
-        answered.key = kept.map(|_| key);
         answered
     }
 

@@ -81,7 +81,7 @@ pub(super) struct ReadSizes {
     /// The largest that is recorded of an earlier run: the server may still hold that prompt in its cache.
     earlier: Tokens,
     /// The largest of this run.
-    largest: Tokens,
+    pub(super) largest: Tokens,
     /// The sizes of the prompts, as counted here, for which it reported that.
     sent: BTreeSet<Tokens>,
     /// The largest prompt, as counted here, for which it reported less.

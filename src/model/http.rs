@@ -15,7 +15,7 @@ use reqwest::{Certificate, Client, Url};
 use tokio::sync::watch;
 
 use super::api::{Dialect, THINKING};
-use super::{CallFailure, Model, ModelKind, Purpose, Reply, Request, Response, Stop, Task};
+use super::{CallFailure, Model, ModelKind, Purpose, Reply, Request, Stop, Task};
 use crate::session::redact::Secret;
 use crate::session::wire::Provider;
 use crate::tokens::CountedTexts;
@@ -328,10 +328,6 @@ impl Model for Live {
 
     fn kind(&self) -> ModelKind {
         ModelKind::Live
-    }
-
-    fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
-        self.barred(self.ask(request)).answer
     }
 
     fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Reply {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use super::{CallFailure, Model, ModelKind, Request, Response, Stop, Task, bill};
+use super::{CallFailure, Model, ModelKind, Reply, Request, Response, Stop, Task, bill};
 use crate::tokens::CountedTexts;
 use crate::units::Usage;
 
@@ -44,16 +44,18 @@ impl Model for Offline {
         ModelKind::Deterministic
     }
 
-    fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
+    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Reply {
         let text = match &request.task {
-            Task::Agent | Task::Answer | Task::Judge => return Err(CallFailure::Unsupported),
+            Task::Agent | Task::Answer | Task::Judge => {
+                return Reply::once(Err(CallFailure::Unsupported));
+            }
             Task::Summarise { sections } => {
                 summary::write(&request.messages, sections, request.max_output)
             }
             Task::Select => summary::ranking(&request.messages),
             Task::Recorded { answer } => answer.to_string(),
         };
-        Ok(Response {
+        Reply::once(Ok(Response {
             usage: Usage::uncached(
                 bill::input(request, &self.counts),
                 self.counts.counter().count(&text),
@@ -61,7 +63,7 @@ impl Model for Offline {
             text: text.into(),
             stop: Stop::End,
             model: Arc::from(self.name()),
-        })
+        }))
     }
 }
 

@@ -77,11 +77,6 @@ impl Scripted {
         self.rules.push(Box::new(reply));
         self
     }
-
-    fn find(&self, request: &Request, repeat: u32) -> Answer {
-        let answer = self.rules.iter().find_map(|reply| reply(request, repeat));
-        answer.unwrap_or(Err(CallFailure::NoAnswer))
-    }
 }
 
 /// A whole answer of this text, which cost nothing.
@@ -103,12 +98,9 @@ impl Model for Scripted {
         ModelKind::Scripted
     }
 
-    fn respond(&self, request: &Request) -> Answer {
-        self.find(request, 0)
-    }
-
     fn answer(&self, request: &Request, repeat: u32, _: &CountedTexts) -> Reply {
-        Reply::once(self.find(request, repeat))
+        let answer = self.rules.iter().find_map(|reply| reply(request, repeat));
+        Reply::once(answer.unwrap_or(Err(CallFailure::NoAnswer)))
     }
 }
 

@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
     use crate::model::scripted::response;
-    use crate::model::{ModelKind, Request, Response};
+    use crate::model::{ModelKind, Reply, Request};
     use crate::tokens::CharsPer4;
 
     /// A judge that answers when as many requests are under way as it takes.
@@ -185,10 +185,10 @@ mod tests {
             self.at_once
         }
 
-        fn respond(&self, _: &Request) -> Result<Response, CallFailure> {
+        fn answer(&self, _: &Request, _: u32, _: &CountedTexts) -> Reply {
             self.asked.fetch_add(1, Ordering::SeqCst);
             self.barrier.wait();
-            Ok(response(self.text))
+            Reply::once(Ok(response(self.text)))
         }
     }
 

@@ -209,7 +209,7 @@ impl RequestBill {
     pub fn new(request: &Request, answered: &Reply, scale: Scale, counts: &CountedTexts) -> Self {
         let purpose = request.purpose;
         let usage = match answered.paid {
-            Some(paid) => paid.usage,
+            Some(paid) => paid,
             None => usage_of(request, &answered.answer, scale, counts),
         };
         let failed = answered.failed.iter().map(|failure| {
@@ -218,7 +218,7 @@ impl RequestBill {
         });
         let is_billed = |(_, usage): &(CallFailure, Usage)| usage.total() > Tokens::ZERO;
         let failed: Vec<(CallFailure, Usage)> = failed.filter(is_billed).collect();
-        let unkept = answered.paid.filter(|paid| !paid.is_kept);
+        let unkept = answered.paid.filter(|_| answered.key.is_none());
         let lost = failed
             .iter()
             .map(|(why, usage)| (Some(why.to_string()), *usage));

@@ -8,9 +8,7 @@ use proctor::context::{Entry, Origin};
 use proctor::model::fault::{Fault, FaultSchedule, Faults};
 use proctor::model::offline::Offline;
 use proctor::model::scripted::response;
-use proctor::model::{
-    AnswerCost, CallFailure, Model, ModelKind, Purpose, Reply, Request, Response,
-};
+use proctor::model::{Model, ModelKind, Purpose, Reply, Request};
 use proctor::record::{CellRecord, DeathCause, End, ModelCall};
 use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
@@ -125,17 +123,11 @@ impl Model for Paying {
         ModelKind::Live
     }
 
-    fn respond(&self, _: &Request) -> Result<Response, CallFailure> {
-        Ok(response("content 1, and much more of what was read before"))
-    }
-
-    fn answer(&self, request: &Request, _: u32, _: &CountedTexts) -> Reply {
+    fn answer(&self, _: &Request, _: u32, _: &CountedTexts) -> Reply {
+        let answer = response("content 1, and much more of what was read before");
         Reply {
-            paid: Some(AnswerCost {
-                usage: PRICE,
-                is_kept: false,
-            }),
-            ..Reply::once(self.respond(request))
+            paid: Some(PRICE),
+            ..Reply::once(Ok(answer))
         }
     }
 }

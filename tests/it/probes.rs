@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use proctor::model::offline::Offline;
-use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
+use proctor::model::{Model, ModelKind, Reply, Request};
 use proctor::probe::{Probe, ProbeKind};
 use proctor::record::{CellRecord, Fate};
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
@@ -167,9 +167,9 @@ impl Model for Overheard {
         ModelKind::Deterministic
     }
 
-    fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply {
         self.sent.lock().unwrap().push(request.clone());
-        self.offline.respond(request)
+        self.offline.answer(request, repeat, counts)
     }
 }
 

@@ -282,7 +282,7 @@ impl Panel<'_> {
         let reply = answered.answer;
         Ok(Some(GivenVerdict {
             verdict: judge::verdict(task.read(&reply), item.kind.is_never_said()),
-            usage: answered.paid.map(|paid| paid.usage).unwrap_or_default(),
+            usage: answered.paid.unwrap_or_default(),
             key: booked.kept.map(|kept| kept.key),
             lost: booked.lost,
             ..about

@@ -105,14 +105,14 @@ fn at(path: &Path) -> impl Fn(io::Error) -> CassetteError + Copy {
 }
 
 /// A cassette, read.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contents {
     /// The answers, in the order of the file; of a key that is there twice, the last.
     pub entries: Vec<Entry>,
     /// Whether the last line was cut off by a crash. It is left out.
     pub is_torn: bool,
-    /// Whether its lines are in the order of the canonical form. A process that was killed did not close it.
-    pub is_in_order: bool,
+    /// Whether it is not in the canonical form. A process that was killed did not close it.
+    pub is_unsorted: bool,
 }
 
 /// Reads a cassette; one that is not there is empty.
@@ -121,11 +121,7 @@ pub fn read(path: &Path) -> Result<Contents, CassetteError> {
 }
 
 fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteError> {
-    let mut contents = Contents {
-        entries: Vec::new(),
-        is_torn: false,
-        is_in_order: true,
-    };
+    let mut contents = Contents::default();
     let Some(mut lines) = begin(path, accepts_unsigned)? else {
         return Ok(contents);
     };
@@ -133,12 +129,13 @@ fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteE
     let mut last = None;
     while let Some(entry) = lines.read::<Entry>().map_err(bad(path))? {
         let place = Some(place(&entry));
-        contents.is_in_order &= last < place;
+        contents.is_unsorted |= last >= place;
         last = place;
         entries.insert(entry.key.clone(), entry);
     }
     contents.entries = entries.into_values().collect();
     contents.is_torn = !lines.bytes().is_empty();
+    contents.is_unsorted |= contents.is_torn;
     Ok(contents)
 }
 

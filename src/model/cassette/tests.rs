@@ -4,6 +4,7 @@ use super::*;
 use crate::model::scripted::{Scripted, response};
 use crate::model::{Stop, Task};
 use crate::session::{Message, Role};
+use crate::tokens::CharsPer4;
 use crate::units::{Tokens, Usage};
 
 fn request(text: &str) -> Request {
@@ -332,8 +333,8 @@ fn recording_asks_anew_once_and_off_keeps_nothing() {
         for expected in expected {
             let answered = tape.answer(&request("a"), 0, &counts());
             assert_eq!(&*answered.answer.unwrap().text, expected, "{mode:?}");
-            let (is_kept, paid) = (mode != ReplayMode::Off, answered.paid.unwrap());
-            assert_eq!((answered.key.is_some(), paid.is_kept), (is_kept, is_kept));
+            assert_eq!(answered.key.is_some(), mode != ReplayMode::Off);
+            assert!(answered.paid.is_some());
         }
         cassette.close().unwrap();
     }

@@ -7,18 +7,14 @@ use crate::model::cut::{self, ReadSizes};
 use crate::model::{CallFailure, ModelKind};
 use crate::units::Tokens;
 
-/// The failure of each model whose server was seen to cut prompts.
-pub(super) type CutModels = BTreeMap<String, CallFailure>;
+/// The failure of each model whose server was seen to cut prompts, and the largest prompt that it read.
+pub(super) type CutModels = BTreeMap<String, (CallFailure, Tokens)>;
 
 /// Whether an answer may be to a cut prompt.
 pub(super) fn is_doubtful(cut: &CutModels, entry: &Entry) -> bool {
-    match cut.get(&entry.model) {
-        Some(CallFailure::CutPrompt { window, .. }) => {
-            let read = entry.answer.usage.prompt();
-            entry.kind == ModelKind::Live && cut::is_doubtful(read, *window)
-        }
-        _ => false,
-    }
+    let read = entry.answer.usage.prompt();
+    let window = cut.get(&entry.model).map(|(_, window)| *window);
+    entry.kind == ModelKind::Live && window.is_some_and(|window| cut::is_doubtful(read, window))
 }
 
 impl State {
@@ -26,16 +22,16 @@ impl State {
     /// it is not.
     pub(super) fn is_whole(&self, entry: &Entry, sent: Tokens) -> bool {
         let read = entry.answer.usage.prompt();
-        let may_be_cut = entry.kind == ModelKind::Live && cut::is_cut(sent, read, read);
-        !may_be_cut || !cut::is_cut(sent, read, self.largest_read(&entry.model))
+        !cut::is_cut(sent, read, read)
+            || !cut::is_cut(sent, read, largest_read(&self.entries, &entry.model))
     }
+}
 
-    /// The largest prompt of the kept answers of a model, as its server reported it.
-    fn largest_read(&self, model: &str) -> Tokens {
-        let entries = self.entries.values().filter(|entry| entry.model == model);
-        let sizes = entries.map(|entry| entry.answer.usage.prompt());
-        sizes.max().unwrap_or_default()
-    }
+/// The largest prompt of the kept answers of a model, as its server reported it.
+fn largest_read(entries: &BTreeMap<String, Entry>, model: &str) -> Tokens {
+    let entries = entries.values().filter(|entry| entry.model == model);
+    let sizes = entries.map(|entry| entry.answer.usage.prompt());
+    sizes.max().unwrap_or_default()
 }
 
 impl Cassette {
@@ -52,24 +48,23 @@ impl Cassette {
             return Ok(());
         };
         let mut state = self.state();
-        let at = (model.to_owned(), address.map(str::to_owned));
-        if !state.read.contains_key(&at) {
-            let earlier = state.largest_read(model);
-            state.read.insert(at.clone(), ReadSizes::after(earlier));
-        }
-        let sizes = state.read.entry(at).or_default();
+        let State {
+            read: sizes,
+            entries,
+            cut,
+            ..
+        } = &mut *state;
+        let sizes = sizes.entry((model.to_owned(), address.map(str::to_owned)));
+        let sizes = sizes.or_insert_with(|| ReadSizes::after(largest_read(entries, model)));
         if let Some(proof) = sizes.add(sent, read) {
             let failure = sizes.failure(&proof, address);
-            state.cut.entry(model.to_owned()).or_insert(failure);
+            let known = cut.entry(model.to_owned());
+            known.or_insert((failure, sizes.largest));
             self.forget_doubtful(&mut state);
         }
         match state.cut.get(model) {
-            Some(failure @ CallFailure::CutPrompt { window, .. })
-                if cut::is_doubtful(read, *window) =>
-            {
-                Err(failure.clone())
-            }
-            _ => Ok(()),
+            Some((failure, window)) if cut::is_doubtful(read, *window) => Err(failure.clone()),
+            Some(_) | None => Ok(()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use proctor::live::{NotItsLog, Skip, TaskNames};
-use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
+use proctor::model::{CallFailure, Model, ModelKind, Reply, Request};
 use proctor::session::import::request::READER;
 
 /// An agent's items for a number of tool calls, each with a long result.
@@ -242,9 +242,9 @@ impl Model for Slow {
         ModelKind::Live
     }
 
-    fn respond(&self, _: &Request) -> Result<Response, CallFailure> {
+    fn answer(&self, _: &Request, _: u32, _: &CountedTexts) -> Reply {
         std::thread::sleep(self.0);
-        Err(CallFailure::Timeout)
+        Reply::once(Err(CallFailure::Timeout))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Condvar;
 
 use proctor::live::Skip;
-use proctor::model::{CallFailure, Model, ModelKind, Request, Response};
+use proctor::model::{Model, ModelKind, Reply, Request};
 
 use super::apis::{body, items};
 use super::*;
@@ -43,12 +43,12 @@ impl Model for Gate {
         self.inner.kind()
     }
 
-    fn respond(&self, request: &Request) -> Result<Response, CallFailure> {
+    fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply {
         let is_open = self.is_open.lock().unwrap();
         drop(self.opened.wait_while(is_open, |is_open| !*is_open));
         let pause = self.pauses.lock().unwrap().pop();
         std::thread::sleep(Duration::from_millis(pause.unwrap_or_default()));
-        self.inner.respond(request)
+        self.inner.answer(request, repeat, counts)
     }
 }
 
