@@ -141,7 +141,6 @@ impl Plan {
     pub fn connect(&mut self, access: &Access<'_>) -> Result<(), PlanError> {
         self.models = Some(Arc::new(RunModels::new(
             &self.scenario.models,
-            self.scenario.seed,
             &self.asked_prices,
             access,
         )?));

@@ -246,7 +246,7 @@ impl JudgeOptions {
         let models = ModelsSetting::of_judges(&table, &Place::Flag(place.into()))?;
         let access = self.recorded.access(cassette.to_owned(), models.replay)?;
         let prices = prices::asked(&models, &Prices::built_in()?);
-        Ok(RunModels::new(&models, 1, &prices, &access)?)
+        Ok(RunModels::new(&models, &prices, &access)?)
     }
 
     /// Asks whether live models may be sent these requests, each of a list so often. An answer that is

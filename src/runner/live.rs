@@ -39,16 +39,14 @@ struct Waited {
 }
 
 impl Servers {
-    pub(super) fn new(pace: Pace, seed: u64) -> Self {
+    pub(super) fn new(pace: Pace) -> Self {
         Self {
             pace,
             waits: Waits::default(),
             setting: PaceSetting {
                 at_once: pace.at_once,
-                tokens_per_minute: pace.tokens_per_minute,
                 retries: pace.retries,
                 longest_wait: Duration::from_secs(pace.longest_wait_seconds),
-                seed,
                 ..PaceSetting::default()
             },
             engine: None,

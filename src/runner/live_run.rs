@@ -53,7 +53,7 @@ pub enum LiveRunError {
 pub fn models(scenario: &Scenario, access: &Access<'_>) -> Result<RunModels, PlanError> {
     let prices = prices::in_force(&scenario.cache)?;
     let asked = prices::asked(&scenario.models, &prices);
-    RunModels::new(&scenario.models, scenario.seed, &asked, access)
+    RunModels::new(&scenario.models, &asked, access)
 }
 
 /// The strategies of a scenario, each ready to stand in front of an agent.

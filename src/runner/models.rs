@@ -92,7 +92,6 @@ impl RunModels {
     /// Makes all models of a scenario ready. No socket is opened before the first request.
     pub fn new(
         models: &ModelsSetting,
-        seed: u64,
         prices: &Prices,
         access: &Access<'_>,
     ) -> Result<Self, PlanError> {
@@ -111,7 +110,7 @@ impl RunModels {
             cassette,
             spending: Arc::new(Spending::new(known.collect())),
             access,
-            servers: Servers::new(models.pace, seed),
+            servers: Servers::new(models.pace),
         };
         let summariser = making.handle(&models.summariser)?;
         let reader = models.reader.as_ref().map(|model| making.handle(model));

@@ -16,7 +16,7 @@ use crate::scenario::{LiveSetting, Pace};
 pub(super) struct Servers;
 
 impl Servers {
-    pub(super) fn new(_: Pace, _: u64) -> Self {
+    pub(super) fn new(_: Pace) -> Self {
         Self
     }
 

@@ -61,13 +61,11 @@ impl Plan {
     pub fn divide_limits(&mut self, part: Partition) {
         let share = self.share(part);
         let models = &mut self.scenario.models;
-        let of = u64::from(part.of);
         // A share of nothing would stop the part before its first session.
         let shared = |amount: u64| (Tokens(amount).fraction(share).0 + 1).min(amount);
         let (budget, pace) = (&mut models.budget, &mut models.pace);
         budget.money = budget.money.map(|money| Usd(shared(money.0)));
         budget.tokens = budget.tokens.map(|tokens| Tokens(shared(tokens.0)));
-        pace.tokens_per_minute = { pace.tokens_per_minute }.map(|it| Tokens((it.0 / of).max(1)));
         pace.at_once = (pace.at_once / part.of as usize).max(1);
     }
 

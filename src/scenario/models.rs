@@ -156,8 +156,6 @@ fn is_at_home(url: &str) -> bool {
 pub struct Pace {
     /// Requests under way at most.
     pub at_once: usize,
-    /// Tokens a minute.
-    pub tokens_per_minute: Option<Tokens>,
     /// How often a request is sent again.
     pub retries: u32,
     /// A provider that asks to be left alone for more seconds than this is given up.

@@ -13,7 +13,7 @@ use super::pace::Retry;
 use super::{CallTime, Wire};
 use crate::model::api::{self, Dialect, IncomingAnswer};
 use crate::model::{CallFailure, Reply, Request, Response, Task, overflow};
-use crate::units::{ContentHash, Tokens, Usage};
+use crate::units::{ContentHash, Usage};
 
 /// Why one attempt failed, and whether another is worth it.
 struct AttemptFailure(CallFailure, Retry);
@@ -39,8 +39,6 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
     };
     let body = dialect.body(request);
     let mut failed: Vec<CallFailure> = Vec::new();
-    // Four bytes a token is near enough: the bucket is corrected by the bill.
-    let expected = Tokens(body.len() as u64 / 4) + request.max_output;
     let place = ContentHash::of(&body);
     let mut body = Bytes::from(body);
     let longest = api::longest_bytes(dialect.longest(request));
@@ -49,7 +47,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
     let waits = &wire.connection.waits;
     let answer = loop {
         let arrived = Instant::now();
-        let pass = waits.on(wire.pacer.enter(expected)).await;
+        let pass = waits.on(wire.pacer.enter()).await;
         time.waited += arrived.elapsed();
         let Some(pass) = pass else {
             break Err(CallFailure::Stopped { was_sent: false });
@@ -63,7 +61,7 @@ pub(super) async fn send(wire: &Wire, dialect: &Dialect, request: &Request) -> (
             Ok(Ok(response)) => {
                 time.is_answered = true;
                 time.usage = response.usage;
-                pass.answered(response.usage.total());
+                pass.answered();
                 break Ok(response);
             }
             Ok(Err(failed)) => failed,

@@ -1,8 +1,8 @@
-//! The pace of requests to a provider: concurrency, tokens per minute, and retries.
+//! The pace of requests to a provider: concurrency and retries.
 //!
 //! The number of requests under way grows by one for each full round of answers and shrinks by a
 //! third when the provider says that it is too much: the scheme by which TCP shares a line. What is
-//! refused is sent again later, with a pause that doubles and is spread by a seeded draw, so that
+//! refused is sent again later, with a pause that doubles and is spread by the request, so that
 //! workers that were refused together do not come back together.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +20,6 @@ pub struct PaceSetting {
     pub at_once: usize,
     /// How many prompts the server keeps at once; `None` where it does not matter.
     pub slots: Option<usize>,
-    /// Tokens a minute, prompt and answer; `None` for no limit.
-    pub tokens_per_minute: Option<Tokens>,
     /// How often a request is sent again at most.
     pub retries: u32,
     /// The first pause before it is; doubled each time.
@@ -30,8 +28,6 @@ pub struct PaceSetting {
     pub longest_pause: Duration,
     /// A provider that asks to be left alone for longer than this is given up.
     pub longest_wait: Duration,
-    /// Spreads the pauses.
-    pub seed: u64,
 }
 
 impl Default for PaceSetting {
@@ -40,12 +36,10 @@ impl Default for PaceSetting {
         Self {
             at_once: 16,
             slots: None,
-            tokens_per_minute: None,
             retries: 8,
             pause: Duration::from_millis(500),
             longest_pause: Duration::from_mins(1),
             longest_wait: Duration::from_mins(5),
-            seed: 1,
         }
     }
 }
@@ -87,7 +81,6 @@ struct State {
     round: u64,
     /// No request is let through before this time.
     closed_until: Option<Instant>,
-    bucket: Option<Bucket>,
     has_answered: bool,
     /// Whether it is on this machine and was given up since it last answered: nobody waits for it again.
     is_gone: bool,
@@ -100,19 +93,11 @@ const UNREACHABLE_RETRIES: [u32; 2] = [2, 5];
 /// A request whose answer cannot be read is sent so often again: for eight seconds at most.
 const UNREADABLE_RETRIES: u32 = 4;
 
-/// Tokens that may still be sent; below zero where more was billed than expected.
-#[derive(Debug)]
-struct Bucket {
-    tokens: f64,
-    filled: Instant,
-}
-
 /// A request that was let through; it counts until it is dropped.
 #[derive(Debug)]
 pub(super) struct Pass {
     pacer: Arc<Pacer>,
     round: u64,
-    expected: Tokens,
 }
 
 impl Pacer {
@@ -150,31 +135,28 @@ impl Pacer {
         self.slots.as_ref()?.acquire().await.ok()
     }
 
-    /// How many may be under way now.
-    pub fn limit(&self) -> f64 {
-        self.state().limit
-    }
-
-    /// The pause before the next attempt of a request.
+    /// The pause before the next attempt of a request: doubled each time up to the longest, half of it at random.
     pub(super) fn pause(&self, attempts: u32, place: ContentHash) -> Duration {
-        let spread = drawn(self.setting.seed, place, attempts);
-        pause(&self.setting, attempts, spread)
+        let times = attempts.saturating_sub(1);
+        let doubled = 1_u32.checked_shl(times).unwrap_or(u32::MAX);
+        let whole = self.setting.pause.saturating_mul(doubled);
+        let pause = whole.min(self.setting.longest_pause);
+        pause.mul_f64(0.5 + drawn(place, attempts) / 2.0)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until one more may be under way, and its tokens are there.
-    pub(super) async fn enter(self: &Arc<Self>, expected: Tokens) -> Pass {
+    /// Waits until one more may be under way.
+    pub(super) async fn enter(self: &Arc<Self>) -> Pass {
         loop {
             let changed = self.changed.notified();
-            match self.try_enter(expected) {
+            match self.try_enter() {
                 Ok(round) => {
                     return Pass {
                         pacer: self.clone(),
                         round,
-                        expected,
                     };
                 }
                 Err(Some(wait)) => drop(tokio::time::timeout(wait, changed).await),
@@ -184,7 +166,7 @@ impl Pacer {
     }
 
     /// The round in which one more begins; or how long to wait, if that is known.
-    fn try_enter(&self, expected: Tokens) -> Result<u64, Option<Duration>> {
+    fn try_enter(&self) -> Result<u64, Option<Duration>> {
         let now = Instant::now();
         let mut state = self.state();
         if let Some(until) = state.closed_until {
@@ -196,43 +178,19 @@ impl Pacer {
         if state.under_way as f64 + 1.0 > state.limit.max(1.0) {
             return Err(None);
         }
-        if let Some(a_minute) = self.setting.tokens_per_minute {
-            let capacity = a_minute.0 as f64;
-            let bucket = state.bucket.get_or_insert(Bucket {
-                tokens: capacity,
-                filled: now,
-            });
-            let gone = now.duration_since(bucket.filled).as_secs_f64();
-            bucket.tokens = (bucket.tokens + capacity * gone / 60.0).min(capacity);
-            bucket.filled = now;
-            // A request larger than a minute's tokens goes when the bucket is full.
-            let needed = (expected.0 as f64).min(capacity);
-            if bucket.tokens < needed {
-                let wait = (needed - bucket.tokens) / capacity.max(1.0) * 60.0;
-                return Err(Some(Duration::from_secs_f64(wait.min(60.0))));
-            }
-            bucket.tokens -= expected.0 as f64;
-        }
         state.under_way += 1;
         Ok(state.round)
     }
 }
 
 impl Pass {
-    /// It was answered; `billed` replaces the expected size.
-    pub(super) fn answered(self, billed: Tokens) {
+    /// It was answered.
+    pub(super) fn answered(self) {
         let mut state = self.pacer.state();
         (state.has_answered, state.is_gone) = (true, false);
         let most = self.pacer.setting.at_once.max(1) as f64;
         // One more for each full round of answers.
         state.limit = (state.limit + 1.0 / state.limit.max(1.0)).min(most);
-        if let Some(bucket) = &mut state.bucket
-            && billed > Tokens::ZERO
-        {
-            // A figure that cannot be does not keep all others waiting.
-            let billed = billed.min(Tokens(self.expected.0.saturating_mul(10)));
-            bucket.tokens += self.expected.0 as f64 - billed.0 as f64;
-        }
     }
 
     /// Takes note of the `attempts`th failure of a request, which `place` separates from others.
@@ -245,9 +203,6 @@ impl Pass {
     ) -> Option<Duration> {
         let setting = self.pacer.setting;
         let mut state = self.pacer.state();
-        if let Some(bucket) = &mut state.bucket {
-            bucket.tokens += self.expected.0 as f64;
-        }
         state.has_answered |= matches!(retry, Retry::Never | Retry::Within(_) | Retry::Limited(_));
         let asked_for = match retry {
             Retry::Never | Retry::Within(_) => return None,
@@ -273,9 +228,8 @@ impl Pass {
             state.is_gone |= retry == Retry::Unreachable && setting.slots.is_some();
             return None;
         }
-        let spread = drawn(setting.seed, place, attempts);
         let Some(asked_for) = asked_for else {
-            return Some(pause(&setting, attempts, spread));
+            return Some(self.pacer.pause(attempts, place));
         };
         if asked_for > setting.longest_wait {
             return None;
@@ -284,7 +238,7 @@ impl Pass {
         let until = Instant::now() + asked_for;
         state.closed_until = Some(state.closed_until.map_or(until, |known| known.max(until)));
         // Not all of them at the first moment that is allowed.
-        Some(asked_for + setting.pause.mul_f64(spread))
+        Some(asked_for + setting.pause.mul_f64(drawn(place, attempts)))
     }
 }
 
@@ -297,24 +251,9 @@ impl Drop for Pass {
     }
 }
 
-/// The pause before the next attempt: doubled each time up to the longest, half of it at random.
-fn pause(setting: &PaceSetting, attempts: u32, spread: f64) -> Duration {
-    let times = attempts.saturating_sub(1);
-    let doubled = 1_u32.checked_shl(times).unwrap_or(u32::MAX);
-    let whole = setting.pause.saturating_mul(doubled);
-    let pause = whole.min(setting.longest_pause);
-    pause.mul_f64(0.5 + spread / 2.0)
-}
-
-/// A number from 0 to 1 that is the same for the same request, attempt and seed.
-fn drawn(seed: u64, place: ContentHash, attempts: u32) -> f64 {
-    let place = place.to_string();
-    let parts = [
-        &seed.to_le_bytes()[..],
-        place.as_bytes(),
-        &attempts.to_le_bytes(),
-    ];
-    ContentHash::of_parts(parts).fraction()
+/// A number from 0 to 1 that is the same for the same request and attempt.
+fn drawn(place: ContentHash, attempts: u32) -> f64 {
+    ContentHash::of_parts([place.bytes(), &attempts.to_le_bytes()]).fraction()
 }
 
 #[cfg(test)]
@@ -330,11 +269,10 @@ mod tests {
 
     /// Lets one through that must be let through.
     fn enter(pacer: &Arc<Pacer>) -> Pass {
-        let round = pacer.try_enter(Tokens(10)).unwrap();
+        let round = pacer.try_enter().unwrap();
         Pass {
             pacer: pacer.clone(),
             round,
-            expected: Tokens(10),
         }
     }
 
@@ -342,38 +280,42 @@ mod tests {
     fn refusals_of_one_round_shrink_it_once_and_answers_grow_it_back() {
         let pacer = pacer(9);
         let mut under_way: Vec<Pass> = (0..9).map(|_| enter(&pacer)).collect();
-        assert_eq!(pacer.try_enter(Tokens(10)), Err(None));
+        assert_eq!(pacer.try_enter(), Err(None));
         for (at, pass) in under_way.drain(..).enumerate() {
             let place = ContentHash::of([u8::try_from(at).unwrap()]);
             let after = pass.failed(Retry::Limited(None), 1, place);
             assert!(after.is_some());
         }
-        assert!((pacer.limit() - 6.0).abs() < 1e-9, "{}", pacer.limit());
+        assert!(
+            (pacer.state().limit - 6.0).abs() < 1e-9,
+            "{}",
+            pacer.state().limit
+        );
         for _ in 0..6 {
-            enter(&pacer).answered(Tokens(10));
+            enter(&pacer).answered();
         }
         assert!(
-            pacer.limit() > 6.9 && pacer.limit() < 7.0,
+            pacer.state().limit > 6.9 && pacer.state().limit < 7.0,
             "{}",
-            pacer.limit()
+            pacer.state().limit
         );
         for _ in 0..100 {
-            enter(&pacer).answered(Tokens(10));
+            enter(&pacer).answered();
         }
-        assert!((pacer.limit() - 9.0).abs() < 1e-9);
+        assert!((pacer.state().limit - 9.0).abs() < 1e-9);
     }
 
     #[test]
     fn pauses_double_are_spread_and_end() {
-        let setting = PaceSetting::default();
-        let place = ContentHash::of("a");
-        let drawn_twice = (drawn(1, place, 1), drawn(1, place, 1));
-        assert!((drawn_twice.0 - drawn_twice.1).abs() < 1e-12);
-        assert!((drawn(1, place, 1) - drawn(2, place, 1)).abs() > 1e-9);
-        assert_eq!(pause(&setting, 1, 1.0), Duration::from_millis(500));
-        assert_eq!(pause(&setting, 3, 0.0), Duration::from_secs(1));
-        assert_eq!(pause(&setting, 40, 1.0), setting.longest_pause);
+        let [place, other] = ["a", "b"].map(ContentHash::of);
+        assert!((drawn(place, 1) - drawn(place, 1)).abs() < 1e-12);
+        assert!((drawn(place, 1) - drawn(other, 1)).abs() > 1e-9);
         let pacer = pacer(2);
+        for (attempts, longest) in [(1, 500), (3, 2_000), (40, 60_000)] {
+            let half = Duration::from_millis(longest / 2);
+            let pause = pacer.pause(attempts, place);
+            assert!((half..=2 * half).contains(&pause), "{attempts} {pause:?}");
+        }
         assert_eq!(enter(&pacer).failed(Retry::Soon, 9, place), None);
         assert_eq!(enter(&pacer).failed(Retry::Never, 1, place), None);
         let hours = Retry::Limited(Some(Duration::from_hours(2)));
@@ -404,7 +346,7 @@ mod tests {
             let pacer = pacer_of(slots);
             for expected in [unknown, known, next] {
                 assert_eq!([attempts(&pacer, retry), attempts(&pacer, retry)], expected);
-                enter(&pacer).answered(Tokens(10));
+                enter(&pacer).answered();
             }
         }
     }
@@ -416,7 +358,7 @@ mod tests {
         let pass = enter(&pacer);
         let pause = pass.failed(Retry::Limited(Some(asked_for)), 1, ContentHash::of("a"));
         assert!(pause.unwrap() >= asked_for);
-        let wait = pacer.try_enter(Tokens(1)).unwrap_err().unwrap();
+        let wait = pacer.try_enter().unwrap_err().unwrap();
         assert!(wait > Duration::from_secs(4));
     }
 
@@ -427,28 +369,7 @@ mod tests {
         let limited = |seconds| Retry::Limited(Some(Duration::from_secs(seconds)));
         first.failed(limited(30), 1, ContentHash::of("a"));
         second.failed(limited(1), 1, ContentHash::of("b"));
-        let wait = pacer.try_enter(Tokens(1)).unwrap_err().unwrap();
+        let wait = pacer.try_enter().unwrap_err().unwrap();
         assert!(wait > Duration::from_secs(20), "{wait:?}");
-    }
-
-    #[test]
-    fn tokens_of_a_minute_run_out_and_what_was_not_used_comes_back() {
-        let pacer = Arc::new(Pacer::new(PaceSetting {
-            tokens_per_minute: Some(Tokens(1_000)),
-            ..PaceSetting::default()
-        }));
-        let pass = |expected| {
-            let round = pacer.try_enter(Tokens(expected))?;
-            Ok::<_, Option<Duration>>(Pass {
-                pacer: pacer.clone(),
-                round,
-                expected: Tokens(expected),
-            })
-        };
-        let first = pass(900).unwrap();
-        let wait = pass(500).unwrap_err().unwrap();
-        assert!(wait > Duration::from_secs(20), "{wait:?}");
-        first.answered(Tokens(100));
-        assert!(pass(500).is_ok());
     }
 }
