@@ -250,12 +250,6 @@ impl Scenario {
     }
 }
 
-fn place_of<'a>(table: &'a Table, key: &str) -> &'a Place {
-    table
-        .get(key)
-        .map_or(table.place(), |setting| &setting.place)
-}
-
 fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, SettingError> {
     let mut reader = Reader::new(table, "strategies");
     let preset = reader.text("preset")?;
@@ -266,9 +260,9 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, Setti
             let problem = "`stage` cannot be combined with `preset`: use `set`, or write a preset";
             return Err(SettingError::new(&setting.place, problem));
         }
-        let mut spec = StrategySpec::parse(preset, trigger, place_of(table, "preset"))?;
+        let mut spec = StrategySpec::parse(preset, trigger, table.place_of("preset"))?;
         if let Some(name) = name {
-            spec = spec.renamed(name, place_of(table, "name"))?;
+            spec = spec.renamed(name, table.place_of("name"))?;
         }
         reader.finish()?;
         spec
@@ -280,7 +274,7 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, Setti
         let mut own = table.clone();
         own.remove("name");
         own.remove("set");
-        StrategySpec::of(name, own, trigger)?.renamed(name, place_of(table, "name"))?
+        StrategySpec::of(name, own, trigger)?.renamed(name, table.place_of("name"))?
     };
     let Some(setting) = set else {
         return Ok(spec);

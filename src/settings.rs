@@ -217,6 +217,11 @@ impl Table {
         &self.place
     }
 
+    /// Where a key was written; else the place of the table.
+    pub fn place_of(&self, key: &str) -> &Place {
+        self.get(key).map_or(&self.place, |setting| &setting.place)
+    }
+
     /// The names and settings, in order.
     pub fn entries(&self) -> &[(String, Setting)] {
         &self.entries

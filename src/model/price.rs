@@ -12,7 +12,7 @@ use serde::Serialize;
 pub use crate::record::words::{
     DatedModel, FAST, Latency, LongPrompts, PerToken, Placement, Rates, RelativePrice,
 };
-use crate::settings::{Place, Reader, Setting, SettingError, Table, Value};
+use crate::settings::{Reader, Setting, SettingError, Table, Value};
 use crate::units::{Tokens, Usage, Usd, whole};
 
 mod latency;
@@ -209,7 +209,7 @@ impl Prices {
             }
             Some(_) => return Ok(self),
         };
-        let place = place_of(&mut Reader::new(&table, ""), FAST);
+        let place = table.place_of(FAST);
         let error = SettingError::new(place, format!("the model of `fast`, `{fast}`, {why}"));
         let served = list.models.iter().filter(|price| list.serves(price));
         let served = served.filter(|price| price.per_token.output.is_some());
@@ -394,9 +394,9 @@ impl PriceList {
                 "it begins with `format = \"{FORMAT}\"` and `version = 1`"
             )));
         }
-        let provider = required(&mut reader, "provider")?;
+        let provider = reader.required("provider")?;
         let date = day(&mut reader, "date")?.ok_or_else(|| reader.must_be_set("date"))?;
-        let document = required(&mut reader, "document")?;
+        let document = reader.required("document")?;
         let fast = reader.text("fast")?.map(str::to_owned);
         let batch = scheme::thousandths(&mut reader, "batch")?;
         let mut schemes: Vec<CacheScheme> = Vec::new();
@@ -436,11 +436,6 @@ impl PriceList {
     }
 }
 
-fn required(reader: &mut Reader<'_>, key: &str) -> Result<String, SettingError> {
-    let text = reader.text(key)?.map(str::to_owned);
-    text.ok_or_else(|| reader.must_be_set(key))
-}
-
 /// A day, such as that on which a document was read.
 fn day(reader: &mut Reader<'_>, key: &str) -> Result<Option<String>, SettingError> {
     let Some(date) = reader.text(key)? else {
@@ -452,7 +447,7 @@ fn day(reader: &mut Reader<'_>, key: &str) -> Result<Option<String>, SettingErro
             "`{}` must be a day such as `2026-11-21`, not `{date}`",
             reader.path_of(key)
         );
-        return Err(SettingError::new(place_of(reader, key), problem));
+        return Err(SettingError::new(reader.place_of(key), problem));
     }
     Ok(Some(date.to_owned()))
 }
@@ -535,14 +530,9 @@ fn per_token(reader: &mut Reader<'_>, key: &str) -> Result<Option<Usd>, SettingE
             "`{}` must be a multiple of a thousandth of a dollar per million tokens",
             reader.path_of(key)
         );
-        return Err(SettingError::new(place_of(reader, key), problem));
+        return Err(SettingError::new(reader.place_of(key), problem));
     }
     Ok(Some(Usd(whole(nano))))
-}
-
-fn place_of<'a>(reader: &mut Reader<'a>, key: &str) -> &'a Place {
-    let setting = reader.setting(key);
-    setting.map_or(reader.place(), |setting| &setting.place)
 }
 
 fn tokens(reader: &mut Reader<'_>, key: &str) -> Result<Option<Tokens>, SettingError> {

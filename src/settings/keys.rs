@@ -326,8 +326,7 @@ impl<'a> CheckedTable<'a> {
 
     /// Where a key was written; else the place of the table.
     pub fn place_of(&self, name: &str) -> &'a Place {
-        let setting = self.setting(name);
-        setting.map_or(self.place(), |setting| &setting.place)
+        self.table.place_of(name)
     }
 
     /// The setting as it was written, if it is there.

@@ -29,6 +29,11 @@ impl<'a> Reader<'a> {
         self.table.place()
     }
 
+    /// Where `key` was written; else the place of the table.
+    pub fn place_of(&self, key: &str) -> &'a Place {
+        self.table.place_of(key)
+    }
+
     /// The dotted path of `key`.
     pub fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() {
@@ -105,6 +110,12 @@ impl<'a> Reader<'a> {
             };
             number.filter(|number| (low..=high).contains(number))
         })
+    }
+
+    /// Text that must be there.
+    pub fn required(&mut self, key: &str) -> Result<String, SettingError> {
+        let text = self.text(key)?.map(str::to_owned);
+        text.ok_or_else(|| self.must_be_set(key))
     }
 
     /// Text.

@@ -73,8 +73,8 @@ impl Limit {
             window_up_to: reader.whole("window_up_to", 1, u64::MAX)?.map(Tokens),
             window_over: reader.whole("window_over", 1, u64::MAX)?.map(Tokens),
             images_over: reader.whole("images_over", 0, u64::MAX)?,
-            document: super::required(&mut reader, "document")?,
-            date: super::required(&mut reader, "date")?,
+            document: reader.required("document")?,
+            date: reader.required("date")?,
         };
         reader.finish()?;
         Ok(limit)

@@ -67,10 +67,7 @@ fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
         holds: reader.text("holds")?.map(str::to_owned),
         alike: reader.fraction("alike")?,
         turn: reader.whole("turn", 1, 100)?,
-        text: match reader.text("text")? {
-            Some(text) => text.to_owned(),
-            None => return Err(reader.must_be_set("text")),
-        },
+        text: reader.required("text")?,
     };
     reader.finish()?;
     Ok(rule)
