@@ -4,7 +4,6 @@
 //! it comes, streamed or whole. The body that is written is also what a recorded answer is found
 //! by, so that it is the same bytes for the same request.
 
-use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -70,21 +69,13 @@ pub struct Dialect {
     pub model: String,
     /// Sent where it is set: many models refuse it.
     pub temperature: Option<f64>,
-    /// The name of the limit of the output, for OpenAI's API.
-    pub limit: LimitName,
+    /// The name of the limit of the output in OpenAI's API: `max_tokens`, which servers other than OpenAI's own
+    /// understand, or `max_completion_tokens`, which OpenAI's reasoning models want.
+    pub limit: &'static str,
     /// Added to the limit of every answer: a model that thinks first writes its thoughts within it.
     pub thinking: Tokens,
     /// Whether verdicts are asked for with a JSON schema.
     pub structured: bool,
-}
-
-/// The name of the limit of the output in OpenAI's API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum LimitName {
-    /// `max_tokens`: what servers other than OpenAI's own understand.
-    MaxTokens,
-    /// `max_completion_tokens`: what OpenAI's reasoning models want.
-    MaxCompletionTokens,
 }
 
 /// How a request is sent.
@@ -104,7 +95,7 @@ impl Dialect {
             provider,
             model: model.into(),
             temperature: None,
-            limit: LimitName::MaxTokens,
+            limit: "max_tokens",
             thinking: Tokens::ZERO,
             structured: false,
         }
@@ -131,15 +122,6 @@ impl Dialect {
         let temperature = temperature.map(|value| format!(",\"temperature\":{value}"));
         let temperature = temperature.unwrap_or_default();
         format!("{{\"model\":{model},\"{limit}\":{most}{temperature}")
-    }
-
-    /// The same, with at least so much room to think.
-    #[must_use]
-    pub fn thinking_at_least(&self, room: Tokens) -> Self {
-        Self {
-            thinking: self.thinking.max(room),
-            ..self.clone()
-        }
     }
 
     /// The request with an answer, thoughts included, of no more tokens than this.

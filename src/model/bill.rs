@@ -38,18 +38,13 @@ pub fn is_possible(request: &Request, response: &Response, counts: &CountedTexts
 /// The cost of an attempt without an answer. One that timed out, failed on the server, broke off or was
 /// not waited for has been read: its input is billed. One that was refused, or never sent, costs nothing.
 pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -> Usage {
-    let was_read = matches!(
-        failure,
+    match failure {
         CallFailure::Timeout
-            | CallFailure::Stopped { was_sent: true }
-            | CallFailure::Server(_)
-            | CallFailure::Cut
-            | CallFailure::Unreadable
-    );
-    if was_read {
-        Usage::uncached(input(request, counts), Tokens::ZERO)
-    } else {
-        Usage::default()
+        | CallFailure::Stopped { was_sent: true }
+        | CallFailure::Server(_)
+        | CallFailure::Cut
+        | CallFailure::Unreadable => Usage::uncached(input(request, counts), Tokens::ZERO),
+        _ => Usage::default(),
     }
 }
 

@@ -360,22 +360,18 @@ impl Live {
     /// Sends a request until it is answered or given up. Where the server refuses the schema of a verdict,
     /// the verdict is asked for without one.
     fn ask(&self, request: &Request) -> Reply {
-        let is_schema = self.dialect.structured && request.task == Task::Judge;
-        if !is_schema {
-            return self.send(&self.dialect, request);
-        }
-        let in_words = Dialect {
-            structured: false,
+        let is_in_words = self.schema_refused.get().is_some();
+        let dialect = Dialect {
+            structured: self.dialect.structured && request.task == Task::Judge && !is_in_words,
             ..self.dialect.clone()
         };
-        if self.schema_refused.get().is_some() {
-            return self.send(&in_words, request);
-        }
-        let answered = self.send(&self.dialect, request);
+        let answered = self.send(&dialect, request);
         match &answered.answer {
-            Err(CallFailure::Rejected(why)) if is_about(why, ABOUT_SCHEMA) => {
+            Err(CallFailure::Rejected(why))
+                if dialect.structured && is_about(why, ABOUT_SCHEMA) =>
+            {
                 self.schema_refused.get_or_init(|| why.clone());
-                let mut again = self.send(&in_words, request);
+                let mut again = self.ask(request);
                 again.failed.splice(0..0, answered.failed);
                 again
             }
@@ -384,22 +380,19 @@ impl Live {
     }
 
     /// Sends a request. A model at home gets room to think once it was seen to: for others such room would
-    /// only be reserved, out of a small window.
+    /// only be reserved, out of a small window. An answer that does not come even so is a refusal.
     fn send(&self, dialect: &Dialect, request: &Request) -> Reply {
-        if self.thinks.load(Ordering::SeqCst) {
-            return self.send_thinking(dialect, request);
+        if !self.thinks.load(Ordering::SeqCst) {
+            let answered = self.send_as(dialect, request);
+            if !self.wire.is_at_home() || !is_without_answer(&answered) {
+                return answered;
+            }
+            self.thinks.store(true, Ordering::SeqCst);
         }
-        let answered = self.send_as(dialect, request);
-        if !self.wire.is_at_home() || !is_without_answer(&answered) {
-            return answered;
-        }
-        self.thinks.store(true, Ordering::SeqCst);
-        self.send_thinking(dialect, request)
-    }
-
-    /// Sends a request with room to think. An answer that does not come even so is a refusal.
-    fn send_thinking(&self, dialect: &Dialect, request: &Request) -> Reply {
-        let dialect = dialect.thinking_at_least(THINKING);
+        let dialect = Dialect {
+            thinking: dialect.thinking.max(THINKING),
+            ..dialect.clone()
+        };
         let mut answered = self.send_as(&dialect, request);
         if is_without_answer(&answered) {
             let most = dialect.longest(request);

@@ -16,7 +16,7 @@ use super::Plan;
 use crate::model::api::Sending;
 use crate::model::cassette::{Cassette, Deferred};
 use crate::model::http::Live;
-use crate::model::http::batch::{Answer, Batch, BatchError, BatchRequest};
+use crate::model::http::batch::{Answer, BatchError, BatchRequest};
 use crate::model::spending::Spending;
 use crate::model::{CallFailure, Model as _};
 use crate::record::journal::{JournalError, append_lines, read_lines};
@@ -194,13 +194,13 @@ impl Plan {
                     .until(&|| stop.is_requested(), || live.batch(id));
                 match asked {
                     Err(_) if stop.is_requested() => return Ok(BatchWait::Stopped),
-                    Ok(Batch::UnderWay) => under_way.push(sent),
+                    Ok(None) => under_way.push(sent),
                     // As many requests as ours, but another's: the next pass looks for another.
-                    Ok(Batch::Ended(answers)) if !answers.is_empty() && !sent.has_any(&answers) => {
+                    Ok(Some(answers)) if !answers.is_empty() && !sent.has_any(&answers) => {
                         say(&format!("batch {id} belongs to another run"));
                         write(&path, &SentBatch { id: None, ..sent })?;
                     }
-                    Ok(Batch::Ended(answers)) => {
+                    Ok(Some(answers)) => {
                         let share = self.prices.of(&sent.model).and_then(|(list, _)| list.batch);
                         let rest = keep(cassette, &sent, answers, &models.spending, share);
                         let count = sent.keys.len();

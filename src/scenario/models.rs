@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::model::api::{Dialect, LimitName, THINKING};
+use crate::model::api::{Dialect, THINKING};
 use crate::model::cassette::ReplayMode;
 use crate::model::price::Prices;
 use crate::model::spending::Budget;
@@ -96,7 +96,7 @@ pub struct LiveSetting {
     /// Sent where it is set.
     pub temperature: Option<f64>,
     /// The parameter that limits the output.
-    pub limit: LimitName,
+    pub limit: &'static str,
     /// Tokens for thinking, added to the limit of every answer.
     pub thinking: Tokens,
     /// Whether verdicts are asked for with a JSON schema.
@@ -503,9 +503,9 @@ fn live(
         return Err(SettingError::new(keys.place(), problem).with_hint(hint));
     }
     let limit = match keys.text("limit") {
-        Some("max_completion_tokens") => LimitName::MaxCompletionTokens,
-        None if is_own && provider == Provider::OpenAi => LimitName::MaxCompletionTokens,
-        _ => LimitName::MaxTokens,
+        Some("max_completion_tokens") => "max_completion_tokens",
+        None if is_own && provider == Provider::OpenAi => "max_completion_tokens",
+        _ => "max_tokens",
     };
     let thinking = match provider {
         // A model at home gets room once it was seen to think.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::events::Answer;
-use super::{Dialect, LimitName, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
+use super::{Dialect, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
 use crate::model::{Request, Task};
 use crate::session::wire::Provider;
 use crate::session::wire::openai::openai_json;
@@ -13,13 +13,7 @@ use crate::units::{Tokens, Usage};
 
 /// The request as the API takes it.
 pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> String {
-    let mut out = dialect.head(
-        request,
-        match dialect.limit {
-            LimitName::MaxTokens => "max_tokens",
-            LimitName::MaxCompletionTokens => "max_completion_tokens",
-        },
-    );
+    let mut out = dialect.head(request, dialect.limit);
     if dialect.structured && request.task == Task::Judge {
         let _ = write!(
             out,

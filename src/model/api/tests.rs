@@ -67,7 +67,7 @@ fn the_same_request_is_the_same_valid_json_and_holds_no_thinking() {
 #[test]
 fn openai_gets_tool_messages_and_its_own_names() {
     let mut dialect = Dialect::new(Provider::OpenAi, "gpt-x");
-    dialect.limit = LimitName::MaxCompletionTokens;
+    dialect.limit = "max_completion_tokens";
     dialect.temperature = Some(0.5);
     dialect.thinking = Tokens(4_000);
     dialect.structured = true;

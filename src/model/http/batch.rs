@@ -17,9 +17,6 @@ use crate::model::{CallFailure, Response, api};
 use crate::session::wire::Provider;
 use crate::units::ContentHash;
 
-/// Separates the parts of an upload. No request holds it: the bytes are checked.
-const BOUNDARY: &str = "proctor-batch-5f2c8a61d0e94b37";
-
 /// The entry of a batch's metadata that holds its label.
 const LABEL: &str = "proctor";
 
@@ -46,15 +43,6 @@ pub struct BatchRequest {
 
 /// The result of a request of a batch, by its name.
 pub type Answer = (String, Result<Response, CallFailure>);
-
-/// How far a batch is.
-#[derive(Debug)]
-pub enum Batch {
-    /// Nothing can be fetched yet.
-    UnderWay,
-    /// The results of its requests, by name; missing ones were never answered.
-    Ended(Vec<Answer>),
-}
 
 /// Why a batch cannot be sent or fetched.
 #[derive(Debug, thiserror::Error)]
@@ -149,8 +137,9 @@ impl Live {
         }
     }
 
-    /// How far the batch of this name is.
-    pub fn batch(&self, name: &str) -> Result<Batch, BatchError> {
+    /// The results of the batch of this name, in which requests that were never answered are missing; `None` while it
+    /// is under way.
+    pub fn batch(&self, name: &str) -> Result<Option<Vec<Answer>>, BatchError> {
         let name = checked(name)?;
         match self.wire.provider {
             Provider::Anthropic => {
@@ -158,14 +147,14 @@ impl Live {
                 let state = read(&self.fetched(&path)?)?;
                 match state["processing_status"].as_str() {
                     Some("ended") => {}
-                    Some("in_progress" | "canceling") => return Ok(Batch::UnderWay),
+                    Some("in_progress" | "canceling") => return Ok(None),
                     _ => return Err(self.unknown(&state["processing_status"])),
                 }
                 let counts = &state["request_counts"];
                 let counts = ["succeeded", "errored", "canceled", "expired"].map(|it| &counts[it]);
                 // The address in the reply is not followed: it would receive the key.
                 let results = self.answers(&format!("{path}/results"), &counts)?;
-                Ok(Batch::Ended(results))
+                Ok(Some(results))
             }
             Provider::OpenAi => {
                 let state = read(&self.fetched(&format!("/batches/{name}"))?)?;
@@ -178,7 +167,7 @@ impl Live {
                         return Err(BatchError::Refused(self.wire.said(&said.join("; "))));
                     }
                     "validating" | "in_progress" | "finalizing" | "cancelling" => {
-                        return Ok(Batch::UnderWay);
+                        return Ok(None);
                     }
                     _ => return Err(self.unknown(&state["status"])),
                 }
@@ -193,7 +182,7 @@ impl Live {
                         ended.extend(self.answers(&path, &[count])?);
                     }
                 }
-                Ok(Batch::Ended(ended))
+                Ok(Some(ended))
             }
         }
     }
@@ -228,18 +217,16 @@ impl Live {
 
     /// Uploads a file of requests.
     fn upload(&self, lines: String) -> Result<Value, BatchError> {
-        if lines.contains(BOUNDARY) {
-            let problem = "a request holds the boundary of the upload";
-            return Err(BatchError::Refused(problem.to_owned()));
-        }
+        // No text holds its own hash.
+        let boundary = ContentHash::of(&lines);
         let body = format!(
-            "--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n\
-             --{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; \
+            "--{boundary}\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n\
+             --{boundary}\r\nContent-Disposition: form-data; name=\"file\"; \
              filename=\"requests.jsonl\"\r\nContent-Type: application/jsonl\r\n\r\n{lines}\r\n\
-             --{BOUNDARY}--\r\n"
+             --{boundary}--\r\n"
         );
         drop(lines);
-        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+        let kind = format!("multipart/form-data; boundary={boundary}");
         let bytes = self.sent(&Method::POST, "/files", Some(&(body.into(), kind)))?;
         read(&bytes)
     }

@@ -254,16 +254,14 @@ fn each_string<'a>(json: &'a str, mut each: impl FnMut(&'a str, &'a str, &'a str
 
 /// Where a string of JSON ends: at its closing quote, or where the text ends.
 fn string_end(string: &str) -> usize {
-    let bytes = string.as_bytes();
-    let mut at = 0;
-    while let Some(found) = memchr2(b'"', b'\\', &bytes[at..]) {
-        at += found;
-        if bytes[at] == b'"' || at + 1 == bytes.len() {
-            return at;
-        }
-        at += 2;
-    }
-    bytes.len()
+    let mut is_escaped = false;
+    let mut bytes = string.bytes();
+    let end = bytes.position(|byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    });
+    end.unwrap_or(string.len())
 }
 
 /// Calls `each` with every line; where line feeds and quotes are `escaped`, they are read as such.
