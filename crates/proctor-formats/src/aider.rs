@@ -2,9 +2,10 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - `# aider chat started at TIME` begins a chat: each is a session.
-//! - Lines with `####` are the user's, quoted lines (`>`) the product's, and the others are the
+//! - Lines with `####` are the user's, quoted lines (`> `) the product's, and the others are the
 //!   model's, as the product itself reads its file. So a heading of that level in an answer is read
-//!   as the user's, and an answer ends where a quoted line is.
+//!   as the user's, and an answer ends where a quoted line is. A mark without the space is the
+//!   model's: an edit ends with `>>>>>>> REPLACE`.
 //! - A command (`/add`) is not sent to the model, unless it is answered.
 //! - There are no tool uses. The files that a prompt held, its system prompt, its repository map and
 //!   its summaries are not recorded: a prompt was larger than what is read. What a call cost is
@@ -55,7 +56,7 @@ impl Chat {
             return;
         }
         self.ends_question();
-        if line.starts_with('>') {
+        if line.starts_with("> ") {
             self.ends_answer();
             let mut models = MODEL.iter();
             let named = models.find_map(|mark| line.strip_prefix(mark)?.split(' ').next());

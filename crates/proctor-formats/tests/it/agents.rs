@@ -500,11 +500,11 @@ fn each_chat_of_aider_is_a_session() {
         "aider",
         &[
             r#"0 user[typed_user] "Which wheel is worn?\nSay it briefly."
-1 model[] "Wheel two:\n\nmill.txt\n```\ntwo worn\n```"
+1 model[] "Wheel two:\n\nmill.txt\n```\n<<<<<<< SEARCH\ntwo turns\n=======\ntwo worn\n>>>>>>> REPLACE\n```\n\nIt squeaks."
 2 user[typed_user] "/ask Why?"
 3 model[] "It was never oiled."
 skipped: command of the user's: 2
-skipped: line of the product's: 5
+skipped: line of the product's: 6
 warning: the files and the system prompt of a chat are not recorded: 1
 "#,
             r#"0 user[typed_user] "Oil it."
