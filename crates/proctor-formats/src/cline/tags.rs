@@ -2,7 +2,8 @@
 //!
 //! A call is `<tool><parameter>value</parameter></tool>`; of several in a message only the first is
 //! made. Its result begins `[tool for '…'] Result:`. The text is cut at the call, so that the
-//! session holds it once.
+//! session holds it once. Versions of 2026 give the model tools, and may still answer in such texts:
+//! one for the first call, and for each other one why it was not made.
 
 use crate::prelude::*;
 
@@ -15,21 +16,28 @@ const ENVIRONMENT: &str = "<environment_details>";
 /// The product's words if a tool failed.
 const FAILED: &str = "The tool execution failed";
 
+/// The text before the name of a tool that was not used.
+const NOT_USED: [&str; 2] = ["Tool [", "Skipping tool ["];
+
 /// The calls of one task, numbered.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     made: usize,
-    /// The call that was not answered yet: its id and its tool.
-    open: Option<(Arc<str>, &'static str)>,
+    /// The calls of the last message that were not answered yet: their ids and their tools.
+    open: Vec<(Arc<str>, Arc<str>)>,
 }
 
 impl Calls {
-    /// Tells the call in the model's text as a tool use.
+    /// Tells the call in the model's text as a tool use, unless there are tool uses.
     pub(super) fn call(&mut self, blocks: &mut Blocks) {
-        self.open = None;
-        if blocks.iter().any(ContentBlock::is_use) {
-            return;
+        if !blocks.iter().any(ContentBlock::is_use) {
+            self.call_in_text(blocks);
         }
+        let uses = blocks.iter().filter_map(ContentBlock::as_use);
+        self.open = uses.map(|one| (one.id.clone(), one.name.clone())).collect();
+    }
+
+    fn call_in_text(&mut self, blocks: &mut Blocks) {
         let mut texts = blocks.iter().enumerate();
         let found = texts.find_map(|(at, block)| Some((at, tagged(block.as_text()?)?)));
         let Some((at, (tool, input, rest))) = found else {
@@ -37,7 +45,6 @@ impl Calls {
         };
         self.made += 1;
         let id: Arc<str> = format!("call-{}", self.made).into();
-        self.open = Some((id.clone(), tool));
         let input = JsonText::of(&Value::Object(input));
         cut(
             blocks,
@@ -47,30 +54,53 @@ impl Calls {
         );
     }
 
-    /// Tells what came of the last call as its result.
+    /// Tells what came of the last calls as their results: each ends where the next one begins.
     pub(super) fn answer(&mut self, blocks: &mut Blocks) {
-        let Some((id, tool)) = self.open.take() else {
-            return;
-        };
-        let is_told = |block: &ContentBlock| {
-            let text = block.as_text().and_then(|text| text.strip_prefix('['));
-            let rest = text.and_then(|text| text.strip_prefix(tool));
-            rest.is_some_and(|rest| rest.contains("Result:"))
-        };
-        let Some(from) = blocks.iter().position(is_told) else {
-            return;
-        };
-        let is_end = |block: &ContentBlock| {
-            let text = block.as_text();
-            text.is_some_and(|text| text.trim_start().starts_with(ENVIRONMENT))
-        };
-        let length = blocks[from..].iter().position(is_end);
-        let end = length.map_or(blocks.len(), |length| from + length);
-        let content: Blocks = blocks.drain(from..end).collect();
-        let mut texts = content.iter().filter_map(ContentBlock::as_text);
-        let is_error = texts.any(|text| text.contains(FAILED));
-        blocks.insert(from, ContentBlock::tool_result(id, content, is_error));
+        for result in blocks.iter().filter_map(ContentBlock::as_result) {
+            self.open.retain(|(id, _)| *id != result.tool_use_id);
+        }
+        let mut open: Option<(Arc<str>, Blocks)> = None;
+        for block in std::mem::take(blocks) {
+            let answered = block.as_text().and_then(|text| self.answered(text));
+            if answered.is_some() || is_environment(&block) {
+                blocks.extend(open.take().map(result));
+            }
+            match (answered, &mut open) {
+                (Some(id), _) => open = Some((id, vec![block])),
+                (None, Some((_, content))) => content.push(block),
+                (None, None) => blocks.push(block),
+            }
+        }
+        blocks.extend(open.map(result));
+        self.open.clear();
     }
+
+    /// The call that is answered from this text on.
+    fn answered(&mut self, text: &str) -> Option<Arc<str>> {
+        let mut not_used = NOT_USED.iter().filter_map(|mark| text.strip_prefix(mark));
+        let named = text
+            .strip_prefix('[')
+            .filter(|rest| rest.contains("Result:"));
+        let rest = named.or_else(|| not_used.next())?;
+        let tool = rest.split([' ', ']']).next();
+        let mut open = self.open.iter();
+        let at = open.position(|(_, name)| Some(&**name) == tool)?;
+        Some(self.open.remove(at).0)
+    }
+}
+
+fn is_environment(block: &ContentBlock) -> bool {
+    let text = block.as_text();
+    text.is_some_and(|text| text.trim_start().starts_with(ENVIRONMENT))
+}
+
+/// The result of a call; its first text says what it answers.
+fn result((id, content): (Arc<str>, Blocks)) -> ContentBlock {
+    let first = content.first().and_then(ContentBlock::as_text);
+    let was_made = first.is_some_and(|text| text.starts_with('['));
+    let mut texts = content.iter().filter_map(ContentBlock::as_text);
+    let is_error = !was_made || texts.any(|text| text.contains(FAILED));
+    ContentBlock::tool_result(id, content, is_error)
 }
 
 /// The first call in a text: its tool, its input, and the text without it.

@@ -325,3 +325,24 @@ compaction before 5: truncation 0: kept 0..2, kept 4..5
         round_trip(&sessions[0]);
     }
 }
+
+#[test]
+fn cline_answers_tool_uses_in_texts() {
+    let text = r#"[
+{"role":"user","content":[{"type":"text","text":"<task>\nOil the hinge.\n</task>"},{"type":"text","text":"<environment_details>x</environment_details>"}]},
+{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t1","name":"read_file","input":{"path":"a"}},{"type":"tool_use","id":"t2","name":"list_files","input":{"path":"b"}},{"type":"tool_use","id":"t3","name":"read_file","input":{"path":"c"}}]},
+{"role":"user","content":[{"type":"text","text":"[read_file for 'a'] Result:\nrust"},{"type":"text","text":"Tool [list_files] was not executed because a tool has already been used in this message."},{"type":"text","text":"Tool [read_file] was not executed because a tool has already been used in this message."},{"type":"text","text":"<environment_details>x</environment_details>"}]},
+{"role":"assistant","content":[{"type":"tool_use","id":"t4","name":"execute_command","input":{"command":"oil"}}]},
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"t4","content":"oiled"},{"type":"text","text":"[execute_command for 'oil'] Result: see above"}]}]"#;
+    let sessions = read("cline", text.as_bytes()).expect("a good task");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "<task>\nOil the hinge.\n</task>", "<environment_details>x</environment_details>"
+1 model[] "I look.", read t1 {"path":"a"}, glob t2 {"path":"b"}, read t3 {"path":"c"}
+2 user[] ->t1 "[read_file for 'a'] Result:\nrust", ->!t2 "Tool [list_files] was not executed because a tool has already been used in this message.", ->!t3 "Tool [read_file] was not executed because a tool has already been used in this message.", "<environment_details>x</environment_details>"
+3 model[] shell t4 {"command":"oil"}
+4 user[] ->t4 "oiled", "[execute_command for 'oil'] Result: see above"
+"#
+    );
+    round_trip(&sessions[0]);
+}
