@@ -1,7 +1,9 @@
 //! The events that the agent's model saw, and those that a condensation left.
 //!
 //! A condensation names the events that are forgotten, and the place of its summary among the
-//! others. Messages are made of events, so a message may be forgotten in part.
+//! others. Messages are made of events, so a message may be forgotten in part. Of a call and its
+//! result it may name one alone: the product then leaves out the other too when it builds a prompt
+//! (`ConversationMemory._filter_unmatched_tool_calls`, `View.filter_unmatched_tool_calls`).
 
 use super::super::kept_context::{Records, Shown};
 use crate::prelude::*;
@@ -60,8 +62,17 @@ impl View {
         }
         self.summary = summary.or(self.summary.take());
         let end = assembler.flush();
+        let unpaired = self.unpaired();
         let remaining = (0..self.events.len()).filter(|at| !self.forgotten.contains(at));
         let placed = remaining.enumerate().filter_map(|(rank, at)| {
+            if self.events[at]
+                .blocks
+                .iter()
+                .filter_map(pair)
+                .any(|id| unpaired.contains(id))
+            {
+                return None;
+            }
             let message = assembler.message_of(self.events[at].name.as_ref()?)?;
             Some((message, rank, at))
         });
@@ -81,4 +92,17 @@ impl View {
         pieces.extend(self.records.pieces(&events(behind), end, assembler));
         CompactedTo::Replaced(pieces)
     }
+
+    /// The calls that were forgotten, and those whose results were.
+    fn unpaired(&self) -> BTreeSet<&Arc<str>> {
+        let forgotten = self.forgotten.iter().map(|at| &self.events[*at]);
+        let blocks = forgotten.flat_map(|event| &event.blocks);
+        blocks.filter_map(pair).collect()
+    }
+}
+
+/// The call that a block makes or answers.
+fn pair(block: &ContentBlock) -> Option<&Arc<str>> {
+    let result = block.as_result().map(|result| &result.tool_use_id);
+    result.or(block.as_use().map(|tool_use| &tool_use.id))
 }

@@ -158,6 +158,38 @@ skipped: event of an abandoned branch: 1
 }
 
 #[test]
+fn half_a_pair_is_forgotten_with_the_other_half() {
+    let text = r#"[
+{"id":1,"source":"user","action":"message","args":{"content":"Wash it."}},
+{"id":2,"source":"agent","action":"run","args":{"command":"tap"}},
+{"id":3,"source":"agent","observation":"run","cause":2,"content":"wet"},
+{"id":4,"source":"agent","action":"run","args":{"command":"soap"}},
+{"id":5,"source":"agent","observation":"run","cause":4,"content":"foam"},
+{"id":6,"source":"agent","action":"run","args":{"command":"rub"}},
+{"id":7,"source":"agent","observation":"run","cause":6,"content":"clean"},
+{"id":8,"source":"agent","action":"run","args":{"command":"dry"}},
+{"id":9,"source":"agent","action":"condensation","args":{"forgotten_event_ids":[2,7],"summary":"Wet.","summary_offset":1}},
+{"id":10,"source":"agent","observation":"run","cause":8,"content":"dry"}]"#;
+    let sessions = read("openhands", text.as_bytes()).expect("a good file");
+    assert_eq!(
+        outline(&sessions[0]),
+        r#"0 user[typed_user] "Wash it."
+1 model[] shell call-2 {"command":"tap"}
+2 user[] ->call-2 "wet"
+3 model[] shell call-4 {"command":"soap"}
+4 user[] ->call-4 "foam"
+5 model[] shell call-6 {"command":"rub"}
+6 user[] ->call-6 "clean"
+7 model[] shell call-8 {"command":"dry"}
+8 user[] ->call-8 "dry"
+compaction before 8: - 0: kept 0..1, (user[compact_summary] "Wet."), kept 3..5, kept 7..8
+warning: a call is told by its action, not by the model's response: 4
+"#
+    );
+    round_trip(&sessions[0]);
+}
+
+#[test]
 fn a_folder_that_is_not_whole_says_so() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let events = folder.path().join("events");
