@@ -3,9 +3,12 @@
 //! Rules of this format, beside those every importer shares:
 //! - A heading `_**User (TIME)**_` or `_**Agent (MODEL TIME)**_` begins a message; what a sub-agent
 //!   said is marked as `sidechain`. Which messages were of one call is not recorded.
+//! - A sub-agent's task has a heading of the agent's without a model. It begins a session, unless the
+//!   sub-agent before it is still at work: nothing says which of two spoke, and both are one session.
 //! - A tool use is a block `<tool-use>`, as it is shown to a person: its arguments are kept as that
-//!   text. What follows `**Result:**` is the result, or else a last fenced block without a language:
-//!   where there is neither, the result is read as empty. All are counted.
+//!   text. What follows `**Result:**` or `Result:` is the result, or else a last fenced block without
+//!   a language, or else a table: where there is none of these, the result is read as empty. All are
+//!   counted. Of a result that Cursor removed its facts are the result (`Additional data:`).
 //! - Files of 2025 begin a tool use with a line `Tool use: **NAME**` and end it with a line `---`. What is folded
 //!   behind a summary is the result, if it is no change of a file. The oldest files show tool uses as text, and so they
 //!   are read. Bills and system prompts are not in these files.
@@ -21,35 +24,59 @@ const USE: (&str, &str) = ("<tool-use", "</tool-use>");
 const THOUGHT: (&str, &str) = ("<think>", "</think>");
 const LINE: (&str, &str) = ("Tool use: **", "**");
 
-/// How a block shows the result of a call.
-const RESULTS: [(&str, bool); 3] = [
+/// How a block shows the result of a call. A mark may begin a fence.
+const RESULTS: [(&str, bool); 6] = [
     ("**Result:**", false),
     ("**Error:**", true),
     ("\n*Result*:", false),
+    ("\nResult:\n\n```json\n", false),
+    ("\nError:\n\n```json\n", true),
+    ("\nAdditional data:\n\n```json\n", false),
+];
+
+/// How a result begins that is shown to the end of a block.
+const SHOWN: [&str; 5] = [
+    "\nDirectory: **",
+    "\n| File |",
+    "\n_No matches found_",
+    "\nNo results found",
+    "\nLint results",
 ];
 
 pub(super) const IMPORTER: Importer =
     Importer::shaped("specstory", Detect::Begins(GENERATED), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut agents = [Agent::default(), Agent::default()];
-    let mut open: Option<(Heading, String)> = None;
+    let mut main = Agent::default();
+    let mut messages: Vec<(Heading, String)> = Vec::new();
     for line in file.plain(source).lines() {
-        if let Some(next) = Heading::of(line) {
-            if let Some((heading, body)) = open.replace((next, String::new())) {
-                agents[usize::from(heading.is_side)].message(&heading, &body);
-            }
-        } else if let Some((_, body)) = &mut open {
+        if let Some(heading) = Heading::of(line) {
+            messages.push((heading, String::new()));
+        } else if let Some((_, body)) = messages.last_mut() {
             body.push_str(line);
             body.push('\n');
         } else if !line.is_empty() {
-            agents[0].assembler.skip("line before the first message");
+            main.assembler.skip("line before the first message");
         }
     }
-    if let Some((heading, body)) = open {
-        agents[usize::from(heading.is_side)].message(&heading, &body);
+    let mut sides: Vec<Agent> = Vec::new();
+    for (heading, body) in messages {
+        if !heading.is_side {
+            main.message(&heading, &body);
+            continue;
+        }
+        match sides.last_mut() {
+            Some(side) if !heading.is_task(&body) || !side.is_done() => {
+                side.message(&heading, &body);
+            }
+            _ => {
+                let mut side = Agent::default();
+                side.message(&heading, &body);
+                sides.push(side);
+            }
+        }
     }
-    let chains = agents.map(|mut agent| {
+    let chains = std::iter::once(main).chain(sides).map(|mut agent| {
         agent.call.ends(&mut agent.assembler);
         agent.assembler
     });
@@ -95,6 +122,11 @@ impl Heading {
             time,
         })
     }
+
+    /// Whether a message is what a sub-agent is asked to do.
+    fn is_task(&self, body: &str) -> bool {
+        self.is_side && self.model.is_none() && self.time.is_some() && first_block(body).is_none()
+    }
 }
 
 #[derive(Default)]
@@ -102,14 +134,29 @@ struct Agent {
     assembler: Assembler,
     call: OpenCall,
     uses: u64,
+    tasks: u64,
+    /// Whether the last message was an answer without a tool use.
+    is_answered: bool,
 }
 
 impl Agent {
+    /// Whether a sub-agent, as far as is known, did all that it was asked.
+    fn is_done(&self) -> bool {
+        self.is_answered && self.tasks <= 1
+    }
+
     fn message(&mut self, heading: &Heading, body: &str) {
-        if heading.is_user {
+        self.is_answered = !heading.is_task(body) && !body.contains(USE.0);
+        self.tasks += u64::from(heading.is_task(body));
+        if self.tasks > 1 && heading.is_task(body) {
+            self.assembler
+                .warn("sub-agents worked at the same time; they are read as one session");
+        }
+        if heading.is_user || heading.is_task(body) {
             self.call.ends(&mut self.assembler);
             let (said, time) = (text_of(body).into_iter().collect(), heading.time);
-            return self.assembler.hear(None, said, time, [Tag::TypedUser]);
+            let tag = (!heading.is_side).then_some(Tag::TypedUser);
+            return self.assembler.hear(None, said, time, tag);
         }
         self.call.by(heading.model.clone(), heading.time);
         let mut rest = body;
@@ -156,7 +203,12 @@ impl Agent {
         let marked = RESULTS.iter().filter_map(|(mark, is_error)| {
             let (before, result) = shown.split_once(mark)?;
             let alone = fenced(result).filter(|(before, _)| before.trim().is_empty());
-            Some((before, alone.map_or(result.trim(), |one| one.1), *is_error))
+            let result = match alone {
+                _ if mark.ends_with('\n') => result.split("\n```").next().unwrap_or(result),
+                Some((_, result)) => result,
+                None => result.trim(),
+            };
+            Some((before, result, *is_error))
         });
         let mut marked = marked.take(1);
         let folded = of_line.and_then(|_| shown.split_once("</summary>"));
@@ -165,6 +217,7 @@ impl Agent {
             folded.map(|(head, rest)| (head.trim().trim_start_matches("<summary>"), rest.trim()));
         let plain = plain
             .or_else(|| fenced(shown))
+            .or_else(|| shown_to_the_end(shown))
             .map(|(before, result)| (before, result, false));
         let (arguments, result, is_error) = match marked.next().or(plain) {
             Some((before, result, is_error)) => (before, Some(result), is_error),
@@ -231,6 +284,12 @@ fn text_of(text: &str) -> Option<ContentBlock> {
         text = rest.trim();
     }
     (!matches!(text, "" | "---")).then(|| ContentBlock::Text(text.into()))
+}
+
+/// A result that is shown as a list of what was found, and what is before it.
+fn shown_to_the_end(text: &str) -> Option<(&str, &str)> {
+    let at = SHOWN.iter().filter_map(|mark| text.find(mark)).min()?;
+    Some((&text[..at], text[at..].trim()))
 }
 
 /// The last fenced block of a text if it has no language, and what is before it.

@@ -94,12 +94,28 @@ fn a_history_of_specstory_is_read_as_far_as_it_was_shown() {
 16 user[] ->call-6 "{\"open\": true}"
 17 model[] edit call-7 "<summary>Edit file: two</summary>\n\n```diff\n+ open\n```"
 18 user[] ->call-7 
-19 model[] "Open too."
+19 model[] "Open too.", other call-8 "<summary>Tool use: **list_dir_v2**</summary>\n\n\nParameters:\n\n```json\n{\n  \"at\": \"one\"\n}\n```\nAdditional data:\n\n```json\n{\n  \"files\": 1\n}\n```"
+20 user[] ->call-8 "{\n  \"files\": [\"gate\"]\n}"
+21 model[] other call-9 "<summary>Tool use: **list_dir_v2**</summary>\n\n\nParameters:\n\n```json\n{\n  \"at\": \"two\"\n}\n```"
+22 user[] ->call-9 "{\n  \"isPruned\": true\n}"
+23 model[] other call-10 "<summary>Tool use: **glob_file_search** • **1** result in **1** directory</summary>"
+24 user[] ->call-10 "Directory: **/weir** (1 file)\n\n| File |\n|------|\n| `gate` |"
+25 model[] grep call-11 "<summary>Tool use: **grep** • 0 matches</summary>\n\nOutput mode: content"
+26 user[] ->call-11 "_No matches found_"
 skipped: line before the first message: 3
-warning: the arguments of a tool use are as a person saw them: 7
+warning: the arguments of a tool use are as a person saw them: 11
 warning: the result of a tool use is not recorded; it is read as empty: 2
 "#,
-            r#"0 model[sidechain] "I am at the weir."
+            r#"0 user[sidechain] "Go to the weir."
+1 model[sidechain] "I am at the weir."
+"#,
+            r#"0 user[sidechain] "Go to the mill."
+1 model[sidechain] read call-1 "<summary>Tool use: **Read**</summary>\n\n`mill`"
+2 user[sidechain] ->call-1 , "Go to the lock."
+3 model[sidechain] "It turns."
+warning: sub-agents worked at the same time; they are read as one session: 1
+warning: the arguments of a tool use are as a person saw them: 1
+warning: the result of a tool use is not recorded; it is read as empty: 1
 "#,
         ],
     );
