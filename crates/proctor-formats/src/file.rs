@@ -1,7 +1,7 @@
 //! A recording's file: read once, mended where that loses little, and taken apart into lines or
 //! JSON values.
 //!
-//! Recordings are untidy: a byte-order mark, CRLF, blank lines, a last line that was never
+//! Recordings are untidy: a byte-order mark, a notice in front, CRLF, blank lines, a last line that was never
 //! finished, two records on one line, half of a surrogate pair where a product cut a string.
 //! [`SourceFile::text`] mends these flaws and counts them. A few lines that are no JSON are left out, and so are
 //! lines that are nested too deep. The rest is refused with its place in the file.
@@ -34,6 +34,9 @@ const NATIVE_WRAPPING: usize = 16;
 pub(super) const NO_RECORD: &str = "record that is no object";
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// How a first line begins that `opencode export` prints.
+const NOTICE: &[u8] = b"Exporting session: ses_";
 
 /// The bytes of a file, without a byte-order mark.
 #[derive(Debug)]
@@ -75,6 +78,12 @@ impl SourceFile {
     /// The text of a file that a product appended to while it ran: flaws are mended and counted.
     pub(super) fn text(mut self) -> SourceText {
         let mut source = Source::default();
+        let length = notice(&self.bytes);
+        if length > 0 {
+            // Lines keep their numbers.
+            self.bytes[..length].fill(b' ');
+            source.skip("line in front of the recording");
+        }
         for line in self.bytes.split_mut(|byte| *byte == b'\n') {
             if std::str::from_utf8(line).is_err() {
                 source.warn("a line is not UTF-8; the bad bytes were replaced");
@@ -371,6 +380,13 @@ pub(super) fn session_id(name: &str, hasher: Sha256) -> String {
 /// A session's name in its id, whole if it is a time and a UUID.
 pub(super) fn session_name(name: &str) -> String {
     to_valid_id(name, 64)
+}
+
+/// How long a first line is that a product prints in front of a recording, and a redirected export holds.
+pub(super) fn notice(bytes: &[u8]) -> usize {
+    let line = bytes.starts_with(NOTICE).then_some(bytes);
+    line.and_then(|bytes| memchr::memchr(b'\n', bytes))
+        .unwrap_or(0)
 }
 
 /// The bytes without a byte-order mark.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::file::strip_bom;
+use super::file::{notice, strip_bom};
 use proctor_sessions::wire::json_bytes::mend_surrogates;
 
 /// How much of a file detection sees, long texts and deep values left out.
@@ -33,7 +33,7 @@ impl Head {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let head = &bytes[..bytes.len().min(READ)];
         let text = String::from_utf8_lossy(strip_bom(head));
-        let text = text.trim_start();
+        let text = text[notice(text.as_bytes())..].trim_start();
         let text = if text.starts_with(['{', '[']) {
             shortened(text)
         } else {

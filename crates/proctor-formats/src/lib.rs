@@ -472,7 +472,8 @@ fn unread_product(head: &Head) -> Option<(&'static str, &'static str)> {
 /// Describes a file that no importer reads, as far as its first bytes show.
 fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     let path = path.to_owned();
-    let start = file::strip_bom(head).trim_ascii_start();
+    let start = file::strip_bom(head);
+    let start = start[file::notice(start)..].trim_ascii_start();
     if compressed::is_compressed(&path) {
         ImportError::Compressed(path)
     } else if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {

@@ -182,6 +182,23 @@ skipped: part step-start: 1
 }
 
 #[test]
+fn an_export_of_opencode_may_begin_with_what_the_product_said() {
+    let export = r#"Exporting session: ses_1
+{"info":{"id":"ses_1","directory":"/d","title":"t"},"messages":[
+{"info":{"role":"user"},"parts":[{"type":"text","text":"Fill it."}]},
+{"info":{"role":"assistant"},"parts":[{"type":"text","text":"Full."}]}]}"#;
+    check_file(
+        "export.json",
+        export,
+        "opencode",
+        r#"0 user[typed_user] "Fill it."
+1 model[] "Full."
+skipped: line in front of the recording: 1
+"#,
+    );
+}
+
+#[test]
 fn opencode_before_1_0_says_only_when_a_summary_was_done() {
     let message = |id: &str, info: &str, part: &str| {
         format!(
