@@ -117,6 +117,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         format,
         redactor: args.redact.then(Redactor::new),
         written: BTreeSet::new(),
+        read: BTreeMap::new(),
         forks: ForkIndex::default(),
         report: ImportReport::default(),
     };
@@ -176,6 +177,8 @@ struct ImportRun<'a> {
     format: Option<&'static Importer>,
     redactor: Option<Redactor>,
     written: BTreeSet<PathBuf>,
+    /// The recordings that were read, by the ids of their sessions.
+    read: BTreeMap<String, PathBuf>,
     forks: ForkIndex,
     report: ImportReport,
 }
@@ -195,6 +198,17 @@ impl ImportRun<'_> {
             }
             Err(error) => return Err(error.into()),
         };
+        if let Some(earlier) = self.copied(&recordings).filter(|_| !self.args.strict) {
+            let (path, earlier) = (path.display(), earlier.display());
+            let why = plain(&format!("`{path}` is a copy of `{earlier}`"));
+            say(&format!("left out: {why}"));
+            self.report.passed_over.push(why);
+            return Ok(None);
+        }
+        for recording in &recordings {
+            let id = recording.session.id().to_owned();
+            self.read.entry(id).or_insert_with(|| path.clone());
+        }
         if self.redactor.is_none() {
             // Nothing is written of a file of which something is there already.
             for recording in &recordings {
@@ -209,6 +223,14 @@ impl ImportRun<'_> {
             tally.redacted(&redactor.take_counts());
         }
         Ok(Some(tally))
+    }
+
+    /// The file that was read before and holds the same sessions.
+    fn copied(&self, recordings: &[Recording]) -> Option<&Path> {
+        let earlier = self.read.get(recordings.first()?.session.id())?;
+        let before = import::load_with_truth(earlier, self.format).ok()?;
+        let is_copy = native_bytes(&before).ok()? == native_bytes(recordings).ok()?;
+        is_copy.then_some(earlier)
     }
 
     fn passes_over(&self, error: &ImportError, input: &Input) -> bool {
@@ -277,6 +299,15 @@ impl ImportRun<'_> {
         refuse_existing(&target, self.args.force)?;
         Ok(target)
     }
+}
+
+/// The sessions of a file in the native format.
+fn native_bytes(recordings: &[Recording]) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for recording in recordings {
+        native::write(&recording.session, &mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 impl OutputFormat {

@@ -157,6 +157,25 @@ fn a_file_is_imported_as_it_is_read() {
 }
 
 #[test]
+fn a_copy_of_a_recording_is_left_out() {
+    let folder = many();
+    let other = folder.path().join("many/other");
+    fs::create_dir(&other).unwrap();
+    fs::copy(fixture("goose/session.jsonl"), other.join("c.jsonl")).unwrap();
+    let import = ["sessions", "import", "many", "-o", "out"];
+    let output = run(folder.path(), &import);
+    assert!(output.status.success(), "{output:?}");
+    let err = said(&output.stderr);
+    assert!(
+        err.contains("left out: `many/other/c.jsonl` is a copy of `many/deep/c.jsonl`\n")
+            && err.contains("wrote 2 sessions of 2 recordings to `out`; passed over: 2 files"),
+        "{err}"
+    );
+    let strict = run(folder.path(), &[&import[..], &["--strict", "-f"]].concat());
+    assert_eq!(strict.status.code(), Some(3), "{strict:?}");
+}
+
+#[test]
 fn a_folder_stands_for_all_recordings_in_it() {
     let folder = many();
     let deep = folder.path().join("many/deep");

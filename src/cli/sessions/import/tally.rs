@@ -22,7 +22,7 @@ pub(super) struct ImportReport {
     version: u32,
     /// The recordings that were read, in the order of the paths.
     pub(super) recordings: Vec<Tally>,
-    /// Files in folders that are not recordings, each with the reason.
+    /// Files in folders that are not recordings, and copies of files that were read, each with the reason.
     pub(super) passed_over: Vec<String>,
     /// The errors, in words.
     pub(super) errors: Vec<String>,
