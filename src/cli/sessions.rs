@@ -12,7 +12,7 @@ use super::{Exit, Facts, print, print_json, say, stop_with, terminal_width};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
 use crate::report::layout::cut_middle;
-use crate::session::import::{file_info::file_info, load};
+use crate::session::import::{ImportError, file_info::file_info, load};
 use crate::session::{Session, Tag};
 use crate::units::Timestamp;
 use places::Start;
@@ -120,10 +120,10 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
     }
     if passed_over > 0 {
         let files = many(passed_over, "file", "files");
-        say!("passed over: {files} without an answer of a model, or of no known format");
+        say!("passed over: {files} without an answer of a model, or of no format that is read");
     }
     if found.is_empty() {
-        let problem = "there is no recording where agents keep theirs";
+        let problem = "there is no recording that can be read where agents keep theirs";
         let hint = "`proctor run FOLDER` takes a folder with some; `proctor run` alone needs none";
         return stop_with(Exit::NothingSelected, problem, hint);
     }
@@ -181,8 +181,11 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
     let sessions = match load(path) {
         Ok(sessions) => sessions,
         Err(error) => {
-            if !is_something_else(&error) {
+            if matches!(error, ImportError::Database(_)) || !is_something_else(&error) {
                 say!("passed over: {error}");
+            }
+            if let (ImportError::Database(_), Some(hint)) = (&error, error.hint()) {
+                say!(" hint: {hint}");
             }
             return Vec::new();
         }

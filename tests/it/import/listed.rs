@@ -175,6 +175,22 @@ fn a_copy_of_a_recording_is_left_out() {
     assert_eq!(strict.status.code(), Some(3), "{strict:?}");
 }
 
+#[cfg(not(feature = "sqlite"))]
+#[test]
+fn a_database_that_this_build_cannot_read_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join(".local/share/opencode");
+    fs::create_dir_all(&place).unwrap();
+    fs::write(place.join("opencode.db"), b"SQLite format 3\0").unwrap();
+    let output = run(folder.path(), &["sessions", "--home", "."]);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let err = said(&output.stderr);
+    assert!(
+        err.contains("opencode.db` is an SQLite database") && err.contains("--features sqlite"),
+        "{err}"
+    );
+}
+
 #[test]
 fn a_folder_stands_for_all_recordings_in_it() {
     let folder = many();
