@@ -1,7 +1,9 @@
 //! Finds recordings: named files, and the files in named folders.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::sessions::places;
 use super::{CliError, Exit, stop_with};
 use crate::report::display::many;
 use crate::report::escape::plain;
@@ -19,7 +21,8 @@ pub(super) struct Input {
 
 /// The files, and those in the folders, in the order of their paths. A folder that is a session is
 /// read as one, and so is one that cannot be opened: the error says so. Links are not followed into
-/// folders; hidden files and facts about sessions are skipped, but for aider's chats.
+/// folders; hidden files are skipped, but for the places where products keep recordings of a project, and so
+/// are facts about sessions.
 pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Input> {
     let mut inputs = Vec::new();
     for path in paths {
@@ -47,25 +50,35 @@ fn walk(folder: &Path, is_named: bool, inputs: &mut Vec<Input>) {
     };
     entries.sort_by_key(std::fs::DirEntry::path);
     for entry in entries {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // Facts about a session stand beside it.
-        let is_hidden = name.starts_with('.') && name != ".aider.chat.history.md"
-            || name.ends_with(".truth.json");
-        let path = entry.path();
-        let is_named = false;
-        match entry.file_type() {
-            _ if is_hidden => {}
-            Ok(kind) if kind.is_dir() && !import::is_session_folder(&path) => {
-                walk(&path, is_named, inputs);
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        if name.starts_with('.') {
+            let places = places::in_project(&name);
+            for place in places.filter(|place| **place == name || !path.is_symlink()) {
+                add(folder.join(place), inputs);
             }
-            // A link to nothing or to itself is named, and not followed.
-            Ok(kind) if kind.is_dir() || path.is_file() || path.metadata().is_err() => {
-                inputs.push(Input { path, is_named });
-            }
-            Err(_) => inputs.push(Input { path, is_named }),
-            // A pipe, or a link to a folder.
-            Ok(_) => {}
+        } else if !name.ends_with(".truth.json") {
+            // Facts about a session stand beside it.
+            add(path, inputs);
         }
+    }
+}
+
+/// Adds a file that is in a folder, or the files in a folder that is.
+fn add(path: PathBuf, inputs: &mut Vec<Input>) {
+    let is_named = false;
+    match path.symlink_metadata() {
+        Ok(about) if about.is_dir() && !import::is_session_folder(&path) => {
+            walk(&path, is_named, inputs);
+        }
+        // A link to nothing or to itself is named, and not followed.
+        Ok(about) if about.is_dir() || path.is_file() || path.metadata().is_err() => {
+            inputs.push(Input { path, is_named });
+        }
+        // A pipe, or a link to a folder.
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(_) => inputs.push(Input { path, is_named }),
     }
 }
 
@@ -120,7 +133,8 @@ const NAMED: usize = 10;
 pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> CliError {
     let shown = plain(&folder.display().to_string());
     let problem = format!("{place}there is no recording in the folder `{shown}`");
-    let hint = "`proctor sessions import --list FOLDER` says what it sees in one";
+    let hint = "`proctor sessions import --list FOLDER` says what it sees in one; most hidden folders in it are \
+                not looked into: name the one that holds recordings";
     CliError::new(exit, problem).with_hint(hint)
 }
 

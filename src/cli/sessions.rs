@@ -20,7 +20,7 @@ use places::Start;
 mod facts;
 mod generate;
 pub(super) mod import;
-mod places;
+pub(super) mod places;
 
 /// Arguments of `proctor sessions`.
 #[derive(Debug, clap::Args)]

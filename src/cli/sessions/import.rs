@@ -167,7 +167,10 @@ fn or_nothing(worst: Exit, is_empty: bool) -> Exit {
         return worst;
     }
     say("error: there is no recording in these folders");
-    say(" hint: `proctor sessions` lists those on this machine");
+    say(
+        " hint: most hidden folders in them are not looked into: name the one that holds recordings; `proctor sessions` lists \
+         those on this machine",
+    );
     Exit::NothingSelected
 }
 

@@ -23,6 +23,12 @@ fn table() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     })
 }
 
+/// Where products keep the recordings of a project, from a hidden file or folder of this name on.
+pub(in crate::cli) fn in_project(name: &str) -> impl Iterator<Item = &'static str> {
+    let paths = table().flat_map(|(_, paths)| paths);
+    paths.filter(move |path| path.split('/').next() == Some(name))
+}
+
 /// The end of the help text: whose sessions are found.
 pub(super) fn help() -> String {
     let products: Vec<&str> = table().map(|(product, _)| product).collect();

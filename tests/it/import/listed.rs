@@ -175,6 +175,36 @@ fn a_copy_of_a_recording_is_left_out() {
     assert_eq!(strict.status.code(), Some(3), "{strict:?}");
 }
 
+#[test]
+fn hidden_places_of_products_in_a_project_are_looked_into() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path().join("project");
+    for (fixed, place) in [
+        ("specstory/history.md", ".specstory/history/a.md"),
+        ("aider/history.md", "sub/.aider.chat.history.md"),
+        ("goose/session.jsonl", ".other/b.jsonl"),
+    ] {
+        fs::create_dir_all(project.join(place).parent().unwrap()).unwrap();
+        fs::copy(fixture(fixed), project.join(place)).unwrap();
+    }
+    let list = ["sessions", "import", "--list", "project"];
+    let listed = said(&run(folder.path(), &list).stdout);
+    let files: Vec<_> = listed.lines().map(|line| line.split(',').next()).collect();
+    let expected = [
+        "project/.specstory/history/a.md: specstory",
+        "project/sub/.aider.chat.history.md: aider",
+    ];
+    assert_eq!(files, expected.map(Some));
+    fs::remove_dir_all(project.join(".specstory")).unwrap();
+    fs::remove_dir_all(project.join("sub")).unwrap();
+    for arguments in [&list[..], &["run", "project"]] {
+        let output = run(folder.path(), arguments);
+        assert!(!output.status.success(), "{output:?}");
+        let err = said(&output.stderr);
+        assert!(err.contains("hidden folders in "), "{err}");
+    }
+}
+
 #[cfg(not(feature = "sqlite"))]
 #[test]
 fn a_database_that_this_build_cannot_read_is_named() {
