@@ -120,6 +120,10 @@ impl Rules {
             answers
                 .find_map(|answer| grade(&answer))
                 .or_else(|| abstains_in_one_order(answer).then_some(wrong(Outcome::Abstained)))
+                // "None" may be a count.
+                .filter(|(_, outcome)| {
+                    *outcome != Outcome::Abstained || spec.current(before).last() != Some(&"0")
+                })
         });
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },

@@ -30,6 +30,7 @@ pub(super) enum Class {
     FormerBefore,
     FormerBehind,
     Turned,
+    Denied,
     /// Words that say nothing about what a sentence is about.
     Stop,
     /// Words behind a number.
@@ -108,9 +109,20 @@ impl Lists {
         if !self.has(&[class], word) {
             return None;
         }
+        Some(self.group(class, word).map_or(word, |group| &group[0]))
+    }
+
+    /// The entries of one meaning with this word; `None` if the list does not have it, or it has no other.
+    pub(super) fn group(&self, class: Class, word: &str) -> Option<&[String]> {
         let mut groups = self.groups.iter().filter(|(own, _)| *own == class);
-        let group = groups.find(|(_, group)| group.iter().any(|entry| entry == word));
-        Some(group.map_or(word, |(_, group)| &group[0]))
+        let found = groups.find(|(_, group)| group.iter().any(|entry| entry == word));
+        found.map(|(_, group)| group.as_slice())
+    }
+
+    /// Whether a text ends with an entry of a script without spaces.
+    pub(super) fn ends(&self, class: Class, text: &str) -> bool {
+        let mut entries = self.unspaced.iter().filter(|(own, _)| *own == class);
+        entries.any(|(_, entry)| text.trim_end().ends_with(entry.as_str()))
     }
 
     /// The words of each pair, both ways round.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::lists::{Class, Cue, LISTS};
 use super::words::{each_word, sentences, words_of};
-use super::{around, line_around, object_around};
+use super::{Match, around, line_around, object_around};
 use crate::probe::Pattern;
 
 /// Arrows point from the older value to the newer.
@@ -81,6 +81,42 @@ pub(super) fn is_superseded(text: &str, versions: &[Version], at: usize) -> bool
     (newer_behind && limit <= line.end && points)
         || (!says(before, Class::Turned) && says(before, Class::FormerBefore))
         || says(&behind[sentences(behind)[0].clone()], Class::FormerBehind)
+}
+
+/// What the words beside a value make of it, in its clause: denied (`48312, not 48213`, `no longer 48213`, `!= 48213`) or
+/// struck out it is another, and it is not known where a word behind it may take it back (`48213 is obsolete`).
+pub(super) fn taken_back(around: &str, value: &Range<usize>) -> Option<Match> {
+    let line = line_around(around, value);
+    let before = &around[line.start.min(value.start)..value.start];
+    let behind = &around[value.end..line.end.max(value.end)];
+    let is_struck = before.ends_with("~~") && behind.starts_with("~~");
+    if is_struck || before.trim_end().ends_with("!=") || is_denied(before) {
+        return Some(Match::Changed);
+    }
+    let sentence = &behind[sentences(behind)[0].clone()];
+    let clause = sentence.split([',', ';', '(']).next().unwrap_or_default();
+    says(clause, Class::Revoke).then_some(Match::Unbound)
+}
+
+/// Whether a text ends with a denial, behind which a word may stand that says nothing: `not on`.
+fn is_denied(before: &str) -> bool {
+    let sentence = &before[sentences(before).pop().unwrap_or_default()];
+    let words = words_of(sentence);
+    let is_front = words
+        .last()
+        .is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    ends_denied(&words)
+        || (is_front && ends_denied(&words[..words.len() - 1]))
+        || LISTS.ends(Class::Denied, sentence)
+}
+
+/// Whether the last of these words are a denial.
+fn ends_denied(words: &[String]) -> bool {
+    let cues = LISTS.cues("", words);
+    cues.iter().any(|cue| {
+        let length = cue.text.split('_').count();
+        cue.class == Class::Denied && cue.at.is_some_and(|at| at + length == words.len())
+    })
 }
 
 /// Whether a text has a cue of this class.

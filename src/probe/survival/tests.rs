@@ -60,6 +60,107 @@ fn a_value_is_bound_by_half_of_its_key() {
 }
 
 #[test]
+fn a_value_in_a_longer_one_is_not_known_to_be_kept() {
+    use Match::{Bound, Unbound};
+    for (own, text, expected) in [
+        ("rq-4417", "the ticket is rq-4417.", Bound),
+        ("rq-4417", "ticket: `rq-4417`, rq-4417's owner", Bound),
+        ("rq-4417", "the ticket is rq-4417-old", Unbound),
+        ("rq-4417", "the ticket is old-rq-4417", Unbound),
+        ("rq-4417", "the ticket is rq-4417.bak", Unbound),
+        ("rq-4417", "the ticket is rq-4417@staging", Unbound),
+        ("2.14.0", "the ticket needs 2.14.0-rc1", Unbound),
+        ("48213", "ticket --port=48213", Bound),
+        ("48213", "ticket http://host:48213/path, 48213/tcp", Bound),
+        ("48213", "the ticket is at 148.48213", Unbound),
+        ("48213", "the ticket is at 48213.5", Unbound),
+        ("48213", "the ticket is at -48213", Unbound),
+        ("48213", "the ticket is at 48213,500", Unbound),
+        ("48213", "ticket 48213, 500", Bound),
+    ] {
+        check(&[value("ticket", own)], text, &[(0, expected)]);
+    }
+}
+
+#[test]
+fn a_value_that_is_denied_is_another() {
+    use Match::{Bound, Changed, Unbound};
+    for (text, expected) in [
+        ("the gateway port is no longer 48213", Changed),
+        ("the gateway port is 48312, not 48213", Changed),
+        ("gateway port: 48312 instead of 48213", Changed),
+        ("the gateway port: ~~48213~~ 48312", Changed),
+        ("gateway port != 48213", Changed),
+        ("网关端口不再是48213，改为50117; gateway port", Changed),
+        ("the gateway port 48213 was withdrawn", Unbound),
+        (
+            "do not confuse it: the gateway port is 48213, not 48312",
+            Bound,
+        ),
+        ("the gateway port must not exceed 48213", Bound),
+        (
+            "the gateway port is 48213. The old flag is no longer used.",
+            Bound,
+        ),
+    ] {
+        check(&[value("gateway port", "48213")], text, &[(0, expected)]);
+    }
+}
+
+#[test]
+fn a_value_beside_the_key_of_another_one_is_not_known_to_be_kept() {
+    use Match::{Bound, Unbound};
+    let probes = [
+        value("staging gateway port", "48213"),
+        value("user table limit", "777"),
+    ];
+    for (text, [port, limit]) in [
+        (
+            "staging gateway port 48213, user table limit 777",
+            [Bound, Bound],
+        ),
+        (
+            "the staging gateway port is 48213 and the user table limit is 777",
+            [Bound, Bound],
+        ),
+        (
+            "48213 is the staging gateway port and 777 the user table limit",
+            [Bound, Unbound],
+        ),
+        (
+            "48213 (staging gateway port), 777 (user table limit)",
+            [Bound, Bound],
+        ),
+        (
+            r#"{"staging_gateway_port": 48213, "user_table_limit": 777}"#,
+            [Bound, Bound],
+        ),
+        (
+            "| staging gateway port | 48213 |\n| user table limit | 777 |",
+            [Bound, Bound],
+        ),
+        (
+            "staging gateway port 777, user table limit 48213",
+            [Unbound, Unbound],
+        ),
+        (
+            "the staging gateway port is 777 and the user table limit is 48213",
+            [Unbound, Unbound],
+        ),
+        (
+            r#"{"staging_gateway_port": 777, "user_table_limit": 48213}"#,
+            [Unbound, Unbound],
+        ),
+        (
+            "| staging gateway port | 777 |\n| user table limit | 48213 |",
+            [Unbound, Unbound],
+        ),
+    ] {
+        check(&probes, text, &[(0, port), (1, limit)]);
+    }
+}
+
+#[test]
 fn a_value_inside_of_a_newer_one_is_not_there() {
     for (old, new) in [("1.4", "1.4.2"), ("v2", "v2-beta"), ("1.4.2-rc1", "1.4.2")] {
         let revision = |(message, value): (usize, &str)| Revision::new(value, message);
