@@ -564,6 +564,8 @@ fn goes_on(text: &str, place: &Range<usize>) -> bool {
         match joint {
             _ if !end.is_some_and(char::is_alphanumeric) => false,
             '-' | '.' if beyond.is_some_and(char::is_alphanumeric) => true,
+            // A folder, where the value is a path itself.
+            '/' => value.contains('/') && beyond.is_some_and(char::is_alphanumeric),
             '@' if !is_front => beyond.is_some_and(char::is_alphanumeric),
             ',' => number && beyond.is_some_and(|c| c.is_ascii_digit()),
             // A sign; behind a blank or a line's begin it may be that of an item.

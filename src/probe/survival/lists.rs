@@ -31,6 +31,7 @@ pub(super) enum Class {
     FormerBehind,
     Turned,
     Denied,
+    DeniedBehind,
     /// Words that say nothing about what a sentence is about.
     Stop,
     /// Words behind a number.

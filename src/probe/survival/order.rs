@@ -84,7 +84,8 @@ pub(super) fn is_superseded(text: &str, versions: &[Version], at: usize) -> bool
 }
 
 /// What the words beside a value make of it, in its clause: denied (`48312, not 48213`, `no longer 48213`, `!= 48213`) or
-/// struck out it is another, and it is not known where a word behind it may take it back (`48213 is obsolete`).
+/// struck out it is another, and it is not known where a word behind it may take it back (`48213 is obsolete`) or it is
+/// one of two (`from 48213 to 48312`).
 pub(super) fn taken_back(around: &str, value: &Range<usize>) -> Option<Match> {
     let line = line_around(around, value);
     let before = &around[line.start.min(value.start)..value.start];
@@ -95,7 +96,10 @@ pub(super) fn taken_back(around: &str, value: &Range<usize>) -> Option<Match> {
     }
     let sentence = &behind[sentences(behind)[0].clone()];
     let clause = sentence.split([',', ';', '(']).next().unwrap_or_default();
-    says(clause, Class::Revoke).then_some(Match::Unbound)
+    let is_moved = words_of(before).last().is_some_and(|word| word == "from")
+        && words_of(clause).first().is_some_and(|word| word == "to");
+    let is_open = is_moved || says(clause, Class::Revoke) || says(clause, Class::DeniedBehind);
+    is_open.then_some(Match::Unbound)
 }
 
 /// Whether a text ends with a denial, behind which a word may stand that says nothing: `not on`.

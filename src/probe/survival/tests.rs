@@ -77,6 +77,8 @@ fn a_value_in_a_longer_one_is_not_known_to_be_kept() {
         ("48213", "the ticket is at -48213", Unbound),
         ("48213", "the ticket is at 48213,500", Unbound),
         ("48213", "ticket 48213, 500", Bound),
+        ("src/a.rs", "the ticket is about legacy/src/a.rs", Unbound),
+        ("src/a.rs", "the ticket is about src/a.rs.", Bound),
     ] {
         check(&[value("ticket", own)], text, &[(0, expected)]);
     }
@@ -93,6 +95,12 @@ fn a_value_that_is_denied_is_another() {
         ("gateway port != 48213", Changed),
         ("网关端口不再是48213，改为50117; gateway port", Changed),
         ("the gateway port 48213 was withdrawn", Unbound),
+        (
+            "the gateway port was 48213 until Monday; it is 49001 now",
+            Unbound,
+        ),
+        ("the gateway port moved from 48213 to 48312", Unbound),
+        ("the gateway port is 48213. It was wrong before.", Bound),
         (
             "do not confuse it: the gateway port is 48213, not 48312",
             Bound,
