@@ -14,6 +14,9 @@ use crate::probe::Pattern;
 /// Arrows point from the older value to the newer.
 const ARROWS: &[&str] = &["->", "=>", "→", "⇒"];
 
+/// Words behind a value in which it is taken back.
+const SAID_WITHIN: usize = 4;
+
 /// How many of how many are done, where it is not all; a date is none.
 static SHARE: Pattern =
     Pattern::new(r"(?:^|[^\w./-])(\d{1,6}) ?(?:/|(?:out )?of(?: the)?) ?(\d{1,6})(?:$|[^\w/-])");
@@ -96,9 +99,14 @@ pub(super) fn taken_back(around: &str, value: &Range<usize>) -> Option<Match> {
     }
     let sentence = &behind[sentences(behind)[0].clone()];
     let clause = sentence.split([',', ';', '(']).next().unwrap_or_default();
-    let is_moved = words_of(before).last().is_some_and(|word| word == "from")
-        && words_of(clause).first().is_some_and(|word| word == "to");
-    let is_open = is_moved || says(clause, Class::Revoke) || says(clause, Class::DeniedBehind);
+    let words = words_of(clause);
+    let first = words.first().map_or("", String::as_str);
+    let is_moved = first == "to" && words_of(before).last().is_some_and(|word| word == "from");
+    // "… was withdrawn" is said of the value; "E17 expired handle" is not.
+    let said_of = &words[..words.len().min(SAID_WITHIN)];
+    let is_revoked =
+        LISTS.has(&[Class::Stop], first) && has(&LISTS.cues("", said_of), Class::Revoke);
+    let is_open = is_moved || is_revoked || says(clause, Class::DeniedBehind);
     is_open.then_some(Match::Unbound)
 }
 

@@ -100,7 +100,10 @@ fn a_value_that_is_denied_is_another() {
             Unbound,
         ),
         ("the gateway port moved from 48213 to 48312", Unbound),
-        ("the gateway port is 48213. It was wrong before.", Bound),
+        (
+            "gateway port 48213 expired handle during the handshake",
+            Bound,
+        ),
         (
             "do not confuse it: the gateway port is 48213, not 48312",
             Bound,
