@@ -35,9 +35,12 @@ use crate::probe::Specified as _;
 use crate::script::word_count;
 
 mod anchors;
+mod compare;
 mod lists;
+mod nearby;
 mod order;
 mod rules;
+mod sentence;
 mod spelling;
 mod words;
 
@@ -320,7 +323,7 @@ impl Survival {
                 Search::Path if is_below(&text[..hit.start]) => {}
                 Search::Path => best.add(slot, Match::Bound, hit.start),
                 Search::Rule if written_by == WrittenBy::Compaction => {
-                    let found = rules::stated(sentence_at(text, hit.start), &text[place.clone()]);
+                    let found = rules::stated(text, &place);
                     // Where it is taken back, what was said before does not count.
                     if found == Match::Overruled {
                         best.0.remove(&slot);

@@ -45,6 +45,24 @@ impl Anchor {
         self.unit.is_some() && self.unit.as_deref() == LISTS.stands_for(Class::Units, word)
     }
 
+    /// Whether both are of one kind, numbers of one unit.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.unit == other.unit
+    }
+
+    /// Whether both are the same number of another unit.
+    pub(super) fn is_in_other_unit(&self, other: &Self) -> bool {
+        self.text == other.text && !self.is_same(other)
+    }
+
+    /// Whether it is of one kind with another, and not perhaps the same amount in another unit.
+    pub(super) fn differs_from(&self, other: &Self) -> bool {
+        let units = self.unit.as_ref().zip(other.unit.as_ref());
+        let is_converted =
+            units.is_some_and(|(own, other)| own != other) && self.text != other.text;
+        self.kind == other.kind && !is_converted
+    }
+
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
         (self.text == other.text || self.is_same_amount(other))
@@ -66,7 +84,7 @@ impl Anchor {
     fn read(text: &str, place: &Range<usize>, next: Option<&str>) -> Option<Self> {
         let token = &text[place.clone()];
         let (before, behind) = (&text[..place.start], &text[place.end..]);
-        let lower: String = token.nfkc().flat_map(char::to_lowercase).collect();
+        let lower = canonical(token);
         if lower.contains(|c: char| c.is_ascii_digit()) {
             let Some(mut number) = number(&lower) else {
                 return Some(Self::new(AnchorKind::Id, lower));
@@ -74,7 +92,9 @@ impl Anchor {
             if behind.trim_start().starts_with('%') {
                 number.scaled = number.value().map(|value| value / 100.0);
             } else if number.unit.is_none() {
-                number.unit = unit(next);
+                number.unit = currency(before.chars().next_back())
+                    .or_else(|| currency(behind.trim_start().chars().next()))
+                    .or_else(|| unit(next));
             }
             return Some(number);
         }
@@ -98,9 +118,16 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
         .skip(1)
         .map(|place| Some(&text[place.clone()]));
     let pairs = places.iter().zip(nexts.chain([None]));
-    let mut found: Vec<Anchor> = pairs
-        .filter_map(|(place, next)| Anchor::read(text, place, next))
-        .collect();
+    let mut found: Vec<Anchor> = Vec::new();
+    let mut number: Option<Anchor> = None;
+    for (place, next) in pairs {
+        // The unit of a number is no name: `MB`.
+        let counted =
+            number.is_some_and(|number| number.counts(&text[place.clone()].to_lowercase()));
+        let read = Anchor::read(text, place, next).filter(|_| !counted);
+        found.extend(read.clone());
+        number = read;
+    }
     // Where all is in capitals, they name nothing.
     if !text.contains(char::is_lowercase) {
         found.retain(|anchor| anchor.kind != AnchorKind::Name);
@@ -108,10 +135,31 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
     found
 }
 
+/// The unit that a character beside a number is: `$`.
+fn currency(beside: Option<char>) -> Option<String> {
+    let symbol = beside.filter(|c| !c.is_alphanumeric())?.to_string();
+    LISTS.stands_for(Class::Signs, &symbol).map(str::to_owned)
+}
+
 /// The unit that the token behind a number is.
 fn unit(next: Option<&str>) -> Option<String> {
     let word = next?.to_lowercase();
     LISTS.stands_for(Class::Units, &word).map(str::to_owned)
+}
+
+/// What must stand as it is, each as one: lower-cased, paths with `/`, names without what makes them a genitive.
+pub(super) fn exact(text: &str, tokens: &[Range<usize>]) -> Vec<String> {
+    let tokens = tokens.iter().map(|place| &text[place.clone()]);
+    tokens.map(canonical).collect()
+}
+
+fn canonical(token: &str) -> String {
+    let composed = token.nfkc().flat_map(char::to_lowercase);
+    let lower = composed.collect::<String>().replace('\\', "/");
+    let own = lower
+        .strip_suffix("'s")
+        .or_else(|| lower.strip_suffix("\u{2019}s"));
+    own.unwrap_or(&lower).to_owned()
 }
 
 /// Whether a token without digits is a path or an id: `a_b`, `a/b`, `a.b`.
@@ -153,21 +201,27 @@ fn number(text: &str) -> Option<Anchor> {
 }
 
 /// Runs of letters and digits, joined ones as one; without scripts that have no spaces.
-fn tokens(text: &str) -> Vec<Range<usize>> {
+pub(super) fn tokens(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
-    let mut joins = false;
+    let mut joins: Option<char> = None;
     for (at, c) in text.char_indices() {
         let end = at + c.len_utf8();
         if c.is_alphanumeric() && !is_unspaced(c) {
+            // A comma joins the thousands of a number, and parts what is listed.
+            joins = joins.filter(|joining| *joining != ',' || c.is_ascii_digit());
             match found.last_mut() {
-                Some(last) if last.end == at || (joins && last.end + 1 == at) => last.end = end,
+                Some(last)
+                    if last.end == at
+                        || joins.is_some_and(|joining| last.end + joining.len_utf8() == at) =>
+                {
+                    last.end = end;
+                }
                 _ => found.push(at..end),
             }
-            joins = false;
+            joins = None;
         } else {
-            joins = c.is_ascii()
-                && JOINING.contains(&c)
-                && found.last().is_some_and(|last| last.end == at);
+            let follows = found.last().is_some_and(|last| last.end == at);
+            joins = Some(c).filter(|c| follows && JOINING.contains(c));
         }
     }
     found

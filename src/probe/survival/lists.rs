@@ -1,25 +1,38 @@
 //! The lists of words of `words.toml`: data, of every language at once.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
 
 use crate::script::is_unspaced;
 
+/// A text is of a script without lists if more than one of so many letters is.
+const LEAST_FOREIGN: usize = 5;
+
 /// What the words of a list say, by the name of the list. Those up to [`Self::Allow`] say it about the force of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Class {
+    /// Each of these forbids, too.
+    Deny,
     Forbid,
     Limit,
     Demand,
     Quantify,
     Compare,
-    Amount,
+    /// At most, and at least.
+    Upper,
+    Lower,
     Modal,
     Weak,
     Except,
+    Restrict,
+    Whole,
+    Doubt,
+    Inactive,
+    Refers,
     Revoke,
     Permit,
     Allow,
@@ -34,8 +47,14 @@ pub(super) enum Class {
     DeniedBehind,
     /// Words that say nothing about what a sentence is about.
     Stop,
+    /// Words that may not change sides.
+    Divide,
+    /// Words of languages without lists.
+    Foreign,
     /// Words behind a number.
     Units,
+    /// Signs beside a number.
+    Signs,
     /// Numbers in words.
     Numbers,
     /// Pairs of words, each the opposite of the other.
@@ -45,11 +64,23 @@ pub(super) enum Class {
 }
 
 impl Class {
+    /// Whether its words say how much is meant.
+    pub(super) fn is_bound(self) -> bool {
+        matches!(self, Self::Upper | Self::Lower)
+    }
+
     /// Whether its words are looked for in a sentence: the others are asked for word by word.
     fn is_cue(self) -> bool {
         !matches!(
             self,
-            Self::Stop | Self::Units | Self::Numbers | Self::Opposites | Self::Ticked
+            Self::Stop
+                | Self::Divide
+                | Self::Foreign
+                | Self::Units
+                | Self::Signs
+                | Self::Numbers
+                | Self::Opposites
+                | Self::Ticked
         )
     }
 }
@@ -61,6 +92,31 @@ pub(super) struct Cue {
     pub(super) text: String,
     /// The number of words before it; of a cue in a script without spaces nothing.
     pub(super) at: Option<usize>,
+}
+
+impl Cue {
+    /// Its words.
+    pub(super) fn place(&self) -> Range<usize> {
+        let at = self.at.unwrap_or(usize::MAX - 1);
+        at..at + self.text.split('_').count()
+    }
+
+    /// Whether it is one word.
+    pub(super) fn is_word(&self) -> bool {
+        !self.text.contains('_')
+    }
+
+    /// Whether it stands at most so many words before another one.
+    pub(super) fn is_right_before(&self, other: &Self, within: usize) -> bool {
+        let places = self.at.zip(other.at);
+        places.is_some_and(|(at, other)| at < other && other <= at + within)
+    }
+
+    /// Whether it is only a part of another one: "no" of "no longer".
+    fn is_part_of(&self, other: &Self) -> bool {
+        let (own, other) = (self.place(), other.place());
+        other.len() > own.len() && other.start <= own.start && own.end <= other.end
+    }
 }
 
 #[derive(Debug, Default)]
@@ -87,8 +143,12 @@ pub(super) static LISTS: LazyLock<Lists> = LazyLock::new(|| {
             for entry in &group {
                 let mut words = entry.split('_').map(str::to_owned);
                 let first = words.next().unwrap_or_default();
+                let rest: Vec<String> = words.collect();
                 let known = lists.entries.entry(first).or_default();
-                known.push((*class, words.collect()));
+                if *class == Class::Deny {
+                    known.push((Class::Forbid, rest.clone()));
+                }
+                known.push((*class, rest));
             }
             if group.len() > 1 {
                 lists.groups.push((*class, group));
@@ -156,6 +216,47 @@ impl Lists {
                 });
             }
         }
+        // "Needs no fewer than 2" revokes nothing.
+        let bounds = found.iter().filter(|cue| cue.class.is_bound());
+        let bounds: Vec<usize> = bounds.filter_map(|cue| cue.at).collect();
+        found.retain(|cue| cue.class != Class::Revoke || !bounds.contains(&cue.place().end));
+        for at in (0..found.len()).rev() {
+            let mut others = found.iter().filter(|other| other.class <= Class::Allow);
+            if others.any(|other| found[at].is_part_of(other)) {
+                found.remove(at);
+            }
+        }
         found
     }
+
+    /// Whether the words of a text may be of a language that has lists here.
+    pub(super) fn know(&self, text: &str, words: &[String]) -> bool {
+        let letters: Vec<char> = text.chars().filter(|c| c.is_alphabetic()).collect();
+        let foreign = letters.iter().filter(|c| !is_listed_script(**c)).count();
+        if LEAST_FOREIGN * foreign > letters.len() {
+            return false;
+        }
+        let mut counts = [0; 2];
+        for word in words {
+            let mut classes = self.entries.get(word).into_iter().flatten();
+            let is_foreign = self.has(&[Class::Foreign], word);
+            let is_known = classes.any(|(class, _)| *class == Class::Stop || class.is_cue());
+            counts[0] += usize::from(is_foreign);
+            counts[1] += usize::from(is_known);
+        }
+        match counts {
+            [0 | 1, 0] => words.len() < 3 || !letters.into_iter().any(is_accented),
+            [foreign, known] => foreign < 2 || foreign <= known,
+        }
+    }
+}
+
+/// Whether a letter is of a script in which words are listed: Latin or Chinese.
+fn is_listed_script(c: char) -> bool {
+    matches!(u32::from(c), ..0x250 | 0x1e00..=0x1eff | 0x3005..=0x3007 | 0x3400..=0x9fff | 0xf900..=0xfaff)
+}
+
+/// Whether a letter is Latin, and none that English has.
+fn is_accented(c: char) -> bool {
+    matches!(u32::from(c), 0xc0..0x250 | 0x1e00..=0x1eff)
 }

@@ -2,40 +2,36 @@
 //!
 //! A rule has a *key* (what it is about), *anchors* (numbers, ids, paths, names: exact by nature) and a *force* (it
 //! forbids, limits or demands). A sentence that has half of the key's words speaks of the rule: with all anchors and a
-//! word of the same force it keeps it; with another value, a weaker word or a revoking one it changes it; else it is not
-//! known. The later sentence decides. Nothing is guessed, and the words are data: `words.toml`.
+//! word of the same force it keeps it; with another value, a weaker word, the opposite or a revoking one it changes it;
+//! else it is not known. So it is where a language has no words here, and where what is said is in another order. The
+//! later sentence decides. Nothing is guessed, and the words are data: `words.toml`.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::Match;
-use super::anchors::{Anchor, AnchorKind, anchors};
-use super::lists::{Class, Cue, LISTS};
-use super::words::{each_word, sentences, words_of};
-use crate::script::first_chars;
-
-/// Words are alike where so many letters, and so many tenths of the longer one, begin the same: `delete`, `deleting`; or
-/// where one begins the other and has more letters, or the other only an ending more: `indent`, `indentation`.
-const ALIKE_LETTERS: usize = 4;
-const ALIKE_TENTHS: usize = 6;
-
-/// Letters of an ending: `edit`, `editing`.
-const LONGEST_ENDING: usize = 3;
-
-/// Content words of a rule that are looked at.
-const MOST_WORDS: usize = 64;
+use super::anchors::{Anchor, AnchorKind};
+use super::compare::Polarity;
+use super::lists::{Class, LISTS};
+use super::nearby::is_taken_back;
+use super::sentence::{DENIED_WITHIN, Sentence, alike, begins_in, holds, position};
+use super::words::{sentences, words_of};
 
 /// Bytes of a sentence that are looked at: a minified file is one line of megabytes.
 const LONGEST: usize = 2_048;
-
-/// Words between a negation and what it denies: `never really acceptable`.
-const DENIED_WITHIN: usize = 2;
 
 /// Words in front of a rule's own words, and behind them, in which they are taken back: `the user withdrew the rule to …`,
 /// `… is no longer needed`.
 const TAKEN_BACK_WITHIN: [usize; 2] = [5, 3];
 
+/// Words around a rule's own words in which a word of revocation or doubt leaves open whether they hold.
+const DOUBTED_WITHIN: usize = 12;
+
+/// With fewer content words a rule is known by its anchors alone.
+const LEAST_WORDS: usize = 2;
+
 /// The classes that a rule itself may have, and a sentence that keeps it must have.
-const FORCES: [Class; 3] = [Class::Forbid, Class::Limit, Class::Demand];
+pub(super) const FORCES: [Class; 3] = [Class::Forbid, Class::Limit, Class::Demand];
 
 /// What two sentences that say the same rule have in common: the classes of their force, and their anchors.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,12 +70,19 @@ pub(crate) fn marks(sentence: &str) -> Marks {
     }
 }
 
-/// How a sentence that has a rule's own words holds it.
-pub(super) fn stated(sentence: &str, rule: &str) -> Match {
-    let [sentence, rule] = [sentence, rule].map(Sentence::read);
-    let taken =
-        position(&sentence.words, &rule.words).and_then(|at| sentence.takes_back(&rule, at));
-    taken.unwrap_or(Match::Stated)
+/// How a text holds a rule whose own words it has at this place.
+pub(super) fn stated(text: &str, place: &Range<usize>) -> Match {
+    if is_taken_back(text, place.start) {
+        return Match::Overruled;
+    }
+    let sentence = Sentence::read(super::sentence_at(text, place.start));
+    let rule = Sentence::read(&text[place.clone()]);
+    match sentence.place_of(&rule) {
+        Some(at) => sentence.states(&rule, at),
+        // A long sentence is cut.
+        None if position(&sentence.words, &rule.words).is_none() => Match::Stated,
+        None => Match::Unsure,
+    }
 }
 
 /// Whether a sentence begins with a word of force: `Never …`, `Do not …`, and not `I do not …`.
@@ -89,18 +92,6 @@ pub(crate) fn is_order(sentence: &str) -> bool {
     let first = forces.map(|cue| cue.at.unwrap_or(0)).min();
     let is_front = |word: &String| word.len() > 1 && LISTS.has(&[Class::Stop], word);
     first.is_some_and(|at| at <= 1 && read.words[..at].iter().all(is_front))
-}
-
-/// A sentence, or a part of a rule, read.
-#[derive(Debug)]
-struct Sentence {
-    words: Vec<String>,
-    /// The number of the clause of each word.
-    clauses: Vec<usize>,
-    cues: Vec<Cue>,
-    anchors: Vec<Anchor>,
-    /// The first word behind a negation that follows a comma.
-    contrast: Option<String>,
 }
 
 /// A sentence of a rule.
@@ -113,6 +104,8 @@ struct Part {
     key: Vec<String>,
     /// Whether it has a key of its own.
     keyed: bool,
+    /// The first word of each anchor.
+    begins: Vec<String>,
 }
 
 /// A rule that is searched for: the whole of it, and behind it its sentences, where it has several.
@@ -162,6 +155,8 @@ pub(super) fn find(rules: &[Rule], text: &str) -> Vec<Option<RuleMatch>> {
     }
     for place in sentences(text) {
         let words = words_of(&text[place.clone()]);
+        let first = text[place.clone()].find(char::is_alphanumeric);
+        let first = place.start + first.unwrap_or(0);
         let end = text.floor_char_boundary((place.start + LONGEST).min(place.end));
         let mut read = None;
         for (rule, known) in rules.iter().zip(&mut found) {
@@ -174,10 +169,13 @@ pub(super) fn find(rules: &[Rule], text: &str) -> Vec<Option<RuleMatch>> {
                     continue;
                 };
                 let sentence = read.get_or_insert_with(|| Sentence::read(&text[place.start..end]));
-                let this = part.judge(sentence, topical);
+                let mut this = part.judge(sentence, topical);
+                if this >= Match::Kept && is_taken_back(text, first) {
+                    this = Match::Overruled;
+                }
                 let yields = known.is_some_and(|(known, _)| match this {
                     Match::Unsure => true,
-                    Match::Changed => known == Match::Stated,
+                    Match::Changed => known == Match::Stated || part.is_another(sentence),
                     _ => false,
                 });
                 if !yields {
@@ -194,11 +192,15 @@ impl Part {
         let sentence = Sentence::read(statement);
         let content = sentence.content(&sentence.anchors);
         let mut key = Sentence::read(key).content(&sentence.anchors);
-        let keyed = !key.is_empty();
+        // A key in words that the rule has not says nothing of it.
+        let keyed = alike(&key, &sentence.words) > 0;
         if !keyed {
             key.clone_from(&content);
         }
+        let anchors = sentence.anchors.iter();
+        let begins = anchors.filter_map(|anchor| words_of(&anchor.text).into_iter().next());
         Self {
+            begins: begins.collect(),
             sentence,
             content,
             key,
@@ -210,277 +212,188 @@ impl Part {
     /// of it and no anchor.
     fn is_topic_of(&self, words: &[String]) -> Option<bool> {
         let common = alike(&self.key, words);
-        let topical = 2 * common >= self.key.len();
-        if topical && common > 0 {
+        if common > 0 && (2 * common >= self.key.len() || self.is_mostly_in(words)) {
             return Some(true);
         }
+        let is_named = self.begins.iter().any(|begin| begins_in(words, begin))
+            && (common > 0
+                || self.is_mostly_in(words)
+                || (self.is_short() && self.is_named_in(words)));
+        is_named.then_some(self.key.is_empty())
+    }
+
+    /// Whether the words of one of its anchors are there in a row.
+    fn is_named_in(&self, words: &[String]) -> bool {
         let mut anchors = self.sentence.anchors.iter();
-        let speaks = (topical || common > 0)
-            && anchors.any(|anchor| {
-                let first = words_of(&anchor.text).into_iter().next();
-                first.is_some_and(|first| words.iter().any(|word| letters(word) == letters(&first)))
-            });
-        speaks.then_some(topical)
+        anchors.any(|anchor| holds(words, &words_of(&anchor.text)))
+    }
+
+    /// Whether two thirds of what it is about are among these words.
+    fn is_mostly_in(&self, words: &[String]) -> bool {
+        3 * alike(&self.content, words) >= 2 * self.content.len()
+    }
+
+    /// Whether it is known by its anchors alone.
+    fn is_short(&self) -> bool {
+        self.content.len() < LEAST_WORDS
     }
 
     /// What a sentence that has words of the key makes of the rule.
     fn judge(&self, sentence: &Sentence, topical: bool) -> Match {
         let own = &self.sentence;
-        if let Some(at) = position(&sentence.words, &own.words) {
-            return sentence.takes_back(own, at).unwrap_or(Match::Stated);
+        if let Some(at) = sentence.place_of(own) {
+            return sentence.states(own, at);
         }
-        let missing: Vec<&Anchor> = own
-            .anchors
-            .iter()
-            .filter(|anchor| !sentence.names(anchor))
-            .collect();
+        let missing = self.missing(sentence);
         // Another value counts where nearly all of the key is said: half of it may speak of something beside.
         let nearly_all = 4 * alike(&self.key, &sentence.words) >= 3 * self.key.len();
         let whole = if self.keyed { nearly_all } else { topical };
-        let replaced = whole && sentence.replaces(&missing, own);
-        if replaced || (whole && sentence.revokes(own)) {
+        let is_replaced = whole && self.is_replaced(&missing, sentence);
+        // One word is not enough to speak of a rule without what it names.
+        let speaks = whole && (missing.is_empty() || !self.is_short());
+        let is_revoked = speaks && sentence.revokes(own);
+        let is_another = self.is_another(sentence);
+        let is_amended = is_replaced && self.is_amended(&missing, sentence);
+        if nearly_all && !is_another && (is_revoked || is_amended) {
             return Match::Overruled;
         }
-        let is_turned = sentence.loosens(own) || sentence.turns(own);
-        if whole && is_turned {
+        if is_replaced || is_revoked {
+            return Match::Changed;
+        }
+        if !own.is_known || !sentence.is_known {
+            return Match::Unsure;
+        }
+        let polarity = sentence.polarity(own, &self.content);
+        let is_loose = sentence.loosens(own);
+        if speaks && (is_loose || polarity == Polarity::Opposite) {
             return Match::Changed;
         }
         let restrictive = own.has(Class::Forbid) || own.has(Class::Limit);
-        let forceful = !FORCES.into_iter().any(|class| own.has(class))
-            || FORCES.into_iter().any(|class| sentence.has(class))
-            || (!restrictive && sentence.has(Class::Quantify));
-        let said = alike(&self.content, &sentence.words);
-        let enough = !own.anchors.is_empty() || 3 * said >= 2 * self.content.len();
-        let is_same = missing.is_empty() && !is_turned && sentence.denies_as(own);
+        let forceful = !own.has_force()
+            || sentence.has_force()
+            || (!restrictive && sentence.has(Class::Quantify))
+            || (own.bound().is_some() && own.bound() == sentence.bound());
+        let enough = !own.anchors.is_empty() || self.is_mostly_in(&sentence.words);
+        let is_excepted_else = own.has(Class::Except) != sentence.has(Class::Except);
+        let is_same = missing.is_empty()
+            && polarity == Polarity::Same
+            && !(is_loose || is_excepted_else || is_another || sentence.reorders(own));
         if topical && forceful && enough && is_same {
             return Match::Kept;
         }
         // All is there but what is exact and what is strong.
-        if said == self.content.len() && !missing.is_empty() && !forceful {
+        let is_all_said = alike(&self.content, &sentence.words) == self.content.len();
+        if is_all_said && !missing.is_empty() && !forceful {
             return Match::Changed;
         }
         Match::Unsure
     }
+
+    /// The anchors that a sentence has not.
+    fn missing(&self, sentence: &Sentence) -> Vec<&Anchor> {
+        let anchors = self.sentence.anchors.iter();
+        anchors.filter(|anchor| !sentence.names(anchor)).collect()
+    }
+
+    /// Whether a sentence speaks of something else as this one does: of another id, path or name, or it has another word in
+    /// the place of one of its words.
+    fn is_another(&self, sentence: &Sentence) -> bool {
+        let own = &self.sentence;
+        let mut missing = self.missing(sentence).into_iter();
+        let mut gone = (0..own.words.len())
+            .filter(|at| self.content.contains(&own.words[*at]) || own.is_unit(*at))
+            .filter(|at| alike(&own.words[*at..=*at], &sentence.words) == 0)
+            .filter(|at| !sentence.is_counted(&own.words[*at]));
+        (missing.any(|anchor| anchor.kind != AnchorKind::Number)
+            && sentence
+                .others(own)
+                .any(|other| other.kind != AnchorKind::Number))
+            || gone.any(|at| sentence.replaces_word(own, at))
+    }
+
+    /// Whether a sentence has another anchor of the same kind in place of one of these.
+    fn is_replaced(&self, missing: &[&Anchor], sentence: &Sentence) -> bool {
+        let mut missing = missing.iter();
+        missing.any(|anchor| {
+            let mut others = sentence.others(&self.sentence);
+            let is_known = anchor.kind != AnchorKind::Id || !self.is_short();
+            is_known && others.any(|other| other.differs_from(anchor))
+        })
+    }
+
+    /// Whether only amounts are missing, and all that a sentence has instead are amounts of the same unit.
+    fn is_amended(&self, missing: &[&Anchor], sentence: &Sentence) -> bool {
+        let mut others = sentence.others(&self.sentence);
+        missing
+            .iter()
+            .all(|anchor| anchor.kind == AnchorKind::Number)
+            && others.all(|other| missing.iter().any(|anchor| anchor.is_like(other)))
+    }
 }
 
 impl Sentence {
-    fn read(text: &str) -> Self {
-        let (mut words, mut clauses) = (Vec::new(), Vec::new());
-        each_word(text, |word, place| {
-            words.push(word.to_owned());
-            clauses.push(place.clause);
-        });
-        Self {
-            cues: LISTS.cues(text, &words),
-            words,
-            clauses,
-            anchors: anchors(text),
-            contrast: contrast(text),
-        }
-    }
-
-    /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
-    fn content(&self, anchors: &[Anchor]) -> Vec<String> {
-        let exact: BTreeSet<String> = anchors
-            .iter()
-            .flat_map(|anchor| words_of(&anchor.text))
-            .collect();
-        let mut content: Vec<String> = Vec::new();
-        for (at, word) in self.words.iter().enumerate() {
-            if !self.cues.iter().any(|cue| cue.at == Some(at))
-                && !word.contains(|c: char| c.is_ascii_digit())
-                && !exact.contains(word)
-                && !LISTS.has(&[Class::Stop, Class::Numbers], word)
-                && !anchors.iter().any(|anchor| anchor.counts(word))
-                && !content.contains(word)
-            {
-                content.push(word.clone());
-            }
-        }
-        content.truncate(MOST_WORDS);
-        content
-    }
-
-    fn has(&self, class: Class) -> bool {
-        self.cues.iter().any(|cue| cue.class == class)
-    }
-
-    /// Whether a cue of this class, which the rule has not, is there and fits.
-    fn adds(&self, class: Class, rule: &Self, fits: impl Fn(&Cue) -> bool) -> bool {
-        let cues = self.cues.iter().filter(|cue| cue.class == class);
-        let mut new = cues.filter(|cue| rule.cues.iter().all(|known| known.text != cue.text));
-        new.any(fits)
-    }
-
     fn revokes(&self, rule: &Self) -> bool {
         [Class::Revoke, Class::Permit]
             .into_iter()
-            .any(|class| self.adds(class, rule, |cue| !self.denies(cue)))
+            .any(|class| self.says_else(class, rule))
     }
 
-    /// Whether its words take back, weaken or turn round what a rule says.
+    /// Whether its words take back or weaken what a rule says.
     fn loosens(&self, rule: &Self) -> bool {
-        let limits = self.has(Class::Limit);
-        // "Never more than 5" is a limit.
-        let amounts = limits || self.has(Class::Amount);
-        self.adds(Class::Weak, rule, |cue| !self.denies(cue))
-            || (!rule.has(Class::Limit) && self.adds(Class::Except, rule, |cue| !self.denies(cue)))
+        let limits = self.has(Class::Limit) || (self.compares() && rule.compares());
+        self.says_else(Class::Weak, rule)
+            || (!rule.has(Class::Limit) && self.says_else(Class::Except, rule))
             || self.revokes(rule)
-            || (!limits
-                && !self.has(Class::Forbid)
-                && self.adds(Class::Allow, rule, |cue| !self.denies(cue)))
-            || (!limits
-                && ![Class::Forbid, Class::Compare]
-                    .into_iter()
-                    .any(|class| self.has(class) && rule.has(class))
-                && self.adds(Class::Modal, rule, |_| true))
-            || (!amounts && !rule.has(Class::Forbid) && self.adds(Class::Forbid, rule, |_| true))
+            || (!limits && !self.has(Class::Forbid) && self.says_else(Class::Allow, rule))
+            || (!(limits || (self.has(Class::Forbid) && rule.has(Class::Forbid)))
+                && self.adds(Class::Modal, rule))
     }
 
-    /// How it holds a rule whose own words it has, from word `at` on, where it takes the rule back: by a word of
-    /// revocation before them or behind, or by one of weakness or exception right behind.
-    fn takes_back(&self, rule: &Self, at: usize) -> Option<Match> {
+    fn compares(&self) -> bool {
+        let bounds = [Class::Compare, Class::Upper, Class::Lower];
+        bounds.into_iter().any(|class| self.has(class))
+    }
+
+    /// How it holds a rule whose own words it has, from word `at` on: it may take them back by a word of revocation before
+    /// them or behind, weaken or turn them by one right beside them, or leave open whether they hold.
+    fn states(&self, rule: &Self, at: usize) -> Match {
         let end = at + rule.words.len();
         let [before, behind] = TAKEN_BACK_WITHIN;
+        let front = at.saturating_sub(DENIED_WITHIN)..at;
         let before = at.saturating_sub(before)..at;
         let behind = end..end + behind;
+        let around = at.saturating_sub(DOUBTED_WITHIN)..end + DOUBTED_WITHIN;
+        let own = at..end;
+        let content = rule.content(&rule.anchors);
         let cues = self.cues.iter().filter(|cue| !self.denies(cue));
         let taken = cues.filter_map(|cue| {
-            let place = cue.at?;
+            let place = cue.at.filter(|place| !own.contains(place))?;
+            let is_beside = behind.contains(&place) && self.is_one_clause(end - 1, place);
+            let is_front = front.contains(&place) && self.is_one_clause(at, place);
             match cue.class {
                 Class::Revoke if before.contains(&place) || behind.contains(&place) => {
                     Some(Match::Overruled)
                 }
                 Class::Except if behind.contains(&place) => Some(Match::Changed),
-                Class::Weak if behind.contains(&place) && self.is_one_clause(at, place) => {
-                    Some(Match::Changed)
+                Class::Restrict | Class::Weak if is_beside => Some(Match::Changed),
+                Class::Forbid | Class::Weak if is_front => Some(Match::Changed),
+                Class::Modal if is_front && !rule.has(Class::Forbid) => Some(Match::Changed),
+                Class::Revoke | Class::Doubt if around.contains(&place) => Some(Match::Unsure),
+                Class::Modal | Class::Permit
+                    if around.contains(&place)
+                        && !self.is_one_clause(at, place)
+                        && self.concerns(self.clauses[place], &content) =>
+                {
+                    Some(Match::Unsure)
                 }
                 _ => None,
             }
         });
-        taken.max()
+        taken.max().unwrap_or(Match::Stated)
     }
 
-    /// Whether no comma or the like parts these words.
-    fn is_one_clause(&self, one: usize, other: usize) -> bool {
-        self.clauses.get(one) == self.clauses.get(other)
+    /// Whether a cue of this class that nothing denies is there, and not in the rule.
+    fn says_else(&self, class: Class, rule: &Self) -> bool {
+        self.new_cues(class, rule).any(|cue| !self.denies(cue))
     }
-
-    /// Whether a word of it is the opposite of one of a rule that forbids as it does: after for before, least for most.
-    fn turns(&self, rule: &Self) -> bool {
-        let only = |sentence: &Self, [one, other]: [&str; 2]| {
-            sentence.words.iter().any(|word| word == one)
-                && !sentence.words.iter().any(|word| word == other)
-        };
-        self.has(Class::Forbid) == rule.has(Class::Forbid)
-            && LISTS
-                .opposites()
-                .any(|[one, other]| only(rule, [one, other]) && only(self, [other, one]))
-    }
-
-    /// Whether it denies what a rule denies behind a comma: `in the vault, not in the environment`.
-    fn denies_as(&self, rule: &Self) -> bool {
-        let Some(denied) = rule.contrast.as_ref() else {
-            return true;
-        };
-        let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Forbid);
-        negations.any(|cue| {
-            let behind = self.words.iter().skip(cue.at.map_or(0, |at| at + 1));
-            let said = behind.filter(|word| !LISTS.has(&[Class::Stop], word));
-            said.take(DENIED_WITHIN + 1)
-                .any(|word| is_alike(word, denied))
-        })
-    }
-
-    /// Whether it has another anchor of the same kind in place of one of these of a rule.
-    fn replaces(&self, missing: &[&Anchor], rule: &Self) -> bool {
-        let others = self
-            .anchors
-            .iter()
-            .filter(|own| !rule.anchors.contains(own));
-        let kinds: Vec<AnchorKind> = others.map(|other| other.kind).collect();
-        missing.iter().any(|anchor| kinds.contains(&anchor.kind))
-    }
-
-    fn names(&self, anchor: &Anchor) -> bool {
-        self.anchors.iter().any(|own| own.is_same(anchor))
-            || (anchor.kind != AnchorKind::Number && holds(&self.words, &words_of(&anchor.text)))
-    }
-
-    /// Whether a negation stands right before it.
-    fn denies(&self, denied: &Cue) -> bool {
-        let Some(at) = denied.at else { return false };
-        let before = at.saturating_sub(DENIED_WITHIN)..at;
-        let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Forbid);
-        negations.any(|cue| cue.at.is_some_and(|at| before.contains(&at)))
-    }
-}
-
-/// What a sentence denies behind a comma, in contrast to what it says before: `in the vault, not in the image`. A clause in
-/// front that only says when a rule holds is none.
-fn contrast(text: &str) -> Option<String> {
-    let mut clauses = text.split(", ").map(words_of);
-    let first = clauses.next()?.into_iter().next()?;
-    if LISTS.has(&[Class::Stop], &first) {
-        return None;
-    }
-    clauses.find_map(|words| {
-        let [denial, next, rest @ ..] = words.as_slice() else {
-            return None;
-        };
-        let is_contrast = LISTS.has(&[Class::Forbid], denial) && LISTS.has(&[Class::Stop], next);
-        let mut said = rest.iter().filter(|word| !LISTS.has(&[Class::Stop], word));
-        is_contrast.then(|| said.next().cloned())?
-    })
-}
-
-/// Whether these words stand among those, in a row.
-fn holds(all: &[String], words: &[String]) -> bool {
-    position(all, words).is_some()
-}
-
-/// Where they do.
-fn position(all: &[String], words: &[String]) -> Option<usize> {
-    let mut rows = all.windows(words.len().max(1));
-    rows.position(|own| own == words)
-}
-
-/// How many of these words are like one of those.
-fn alike(words: &[String], others: &[String]) -> usize {
-    let found = words
-        .iter()
-        .filter(|word| others.iter().any(|other| is_alike(word, other)));
-    found.count()
-}
-
-/// The letters that all words which are alike have in common.
-fn letters(word: &str) -> &str {
-    first_chars(word, ALIKE_LETTERS)
-}
-
-fn is_alike(one: &str, other: &str) -> bool {
-    if one == other {
-        return true;
-    }
-    let [short, long] = if one.len() < other.len() {
-        [one, other]
-    } else {
-        [other, one]
-    };
-    let ending = long.strip_prefix(short).map(str::len);
-    let longest = match short.len() {
-        ALIKE_LETTERS => LONGEST_ENDING,
-        letters if letters > ALIKE_LETTERS => usize::MAX,
-        _ => 0,
-    };
-    if ending.is_some_and(|ending| ending <= longest) {
-        return true;
-    }
-    let common = one
-        .chars()
-        .zip(other.chars())
-        .take_while(|(a, b)| a == b)
-        .count();
-    common >= ALIKE_LETTERS
-        && 10 * common >= ALIKE_TENTHS * one.chars().count().max(other.chars().count())
 }

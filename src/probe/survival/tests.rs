@@ -276,6 +276,184 @@ fn a_rule_stands_where_it_was_said() {
     assert_eq!(*recorded, []);
 }
 
+/// How a text holds a rule about a topic.
+fn check_rule(topic: &str, rule: &str, cases: &[(&str, Option<MatchStrength>)]) {
+    let (topic, statement) = (topic.to_owned(), rule.to_owned());
+    let form = RuleForm::Open;
+    let survival = Survival::new(&[probe(Fact::Constraint {
+        topic,
+        statement,
+        form,
+    })]);
+    let survival = survival.unwrap();
+    for (text, expected) in cases {
+        let found = survival.find(&Arc::from(*text), WrittenBy::Compaction);
+        let found = found.first().map(|finding| match finding.found.strength() {
+            MatchStrength::Overruled => MatchStrength::Changed,
+            strength => strength,
+        });
+        assert_eq!(found, *expected, "{rule} | {text}");
+    }
+}
+
+const KEPT: Option<MatchStrength> = Some(MatchStrength::Strong);
+const CHANGED: Option<MatchStrength> = Some(MatchStrength::Changed);
+const UNSURE: Option<MatchStrength> = Some(MatchStrength::Unsure);
+
+#[test]
+fn a_rule_is_kept_only_the_same_way_round() {
+    check_rule(
+        "import",
+        "The import must not take more than 10 minutes.",
+        &[
+            ("The import must take at most 10 minutes.", KEPT),
+            ("The import takes no longer than ten minutes.", KEPT),
+            ("The import must take more than 10 minutes.", CHANGED),
+            ("The import must not take less than 10 minutes.", CHANGED),
+            ("The import must take fewer than 10 hours.", CHANGED),
+        ],
+    );
+    check_rule(
+        "lynx merger",
+        "The lynx merger must not be named to buyers unless they ask 3 times.",
+        &[
+            (
+                "- The lynx merger must be named to buyers unless they ask 3 times.",
+                CHANGED,
+            ),
+            (
+                "- Never name the lynx merger to buyers unless they ask 3 times.",
+                KEPT,
+            ),
+            (
+                "- Never name the lynx merger to buyers, who ask 3 times.",
+                UNSURE,
+            ),
+        ],
+    );
+    check_rule(
+        "reviews",
+        "Each patch needs at least 2 reviews.",
+        &[
+            ("Each patch needs no fewer than 2 reviews.", KEPT),
+            ("Each patch needs fewer than 2 reviews.", CHANGED),
+            ("Each patch needs at most 2 reviews.", CHANGED),
+        ],
+    );
+    check_rule(
+        "deploys",
+        "Never deploy srv-3 before the checks pass.",
+        &[
+            ("Deploy srv-3 only after the checks pass.", KEPT),
+            ("Never deploy srv-3 after the checks pass.", CHANGED),
+        ],
+    );
+    check_rule(
+        "credit checks",
+        "Repeat credit checks within 3 days unless I say so.",
+        &[(
+            "Do not repeat credit checks within 3 days unless I say so.",
+            CHANGED,
+        )],
+    );
+}
+
+#[test]
+fn a_rule_in_another_order_or_of_another_thing_is_not_sure() {
+    for (topic, rule, text) in [
+        (
+            "tabs",
+            "Use tabs, never blanks, in a.mk.",
+            "In a.mk: use blanks, never tabs.",
+        ),
+        (
+            "hours",
+            "Call only between 22:00 and 06:00.",
+            "Call only between 06:00 and 22:00.",
+        ),
+        (
+            "mails",
+            "Mails to buyers must be signed by team-9.",
+            "Mails to clients must be signed by team-9.",
+        ),
+        (
+            "logs",
+            "Nobody may delete logs of host-12.",
+            "Nobody may read logs of host-12.",
+        ),
+        (
+            "themes",
+            "Use red for team-1 and blue for team-2.",
+            "Use blue for team-1 and red for team-2.",
+        ),
+        (
+            "lager.csv",
+            "Die Datei lager.csv darf nicht gelöscht werden.",
+            "Die Datei lager.csv darf gelöscht werden.",
+        ),
+        (
+            "",
+            "Нельзя удалять файл lager.csv.",
+            "Можно удалять файл lager.csv.",
+        ),
+        (
+            "lager.csv",
+            "lager.csv を削除しないでください。",
+            "lager.csv を削除してください。",
+        ),
+    ] {
+        check_rule(topic, rule, &[(text, UNSURE), (rule, KEPT)]);
+    }
+    check_rule(
+        "disks",
+        "Spend at most $2,500 on disks.",
+        &[
+            ("Spend at most €2,500 on disks.", CHANGED),
+            ("At most 2500 dollars may be spent on disks.", KEPT),
+        ],
+    );
+    check_rule(
+        "a/ledger.py",
+        "Never touch a/ledger.py.",
+        &[
+            ("Never touch old/a/ledger.py.", UNSURE),
+            ("Never touch a/ledger.py-old.", UNSURE),
+            ("Never touch `a/ledger.py`.", KEPT),
+        ],
+    );
+}
+
+#[test]
+fn a_rule_stands_beside_another_and_until_it_is_taken_back() {
+    let rule = "Never skip tests in apps/mobile.";
+    for rest in [
+        "\n- Never skip tests in apps/web.",
+        "\n- You may skip tests in apps/web.",
+        " The old flag is no longer used.",
+        "\n\nDropped:\n- the old flag",
+    ] {
+        check_rule("mobile tests", rule, &[(&format!("- {rule}{rest}"), KEPT)]);
+    }
+    for text in [
+        "# Rules that no longer apply\n- RULE",
+        "Lifted:\n- RULE",
+        "RULE This rule was lifted.",
+        "~~RULE~~ Done.",
+        r#"{"rule": "RULE", "active": false}"#,
+        r#"The user said "RULE" at first, but later dropped that."#,
+        "Never skip tests in apps/mobile until the release is out.",
+        "Never skip tests in apps/mobile without a good reason.",
+    ] {
+        check_rule(
+            "mobile tests",
+            rule,
+            &[(&text.replace("RULE", rule), CHANGED)],
+        );
+    }
+    let denied = "It is not true that the user said: never skip tests in apps/mobile";
+    check_rule("mobile tests", rule, &[(denied, UNSURE)]);
+}
+
 #[test]
 fn paths_are_compared_in_one_form() {
     for (path, canonical) in [

@@ -1,0 +1,235 @@
+//! Whether two sentences that speak of one thing say the same of it: the same way round, and in the same order.
+
+use super::anchors::{Anchor, AnchorKind};
+use super::lists::{Class, Cue, LISTS};
+use super::sentence::{DENIED_WITHIN, Sentence, alike, has_digit, is_alike};
+
+/// The most words that stand in the place of another.
+pub(super) const REPLACED_WITHIN: usize = 3;
+
+/// Which way round a sentence says a thing, seen from a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Polarity {
+    Same,
+    Opposite,
+    Unclear,
+}
+
+/// The negations of a sentence, and how many of them share a clause with another.
+#[derive(Debug, Clone, Copy)]
+struct Negations {
+    count: usize,
+    doubled: usize,
+}
+
+/// A word that is in two sentences, once in each, and where it is there: before a certain word or behind it.
+#[derive(Debug, Clone, Copy)]
+struct Sides {
+    is_before: bool,
+    was_before: bool,
+    is_content: bool,
+}
+
+impl Sentence {
+    /// The way round in which it says what a rule with this content says. A negation turns it, and so does each word for
+    /// which the other has the opposite.
+    pub(super) fn polarity(&self, rule: &Self, content: &[String]) -> Polarity {
+        let [own, known] = [self.negations(content), rule.negations(&[])];
+        let is_whole = alike(content, &self.words) == content.len();
+        let is_one_lost = own.count < known.count && (is_whole || own.doubled < known.doubled);
+        let is_one_added = own.doubled > known.doubled;
+        let [denies, denied] = [own, known].map(|negations| negations.count > 0);
+        if (denies && denied && (is_one_lost || is_one_added)) || self.crosses(rule) {
+            return Polarity::Unclear;
+        }
+        let is_bound_else = self.bound().zip(rule.bound()).is_some_and(|(a, b)| a != b);
+        let turns =
+            rule.turned_words(self) + usize::from(is_bound_else) + usize::from(denies != denied);
+        if turns.is_multiple_of(2) {
+            return Polarity::Same;
+        }
+        // A ban may only be left out, and "only in a" is "not in b".
+        let is_left_out = denied && !denies && !self.has_force();
+        let is_limit_else =
+            denies != denied && (self.adds(Class::Limit, rule) || rule.adds(Class::Limit, self));
+        if is_left_out || is_limit_else {
+            Polarity::Unclear
+        } else {
+            Polarity::Opposite
+        }
+    }
+
+    /// Its negations, without those of an amount (`no more than 5`), and without those of clauses about something else
+    /// than these words.
+    fn negations(&self, content: &[String]) -> Negations {
+        let bounds = self.cues.iter().filter(|cue| cue.class.is_bound());
+        let bounds: Vec<&Cue> = bounds.collect();
+        let forbids = self.cues.iter().filter(|cue| {
+            let mut bounds = bounds.iter();
+            cue.class == Class::Forbid
+                && !bounds.any(|bound| cue.is_right_before(bound, DENIED_WITHIN))
+        });
+        let mut clauses: Vec<Option<usize>> = forbids
+            .map(|cue| cue.at.map(|at| self.clauses[at]))
+            .filter(|clause| clause.is_none_or(|clause| self.concerns(clause, content)))
+            .collect();
+        // Entries without spaces are parts of one another.
+        clauses.dedup_by(|one, other| one.is_none() && other.is_none());
+        let count = clauses.len();
+        clauses.dedup();
+        Negations {
+            count,
+            doubled: count - clauses.len(),
+        }
+    }
+
+    /// Whether a clause has one of these words, or says nothing by itself.
+    pub(super) fn concerns(&self, clause: usize, content: &[String]) -> bool {
+        let own = (0..self.words.len()).filter(|at| self.clauses[*at] == clause);
+        let own = own
+            .filter(|at| !self.is_empty(*at))
+            .map(|at| &self.words[at]);
+        let said: Vec<String> = own.cloned().collect();
+        content.is_empty() || said.is_empty() || alike(&said, content) > 0
+    }
+
+    /// Whether its amounts are the most that is allowed, or the least; `None` where it has neither, or both.
+    pub(super) fn bound(&self) -> Option<Class> {
+        let bounds = self.cues.iter().filter(|cue| cue.class.is_bound());
+        let mut bounds = bounds.map(|cue| match cue.class {
+            Class::Upper if self.denies(cue) => Class::Lower,
+            Class::Lower if self.denies(cue) => Class::Upper,
+            class => class,
+        });
+        let first = bounds.next()?;
+        bounds.all(|bound| bound == first).then_some(first)
+    }
+
+    /// For how many words of it another sentence has the opposite: before for after.
+    fn turned_words(&self, other: &Self) -> usize {
+        let pairs = LISTS.opposites();
+        let turned = pairs.filter(|[one, opposite]| {
+            self.has_only(one, opposite) && other.has_only(opposite, one)
+        });
+        turned.count()
+    }
+
+    fn has_only(&self, one: &str, other: &str) -> bool {
+        self.words.iter().any(|word| word == one) && !self.words.iter().any(|word| word == other)
+    }
+
+    /// Whether two words of a rule change sides at a word that parts it: `a and not b` for `b and not a`.
+    fn crosses(&self, rule: &Self) -> bool {
+        let known = rule.dividers();
+        self.dividers().iter().any(|(kind, at)| {
+            let mut known = known.iter().filter(|(known, _)| known == kind);
+            known
+                .next()
+                .is_some_and(|(_, known)| self.swaps(*at, rule, *known))
+        })
+    }
+
+    /// The words that part it, of those that it has once: those that forbid are one.
+    fn dividers(&self) -> Vec<(&str, usize)> {
+        let mut found: Vec<(&str, usize)> = Vec::new();
+        for (at, word) in self.words.iter().enumerate() {
+            let mut cues = self.cues.iter();
+            if cues.any(|cue| cue.class == Class::Forbid && cue.at == Some(at)) {
+                found.push(("", at));
+            } else if has_digit(word) || LISTS.has(&[Class::Divide], word) {
+                found.push((word, at));
+            }
+        }
+        let kinds: Vec<&str> = found.iter().map(|(kind, _)| *kind).collect();
+        found.retain(|(kind, _)| kinds.iter().filter(|own| *own == kind).count() == 1);
+        found
+    }
+
+    /// Whether a word is before this place and behind that of a rule, and another the other way round.
+    fn swaps(&self, at: usize, rule: &Self, known: usize) -> bool {
+        let mut moved: Vec<Sides> = Vec::new();
+        for (own, word) in self.words.iter().enumerate() {
+            let places = only_place(&self.words, word).and(only_place(&rule.words, word));
+            let Some(there) = places.filter(|_| !self.is_cue(own)) else {
+                continue;
+            };
+            moved.push(Sides {
+                is_before: own < at,
+                was_before: there < known,
+                is_content: !LISTS.has(&[Class::Stop], word),
+            });
+        }
+        moved.retain(|word| word.is_before != word.was_before);
+        moved.iter().any(|word| word.is_before)
+            && moved.iter().any(|word| word.was_before)
+            && moved.iter().any(|word| word.is_content)
+    }
+
+    /// Whether it has two anchors of one kind in another order than a rule.
+    pub(super) fn reorders(&self, rule: &Self) -> bool {
+        let exact = rule
+            .anchors
+            .iter()
+            .filter(|own| own.kind != AnchorKind::Name);
+        let places: Vec<(&Anchor, usize)> = exact
+            .filter_map(|known| {
+                let place = self.anchors.iter().position(|own| own.is_same(known))?;
+                Some((known, place))
+            })
+            .collect();
+        places.iter().enumerate().any(|(at, (one, first))| {
+            let mut later = places[at + 1..].iter();
+            later.any(|(other, then)| one.is_like(other) && then < first)
+        })
+    }
+
+    /// Whether it has another word between two words of a rule in place of the one at `gone`: `mails to clients` for
+    /// `mails to buyers`. The ends of clauses count as words.
+    pub(super) fn replaces_word(&self, rule: &Self, gone: usize) -> bool {
+        let known = &rule.words;
+        let from = gone.saturating_sub(REPLACED_WITHIN);
+        let to = known.len().min(gone + 1 + REPLACED_WITHIN);
+        let before = known[from..gone]
+            .iter()
+            .rev()
+            .find(|word| self.has_word(word));
+        let behind = known[gone + 1..to].iter().find(|word| self.has_word(word));
+        if before.is_none() && behind.is_none() {
+            return false;
+        }
+        let starts = (0..self.words.len()).filter(|at| match before {
+            Some(before) => *at > 0 && is_alike(&self.words[at - 1], before),
+            None => *at == 0 || self.is_clause_end(*at),
+        });
+        let mut gaps = starts.flat_map(|at| (1..=REPLACED_WITHIN).map(move |count| at..at + count));
+        gaps.any(|mut gap| {
+            let closes = match (behind, self.words.get(gap.end)) {
+                (Some(behind), Some(word)) => is_alike(word, behind),
+                (Some(_), None) => false,
+                (None, _) => self.is_clause_end(gap.end),
+            };
+            closes
+                && gap
+                    .clone()
+                    .all(|at| self.is_empty(at) || alike(&self.words[at..=at], known) == 0)
+                && gap.any(|at| !self.is_empty(at) && !has_digit(&self.words[at]))
+        })
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.words.iter().any(|own| is_alike(own, word))
+    }
+
+    /// Whether a clause ends before the word at this place.
+    fn is_clause_end(&self, at: usize) -> bool {
+        at == self.words.len()
+            || (at < self.words.len() && self.clauses[at] != self.clauses[at - 1])
+    }
+}
+
+/// Where a word is, if it is there once.
+fn only_place(words: &[String], word: &str) -> Option<usize> {
+    let mut places = (0..words.len()).filter(|at| words[*at] == word);
+    let first = places.next()?;
+    places.next().is_none().then_some(first)
+}

@@ -1,0 +1,104 @@
+//! What stands around a sentence, and takes back what it says: a heading above, a line through it, the sentence behind it,
+//! a state in its object.
+
+use std::ops::Range;
+
+use super::lists::{Class, Cue, LISTS};
+use super::words::{sentences, words_of};
+
+/// Bytes before a sentence in which its headings are, and behind it in which the next one is.
+const WITHIN: usize = 1_024;
+
+/// Words of a heading, and of the beginning of a sentence that takes back the one before.
+const HEADING_WORDS: usize = 12;
+
+/// Words between a denial and what it denies: `was never lifted`.
+const DENIED_WITHIN: usize = 2;
+
+/// Words of the next sentence in which it says that it speaks of the one before.
+const REFERS_WITHIN: usize = 2;
+
+/// Whether what a sentence says, of which a word starts at this byte, is taken back around it.
+pub(super) fn is_taken_back(text: &str, at: usize) -> bool {
+    is_struck(text, at)
+        || headings(text, at).any(revokes)
+        || is_inactive(text, at)
+        || next_sentence(text, at)
+            .is_some_and(|next| takes_back(&text[at..next.start], &text[next]))
+}
+
+/// Whether the place is between two pairs of tildes of its line.
+fn is_struck(text: &str, at: usize) -> bool {
+    let (around, place) = super::around(text, &(at..at));
+    let (before, behind) = around.split_at(place.start);
+    let before = before.rsplit('\n').next().unwrap_or_default();
+    let behind = behind.split('\n').next().unwrap_or_default();
+    before.matches("~~").count() % 2 == 1 && behind.contains("~~")
+}
+
+/// The headings above a place: the nearest one of Markdown, and a line of the same paragraph that ends in a colon.
+fn headings(text: &str, at: usize) -> impl Iterator<Item = &str> {
+    let from = text.ceil_char_boundary(at.saturating_sub(WITHIN));
+    let above = text[from..at].rsplit('\n').skip(1).map(str::trim);
+    let mut lines = above.clone();
+    let heading = lines.find(|line| line.starts_with('#'));
+    let own = above.skip_while(|line| line.is_empty());
+    let mut own = own.take_while(|line| !line.is_empty() && !line.starts_with('#'));
+    let label = own.find(|line| line.trim_end_matches('*').ends_with([':', '：']));
+    label.into_iter().chain(heading)
+}
+
+/// Whether a heading says that what stands below it holds no more.
+fn revokes(heading: &str) -> bool {
+    let words = words_of(heading);
+    let cues = LISTS.cues(heading, &words);
+    words.len() <= HEADING_WORDS && cues.iter().any(|cue| is_revoking(&cues, cue))
+}
+
+fn is_revoking(cues: &[Cue], cue: &Cue) -> bool {
+    let mut denials = cues.iter().filter(|other| other.class == Class::Deny);
+    cue.class == Class::Revoke && !denials.any(|other| other.is_right_before(cue, DENIED_WITHIN))
+}
+
+/// Whether the object of JSON around a place says that it is not in force.
+fn is_inactive(text: &str, at: usize) -> bool {
+    let (around, place) = super::around(text, &(at..at));
+    let object = super::object_around(around, &place);
+    object.is_some_and(|object| {
+        let own = &around[object];
+        let cues = LISTS.cues(own, &words_of(own));
+        cues.iter().any(|cue| cue.class == Class::Inactive)
+    })
+}
+
+/// The sentence behind the one around a place.
+fn next_sentence(text: &str, at: usize) -> Option<Range<usize>> {
+    let end = text.floor_char_boundary((at + 2 * WITHIN).min(text.len()));
+    let next = sentences(&text[at..end]).into_iter().nth(1)?;
+    Some(at + next.start..at + next.end)
+}
+
+/// Whether a sentence says that the one before it holds no more. Behind a quotation in a sentence the rest of that is it.
+fn takes_back(before: &str, sentence: &str) -> bool {
+    let words = words_of(sentence);
+    let cues = LISTS.cues(sentence, &words);
+    let quotation = before.strip_suffix(' ').unwrap_or_default();
+    let goes_on = quotation.ends_with(['"', '\u{201d}', '\'', '`'])
+        && sentence.starts_with(char::is_lowercase);
+    let mut revoking = cues.iter().filter(|cue| is_revoking(&cues, cue));
+    cues.iter()
+        .any(|cue| cue.class == Class::Inactive && cue.at == Some(0))
+        || ((goes_on || refers(&words, &cues)) && revoking.any(|cue| cue.at < Some(HEADING_WORDS)))
+}
+
+/// Whether a sentence begins with a word for the one before: `it was`, and not `it` of another noun as in `this file`.
+fn refers(words: &[String], cues: &[Cue]) -> bool {
+    let mut named = cues.iter().filter(|cue| cue.class == Class::Refers);
+    named.any(|cue| {
+        let end = cue.place().end;
+        let is_verb = words.get(end).is_some_and(|word| {
+            LISTS.has(&[Class::Stop], word) || cues.iter().any(|cue| cue.at == Some(end))
+        });
+        is_verb && cue.at < Some(REFERS_WITHIN)
+    })
+}

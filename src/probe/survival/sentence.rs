@@ -1,0 +1,236 @@
+//! Sentences as rules are compared by them: words, clauses, words of a list, and what is exact.
+
+use std::collections::BTreeSet;
+
+use super::anchors::{Anchor, AnchorKind, anchors, exact, tokens};
+use super::lists::{Class, Cue, LISTS};
+use super::rules::FORCES;
+use super::words::{each_word, words_of};
+use crate::script::first_chars;
+
+/// Words are alike where so many letters, and so many tenths of the longer one, begin the same: `delete`, `deleting`; or
+/// where one begins the other and has more letters, or the other only an ending more: `indent`, `indentation`.
+const ALIKE_LETTERS: usize = 4;
+const ALIKE_TENTHS: usize = 6;
+
+/// Letters of an ending: `edit`, `editing`.
+const LONGEST_ENDING: usize = 3;
+
+/// Content words of a sentence that are looked at.
+const MOST_WORDS: usize = 64;
+
+/// Words between a negation and what it denies: `never really acceptable`.
+pub(super) const DENIED_WITHIN: usize = 2;
+
+/// A sentence, or a part of a rule, read.
+#[derive(Debug)]
+pub(super) struct Sentence {
+    pub(super) words: Vec<String>,
+    /// The number of the clause of each word.
+    pub(super) clauses: Vec<usize>,
+    pub(super) cues: Vec<Cue>,
+    pub(super) anchors: Vec<Anchor>,
+    /// Ids, paths and other words as they are written, each as one.
+    exact: Vec<String>,
+    /// The number of that of each word.
+    tokens: Vec<Option<usize>>,
+    /// Whether its language has lists.
+    pub(super) is_known: bool,
+}
+
+impl Sentence {
+    pub(super) fn read(text: &str) -> Self {
+        let (mut words, mut clauses, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+        let places = tokens(text);
+        each_word(text, |word, place| {
+            words.push(word.to_owned());
+            clauses.push(place.clause);
+            let token = places.partition_point(|token| token.end <= place.start);
+            let is_in = places
+                .get(token)
+                .is_some_and(|token| token.start <= place.start);
+            owners.push(is_in.then_some(token));
+        });
+        let is_known = LISTS.know(text, &words);
+        Self {
+            cues: LISTS.cues(text, &words),
+            words,
+            clauses,
+            anchors: anchors(text),
+            exact: exact(text, &places),
+            tokens: owners,
+            is_known,
+        }
+    }
+
+    /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
+    pub(super) fn content(&self, anchors: &[Anchor]) -> Vec<String> {
+        let exact: BTreeSet<String> = anchors
+            .iter()
+            .flat_map(|anchor| words_of(&anchor.text))
+            .collect();
+        let mut content: Vec<String> = Vec::new();
+        for (at, word) in self.words.iter().enumerate() {
+            if !self.is_cue(at)
+                && !self.is_of_cue(word)
+                && !has_digit(word)
+                && !exact.contains(word)
+                && !LISTS.has(&[Class::Stop, Class::Numbers], word)
+                && !anchors.iter().any(|anchor| anchor.counts(word))
+                && !content.contains(word)
+            {
+                content.push(word.clone());
+            }
+        }
+        content.truncate(MOST_WORDS);
+        content
+    }
+
+    pub(super) fn has(&self, class: Class) -> bool {
+        self.cues.iter().any(|cue| cue.class == class)
+    }
+
+    /// Whether it forbids, limits or demands.
+    pub(super) fn has_force(&self) -> bool {
+        self.cues.iter().any(|cue| FORCES.contains(&cue.class))
+    }
+
+    /// Whether a cue of this class is there, and not in the rule.
+    pub(super) fn adds(&self, class: Class, rule: &Self) -> bool {
+        self.new_cues(class, rule).next().is_some()
+    }
+
+    pub(super) fn new_cues(&self, class: Class, rule: &Self) -> impl Iterator<Item = &Cue> {
+        let cues = self.cues.iter().filter(move |cue| cue.class == class);
+        cues.filter(|cue| !rule.says(cue))
+    }
+
+    /// Whether it has this cue, or the word in another form.
+    fn says(&self, cue: &Cue) -> bool {
+        self.cues.iter().any(|known| known.text == cue.text)
+            || (cue.is_word() && self.words.iter().any(|word| is_alike(word, &cue.text)))
+    }
+
+    /// Whether a word is one of a list, and says nothing of what the sentence is about.
+    pub(super) fn is_empty(&self, at: usize) -> bool {
+        LISTS.has(&[Class::Stop], &self.words[at]) || self.is_cue(at)
+    }
+
+    /// Whether two characters without a space are partly a cue.
+    fn is_of_cue(&self, word: &str) -> bool {
+        let mut unspaced = self.cues.iter().filter(|cue| cue.at.is_none());
+        unspaced.any(|cue| word.contains(|c| cue.text.contains(c)))
+    }
+
+    pub(super) fn is_cue(&self, at: usize) -> bool {
+        self.cues.iter().any(|cue| cue.at == Some(at))
+    }
+
+    /// Whether no comma or the like parts these words.
+    pub(super) fn is_one_clause(&self, one: usize, other: usize) -> bool {
+        self.clauses.get(one) == self.clauses.get(other)
+    }
+
+    /// Whether this word is the unit of one of its numbers.
+    pub(super) fn is_unit(&self, at: usize) -> bool {
+        self.is_counted(&self.words[at])
+    }
+
+    /// Whether it has a number of this unit.
+    pub(super) fn is_counted(&self, unit: &str) -> bool {
+        self.anchors.iter().any(|anchor| anchor.counts(unit))
+    }
+
+    /// Whether a negation stands right before it.
+    pub(super) fn denies(&self, denied: &Cue) -> bool {
+        let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Deny);
+        negations.any(|cue| cue.is_right_before(denied, DENIED_WITHIN))
+    }
+
+    pub(super) fn names(&self, anchor: &Anchor) -> bool {
+        self.anchors.iter().any(|own| own.is_same(anchor))
+            || (anchor.kind != AnchorKind::Number && self.exact.contains(&anchor.text))
+    }
+
+    /// Its anchors that a rule has not.
+    pub(super) fn others(&self, rule: &Self) -> impl Iterator<Item = &Anchor> {
+        let anchors = self.anchors.iter();
+        anchors.filter(|own| !rule.anchors.iter().any(|known| known.is_same(own)))
+    }
+
+    /// Where it has the words of a rule in a row, which are no part of a longer id, and no amount of another unit.
+    pub(super) fn place_of(&self, rule: &Self) -> Option<usize> {
+        let at = position(&self.words, &rule.words)?;
+        let is_cut = self.is_inside_id(at) || self.is_inside_id(at + rule.words.len());
+        let mut missing = rule.anchors.iter().filter(|own| !self.names(own));
+        let is_other =
+            missing.any(|own| self.anchors.iter().any(|other| own.is_in_other_unit(other)));
+        (!is_cut && !is_other).then_some(at)
+    }
+
+    /// Whether an id goes on from the word before this one.
+    fn is_inside_id(&self, at: usize) -> bool {
+        let token = self.tokens.get(at).copied().flatten();
+        at > 0 && token.is_some() && token == self.tokens[at - 1]
+    }
+}
+
+pub(super) fn has_digit(word: &str) -> bool {
+    word.contains(|c: char| c.is_ascii_digit())
+}
+
+/// Whether these words stand among those, in a row.
+pub(super) fn holds(all: &[String], words: &[String]) -> bool {
+    position(all, words).is_some()
+}
+
+/// Where they do.
+pub(super) fn position(all: &[String], words: &[String]) -> Option<usize> {
+    let mut rows = all.windows(words.len().max(1));
+    rows.position(|own| own == words)
+}
+
+/// Whether one of these words begins as another does.
+pub(super) fn begins_in(words: &[String], other: &str) -> bool {
+    words.iter().any(|word| letters(word) == letters(other))
+}
+
+/// How many of these words are like one of those.
+pub(super) fn alike(words: &[String], others: &[String]) -> usize {
+    let found = words
+        .iter()
+        .filter(|word| others.iter().any(|other| is_alike(word, other)));
+    found.count()
+}
+
+/// The letters that all words which are alike have in common.
+fn letters(word: &str) -> &str {
+    first_chars(word, ALIKE_LETTERS)
+}
+
+pub(super) fn is_alike(one: &str, other: &str) -> bool {
+    if one == other {
+        return true;
+    }
+    let [short, long] = if one.len() < other.len() {
+        [one, other]
+    } else {
+        [other, one]
+    };
+    let ending = long.strip_prefix(short).map(str::len);
+    let longest = match short.len() {
+        ALIKE_LETTERS => LONGEST_ENDING,
+        letters if letters > ALIKE_LETTERS => usize::MAX,
+        _ => 0,
+    };
+    if ending.is_some_and(|ending| ending <= longest) {
+        return true;
+    }
+    let common = one
+        .chars()
+        .zip(other.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
+    common >= ALIKE_LETTERS
+        && 10 * common >= ALIKE_TENTHS * one.chars().count().max(other.chars().count())
+}
