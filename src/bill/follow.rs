@@ -48,7 +48,7 @@ impl Rates {
 /// The rates at which these bills, each with the one it goes on from, grow: the ratio of the sums.
 ///
 /// Within a turn thinking whose words are hidden stays in the prompt, or it was never billed there: what explains
-/// the bills better holds. `None` if no rate does.
+/// the bills better holds. A model whose ratio is no tokenizer's has none of its own; `None` if that is so of all.
 pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> {
     let grown = |(one, two): &(Point, Point)| points.added(one.message..two.message);
     let hides = pairs.iter().any(|pair| grown(pair).written > 0) && !points.is_output_partial;
@@ -81,12 +81,18 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
             let is_known = counted >= LEAST_GROWTH;
             is_known.then(|| Factor::of(tokens(billed), tokens(counted)))?
         };
+        let mut factors: Vec<Option<Factor>> = sums.into_iter().map(ratio).collect();
+        let is_known = factors.iter().any(Option::is_some);
+        for factor in &mut factors {
+            *factor = factor.filter(|factor| FACTORS.contains(factor));
+        }
+        if is_known && factors.iter().all(Option::is_none) {
+            return None;
+        }
         let rates = Rates {
-            factors: sums.into_iter().map(ratio).collect(),
+            factors,
             thinking: *thinking,
         };
-        let mut known = rates.factors.iter().flatten();
-        known.all(|factor| FACTORS.contains(factor)).then_some(())?;
         let error = pairs.iter().map(|(one, two)| {
             let factor = rates.factor(one.model);
             let expected = points.expected(one.message..two.message, factor, *thinking);

@@ -375,3 +375,24 @@ fn each_model_has_its_factor_and_the_same_head() {
     assert!((other.ratio.ratio() - 1.25).abs() < 0.001, "{other:?}");
     assert_eq!(bill.sizes().factors.len(), 2);
 }
+
+#[test]
+fn a_model_whose_bills_tell_nothing_leaves_the_others_theirs() {
+    for odd in [0, 20_000] {
+        let mut calls = billed(
+            24_000,
+            1_200_000,
+            HiddenThinking::Dropped,
+            &[(2_000, 0, false); 20],
+        );
+        for (at, call) in (0..).zip(&mut calls[17..]) {
+            call.billed = 60_000 + at * odd;
+            call.model = Some("other");
+        }
+        let bill = fitted(&calls, None);
+        let said = bill.sizes().warnings.join("\n");
+        assert_eq!(bill.sizes().sizes, Sizes::Billed, "{odd}: {said}");
+        let factor = bill.scale(9).factor.ratio();
+        assert!((factor - 1.2).abs() < 0.001, "{odd}: {factor}");
+    }
+}
