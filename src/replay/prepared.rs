@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::observe;
 use super::observe::prompt_cache::CachePlan;
 use super::observe::recovery::RecoveryPlan;
-use crate::bill::{Bill, Sizes};
+use crate::bill::Bill;
 use crate::context::{Context, Entry, Origin, measure};
 use crate::model::fault::Faults;
 use crate::model::price::{CacheScheme, Limit, RequestSize};
@@ -217,14 +217,16 @@ impl PreparedSession {
         Entry::sized(Origin::Verbatim(at), message, self.sizes[at].get())
     }
 
-    /// Tokens of a call's answer: of its words, or as billed where that is more. Some recordings hold
-    /// counters that were written before the answer was whole.
+    /// Tokens of a call's answer: as billed, or of its words where those are more than twice as many. Some recordings
+    /// hold counters that were written before the answer was whole.
     pub fn answered(&self, call: usize, message: usize) -> Tokens {
-        let words = self.bill.scale(call).text(self.sizes[message].get());
-        let usage = self.session.message(message).details.usage;
-        match self.bill.sizes().sizes {
-            Sizes::Billed => words.max(usage.map_or(Tokens::ZERO, |usage| usage.output)),
-            Sizes::Counted => words,
+        let details = &self.session.message(message).details;
+        // What a bill adds to its words says nothing of them: it may be of what came before.
+        let said = self.sizes[message].get().tokens - details.hidden;
+        let words = self.bill.scale(call).factor.bill(said);
+        match details.usage.map(|usage| usage.output) {
+            Some(billed) if words <= billed.times(2) => billed,
+            _ => words,
         }
     }
 
