@@ -327,8 +327,8 @@ fn an_old_name_is_an_error_that_says_the_line_of_today() {
         ),
         (
             "run s.toml --seed 3 --counter=chars/4",
-            "`--seed`, `--counter` are",
-            "`proctor run s.toml --set seed=3 --set counter=chars/4`",
+            "`proctor run` has no flag `--seed`",
+            "write `--set seed=…`",
         ),
         (
             "view reports/run",
