@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 
-use super::{CliError, Exit, listed, one_of, print, say, stop_with, terminal};
+use super::{CliError, Exit, listed, one_of, print, stop_with, terminal};
 use crate::record::journal::{MANIFEST, Run, check_writable, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
@@ -150,7 +150,7 @@ fn serve(_: &Args) -> anyhow::Result<Exit> {
 /// Serves the page of a run on this machine.
 #[cfg(feature = "http")]
 fn serve(args: &Args) -> anyhow::Result<Exit> {
-    use super::chain;
+    use super::{chain, say};
 
     read_run(&args.run)?;
     let server = crate::proxy::page::PageServer::bind(args.port)
