@@ -17,7 +17,10 @@ const BOOKKEEPING: &str = "agent-switched model-switched location-switched idle 
 impl Reading {
     /// Reads a row of this type.
     pub(super) fn row(&mut self, id: Text, kind: &str, raw: &RawValue) {
-        let mut row = Object::read(raw).unwrap_or_default();
+        // A row of a known type that is no object would be read as an empty one.
+        let Some(mut row) = Object::read(raw) else {
+            return keep_unread("malformed", raw, &mut self.assembler);
+        };
         let time = row.inner("time").take_time("created", &mut self.assembler);
         match kind {
             "user" => {
