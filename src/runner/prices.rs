@@ -97,7 +97,7 @@ pub(super) fn of_session(
     Some(found)
 }
 
-/// What a request within a call was billed, at the price of the model that answered; `None` where there is none, or the
+/// The bill of a request within a call, at the price of the model that answered; `None` where there is none, or the
 /// bill is not believed.
 pub(crate) fn of_request(prices: &Prices, called: &str, request: &InnerRequest) -> Option<Usd> {
     let (_, price) = prices.of(request.model.as_deref().unwrap_or(called))?;

@@ -57,12 +57,12 @@ fn is_message(iteration: &Value) -> bool {
     iteration["type"] == "message"
 }
 
-/// What the iterations of a call say beside the one that is its prompt.
+/// The iterations of a call beside the one that is its prompt.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Iterations {
     /// The requests that were billed apart from the call's usage.
     pub(super) inner: Vec<InnerRequest>,
-    /// What was found and is in no bill.
+    /// Tokens that are in no bill, and sums that are wrong.
     pub(super) warnings: BTreeMap<String, u64>,
 }
 
@@ -96,7 +96,7 @@ impl Iterations {
                 _ => others += usage.total(),
             }
             if kind != "advisor_message" {
-                // What the call wrote is in its own output.
+                // The call's own output has what it wrote.
                 usage.output = Tokens::ZERO;
             }
             if at != last && (believed || kind == "advisor_message") {

@@ -47,7 +47,7 @@ pub struct InnerRequest {
     /// The model that answered, where that is another than the call's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Arc<str>>,
-    /// What was billed. An answer that is part of the call's own has no output here.
+    /// Its bill. An answer that is part of the call's own has no output here.
     pub usage: Usage,
 }
 

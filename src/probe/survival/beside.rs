@@ -38,7 +38,7 @@ impl Keys {
 }
 
 impl Survival {
-    /// What the sentence around a bound value makes of it: denied there, or beside the key of another value, it is not
+    /// How a text holds a bound value, by the sentence around it: denied there, or beside the key of another value, it is not
     /// known to be the key's own; taken back, it is another.
     pub(super) fn said(&self, text: &str, place: &Range<usize>, target: &Target) -> Match {
         let (around, value) = around(text, place);
@@ -118,31 +118,33 @@ fn nearest(
 /// Whether what stands at this place is a part of a longer id or number: `rq-4417-old`, `2.14.0-rc1`, `-600`, `3,000`.
 pub(super) fn goes_on(text: &str, place: &Range<usize>) -> bool {
     let value = &text[place.clone()];
-    let joins = |end: Option<char>, beside: &mut dyn Iterator<Item = char>, is_front: bool| {
-        let next = [beside.next(), beside.next()];
-        let [Some(joint), beyond] = next else {
-            return false;
-        };
-        let number = end.is_some_and(|end| end.is_ascii_digit());
-        match joint {
-            _ if !end.is_some_and(char::is_alphanumeric) => false,
-            '-' | '.' if beyond.is_some_and(char::is_alphanumeric) => true,
+    let mut before = text[..place.start].chars().rev();
+    let mut behind = text[place.end..].chars();
+    let before = [before.next(), before.next()];
+    joins(value, value.chars().next(), before, true)
+        || joins(
+            value,
+            value.chars().next_back(),
+            [behind.next(), behind.next()],
+            false,
+        )
+}
+
+/// Whether a value goes on beyond its end, in front or behind, over the two characters there.
+fn joins(value: &str, end: Option<char>, beyond: [Option<char>; 2], is_front: bool) -> bool {
+    let ([Some(joint), beyond], Some(end)) = (beyond, end) else {
+        return false;
+    };
+    let is_on = beyond.is_some_and(char::is_alphanumeric);
+    end.is_alphanumeric()
+        && match joint {
+            '-' | '.' if is_on => true,
             // A folder, where the value is a path itself.
-            '/' => value.contains('/') && beyond.is_some_and(char::is_alphanumeric),
-            '@' if !is_front => beyond.is_some_and(char::is_alphanumeric),
-            ',' => number && beyond.is_some_and(|c| c.is_ascii_digit()),
+            '/' => is_on && value.contains('/'),
+            '@' => is_on && !is_front,
+            ',' => end.is_ascii_digit() && beyond.is_some_and(|c| c.is_ascii_digit()),
             // A sign; behind a blank or a line's begin it may be that of an item.
-            '-' | '−' => number && is_front,
+            '-' | '−' => end.is_ascii_digit() && is_front,
             _ => false,
         }
-    };
-    joins(
-        value.chars().next_back(),
-        &mut text[place.end..].chars(),
-        false,
-    ) || joins(
-        value.chars().next(),
-        &mut text[..place.start].chars().rev(),
-        true,
-    )
 }

@@ -45,6 +45,8 @@ pub(super) enum Class {
     Turned,
     Denied,
     DeniedBehind,
+    /// Pairs of words: one right before a value, and one right behind it.
+    Moved,
     /// Words that say nothing about what a sentence is about.
     Stop,
     /// Words that may not change sides.
@@ -80,6 +82,7 @@ impl Class {
                 | Self::Signs
                 | Self::Numbers
                 | Self::Opposites
+                | Self::Moved
                 | Self::Ticked
         )
     }
@@ -175,9 +178,14 @@ impl Lists {
 
     /// The entries of one meaning with this word; `None` if the list does not have it, or it has no other.
     pub(super) fn group(&self, class: Class, word: &str) -> Option<&[String]> {
-        let mut groups = self.groups.iter().filter(|(own, _)| *own == class);
-        let found = groups.find(|(_, group)| group.iter().any(|entry| entry == word));
-        found.map(|(_, group)| group.as_slice())
+        let mut groups = self.of(class);
+        groups.find(|group| group.iter().any(|entry| entry == word))
+    }
+
+    /// The entries of a list that has several of one meaning, or in pairs.
+    pub(super) fn of(&self, class: Class) -> impl Iterator<Item = &[String]> {
+        let groups = self.groups.iter().filter(move |(own, _)| *own == class);
+        groups.map(|(_, group)| group.as_slice())
     }
 
     /// Whether a text ends with an entry of a script without spaces.
@@ -188,9 +196,8 @@ impl Lists {
 
     /// The words of each pair, both ways round.
     pub(super) fn opposites(&self) -> impl Iterator<Item = [&str; 2]> {
-        let groups = self.groups.iter();
-        let groups = groups.filter(|(class, _)| *class == Class::Opposites);
-        groups.flat_map(|(_, group)| [[&*group[0], &*group[1]], [&*group[1], &*group[0]]])
+        let pairs = self.of(Class::Opposites);
+        pairs.flat_map(|pair| [[&*pair[0], &*pair[1]], [&*pair[1], &*pair[0]]])
     }
 
     /// The cues in a text of these words, those of scripts without spaces last.

@@ -86,7 +86,7 @@ pub(super) fn is_superseded(text: &str, versions: &[Version], at: usize) -> bool
         || says(&behind[sentences(behind)[0].clone()], Class::FormerBehind)
 }
 
-/// What the words beside a value make of it, in its clause: denied (`48312, not 48213`, `no longer 48213`, `!= 48213`) or
+/// How the words beside a value in its clause take it back, if they do: denied (`48312, not 48213`, `no longer 48213`, `!= 48213`) or
 /// struck out it is another, and it is not known where a word behind it may take it back (`48213 is obsolete`) or it is
 /// one of two (`from 48213 to 48312`).
 pub(super) fn taken_back(around: &str, value: &Range<usize>) -> Option<Match> {
@@ -101,7 +101,10 @@ pub(super) fn taken_back(around: &str, value: &Range<usize>) -> Option<Match> {
     let clause = sentence.split([',', ';', '(']).next().unwrap_or_default();
     let words = words_of(clause);
     let first = words.first().map_or("", String::as_str);
-    let is_moved = first == "to" && words_of(before).last().is_some_and(|word| word == "from");
+    let last = words_of(before).pop().unwrap_or_default();
+    let is_moved = LISTS
+        .group(Class::Moved, &last)
+        .is_some_and(|pair| *pair == [&*last, first]);
     // "… was withdrawn" is said of the value; "E17 expired handle" is not.
     let said_of = &words[..words.len().min(SAID_WITHIN)];
     let is_revoked =

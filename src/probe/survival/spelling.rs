@@ -5,17 +5,13 @@ use std::ops::Range;
 use super::lists::{Class, LISTS};
 use super::order;
 
-/// Signs of currencies.
-const SIGNS: [char; 3] = ['$', '€', '£'];
-
-/// Their codes.
-const CODES: [&str; 3] = ["USD", "EUR", "GBP"];
-
-/// The sign of the currency that a text names.
-fn currency(text: &str) -> Option<char> {
-    let mut known = SIGNS.into_iter().zip(CODES);
-    let found = known.find(|(sign, code)| text.contains(*sign) || text.contains(code));
-    found.map(|(sign, _)| sign)
+/// The sign and the code of the currency that a text names.
+fn currency(text: &str) -> Option<(&'static str, String)> {
+    let mut known = LISTS.of(Class::Signs).filter_map(|group| {
+        let [code, sign] = group else { return None };
+        Some((sign.as_str(), code.to_uppercase()))
+    });
+    known.find(|(sign, code)| text.contains(sign) || text.contains(code.as_str()))
 }
 
 /// Whether a number at this place is a part of a longer one, or of another currency than what was said.
@@ -25,15 +21,11 @@ pub(super) fn is_another(text: &str, place: &Range<usize>, said: &str) -> bool {
         text.next().is_some_and(|c| matches!(c, ',' | '.'))
             && text.next().is_some_and(|c| c.is_ascii_digit())
     };
-    let sign = before
-        .trim_end()
-        .chars()
-        .next_back()
-        .filter(|c| SIGNS.contains(c));
-    let own = currency(said);
+    let before_it = before.trim_end().chars().next_back();
+    let sign = before_it.and_then(|sign| currency(sign.encode_utf8(&mut [0; 4])));
     is_joined(&mut behind.chars())
         || is_joined(&mut before.chars().rev())
-        || (sign.is_some() && sign != own)
+        || (sign.is_some() && sign != currency(said))
 }
 
 /// Months, by their number.
@@ -67,18 +59,18 @@ pub(super) fn others(text: &str) -> Vec<String> {
 }
 
 fn amounts(text: &str) -> Vec<String> {
-    let amount = text.trim_start_matches(SIGNS).trim_end_matches(SIGNS);
-    let code = CODES.into_iter().find_map(|code| amount.strip_suffix(code));
-    let amount = code.unwrap_or(amount).trim();
+    let named = currency(text);
+    let amount = named.iter().fold(text, |amount, (sign, code)| {
+        let amount = amount.trim_matches(|c| sign.contains(c));
+        amount.strip_suffix(code.as_str()).unwrap_or(amount)
+    });
+    let amount = amount.trim();
     let digits = amount.replace(',', "");
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Vec::new();
     }
     let mut all = Vec::new();
-    if let Some((sign, code)) = currency(text).and_then(|own| {
-        let mut known = SIGNS.into_iter().zip(CODES);
-        known.find(|(sign, _)| *sign == own)
-    }) {
+    if let Some((sign, code)) = &named {
         all.extend([format!("{sign}{amount}"), format!("{amount} {code}")]);
     }
     all.extend(order::grouped(&digits));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What stands for the file as a whole: without it there is nothing to read.
+/// Values that stand for the file as a whole: without them there is nothing to read.
 const NEEDED: &[(&str, &str)] = &[
     ("atif", "*"),
     ("amp", "*"),
@@ -88,7 +88,7 @@ fn a_key_that_is_missing_or_odd_is_no_reason_to_refuse_a_recording() {
         let format = sample.importer.format();
         let places = places(&sample.values).into_iter().enumerate();
         let places = places.map(|(turn, (place, pointer))| (turn, place.join("/"), pointer));
-        // What one file of a format shows, others need not show again.
+        // Others need not show again what one file of a format shows.
         let is_new = |(_, place, _): &(usize, String, String)| {
             seen.insert((format, sample.is_lines(), place.clone()))
         };
@@ -251,6 +251,20 @@ fn ids_that_are_all_the_same_or_lead_in_a_circle_are_followed_once() {
     }
 }
 
+/// A recording of which these values are others is read; the native format may refuse it.
+fn check_changed(sample: &Sample, what: &str, change: Change<'_>) {
+    let values = sample.values.iter();
+    let values: Vec<Value> = values.map(|value| changed(value, change)).collect();
+    let read = sample.read(what, &file_of(&values));
+    let native = sample.importer.format() == "native";
+    assert!(
+        read.is_ok() || native,
+        "{}: {what}: {:?}",
+        sample.name(),
+        read.err()
+    );
+}
+
 #[test]
 fn absurd_numbers_and_times_are_read_or_counted() {
     for sample in json_samples() {
@@ -264,19 +278,7 @@ fn absurd_numbers_and_times_are_read_or_counted() {
             json!(0),
         ] {
             let change = |_: &str, value: &Value| value.is_number().then(|| odd.clone());
-            let values: Vec<Value> = sample
-                .values
-                .iter()
-                .map(|it| changed(it, &change))
-                .collect();
-            let read = sample.read(&format!("all numbers {odd}"), &file_of(&values));
-            let native = sample.importer.format() == "native";
-            assert!(
-                read.is_ok() || native,
-                "{}: {odd}: {:?}",
-                sample.name(),
-                read.err()
-            );
+            check_changed(&sample, &format!("all numbers {odd}"), &change);
         }
         for odd in [
             "",
@@ -291,19 +293,7 @@ fn absurd_numbers_and_times_are_read_or_counted() {
             };
             let change =
                 |key: &str, value: &Value| (is_time(key) && value.is_string()).then(|| json!(odd));
-            let values: Vec<Value> = sample
-                .values
-                .iter()
-                .map(|it| changed(it, &change))
-                .collect();
-            let read = sample.read(&format!("all times {odd}"), &file_of(&values));
-            let native = sample.importer.format() == "native";
-            assert!(
-                read.is_ok() || native,
-                "{}: {odd}: {:?}",
-                sample.name(),
-                read.err()
-            );
+            check_changed(&sample, &format!("all times {odd}"), &change);
         }
     }
 }
