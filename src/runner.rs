@@ -390,11 +390,13 @@ pub fn run(
             }
         }
     };
+    // The thread that waits is one of them: a new one would leave what reading the sessions has freed unused.
     let work_all = || {
         std::thread::scope(|scope| {
-            for _ in 0..workers.threads.max(1) {
+            for _ in 1..workers.threads {
                 scope.spawn(run_cells);
             }
+            run_cells();
         });
     };
     let is_over = || workers.stop.is_requested() || limits.is_late();
