@@ -187,6 +187,8 @@ pub struct AxisFinding {
     /// Why it is not comparable, or that a stand-in wrote both sides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Whether it is a bill in dollars: where no price is known, a bill is in input tokens.
+    pub is_in_dollars: bool,
     /// Under the baseline: the mean over clusters, of a total the sum.
     pub baseline: f64,
     /// Under the candidate, likewise.

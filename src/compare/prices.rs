@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::judge::DOLLARS;
-use super::sample::price_of_input;
 use super::{Axis, ComparedRun, Findings, SessionSample};
 use crate::metric::cost::{Costs, SessionPrices};
 use crate::record::{CellRecord, PriceEntry};
@@ -44,11 +43,10 @@ impl Repriced {
     }
 }
 
-/// The bill in input tokens and in dollars, of these costs and the price of an input token; neither where a
-/// price of another model is unknown.
-pub(super) fn priced(costs: Costs, input: Option<f64>) -> [(&'static str, Option<f64>); 2] {
+/// The bill in input tokens, and in dollars where they are known; no tokens where a price of another model is
+/// unknown.
+pub(super) fn priced(costs: Costs, dollars: Option<f64>) -> [(&'static str, Option<f64>); 2] {
     let tokens = costs.other_models.map(|_| costs.in_tokens());
-    let dollars = tokens.zip(input).map(|(tokens, input)| tokens * input);
     [(PRICED.name(), tokens), (DOLLARS, dollars)]
 }
 
@@ -121,10 +119,15 @@ impl ComparedRun {
         (done, left)
     }
 
-    /// What an input token of this session costs in dollars.
+    /// What an input token of this session costs in dollars; `None` where its bill has none.
     fn price_of_input(&self, id: &str) -> Option<f64> {
-        let entry = self.conditions.prices.get(id).and_then(|entry| read(entry));
-        price_of_input(entry.as_ref())
+        let mut sessions = self
+            .strategies
+            .values()
+            .filter_map(|it| it.sessions.get(id));
+        let is_known = sessions.any(|session| session.metrics.contains_key(DOLLARS));
+        let entry = self.conditions.prices.get(id).filter(|_| is_known)?;
+        Some(read(entry)?.per_token.input?.0 as f64 / 1e9)
     }
 
     /// The candidate's prices for the tokens of this session; `None` where they cannot be told.

@@ -17,10 +17,10 @@ use crate::metric::survival::is_planted;
 use crate::naming::short_name;
 use crate::record::words::{ModelKind, Verdict, Worth};
 use crate::record::{
-    CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord, kinds_of,
+    CellRecord, Level, Manifest, ModelEntry, ProbeRecord, SurvivalRecord, kinds_of,
 };
 use crate::stats::mean;
-use crate::units::ContentHash;
+use crate::units::{ContentHash, Usd};
 
 /// A strategy in a baseline.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -333,9 +333,10 @@ impl SessionSample {
             (Axis::Waiting, summary.waiting()),
         ];
         let values = values.into_iter().map(|(axis, value)| (axis.name(), value));
+        let dollars = summary.dollars().map(Usd::in_dollars);
         let priced = cost
             .into_iter()
-            .flat_map(|cost| prices::priced(cost.costs(), price_of_input(summary.price.as_ref())));
+            .flat_map(|cost| prices::priced(cost.costs(), dollars));
         self.put(values.chain(priced));
         self.billed.extend(cost.map(|cost| cost.billed.clone()));
         let full = cost
@@ -396,10 +397,4 @@ impl SessionSample {
 fn is_unseen(probe: &ProbeRecord) -> bool {
     let lost = probe.survival.lost_at.as_ref();
     lost.is_some_and(|lost| lost.seen_by_summariser == Some(false))
-}
-
-/// What an input token costs in dollars.
-pub(super) fn price_of_input(price: Option<&PriceEntry>) -> Option<f64> {
-    let nanos = price?.per_token.input?.0;
-    Some(nanos as f64 / 1e9)
 }

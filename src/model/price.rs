@@ -135,6 +135,22 @@ impl PerToken {
             .sum()
     }
 
+    /// The prices under a scheme of one's own, which says what a read and a write cost relative to input.
+    #[must_use]
+    pub fn under(self, scheme: &CacheScheme) -> Self {
+        let share = |thousandths: u32| {
+            self.input
+                .map(|input| Usd(input.0 * u64::from(thousandths) / 1_000))
+        };
+        let write = share(scheme.rates.write.unwrap_or(1_000));
+        Self {
+            cache_write_5m: write,
+            cache_write_1h: write,
+            cache_read: share(scheme.rates.read),
+            ..self
+        }
+    }
+
     /// All prices times `part / whole`.
     #[must_use]
     pub fn times(self, part: Usd, whole: Usd) -> Self {
@@ -304,8 +320,8 @@ impl Prices {
 
     /// The schemes of all files, each name once, `none` first. Of one name in several files, that of a
     /// file of your own counts, then that of the model's provider, or of the provider named where the
-    /// model is not known; the schemes of a known model's provider have the rates of that model and
-    /// the shortest prefix that is cached for it.
+    /// model is not known; the schemes of a known model's provider, and all where its file has none, have the rates
+    /// of that model and the shortest prefix that is cached for it.
     pub fn schemes(&self, provider: &str, model: Option<&str>) -> Vec<CacheScheme> {
         let priced = model.and_then(|model| self.of(model));
         let provider = priced.map_or(provider, |(list, _)| &list.provider);
@@ -315,14 +331,18 @@ impl Prices {
         let found = lists
             .iter()
             .flat_map(|list| list.schemes.iter().map(move |scheme| (list, scheme)));
-        let mut schemes = vec![CacheScheme::none()];
+        let mut none = CacheScheme::none();
+        if let Some((_, price)) = priced {
+            none.rates.output = price.per_token.rates(&none).output;
+        }
+        let mut schemes = vec![none];
         for (list, scheme) in found {
             if schemes.iter().any(|known| known.name == scheme.name) {
                 continue;
             }
             let mut scheme = scheme.clone();
             if let Some((of, price)) = priced
-                && of.provider == list.provider
+                && (of.provider == list.provider || of.schemes.is_empty())
             {
                 scheme.minimum = price.minimum_cacheable.unwrap_or(scheme.minimum);
                 scheme.ttl_seconds = price.ttl_seconds.or(scheme.ttl_seconds);
@@ -398,7 +418,7 @@ impl PriceList {
         let date = day(&mut reader, "date")?.ok_or_else(|| reader.must_be_set("date"))?;
         let document = reader.required("document")?;
         let fast = reader.text("fast")?.map(str::to_owned);
-        let batch = scheme::thousandths(&mut reader, "batch")?;
+        let batch = scheme::thousandths(&mut reader, "batch", 1)?;
         let mut schemes: Vec<CacheScheme> = Vec::new();
         for table in reader.tables("schemes")? {
             let scheme = CacheScheme::read(Reader::new(table, "schemes"))?;
@@ -491,6 +511,12 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
             None => None,
         },
     };
+    if model.per_token.input.is_some() && model.per_token.cache_read > model.per_token.input {
+        let problem = "`models.cache_read` is dearer than `models.input`";
+        let error = SettingError::new(reader.place_of("cache_read"), problem);
+        let hint = "both are dollars per million tokens, and those of `input` are not cached";
+        return Err(error.with_hint(hint));
+    }
     reader.finish()?;
     Ok(model)
 }
@@ -500,8 +526,8 @@ fn long_prompts(
     reader: &mut Reader<'_>,
     holds_up_to: Option<Tokens>,
 ) -> Result<Option<LongPrompts>, SettingError> {
-    let input = scheme::thousandths(reader, "longer_input")?;
-    let output = scheme::thousandths(reader, "longer_output")?;
+    let input = scheme::thousandths(reader, "longer_input", 100)?;
+    let output = scheme::thousandths(reader, "longer_output", 100)?;
     match (holds_up_to, input, output) {
         (_, None, None) => Ok(None),
         (Some(over), Some(input), Some(output)) if input.min(output) >= 1_000 => {

@@ -59,6 +59,9 @@ pub(super) fn of_session(
 ) -> Option<PriceEntry> {
     let model = model(cache, session)?;
     let mut found = entry(prices, model)?;
+    if let Some(scheme) = &cache.scheme {
+        found.per_token = found.per_token.under(scheme);
+    }
     if cache.model.is_some() {
         return Some(found);
     }
@@ -75,8 +78,12 @@ pub(super) fn of_session(
         own += cost;
         let other = details.model.as_deref().filter(|other| *other != model);
         let other = other.and_then(|other| {
-            let cost = prices.of(other)?.1.per_token.cost_of_call(&usage)?;
-            Some((other, cost))
+            let theirs = prices.of(other)?.1.per_token;
+            let theirs = cache
+                .scheme
+                .as_ref()
+                .map_or(theirs, |scheme| theirs.under(scheme));
+            Some((other, theirs.cost_of_call(&usage)?))
         });
         billed += other.map_or(cost, |(_, cost)| cost);
         if let Some((other, _)) = other.filter(|(_, theirs)| *theirs != cost) {
@@ -212,7 +219,14 @@ fn named(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheSc
     let mut schemes = prices.schemes(provider, model(&scenario.cache, session));
     if let Some(own) = &scenario.cache.scheme {
         let mut own = own.clone();
-        own.rates.long_prompts = schemes.first().and_then(|any| any.rates.long_prompts);
+        // What it does not say, the model's prices do.
+        if let Some(any) = schemes
+            .iter()
+            .find(|scheme| scheme.name == CacheScheme::none().name)
+        {
+            own.rates.output = any.rates.output;
+            own.rates.long_prompts = any.rates.long_prompts;
+        }
         schemes.retain(|scheme| scheme.name != own.name);
         schemes.push(own);
     }

@@ -170,6 +170,7 @@ impl<'a> Values<'a> {
             evaluator: self.axis.evaluator(),
             state: State::Unknown,
             note: None,
+            is_in_dollars: self.key == DOLLARS,
             baseline,
             candidate,
             margin: rule.margin(self.axis),

@@ -89,11 +89,11 @@ impl CacheScheme {
             Some("breakpoints") => Reuse::Breakpoints,
             _ => Reuse::LongestPrefix,
         };
-        let write = thousandths(&mut reader, "write")?;
+        let write = thousandths(&mut reader, "write", 10)?;
         let rates = Rates {
             write,
-            read: thousandths(&mut reader, "read")?.unwrap_or(1_000),
-            output: thousandths(&mut reader, "output")?.unwrap_or(OUTPUT),
+            read: thousandths(&mut reader, "read", 1)?.unwrap_or(1_000),
+            output: thousandths(&mut reader, "output", 100)?.unwrap_or(OUTPUT),
             long_prompts: None,
         };
         let small = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
@@ -114,14 +114,20 @@ impl CacheScheme {
     }
 }
 
-/// A factor on the price of input, in thousandths.
-pub(super) fn thousandths(reader: &mut Reader<'_>, key: &str) -> Result<Option<u32>, SettingError> {
+/// A factor on a price, at most this one, in thousandths.
+pub(super) fn thousandths(
+    reader: &mut Reader<'_>,
+    key: &str,
+    most: u32,
+) -> Result<Option<u32>, SettingError> {
     let Some(factor) = reader.amount(key)? else {
         return Ok(None);
     };
-    if factor > 1_000.0 {
-        let problem = format!("`{}` must be at most 1000", reader.path_of(key));
-        return Err(SettingError::new(reader.place(), problem));
+    if factor > f64::from(most) {
+        let path = reader.path_of(key);
+        let problem = format!("`{path}` must be at most {most}, not {factor}");
+        let error = SettingError::new(reader.place_of(key), problem);
+        return Err(error.with_hint("it is a factor on a price: half of it is 0.5"));
     }
     Ok(u32::try_from(whole((factor * 1_000.0).round())).ok())
 }

@@ -229,19 +229,23 @@ fn the_ends_of_a_read_are_those_of_the_models_that_are_served() {
 
 #[test]
 fn a_bill_in_input_tokens_and_a_bill_in_dollars_say_the_same() {
+    // A file without schemes: its models are billed under those of others.
+    let ours = "format = 'proctor-prices'\nversion = 1\nprovider = 'us'\ndate = '2026-01-01'\ndocument = 'd'\n\
+                [[models]]\nnames = ['ours']\ninput = 3.0\ncache_write = 3.3\ncache_read = 2.7\noutput = 9.0\n";
     let prices = Prices::built_in().unwrap();
+    let prices = prices.with_file("ours.toml", ours).unwrap();
     let mut seen = 0;
     for list in &prices.lists {
         for price in &list.models {
-            let own = list.schemes.iter().map(|scheme| &scheme.name);
-            let own: Vec<&String> = own.collect();
-            let schemes = prices
-                .schemes("anthropic", Some(&price.names[0]))
-                .into_iter();
-            for scheme in schemes.filter(|scheme| own.contains(&&scheme.name)) {
+            let schemes = prices.schemes("anthropic", Some(&price.names[0]));
+            let own = schemes.into_iter().filter(|scheme| {
+                let mut own = list.schemes.iter();
+                list.schemes.is_empty() || own.any(|own| own.name == scheme.name)
+            });
+            for scheme in own {
                 let mut usage = Usage {
                     input_uncached: Tokens(1_000),
-                    cache_read: Tokens(50_000),
+                    cache_read: Tokens(if scheme.name == "none" { 0 } else { 50_000 }),
                     output: Tokens(700),
                     ..Usage::default()
                 };

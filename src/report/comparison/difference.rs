@@ -1,9 +1,9 @@
 //! How a difference is written: its change, its interval and its sample.
 
-use crate::compare::{Axis, AxisFinding, Kind, Target};
+use crate::compare::{AxisFinding, Kind, Target};
 use crate::report::display;
 use crate::stats::power;
-use crate::units::whole;
+use crate::units::{Usd, whole};
 use std::fmt::Write as _;
 
 /// The factor, the digits and the unit in which differences of a kind are written.
@@ -72,12 +72,12 @@ pub(super) fn margin(kind: Kind, margin: f64) -> String {
     }
 }
 
-/// A level of a metric: `61.2 %`, `12.3k`.
+/// A level of a metric: `61.2 %`, `12.3k`, `$76.30`.
 pub(super) fn level(metric: &AxisFinding, value: f64) -> String {
     match metric.kind {
         Kind::Probes | Kind::Share => display::percent(value),
         Kind::Count => format!("{value:.2}"),
-        Kind::Total if metric.axis == Axis::Bill && value < 100_000.0 => format!("${value:.2}"),
+        Kind::Total if metric.is_in_dollars => Usd::of_dollars(value).to_string(),
         Kind::Total => display::tokens(whole(value.round())),
     }
 }
