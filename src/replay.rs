@@ -26,7 +26,7 @@ use crate::units::{Tokens, Usage};
 use crate::walk::{Host, Moment, Walk};
 use crate::window::Window;
 
-mod ceiling;
+pub(crate) mod ceiling;
 mod clock;
 mod failure;
 mod faults;

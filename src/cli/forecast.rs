@@ -53,7 +53,6 @@ fn with_asking<T>(plan: &Plan, with: impl FnOnce(&ForecastInputs<'_>) -> T) -> T
             reader: reader.map_or(Tokens::ZERO, ModelSetting::thinking),
             judges: models.judges.iter().map(ModelSetting::thinking).collect(),
         },
-        window: models.asking.window,
         summaries_written_from: plan.summaries_written_from(),
         batch_of: &|model| plan.asked_prices().of(model)?.0.batch,
     };

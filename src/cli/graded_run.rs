@@ -17,7 +17,7 @@ use crate::model::cassette::ReplayMode;
 use crate::record::ForecastCell;
 use crate::report::escape::plain;
 use crate::runner::{FirstAnswers, Plan};
-use crate::scenario::{ModelSetting, Scenario};
+use crate::scenario::{Home, ModelSetting, Scenario};
 use crate::settings::{Place, Setting, Table, Value, parse_value};
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stop::StopToken;
@@ -337,9 +337,8 @@ impl GradedOptions {
 /// A summariser on this machine whose window is known.
 struct Summariser {
     model: String,
+    home: Home,
     window: Tokens,
-    /// Tokens that its server counts for each of ours.
-    counted: f64,
     /// Tokens that it may think before it answers.
     thinking: Tokens,
 }
@@ -351,8 +350,8 @@ impl Summariser {
         };
         Some(Self {
             model: live.model.clone(),
+            home: live.home?,
             window: live.home?.window?,
-            counted: live.home?.counted,
             thinking: live.thinking,
         })
     }
@@ -363,8 +362,8 @@ impl Summariser {
         let calls = &cell.record.model_calls;
         cell.sent.iter().all(|(number, prompt)| {
             let answer = calls.get(*number).map(|call| call.usage.output);
-            let both = *prompt + answer.unwrap_or_default();
-            both.0 as f64 * self.counted + self.thinking.0 as f64 <= self.window.0 as f64
+            let all = *prompt + answer.unwrap_or_default() + self.thinking;
+            self.home.holds(all)
         })
     }
 }

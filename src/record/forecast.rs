@@ -91,10 +91,13 @@ pub struct ForecastCell {
     pub sent: BTreeMap<usize, Tokens>,
     /// The probes that are due, by call.
     pub probes: BTreeMap<usize, ProbesDue>,
-    /// Those among them whose words were not sent before: they are paid for.
-    pub paid: BTreeMap<usize, ProbesDue>,
+    /// Those among them whose words were not sent before and are read: they are paid for. By call, for each prompt.
+    pub paid: BTreeMap<usize, Vec<(PromptDue, ProbesDue)>>,
     /// The prompts that they are put to, by call.
     pub prompts: BTreeMap<usize, PromptDue>,
+    /// By call and probe, the prompts of those for which full history is too long for the reader; `None` where not
+    /// even the evidence fits.
+    pub evidence: BTreeMap<(usize, usize), Option<PromptDue>>,
     /// The probes of the floor, which sees the system prompt alone; only on the reference.
     pub floor: Option<(PromptDue, ProbesDue)>,
     /// The sentinels that judges grade in addition; only on the reference.

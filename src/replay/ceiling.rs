@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use super::observe::CallView;
 use crate::context::Entry;
-use crate::probe::{Asking, Probe, judge};
+use crate::probe::{Asking, Probe, ProbeExt as _, judge};
 use crate::session::{ContentBlock, Message, Role};
 use crate::strategy::cut::Cut;
 use crate::tokens::CountedTexts;
@@ -19,8 +20,32 @@ const EXCEPT: &str = "The beginning of this conversation is left out, except for
 /// The text in that place if nothing is quoted.
 const LEFT_OUT: &str = "The beginning of this conversation is left out.";
 
+/// The messages that a probe is asked of: the prompt as it was sent, unless that does not fit the reader's `window`.
+/// Then it is the evidence and the newest history that fits, as the flag says; `None` if not even the evidence
+/// fits.
+pub(crate) fn shown(
+    view: &CallView<'_>,
+    probe: &Probe,
+    window: Option<Tokens>,
+    counts: &CountedTexts,
+) -> Option<(Vec<Arc<Message>>, bool)> {
+    let entries = view.context.entries();
+    let room = window
+        .map(|window| window - (view.fixed.tokens + judge::MAX_ANSWER + question(probe, counts)));
+    match room.filter(|room| view.context.size().tokens > *room) {
+        None => {
+            let messages = entries.iter().map(|entry| entry.message.clone());
+            Some((messages.collect(), false))
+        }
+        Some(room) => {
+            let evidence = probe.evidence_before(view.before);
+            Some((of_evidence(entries, &evidence, room, counts)?, true))
+        }
+    }
+}
+
 /// Tokens of the longest form of a question.
-pub(super) fn question(probe: &Probe, counts: &CountedTexts) -> Tokens {
+fn question(probe: &Probe, counts: &CountedTexts) -> Tokens {
     let asked = judge::questions(None, &[], probe, Asking::default());
     let sizes = asked.iter().map(|request| {
         let texts = request.messages.iter().flat_map(|one| one.model_text());
@@ -31,7 +56,7 @@ pub(super) fn question(probe: &Probe, counts: &CountedTexts) -> Tokens {
 
 /// The messages that a reader gets in place of the full history `entries`, in at most `room`
 /// tokens; `evidence` are indices of entries, ascending. `None` if the evidence alone is too long.
-pub(super) fn of_evidence(
+fn of_evidence(
     entries: &[Entry],
     evidence: &[usize],
     room: Tokens,

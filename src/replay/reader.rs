@@ -98,6 +98,9 @@ impl<'a> Questioner<'a, '_> {
         let (mut questions, mut puts) = (Vec::new(), Vec::new());
         // How prompts of evidence begin, and their numbers: where nothing is quoted they are one.
         let mut fronts: Vec<(Arc<Message>, usize)> = Vec::new();
+        // Of full history no more is sent than fits.
+        let is_limited = self.arm == Arm::Reference;
+        let window = self.prepared.asking.window.filter(|_| is_limited);
         for item in items {
             let probe = self.probe(item);
             let mut question = Question {
@@ -106,7 +109,8 @@ impl<'a> Questioner<'a, '_> {
                 requests: 0,
                 prompt: EVIDENCE + item,
             };
-            let Some((messages, of_evidence)) = self.shown(probe) else {
+            let shown = ceiling::shown(&self.view, probe, window, &self.prepared.counts);
+            let Some((messages, of_evidence)) = shown else {
                 answers.push((question, ungraded(Err((Unscored::TooLong, None)))));
                 continue;
             };
@@ -177,31 +181,6 @@ impl<'a> Questioner<'a, '_> {
             .chain(qualifies.then_some(AnswerPurpose::Qualifying))
             .chain(summaries.then_some(AnswerPurpose::FromSummary))
             .collect()
-    }
-
-    /// The messages that the item is asked of: the prompt as it was sent, unless it is full history
-    /// and does not fit the window of the reader. Then it is the evidence and the
-    /// newest history that fits, as the flag says; `None` if not even the evidence fits.
-    fn shown(&self, probe: &Probe) -> Option<(Vec<Arc<Message>>, bool)> {
-        let view = &self.view;
-        let entries = view.context.entries();
-        let counts = &self.prepared.counts;
-        let is_limited = self.arm == Arm::Reference;
-        let window = self.prepared.asking.window.filter(|_| is_limited);
-        let room = window.map(|window| {
-            window - (view.fixed.tokens + judge::MAX_ANSWER + ceiling::question(probe, counts))
-        });
-        match room.filter(|room| view.context.size().tokens > *room) {
-            None => {
-                let messages = entries.iter().map(|entry| entry.message.clone());
-                Some((messages.collect(), false))
-            }
-            Some(room) => {
-                let evidence = probe.evidence_before(view.before);
-                let messages = ceiling::of_evidence(entries, &evidence, room, counts)?;
-                Some((messages, true))
-            }
-        }
     }
 
     /// The messages, with the question at their end.

@@ -14,8 +14,9 @@ use crate::model::timing::ServerTiming;
 use crate::probe::FactExt as _;
 use crate::probe::judge::{self, Judge, JudgeTask, known_answer};
 use crate::probe::{Asking, Item, Selection};
-use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, SentinelsDue};
+use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::replay::Models;
+use crate::scenario::ModelSetting;
 use crate::tokens::CountedTexts;
 use crate::units::Tokens;
 
@@ -73,19 +74,29 @@ impl Plan {
             .map_err(|why| fails(arms[0], CellError::NotReady(&why).to_string()))?;
         let (texts, counts) = (prepared.session(), prepared.counts());
         let models = Models::offline(counts);
-        let (selection, of) = (&self.scenario.selection, loaded.session.calls());
-        let points = selection.ask_points(of.len()).into_iter();
-        let items = selection.items_at(loaded.id(), of, &loaded.probes);
-        let asked = items.into_iter().map(|item| item.call);
-        let calls = points.map(|(_, call)| call).chain(asked).collect();
+        // A smaller selection asks some of these.
+        let all = Selection {
+            items: None,
+            ..self.scenario.selection.clone()
+        };
+        let mut asked: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for item in all.items_at(loaded.id(), loaded.session.calls(), &loaded.probes) {
+            asked.entry(item.call).or_default().push(item.probe);
+        }
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.asked_prices);
-        let mut prompts = ReaderPrompts::new(texts, counts, scheme, calls);
+        let mut prompts = ReaderPrompts::new(texts, counts, scheme);
         let mut cells = Vec::new();
         for arm in arms
             .into_iter()
             .filter(|arm| !matches!(arm.kind, ArmKind::Empty))
         {
-            let watch = Box::new(Watch(&mut prompts));
+            let window = self.scenario.models.asking.window;
+            let watch = Box::new(Watch {
+                prompts: &mut prompts,
+                probes: &loaded.probes,
+                asked: &asked,
+                window: window.filter(|_| matches!(arm.kind, ArmKind::Full)),
+            });
             let of = (session, &prepared);
             let replay = replay_arm(self, of, arm, &followed, &models, vec![watch]);
             let record = replay.map_err(|why| fails(arm, why.to_string()))?.record;
@@ -127,6 +138,10 @@ impl Plan {
         // Where all arms answer alike, the first answer is judged for all of them.
         let mut judged: BTreeSet<(usize, usize)> = BTreeSet::new();
         let models = &self.scenario.models;
+        let reader = match &models.reader {
+            Some(ModelSetting::Live(live)) => live.home,
+            _ => None,
+        };
         for cell in cells {
             let is_reference = cell.record.arm == Arm::Reference;
             // A second answer qualifies a probe; one of the summaries alone is never longer than that.
@@ -149,7 +164,16 @@ impl Plan {
                 }
                 let due = due.times(answers, verdicts);
                 *cell.probes.entry(item.call).or_default() += due;
-                let Some(prompt) = cell.prompts.get(&item.call) else {
+                let prompt = match cell.evidence.get(&(item.call, item.probe)) {
+                    Some(evidence) => *evidence,
+                    None => cell.prompts.get(&item.call).copied(),
+                };
+                // A server refuses what its window does not hold, and reads nothing of it.
+                let is_read = |prompt: &PromptDue| {
+                    let sent = prompt.tokens + due.question_tokens;
+                    reader.is_none_or(|home| home.holds(sent))
+                };
+                let Some(prompt) = prompt.filter(is_read) else {
                     continue;
                 };
                 if asked.insert((prompt.id, item.probe, repeat)) {
@@ -157,7 +181,11 @@ impl Plan {
                     if !judged.insert((item.probe, item.call)) {
                         paid.different = 0;
                     }
-                    *cell.paid.entry(item.call).or_default() += paid;
+                    let prompts = cell.paid.entry(item.call).or_default();
+                    match prompts.iter_mut().find(|(known, _)| known.id == prompt.id) {
+                        Some((_, sum)) => *sum += paid,
+                        None => prompts.push((prompt, paid)),
+                    }
                 }
             }
             if let Some((prompt, floor)) = &mut cell.floor {

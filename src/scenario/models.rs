@@ -138,6 +138,14 @@ pub struct Home {
     pub counted: f64,
 }
 
+impl Home {
+    /// Whether its window holds so many tokens of ours; one that is not known holds any.
+    pub fn holds(&self, tokens: Tokens) -> bool {
+        let window = self.window.map(|window| window.0 as f64);
+        window.is_none_or(|window| tokens.0 as f64 * self.counted <= window)
+    }
+}
+
 /// Whether an address is on this machine: such a server costs nothing, and serves nobody else.
 fn is_at_home(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);

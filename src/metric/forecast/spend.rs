@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Carry, Span, add_money};
 use crate::record::words::{ModelKind, PerToken, ServerTiming};
-use crate::record::{Arm, ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
+use crate::record::{ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::units::{Tokens, Usage, Usd, whole};
 
 /// A verdict takes this part of the room that it is given, as a rule.
@@ -27,8 +27,6 @@ pub(crate) struct Inputs<'a> {
     pub longest_verdict: Tokens,
     /// How much they may think before.
     pub thinking: Thinking,
-    /// The reader's window, where it is known: of full history no more is sent.
-    pub window: Option<Tokens>,
     /// The shortest prompt that the summariser's provider bills as written to its cache; `None`
     /// where writing costs what input costs.
     pub summaries_written_from: Option<Tokens>,
@@ -166,31 +164,15 @@ impl Spend {
     }
 
     fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Inputs<'_>) {
-        // Where full history does not fit the reader's window, the evidence is asked of: each item has a
-        // prompt of its own.
-        let window = inputs.window.filter(|_| cell.record.arm == Arm::Reference);
-        let asked = cell.paid.iter().filter_map(|(call, due)| {
-            let mut prompt = *cell.prompts.get(call)?;
-            let mut prompts = 1;
-            if let Some(tokens) = window.filter(|window| *window < prompt.tokens) {
-                let is_cached = prompt.read_again > Tokens::ZERO;
-                prompts = due.items;
-                prompt = PromptDue {
-                    id: prompt.id,
-                    tokens,
-                    read_again: if is_cached { tokens } else { Tokens::ZERO },
-                    ..PromptDue::default()
-                };
-            }
+        let asked = cell.paid.iter().flat_map(|(call, prompts)| {
             let tokens = carry.prompts.get(*call).copied().unwrap_or_default();
-            Some((prompt, prompts, *due, tokens.around(prompt.tokens)))
+            let prompts = prompts.iter();
+            prompts.map(move |(prompt, due)| (*prompt, *due, tokens.around(prompt.tokens)))
         });
         let floor = cell.floor.iter();
-        let floor = floor.map(|(prompt, due)| (*prompt, 1, *due, Span::exact(prompt.tokens)));
-        let asked = asked
-            .chain(floor)
-            .filter(|(_, _, due, _)| due.questions > 0);
-        for (prompt, prompts, due, tokens) in asked {
+        let floor = floor.map(|(prompt, due)| (*prompt, *due, Span::exact(prompt.tokens)));
+        let asked = asked.chain(floor).filter(|(_, due, _)| due.questions > 0);
+        for (prompt, due, tokens) in asked {
             let thinking = inputs.thinking.reader.times(due.questions);
             let longest = inputs.longest_answer.times(due.questions);
             let output = Span {
@@ -200,17 +182,16 @@ impl Spend {
             };
             let all = tokens.zip(output, |tokens, output| {
                 let questions = Usage::uncached(due.question_tokens, output);
-                of_prompt(&prompt, tokens, due.questions, prompts) + questions
+                of_prompt(&prompt, tokens, due.questions) + questions
             });
             // A prompt that is read for the first question is there for the others: these are calls of another kind.
-            let new = prompts.min(due.questions);
             let first = tokens.zip(output, |tokens, output| {
                 let [asked, output] =
-                    [due.question_tokens, output].map(|all| part_of(all, new, due.questions));
-                of_prompt(&prompt, tokens, new, new) + Usage::uncached(asked, output)
+                    [due.question_tokens, output].map(|all| part_of(all, 1, due.questions));
+                of_prompt(&prompt, tokens, 1) + Usage::uncached(asked, output)
             });
-            self.add(new, first, terms);
-            self.add(due.questions - new, all.zip(first, Sub::sub), terms);
+            self.add(1, first, terms);
+            self.add(due.questions - 1, all.zip(first, Sub::sub), terms);
         }
     }
 
@@ -222,6 +203,7 @@ impl Spend {
         verdict: Span<Tokens>,
     ) {
         let reached = cell.paid.range(..cell.record.prompt_tokens.len());
+        let reached = reached.flat_map(|(_, prompts)| prompts);
         let reached = reached.map(|(_, due)| (due, false));
         let floor = cell.floor.iter().map(|(_, due)| (due, true));
         for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {
@@ -319,12 +301,12 @@ impl Terms {
     }
 }
 
-/// The usage of `questions` questions to `prompts` prompts of `tokens`, each near the one that is due: the first
-/// question alone, the others once it is cached.
-fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64, prompts: u64) -> Usage {
+/// The usage of `questions` questions to a prompt of `tokens`, which is near the one that is due: the first question
+/// alone, the others once it is cached.
+fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
     let [read, again, written] = [prompt.read, prompt.read_again, prompt.written]
         .map(|cached| part_of(cached, tokens.0, prompt.tokens.0));
-    let read = read + again.times(questions.saturating_sub(prompts));
+    let read = read + again.times(questions.saturating_sub(1));
     Usage {
         input_uncached: tokens.times(questions) - read - written,
         cache_read: read,

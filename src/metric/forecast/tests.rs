@@ -1,5 +1,7 @@
 //! Spans, spends and carries, each computed by hand.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::record::words::{LongPrompts, Purpose, RelativePrice};
 use crate::record::{Asks, ModelCall, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
@@ -54,8 +56,9 @@ fn cell(arm: &str) -> ForecastCell {
         asks,
         probes: [(1, due())].into_iter().collect(),
         sent: Asks::new(),
-        paid: [(1, due())].into_iter().collect(),
-        prompts: [(1, prompt(2_000))].into_iter().collect(),
+        paid: [(1, vec![(prompt(2_000), due())])].into_iter().collect(),
+        prompts: BTreeMap::new(),
+        evidence: BTreeMap::new(),
         floor: (arm == "reference").then(|| (prompt(40), due())),
         sentinels: SentinelsDue {
             calls: if arm == "reference" { 10 } else { 0 },
@@ -116,7 +119,6 @@ fn thought(
             longest_answer: Tokens(1_024),
             longest_verdict: Tokens(64),
             thinking,
-            window: None,
             summaries_written_from: None,
             batch_of: &|_| Some(500),
         },
@@ -176,23 +178,20 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
     };
     let mut cell = cell("strategy");
     cell.asks.clear();
-    cell.prompts.insert(
-        1,
-        PromptDue {
-            id: 1,
-            tokens: Tokens(2_000),
-            read: Tokens(500),
-            written: Tokens(1_400),
-            read_again: Tokens(1_900),
-        },
-    );
+    let prompt = PromptDue {
+        id: 1,
+        tokens: Tokens(2_000),
+        read: Tokens(500),
+        written: Tokens(1_400),
+        read_again: Tokens(1_900),
+    };
+    cell.paid.insert(1, vec![(prompt, due())]);
     let inputs = Inputs {
         price_of: &|_| Some((price, None)),
         judges: &[],
         longest_answer: Tokens(1_024),
         longest_verdict: Tokens(64),
         thinking: Thinking::default(),
-        window: None,
         summaries_written_from: None,
         batch_of: &|_| Some(500),
     };
@@ -238,7 +237,6 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
             longest_answer: Tokens(1_024),
             longest_verdict: Tokens(64),
             thinking: Thinking::default(),
-            window: None,
             summaries_written_from: None,
             batch_of: &|_| None,
         };
@@ -391,7 +389,7 @@ fn many_short_requests_are_no_long_prompt_however_few_of_them_are_expected() {
         judged_gold: Tokens(70),
         ..due()
     };
-    cell.paid.insert(1, known);
+    cell.paid.insert(1, vec![(prompt(2_000), known)]);
     cell.floor = None;
     cell.sentinels.narrow_tokens = Tokens(6_000);
     let inputs = Inputs {
@@ -400,7 +398,6 @@ fn many_short_requests_are_no_long_prompt_however_few_of_them_are_expected() {
         longest_answer: Tokens(1_024),
         longest_verdict: Tokens(64),
         thinking: Thinking::default(),
-        window: None,
         summaries_written_from: None,
         batch_of: &|_| Some(500),
     };

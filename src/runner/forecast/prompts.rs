@@ -1,12 +1,14 @@
 //! The prompts that questions are put to, and how a provider would cache them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::context::{CacheEffect, Entry, Origin};
 use crate::model::price::{CacheScheme, Client, Prices, Reuse, Senders};
 use crate::model::{Request, Task};
+use crate::probe::Probe;
 use crate::record::{CellRecord, ForecastCell, PromptDue};
+use crate::replay::ceiling;
 use crate::replay::observe::{CallView, Observer, StrategyRequest};
 use crate::replay::prompt_cache::{EditedEntries, Line, Pieces, PromptCache};
 use crate::scenario::ModelSetting;
@@ -56,37 +58,30 @@ pub(super) struct ReaderPrompts {
     messages: Vec<Pieces>,
     cache: PromptCache,
     counts: Arc<CountedTexts>,
-    /// The calls at which probes are asked.
-    calls: BTreeSet<usize>,
     /// The requests of the cell that is replayed, and the prompts that its readers are asked of.
     pub(super) found: ForecastCell,
 }
 
 impl ReaderPrompts {
-    pub(super) fn new(
-        session: &Session,
-        counts: &Arc<CountedTexts>,
-        scheme: CacheScheme,
-        calls: BTreeSet<usize>,
-    ) -> Self {
+    pub(super) fn new(session: &Session, counts: &Arc<CountedTexts>, scheme: CacheScheme) -> Self {
         Self {
             line: Line::new(&Pieces::head(session.tools(), session.system(), counts)),
             messages: Vec::new(),
             cache: PromptCache::new(Arc::new(scheme), QUESTIONS),
             counts: counts.clone(),
-            calls,
             found: ForecastCell::default(),
         }
     }
 
     /// The system prompt and the tools alone.
     pub(super) fn floor(&mut self) -> PromptDue {
-        self.put(Vec::new())
+        self.put(std::iter::empty())
     }
 
-    /// Puts questions to a prompt of these messages. Its size is counted: a reader is not sent the
+    /// Puts questions to a prompt of these messages, as the reader is sent them. Its size is counted: a reader is not sent the
     /// tokens that only the agent's bill shows.
-    fn put(&mut self, messages: Vec<Pieces>) -> PromptDue {
+    fn put(&mut self, messages: impl Iterator<Item = Pieces>) -> PromptDue {
+        let messages: Vec<Pieces> = messages.collect();
         let old = self.messages.iter();
         let same = old
             .zip(&messages)
@@ -150,27 +145,47 @@ fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
 
 /// Notes the requests of a strategy, and the prompts that readers are asked of.
 #[derive(Debug)]
-pub(super) struct Watch<'p>(pub(super) &'p mut ReaderPrompts);
+pub(super) struct Watch<'p> {
+    pub(super) prompts: &'p mut ReaderPrompts,
+    pub(super) probes: &'p [Probe],
+    /// Indices of the probes that may be asked at each call.
+    pub(super) asked: &'p BTreeMap<usize, Vec<usize>>,
+    /// The reader's window, where no more than fits is sent.
+    pub(super) window: Option<Tokens>,
+}
 
 impl Observer for Watch<'_> {
     fn asked(&mut self, asked: &StrategyRequest) {
         // No model is asked for an answer that the recording holds.
         if !matches!(asked.request.task, Task::Recorded { .. }) {
-            let sent = sent_tokens(&asked.request, &self.0.counts);
-            self.0.found.sent.insert(asked.number, sent);
+            let sent = sent_tokens(&asked.request, &self.prompts.counts);
+            self.prompts.found.sent.insert(asked.number, sent);
             let longest = asked.request.max_output;
-            self.0.found.asks.insert(asked.number, longest);
+            self.prompts.found.asks.insert(asked.number, longest);
         }
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        let prompts = &mut *self.0;
-        if prompts.calls.contains(&view.call) {
-            let entries = view.context.entries().iter();
-            let messages = entries.filter_map(|entry| sent(entry, &prompts.counts));
-            let messages = messages.collect();
-            let due = prompts.put(messages);
-            prompts.found.prompts.insert(view.call, due);
+        let prompts = &mut *self.prompts;
+        let counts = prompts.counts.clone();
+        for probe in self.asked.get(&view.call).into_iter().flatten() {
+            let shown = ceiling::shown(view, &self.probes[*probe], self.window, &counts);
+            if let Some((_, false)) = shown {
+                if !prompts.found.prompts.contains_key(&view.call) {
+                    let entries = view.context.entries().iter();
+                    let due = prompts.put(entries.filter_map(|entry| sent(entry, &counts)));
+                    prompts.found.prompts.insert(view.call, due);
+                }
+                continue;
+            }
+            let due = shown.map(|(messages, _)| {
+                let entries = messages
+                    .into_iter()
+                    .map(|message| Entry::new(Origin::Authored, message, &counts));
+                prompts.put(entries.filter_map(|entry| sent(&entry, &counts)))
+            });
+            let evidence = &mut prompts.found.evidence;
+            evidence.insert((view.call, *probe), due);
         }
     }
 
