@@ -253,7 +253,7 @@ impl GradedOptions {
         let can_decide = all >= FEWEST_SESSIONS;
         let enough = if can_decide { FEWEST_SESSIONS } else { 1 };
         match (largest(&plan, &cells, limit, enough)?, limit) {
-            (Ok(size), _) => size.say(all, limit),
+            (Ok(size), _) => size.say(&plan, limit),
             (Err(least), Limit::Money { .. }) => too_little(limit, enough, least),
             (Err(least), Limit::Minutes(_)) => self.look(&plan, &cells, limit, least),
         }
@@ -330,7 +330,7 @@ impl GradedOptions {
         } else {
             models::agree(&problem, &hint, Exit::BudgetReached)?;
         }
-        size.say(plan.manifest().sessions.len(), limit)
+        size.say(plan, limit)
     }
 }
 

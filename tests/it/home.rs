@@ -309,7 +309,9 @@ fn too_few_minutes_are_a_look_that_somebody_agrees_to() {
     );
     let (said, shown) = run(folder.path(), &[&flags[..], &["--anyway"]].concat(), 102);
     assert!(
-        said.contains("9 minutes are enough for ") && said.contains(" of 7 sessions"),
+        said.contains("9 minutes are enough for ")
+            && said.contains(" of 7 sessions")
+            && said.contains(", without code-review-s"),
         "{said}"
     );
     assert!(shown.contains(" decide"), "{shown}");

@@ -1,13 +1,16 @@
 //! Which size of a graded run fits: sessions, points, items and strategies.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use super::Limit;
 use crate::cli::forecast::{self, Detectable};
 use crate::cli::say;
 use crate::probe::Selection;
 use crate::record::{Arm, ForecastCell};
+use crate::report::escape::plain;
 use crate::runner::Plan;
+use crate::units::{Tokens, whole};
 
 /// Items of a session that are tried, the most first. Fewer than the last would leave kinds out.
 const ITEMS: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
@@ -15,6 +18,9 @@ const ITEMS: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
 /// A size with fewer points is taken only where it shows a difference smaller by this share: what is
 /// lost early in a session is seen at early points only.
 const WORTH: f64 = 0.98;
+
+/// Of the sessions that are left out, so many are named.
+const MOST_NAMED: usize = 8;
 
 /// How often a size is made smaller because the exact forecast of it does not fit.
 const ATTEMPTS: usize = 6;
@@ -49,16 +55,25 @@ pub(super) struct Sized {
 }
 
 impl Sized {
-    /// The plan; says what it is, of `all` sessions.
-    pub(super) fn say(self, all: usize, limit: Limit) -> anyhow::Result<Plan> {
-        let without = match &self.dropped[..] {
+    /// The plan; says what it is, and which strategies and sessions of the whole plan it leaves out.
+    pub(super) fn say(self, of: &Plan, limit: Limit) -> anyhow::Result<Plan> {
+        let [all, kept] = [of, &self.plan].map(|plan| &plan.manifest().sessions);
+        let sessions = all.iter().filter(|entry| !kept.contains(entry));
+        let sessions: Vec<&str> = sessions.map(|entry| &*entry.id).collect();
+        let mut names: Vec<&str> = self.dropped.iter().map(String::as_str).collect();
+        names.extend(sessions.iter().take(MOST_NAMED));
+        let mut without = match &names[..] {
             [] => String::new(),
-            dropped => format!(", without {}", dropped.join(" and ")),
+            names => format!(", without {}", plain(&names.join(", "))),
         };
+        if sessions.len() > MOST_NAMED {
+            let _ = write!(without, " and {} more", sessions.len() - MOST_NAMED);
+        }
         say(&format!(
-            "{} {} of {all} sessions, {}{without} ({} expected); {}",
+            "{} {} of {} sessions, {}{without} ({} expected); {}",
             limit.pays(),
-            self.plan.manifest().sessions.len(),
+            kept.len(),
+            all.len(),
             self.items.as_deref().unwrap_or("all items"),
             limit.in_words(self.expected),
             forecast::detectable_in_words(&self.plan)?
@@ -143,7 +158,11 @@ impl Size {
     ) -> Result<Self, Option<u64>> {
         let mut best: Option<(f64, Self)> = None;
         let mut cheapest: Option<u64> = None;
-        let order = spread(plan.manifest().sessions.len());
+        let sizes = plan.manifest().sessions.iter().map(|entry| entry.tokens);
+        let order = match limit {
+            Limit::Money { .. } => spread(sizes.len()),
+            Limit::Minutes(_) => smallest_first(&sizes.collect::<Vec<_>>()),
+        };
         for selection in selections(&plan.scenario().selection) {
             plan.ask_instead(cells, &selection);
             let costs = costs(plan, cells, limit);
@@ -236,6 +255,18 @@ fn selections(own: &Selection) -> Vec<Selection> {
     found
 }
 
+/// The indices of sessions of these sizes, those of the largest last: a server on this machine may need longer for
+/// one of them than for all others. Sizes are doublings of the smallest one, and the sessions of each are spread.
+fn smallest_first(sizes: &[Tokens]) -> Vec<usize> {
+    let smallest = sizes
+        .iter()
+        .min()
+        .map_or(1.0, |least| least.0.max(1) as f64);
+    let mut order = spread(sizes.len());
+    order.sort_by_key(|at| whole((sizes[*at].0.max(1) as f64 / smallest).log2().round()));
+    order
+}
+
 /// The indices of all sessions in an order whose every prefix is spread over the whole, because
 /// families come in blocks. The bits of each index are reversed.
 fn spread(sessions: usize) -> Vec<usize> {
@@ -251,7 +282,26 @@ fn spread(sessions: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn no_session_goes_before_one_of_half_its_size(
+            sizes in prop::collection::vec(1_u64..200_000, 0..40),
+        ) {
+            let sizes: Vec<Tokens> = sizes.into_iter().map(Tokens).collect();
+            let order = smallest_first(&sizes);
+            for (at, early) in order.iter().enumerate() {
+                for late in &order[at + 1..] {
+                    prop_assert!(sizes[*late].0 * 2 >= sizes[*early].0, "{order:?}");
+                }
+            }
+            let alike = vec![Tokens(7_000); sizes.len()];
+            prop_assert_eq!(smallest_first(&alike), spread(sizes.len()));
+        }
+    }
 
     #[test]
     fn every_beginning_of_the_order_is_spread_over_all_sessions() {
