@@ -245,7 +245,7 @@ pub enum CallFailure {
     Unsupported,
     /// The provider refuses every request sent this way: the key, the address or the name of the
     /// model is wrong, or the account is empty.
-    #[error("the provider refuses these requests ({0})")]
+    #[error("these requests cannot succeed ({0})")]
     Denied(String),
     /// Its answer could not be kept, or it was not asked because none can be kept any more.
     #[error("its answers cannot be kept in {0}")]

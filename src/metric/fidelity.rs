@@ -227,6 +227,8 @@ pub struct ReaderCeiling {
     anchors: Anchors,
     /// Planted items that were asked under full history, graded or not.
     items: usize,
+    /// Of these, those that were graded.
+    graded: usize,
     /// Of these, those that it said are not in the context.
     abstained: usize,
 }
@@ -236,13 +238,16 @@ impl ReaderCeiling {
     pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Option<Self> {
         let anchors = Anchors::of(full, empty);
         let answered = full.iter().filter_map(|cell| cell.accuracy(Scope::Context));
-        let (items, abstained) = answered.fold((0, 0.0), |(items, abstained), accuracy| {
-            let omitted = accuracy.failings.omitted.sum;
-            (items + accuracy.bounds.best.items, abstained + omitted)
-        });
+        let (mut items, mut graded, mut abstained) = (0, 0, 0.0);
+        for accuracy in answered {
+            items += accuracy.bounds.best.items;
+            graded += accuracy.score.items;
+            abstained += accuracy.failings.omitted.sum;
+        }
         (items > 0).then(|| Self {
             anchors,
             items,
+            graded,
             abstained: usize::try_from(crate::units::whole(abstained)).unwrap_or(items),
         })
     }
@@ -269,8 +274,12 @@ impl ReaderCeiling {
                 self.abstained, self.items
             );
         }
+        let ungraded = match self.items.saturating_sub(self.graded) {
+            0 => String::new(),
+            ungraded => format!(" ({ungraded} of {} answers are not graded)", self.items),
+        };
         let knows = format!(
-            "{reader} answers {:.0} % right with all of the session in front of it",
+            "{reader} answers {:.0} % right with all of the session in front of it{ungraded}",
             100.0 * full
         );
         match self.anchors.check() {

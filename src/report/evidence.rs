@@ -17,6 +17,7 @@ use crate::metric::{CellSummary, PooledValue};
 use crate::naming::{base_name, short_name};
 use crate::record::words::{Fidelity, ModelKind, product};
 use crate::record::{Arm, CellRecord, Manifest, kinds_of, repairs};
+use crate::stats::Estimate;
 use crate::units::{Usd, many};
 use crate::window::Window;
 
@@ -57,9 +58,39 @@ pub(super) fn verdict(
         verdict.answer(Answer::NoOutcomes);
     }
     if let (Some(reader), Some(ceiling)) = (&manifest.reader, material.ceiling) {
-        verdict.begin_with(Code::ReaderRefused, ceiling.sentence(&reader.name));
+        let kept = kept_of_a_hundred(material, verdict.strategy.as_deref());
+        let sentences = [Some(ceiling.sentence(&reader.name)), kept];
+        let sentences = display::joined(sentences.into_iter().flatten(), " ");
+        verdict.begin_with(Code::ReaderRefused, sentences);
     }
     verdict
+}
+
+/// Of 100 facts that the reader can use, how many strategies keep: fidelity in words, that of the `named` one first
+/// and then the best. `None` where it was not measured.
+fn kept_of_a_hundred(material: &Material<'_>, named: Option<&str>) -> Option<String> {
+    let measured = material.compared().filter_map(|strategy| {
+        let fidelity = strategy.answers.as_ref()?.fidelity.ok()?;
+        Some((strategy.name.as_str(), fidelity))
+    });
+    let mut measured: Vec<(&str, Estimate)> = measured.collect();
+    measured.sort_by(|(left, more), (right, less)| {
+        let by_name = (Some(*right) == named).cmp(&(Some(*left) == named));
+        by_name.then(less.point_estimate.total_cmp(&more.point_estimate))
+    });
+    let kept = measured.iter().take(MOST_NAMED).map(|(name, fidelity)| {
+        let interval = fidelity.confidence_interval.map(|interval| {
+            let [low, high] = [interval.lower_bound, interval.upper_bound].map(display::whole);
+            format!(" ({low} to {high})")
+        });
+        let kept = display::whole(fidelity.point_estimate);
+        format!(
+            "{} keeps {kept}{}",
+            short_name(name),
+            interval.unwrap_or_default()
+        )
+    });
+    display::listed(kept, ", ").map(|kept| format!("Of 100 facts that it can use, {kept}."))
 }
 
 /// About sessions like these, with the margins of the run.

@@ -226,6 +226,11 @@ fn a_server_on_this_machine_reads_each_prompt_once_and_costs_nothing() {
         "{said}"
     );
     assert!(shown.contains("home answers 100 % right"), "{shown}");
+    let kept = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        kept.contains("Of 100 facts that it can use, tail@2000 keeps "),
+        "{shown}"
+    );
     let bodies = asked(&server);
     assert!(bodies.len() > 100, "{}", bodies.len());
     for body in &bodies {
