@@ -114,6 +114,17 @@ pub struct CellName {
     pub repeat: u32,
 }
 
+impl CellName {
+    /// The first cell of a strategy.
+    pub fn first(strategy: impl Into<String>) -> Self {
+        let strategy = strategy.into();
+        Self {
+            strategy,
+            repeat: 0,
+        }
+    }
+}
+
 /// A finished cell.
 #[derive(Debug)]
 pub struct Replay {
@@ -204,10 +215,7 @@ fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellReco
         Replayed::Strategy(strategy, window) => cell.walk(Some((strategy, window))),
         Replayed::Full | Replayed::Empty => cell.walk(None),
     };
-    let name = CellName {
-        strategy: String::new(),
-        repeat: 0,
-    };
+    let name = CellName::first("");
     cell.finish(name, walked.err().unwrap_or(End::Completed))
         .record
 }

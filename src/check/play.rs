@@ -176,10 +176,7 @@ impl<'a> Plays<'a> {
             summariser: Arc::new(summariser),
             ..Models::offline(&counts)
         };
-        let name = CellName {
-            strategy: self.spec.name().to_owned(),
-            repeat: 0,
-        };
+        let name = CellName::first(self.spec.name());
         let prepared = PreparedSession::new(self.scene.session.clone(), counts, Vec::new());
         let (Ok(mut prepared), Ok(inner)) = (prepared, self.spec.build()) else {
             return Played::default();

@@ -253,10 +253,7 @@ impl Bench {
             }
             None => Replayed::Full,
         };
-        let name = CellName {
-            strategy: spec.map_or(FULL, StrategySpec::name).to_owned(),
-            repeat: 0,
-        };
+        let name = CellName::first(spec.map_or(FULL, StrategySpec::name));
         let models = Models::offline(&self.counts);
         Ok(replay_observed(
             &self.prepared,

@@ -38,10 +38,7 @@ pub fn plumbing(
     });
     models.summariser = Arc::new(summariser);
     let observer = Box::new(SurvivalObserver::new(plan.clone()));
-    let name = CellName {
-        strategy: String::new(),
-        repeat: 0,
-    };
+    let name = CellName::first("");
     let replayed = Replayed::Strategy(strategy, window);
     let played = replay_observed(prepared, name, replayed, &models, &NoClock, vec![observer]);
     if played.record.end != End::Completed {

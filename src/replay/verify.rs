@@ -22,10 +22,7 @@ pub struct UnsoundProbe {
 pub fn unsound(prepared: &PreparedSession) -> Vec<UnsoundProbe> {
     let models = Models::offline(prepared.counts());
     let cell = |strategy: &str, replayed| {
-        let name = CellName {
-            strategy: strategy.to_owned(),
-            repeat: 0,
-        };
+        let name = CellName::first(strategy);
         replay(prepared, name, replayed, &models, &NoClock).record
     };
     let full = cell("full", Replayed::Full);

@@ -68,10 +68,7 @@ mod tests {
         let session = Arc::new(Session::new(parts).unwrap());
         let prepared = PreparedSession::new(session, counts.clone(), Vec::new()).unwrap();
         let heard = Heard::default();
-        let name = CellName {
-            strategy: "full".to_owned(),
-            repeat: 0,
-        };
+        let name = CellName::first("full");
         let counter = CallProgress {
             every: 3,
             ..CallProgress::of(CellRecord::default().key(), &heard)

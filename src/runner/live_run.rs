@@ -193,10 +193,7 @@ fn cells_of_task(
         let record = replay(&prepared, name, replayed, &models, &ThreadClock).record;
         Ok::<_, LiveRunError>((record, prepared.prompt_sizes()))
     };
-    let full = CellName {
-        strategy: "full".to_owned(),
-        repeat: 0,
-    };
+    let full = CellName::first("full");
     let (full, _) = replayed(&texts, full, Replayed::Full, reference.summariser.clone())?;
     let mut task = TaskCells {
         session: texts.session.clone(),

@@ -251,10 +251,7 @@ fn loaded_files(spec: &StrategySpec) -> BTreeMap<String, String> {
 /// The cell of a strategy without a model; `None` where its program fails.
 fn play(spec: &StrategySpec, prepared: &PreparedSession, window: Window) -> Option<CellRecord> {
     let strategy = Box::new(spec.build().ok()?);
-    let name = CellName {
-        strategy: spec.name().to_owned(),
-        repeat: 0,
-    };
+    let name = CellName::first(spec.name());
     let models = Models::offline(prepared.counts());
     let replayed = Replayed::Strategy(strategy, window);
     let record = replay(prepared, name, replayed, &models, &NoClock).record;
