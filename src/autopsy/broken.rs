@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use super::anchors::command_of;
 use crate::probe::survival::marks;
+use crate::session::ground_truth::commands;
 use crate::session::{Session, ToolClass, ToolUse};
 use crate::strategy::files;
 
@@ -10,9 +12,8 @@ use crate::strategy::files;
 const FIRST_WORDS: usize = 6;
 
 /// The first of these calls that breaks the rule; `None` where it is not shown that one does.
-pub(super) fn first_call(rule: &str, session: &Session, calls: Range<usize>) -> Option<usize> {
+pub(super) fn first_call(rule: &str, session: &Session, mut calls: Range<usize>) -> Option<usize> {
     let forbidden = forbidden(rule)?;
-    let mut calls = calls.into_iter();
     calls.find(|call| {
         let mut uses = session.message(session.calls()[*call]).tool_uses();
         uses.any(|(_, tool)| does(tool, forbidden))
@@ -32,35 +33,21 @@ fn forbidden(rule: &str) -> Option<&str> {
 /// Whether a tool use runs this command, or changes this file or one in this folder.
 fn does(tool: &ToolUse, forbidden: &str) -> bool {
     if tool.class == ToolClass::Shell {
-        return runs(&super::anchors::command_of(tool), forbidden);
+        return runs(&command_of(tool), forbidden);
     }
-    let below = format!(
-        "/{}",
-        forbidden.trim_start_matches("./").trim_start_matches('/')
-    );
-    let changed = files::changed_by(tool).into_iter();
-    let mut changed = changed.map(|file| format!("/{file}"));
-    changed.any(|file| file.ends_with(&below) || (below.ends_with('/') && file.contains(&below)))
+    let place = format!("/{}/", forbidden.trim_start_matches("./").trim_matches('/'));
+    let changed = files::changed_by(tool);
+    changed
+        .iter()
+        .any(|file| format!("/{file}/").contains(&place))
 }
 
-/// Whether a line of the shell runs a command: it stands first between `;`, `|`, `&` and the ends of lines, outside of
-/// quotes and of the text that a command is given.
+/// Whether one of the commands of a line begins with these words; the text that a command is given is none.
 fn runs(line: &str, command: &str) -> bool {
     let line = line.split("<<").next().unwrap_or_default();
-    let mut quote = None;
-    let mut commands = line.split(|c: char| {
-        match quote {
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if c == '"' || c == '\'' => quote = Some(c),
-            None => return matches!(c, ';' | '|' | '&' | '\n' | '('),
-        }
-        false
-    });
-    commands.any(|own| {
-        let rest = own.trim_start().strip_prefix(command);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
-    })
+    let words = commands(command).concat();
+    let mut own = commands(line).into_iter();
+    !words.is_empty() && own.any(|own| own.starts_with(&words))
 }
 
 #[cfg(test)]

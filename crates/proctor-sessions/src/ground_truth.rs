@@ -8,6 +8,7 @@ mod files;
 mod shell;
 
 pub use files::FileLog;
+pub use shell::commands;
 
 /// Everything that was planted in one session.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]

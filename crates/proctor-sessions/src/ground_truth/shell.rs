@@ -64,7 +64,7 @@ fn is_path(word: &str) -> bool {
 }
 
 /// The words of each command of a line, without their quotes.
-fn commands(line: &str) -> Vec<Vec<String>> {
+pub fn commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word = String::new();
     let mut quote = None;
@@ -75,13 +75,13 @@ fn commands(line: &str) -> Vec<Vec<String>> {
             word.push(c);
         } else if matches!(c, '\'' | '"') {
             quote = Some(c);
-        } else if c.is_whitespace() || matches!(c, '|' | ';' | '&') {
+        } else if c.is_whitespace() || matches!(c, '|' | ';' | '&' | '(' | ')') {
             if let Some(command) = commands.last_mut()
                 && !word.is_empty()
             {
                 command.push(std::mem::take(&mut word));
             }
-            if matches!(c, '|' | ';' | '&' | '\n') {
+            if matches!(c, '|' | ';' | '&' | '(' | ')' | '\n') {
                 commands.push(Vec::new());
             }
         } else {
@@ -113,5 +113,6 @@ mod tests {
         check("cat > new.txt", &[]);
         check("cargo test --lib a.b", &[]);
         check("cat $FILE *.rs", &[]);
+        check("(cd x && cat a.rs) && wc $(ls b.rs)", &["a.rs"]);
     }
 }
