@@ -3,13 +3,13 @@
 //! It is a view of one cell, the session under the strategy `recorded`, and of one more observer. Nothing is judged:
 //!
 //! - *Thrown away* is a name, path or value that the user or a tool gave, a command, an item of the task list, or a tool
-//!   result, that stood in the prompt before a compaction and stands nowhere in it afterwards. A path still stands there
-//!   if another spelling of the same file does, or a path below it.
+//!   result, that stood in the prompt before a compaction and stands nowhere in it afterwards. It still stands there if
+//!   another spelling of the same file does, or a longer name that holds it: a folder where a path below it does.
 //! - *Needed later*: the arguments of a later tool call hold it; of a call that shows or changes a file, its path. The end
 //!   of several paths needs one of them.
 //! - *Fetched again*: a tool result had brought it back by then. *Told again*: the user had typed it again. *Done
 //!   without*: neither, and the call holds it all the same. After a compaction that cannot be read it is *not known*
-//!   whether the prompt still held it.
+//!   whether the prompt still held it; the next compaction is counted from what came since.
 //! - *Read again*: a file was shown, of which at least half of the lines had been shown or written before and had then been
 //!   taken away by a compaction; or a call was made again with the same result. The price is that of new input.
 //! - *Estimated* is the cost of a request for a summary that the recording does not bill: of the whole prompt that the
@@ -26,13 +26,13 @@ use serde::Serialize;
 use crate::patterns::PatternsError;
 use crate::probe::derive::said;
 use crate::probe::{Fact, Probe};
-use crate::record::{CellRecord, Fate};
+use crate::record::{CellRecord, Fate, SurvivalRecord};
 use crate::replay::observe::Observer;
 use crate::replay::observe::survival::{SurvivalObserver, SurvivalPlan};
 use crate::replay::{CellName, Models, NoClock, Replayed, replay_watched};
 use crate::runner::PlannedSession;
 use crate::session::{CompactedTo, RecordedCompaction, Role, Session, Tag};
-use crate::units::{Tokens, Usage, Usd};
+use crate::units::{Tokens, Usage};
 use crate::window::AUTO_COMPACT_BUFFER;
 use anchors::Anchors;
 use bill::Bill;
@@ -265,29 +265,6 @@ impl Compaction {
         }
         self.needed.push(need);
     }
-
-    /// Adds what the recording and its bill say of it.
-    fn complete(&mut self, session: &Session, bill: &Bill<'_>) {
-        let mut events = session.compactions().iter().rev();
-        let event = events.find(|event| session.call_after(event.at) == self.call);
-        self.trigger = event.and_then(|event| event.trigger.clone());
-        let last = self.call.checked_sub(1).map(|last| bill.call(last).total());
-        let counted = event.and_then(|event| event.pre_tokens);
-        self.before = counted.or(last).unwrap_or_default();
-        let first = bill.call(self.call);
-        self.after = first.prompt();
-        (self.request, self.is_billed) = bill.request(self.call);
-        let anew = first.prompt() - first.cache_read;
-        self.tokens = self.request.total() + anew;
-        let usd = bill.price(self.call, &self.request, self.request);
-        let usd = usd.zip(bill.above_read(self.call, anew));
-        self.usd = usd.map(|(one, more)| (one + more).in_dollars());
-        for need in &mut self.needed {
-            // The call behind the one that fetched it sends it.
-            let usd = bill.as_new(need.call + 1, need.tokens);
-            need.usd = usd.map(Usd::in_dollars);
-        }
-    }
 }
 
 impl Autopsy {
@@ -297,8 +274,23 @@ impl Autopsy {
         let session = &**prepared.session();
         let events = session.compactions();
         let (mut compacted, is_opaque) = compacted(session);
-        let compactions_at_end = events.len() - compacted.len();
-        let begins_compacted = compacted.first() == Some(&0);
+        let own = entry.native_window.own();
+        let mut found = Self {
+            file: planned.file.clone(),
+            session: entry.id.clone(),
+            main: entry.cluster.clone(),
+            product: entry.format.clone(),
+            version: session.source().version.clone(),
+            model: session.model().map(str::to_owned),
+            calls: session.calls().len(),
+            window: own.tokens,
+            begins_compacted: compacted.first() == Some(&0),
+            begins_midway: begins_midway(session),
+            mended: session.source().warnings.clone(),
+            compactions_at_end: events.len() - compacted.len(),
+            hides_system_prompt: session.system().is_none(),
+            ..Self::default()
+        };
         compacted.dedup();
         let (replayed, followed, opaque) = if is_opaque {
             (Replayed::Full, Vec::new(), compacted)
@@ -309,59 +301,25 @@ impl Autopsy {
         facts.extend_from_slice(decisions);
         let plan = SurvivalPlan::at_calls(session, facts.clone().into(), &followed)?;
         let anchors = Anchors::of(session)?;
-        let mut found = Self::default();
         let observers: Vec<Box<dyn Observer + '_>> = vec![
             Box::new(SurvivalObserver::new(Arc::new(plan))),
             Box::new(Needs::new(prepared, &anchors, opaque, &mut found)),
         ];
-        let name = CellName {
-            strategy: "recorded".to_owned(),
-            repeat: 0,
-        };
+        let name = CellName::first("recorded");
         let models = Models::offline(prepared.counts());
         let record = replay_watched(prepared, name, replayed, &models, &NoClock, observers).record;
-        let bill = Bill::of(planned, &record);
-        for compaction in &mut found.compactions {
-            compaction.complete(session, &bill);
-        }
-        for fact in facts {
-            found.rules.extend(RuleFate::of(fact, session, &record));
-        }
-        for rule in &found.rules {
-            rule.count(&mut found.compactions);
-        }
-        let own = entry.native_window.own();
+        Bill::enter(planned, &record, &mut found);
+        let rules = facts.into_iter();
+        let rules =
+            rules.filter_map(|fact| RuleFate::of(fact, session, &record, &mut found.compactions));
+        found.rules = rules.collect();
         let known = prepared.product_windows.first().map(|(_, window)| *window);
         let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
         // A product that went on beyond it does not have this line.
         let has_line = entry.format == "claude-code"
-            && (events.iter().any(RecordedCompaction::is_automatic) || bill.fullest().1 <= line);
-        Ok(Self {
-            file: planned.file.clone(),
-            session: entry.id.clone(),
-            main: entry.cluster.clone(),
-            product: entry.format.clone(),
-            version: session.source().version.clone(),
-            model: session.model().map(str::to_owned),
-            calls: session.calls().len(),
-            billed_calls: bill.billed,
-            usage: bill.total(),
-            usd: bill.usd(Usage::clone),
-            estimated_usd: bill.estimated().in_dollars(),
-            cache_usd: [bill.usd(Usage::read), bill.usd(Usage::written)],
-            unpriced_calls: bill.unpriced(),
-            partial_outputs: bill.partial,
-            window: own.tokens,
-            line: has_line.then_some(line),
-            fullest: bill.fullest(),
-            begins_compacted,
-            begins_midway: begins_midway(session),
-            mended: session.source().warnings.clone(),
-            compactions_at_end,
-            breaks: bill.breaks(),
-            hides_system_prompt: session.system().is_none(),
-            ..found
-        })
+            && (events.iter().any(RecordedCompaction::is_automatic) || found.fullest.1 <= line);
+        found.line = has_line.then_some(line);
+        Ok(found)
     }
 }
 
@@ -375,15 +333,13 @@ fn begins_midway(session: &Session) -> bool {
 
 /// The calls that follow compactions, in order, and whether one of these cannot be read: behind it no context is known.
 fn compacted(session: &Session) -> (Vec<usize>, bool) {
-    let (mut calls, mut is_opaque) = (Vec::new(), false);
-    for event in session.compactions() {
-        let call = session.call_after(event.at);
-        if call < session.calls().len() {
-            calls.push(call);
-            is_opaque |= !matches!(event.after, CompactedTo::Replaced(_));
-        }
-    }
-    (calls, is_opaque)
+    let last = session.calls().last();
+    let events = session.compactions().iter();
+    let events = events.filter(|event| last >= Some(&event.at));
+    let calls = events.clone().map(|event| session.call_after(event.at));
+    let mut left = events.map(|event| &event.after);
+    let is_opaque = left.any(|after| !matches!(after, CompactedTo::Replaced(_)));
+    (calls.collect(), is_opaque)
 }
 
 /// Whether an autopsy can say what the compactions of a session made of its decisions.
@@ -393,8 +349,13 @@ pub fn follows_decisions(session: &Session) -> bool {
 }
 
 impl RuleFate {
-    /// The fate of a rule or of a decision.
-    fn of(fact: Probe, session: &Session, record: &CellRecord) -> Option<Self> {
+    /// The fate of a rule or of a decision; it counts among what each compaction met, up to the one that changed or lost it.
+    fn of(
+        fact: Probe,
+        session: &Session,
+        record: &CellRecord,
+        compactions: &mut [Compaction],
+    ) -> Option<Self> {
         let first = fact.evidence.first();
         let set_at = first.map(|message| session.call_after(*message));
         let (kind, rule) = match fact.fact {
@@ -404,37 +365,37 @@ impl RuleFate {
             }
             _ => return None,
         };
-        let own = record.probes.iter().filter(|item| item.probe == fact.id);
-        let gone = own.clone().find(|item| is_gone(item.survival.fate));
-        let gone_at = gone.map(|item| item.call);
+        let items = record.probes.iter().filter(|item| item.probe == fact.id);
+        let fates: Vec<(usize, &SurvivalRecord)> =
+            items.map(|item| (item.call, &item.survival)).collect();
+        let gone = fates.iter().position(|(_, item)| is_gone(item.fate));
+        let (met, later) = fates.split_at(gone.map_or(fates.len(), |gone| gone + 1));
+        let gone = met.last().filter(|_| gone.is_some());
         // Where a later prompt holds it again, the user had repeated it.
-        let mut later = own.clone().filter(|item| Some(item.call) > gone_at);
-        let back = later.find(|item| !is_gone(item.survival.fate));
-        let until = back.map_or(session.calls().len(), |item| item.call);
+        let back = later.iter().find(|(_, item)| !is_gone(item.fate));
+        let until = back.map_or(session.calls().len(), |(call, _)| *call);
+        let gone_at = gone.map(|(call, _)| *call);
+        let broken_at = gone_at.and_then(|at| broken::first_call(&rule, session, at..until));
+        for (call, item) in met {
+            for compaction in compactions.iter_mut().filter(|one| one.call == *call) {
+                compaction.count(kind, item.fate == Fate::Kept);
+                let row = compaction.thrown.entry(kind).or_default();
+                row.unknown += usize::from(matches!(item.fate, Fate::Unsure | Fate::Partial));
+                row.needed += usize::from(gone_at == Some(*call) && broken_at.is_some());
+            }
+        }
         Some(Self {
             kind,
             set_at,
-            fates: own.map(|item| (item.call, item.survival.fate)).collect(),
+            fates: fates
+                .iter()
+                .map(|(call, item)| (*call, item.fate))
+                .collect(),
             gone_at,
-            changed_to: gone.and_then(|item| item.survival.changed_to().map(str::to_owned)),
-            broken_at: gone_at.and_then(|at| broken::first_call(&rule, session, at..until)),
+            changed_to: gone.and_then(|(_, item)| item.changed_to().map(str::to_owned)),
+            broken_at,
             rule,
         })
-    }
-
-    /// Counts it among what each compaction met, up to the one that changed or lost it.
-    fn count(&self, compactions: &mut [Compaction]) {
-        for compaction in compactions {
-            let call = compaction.call;
-            let is_met = self.gone_at.is_none_or(|at| call <= at);
-            let mut fates = self.fates.iter().filter(|(at, _)| is_met && *at == call);
-            if let Some((_, fate)) = fates.next() {
-                compaction.count(self.kind, *fate == Fate::Kept);
-                let row = compaction.thrown.entry(self.kind).or_default();
-                row.unknown += usize::from(matches!(fate, Fate::Unsure | Fate::Partial));
-                row.needed += usize::from(self.gone_at == Some(call) && self.broken_at.is_some());
-            }
-        }
     }
 }
 

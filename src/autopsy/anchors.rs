@@ -13,9 +13,6 @@ use crate::replay::observe::action_support::entities::{each_text, names};
 use crate::session::{ContentBlock, Role, Session, ToolClass, ToolUse};
 use crate::strategy::files;
 
-/// A file name that more files have is no path's other spelling: it may be any of theirs.
-const MOST_FILES: usize = 64;
-
 /// A shorter phrase stands in texts by chance, and a longer one nowhere else.
 const PHRASE: std::ops::RangeInclusive<usize> = 6..=400;
 
@@ -44,8 +41,8 @@ pub(super) struct Anchors {
     files: HashMap<String, Vec<u32>>,
     /// Commands, plan items and running tasks, which are several words: they have the first numbers.
     phrases: Patterns,
-    /// Files in a folder `a` or `b`, and the ends of their paths that begin there: in these it is no side of a diff.
-    below_sides: BTreeSet<String>,
+    /// The files that a tool has shown or changed: one in a folder `a` or `b` is no side of a diff.
+    touched: BTreeSet<String>,
     found: PerText<[u32]>,
 }
 
@@ -62,13 +59,11 @@ impl Anchors {
             let items = items_of(tool).into_iter();
             phrases.extend(items.map(|item| (item, Kind::PlanItem)));
         }
-        let below_sides = below_sides(&given);
+        let touched = given.clone();
         let messages = session.messages().iter();
         let of_user = messages.filter(|message| message.role() == Role::User);
         for text in of_user.flat_map(|message| message.model_text()) {
-            each_name(text, &below_sides, |name| {
-                given.insert(name.to_owned());
-            });
+            each_name(text, &touched, |name| _ = given.insert(name.to_owned()));
         }
         phrases.retain(|text: &String, _| PHRASE.contains(&text.len()));
         if !session.compactions().is_empty() {
@@ -90,38 +85,32 @@ impl Anchors {
                 .collect(),
             numbers: HashMap::new(),
             files: HashMap::new(),
-            below_sides,
+            touched,
             found: PerText::default(),
         };
         // The longest spelling of a path comes first, names without a folder last.
         let mut given: Vec<String> = given.into_iter().collect();
         given.sort_by_key(|name| (!name.contains('/'), Reverse(name.len())));
         for name in given {
-            anchors.add(name);
+            let mut numbers = anchors.same_files(&name);
+            if numbers.is_empty() {
+                let number = u32::try_from(anchors.all.len()).unwrap_or(u32::MAX);
+                numbers.push(number);
+                if name.contains('/') {
+                    let files = anchors.files.entry(last_part(&name).to_owned());
+                    files.or_default().push(number);
+                }
+                anchors.all.push((kind_of(&name), name.clone()));
+            }
+            anchors.numbers.insert(name, numbers);
         }
         Ok(anchors)
     }
 
-    /// Gives a name its numbers: those of the paths that end in it, or a new one.
-    fn add(&mut self, name: String) {
-        let mut numbers = self.same_files(&name);
-        if numbers.is_empty() {
-            let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-            numbers.push(number);
-            if name.contains('/') {
-                let files = self.files.entry(last_part(&name).to_owned());
-                files.or_default().push(number);
-            }
-            self.all.push((kind_of(&name), name.clone()));
-        }
-        self.numbers.insert(name, numbers);
-    }
-
     /// The paths that may be spelled like this: one of the two ends as the other does. A bare file name is that of one.
     fn same_files(&self, name: &str) -> Vec<u32> {
-        let known = self.files.get(last_part(name));
-        let known = known.filter(|known| known.len() <= MOST_FILES);
-        let mut same = known.cloned().unwrap_or_default();
+        let known = self.files.get(last_part(name)).cloned();
+        let mut same = known.unwrap_or_default();
         same.retain(|number| {
             let path = &self.all[*number as usize].1;
             is_end(path, name) || is_end(name, path)
@@ -130,10 +119,6 @@ impl Anchors {
             same.clear();
         }
         same
-    }
-
-    pub(super) fn kind(&self, number: u32) -> Kind {
-        self.all[number as usize].0
     }
 
     /// The numbers of a name, whether or not it was given in this spelling.
@@ -165,7 +150,7 @@ impl Anchors {
     /// The numbers of each thing in a text, with its spelling: several where it may be any of several paths.
     pub(super) fn in_text(&self, text: &str) -> BTreeMap<Vec<u32>, String> {
         let mut found = BTreeMap::new();
-        each_name(text, &self.below_sides, |name| {
+        each_name(text, &self.touched, |name| {
             let numbers = self.numbers_of(name);
             found.entry(numbers).or_insert_with(|| name.to_owned());
         });
@@ -191,8 +176,8 @@ impl Anchors {
                 let mut found = self.in_text(&OPTION.replaced(own, " "));
                 // A command that is run again needs no prompt that holds it: its result is what was made again.
                 found.retain(|numbers, _| {
-                    let mut numbers = numbers.iter();
-                    numbers.all(|number| self.kind(*number) != Kind::Command)
+                    let mut kinds = numbers.iter().map(|number| self.all[*number as usize].0);
+                    kinds.all(|kind| kind != Kind::Command)
                 });
                 found
             }
@@ -203,21 +188,12 @@ impl Anchors {
 
 /// The files and folders that a tool use shows or changes, as a text names them.
 fn files_of(tool: &ToolUse) -> Vec<String> {
-    let files = files::changed_by(tool)
-        .into_iter()
-        .chain(files::seen_by(tool));
-    let names = files.map(|path| path.trim_end_matches('/').to_owned());
+    let mut files = files::changed_by(tool);
+    files.extend(files::seen_by(tool));
+    let names = files
+        .iter()
+        .map(|path| path.trim_end_matches('/').to_owned());
     names.filter(|path| !path.is_empty()).collect()
-}
-
-/// The paths of these files from a folder `a` or `b` on.
-fn below_sides(files: &BTreeSet<String>) -> BTreeSet<String> {
-    let ends = files.iter().flat_map(|path| {
-        let parts = path.match_indices('/').map(|(at, _)| at + 1);
-        std::iter::once(0).chain(parts).map(|at| &path[at..])
-    });
-    let below = ends.filter(|end| SIDES.iter().any(|side| end.starts_with(side)));
-    below.map(str::to_owned).collect()
 }
 
 /// The command line of a tool use, else its name and arguments.
@@ -229,15 +205,13 @@ pub(super) fn command_of(tool: &ToolUse) -> String {
 
 /// All texts and numbers in the arguments of a tool use, a line each. A round number is a limit or a time.
 pub(super) fn text_of(tool: &ToolUse) -> String {
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     each_text(&tool.input.value(), &mut |text| {
-        if text.parse::<u64>().is_ok_and(|number| number % 100 == 0) {
-            return;
+        if !text.parse::<u64>().is_ok_and(|number| number % 100 == 0) {
+            lines.push(text.to_owned());
         }
-        lines.push_str(text);
-        lines.push('\n');
     });
-    lines
+    lines.join("\n")
 }
 
 fn last_part(path: &str) -> &str {
@@ -251,11 +225,11 @@ fn is_end(path: &str, other: &str) -> bool {
 }
 
 /// Calls `found` with the names in a text that may be forgotten; an escaped line feed ends one, and a diff puts `a/` or `b/`
-/// before a path that is not one of those below such a folder.
-fn each_name(text: &str, below_sides: &BTreeSet<String>, mut found: impl FnMut(&str)) {
+/// before a path, unless a touched file ends so.
+fn each_name(text: &str, touched: &BTreeSet<String>, mut found: impl FnMut(&str)) {
     names(&text.replace("\\n", "\n").replace("\\t", "\t"), |name| {
         let path = SIDES.iter().find_map(|side| name.strip_prefix(side));
-        let path = path.filter(|_| !below_sides.contains(name));
+        let path = path.filter(|_| !touched.iter().any(|file| is_end(file, name)));
         if !NEVER_NEEDED.is_match(name) {
             found(path.unwrap_or(name));
         }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::anchors::{Anchors, command_of, text_of};
 use super::{Autopsy, Compaction, How, Kind, Need};
 use crate::context::{Applied, Entry};
+use crate::probe::derive::work::calls;
 use crate::record::CellRecord;
 use crate::replay::PreparedSession;
 use crate::replay::observe::{CallView, Observer};
-use crate::session::{ContentBlock, Tag, ToolClass, ToolSchema, ToolUse};
+use crate::session::{ContentBlock, Tag, ToolClass, ToolUse};
 use crate::strategy::files;
 use crate::units::Tokens;
 
@@ -70,6 +71,9 @@ fn places(entry: &Entry) -> impl Iterator<Item = Place> {
     results.filter_map(|(block, _)| Some((entry.origin.message()?, block)))
 }
 
+/// A loss: the compaction that made it, and how and at which call it was made good, if it was.
+type Loss = (usize, How, Option<usize>);
+
 /// Follows the prompts of a session.
 #[derive(Debug)]
 pub(super) struct Needs<'a> {
@@ -78,12 +82,14 @@ pub(super) struct Needs<'a> {
     /// The calls before which the product compacted to something that is not recorded.
     opaque: Vec<usize>,
     found: &'a mut Autopsy,
+    /// The tool uses that results answer.
+    answered: BTreeMap<Place, &'a ToolUse>,
     /// By number of an anchor: in how many texts of the prompt it stands.
     present: Vec<u32>,
-    /// Things that a compaction threw away: by which one, and how and at which call each came back.
-    gone: BTreeMap<u32, (usize, Option<(How, usize)>)>,
-    /// The last of each id: some recordings use one several times.
-    uses: BTreeMap<Arc<str>, ToolUse>,
+    /// The results that stand there.
+    results: BTreeSet<Place>,
+    /// By number of an anchor.
+    lost: BTreeMap<u32, Loss>,
     /// By file, or by call.
     shown: BTreeMap<String, Vec<Shown>>,
 }
@@ -96,31 +102,35 @@ impl<'a> Needs<'a> {
         found: &'a mut Autopsy,
     ) -> Self {
         let session = prepared.session();
-        let mut present = vec![0; anchors.all.len()];
-        let tools = session.tools().iter().map(ToolSchema::text);
-        for text in session.system().into_iter().chain(tools) {
-            for number in anchors.standing_in(text).iter() {
-                present[*number as usize] += 1;
-            }
-        }
-        Self {
+        let calls = calls(session).into_iter();
+        let mut needs = Self {
             prepared,
             anchors,
             opaque,
             found,
-            present,
-            gone: BTreeMap::new(),
-            uses: BTreeMap::new(),
+            answered: calls.map(|call| (call.answered, call.tool)).collect(),
+            present: vec![0; anchors.all.len()],
+            results: BTreeSet::new(),
+            lost: BTreeMap::new(),
             shown: BTreeMap::new(),
+        };
+        let fixed = session.tools().len() + usize::from(session.system().is_some());
+        for text in session.texts().take(fixed) {
+            needs.count(&anchors.standing_in(text), |texts| *texts += 1);
+        }
+        needs
+    }
+
+    fn count(&mut self, numbers: &[u32], change: impl Fn(&mut u32)) {
+        for number in numbers {
+            change(&mut self.present[*number as usize]);
         }
     }
 
     fn follow(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
-        let message = &entry.message;
-        for (content, text) in message.content().iter().zip(message.model_text()) {
-            for number in self.anchors.in_block(content, text).iter() {
-                change(&mut self.present[*number as usize]);
-            }
+        let blocks = entry.message.content().iter();
+        for (content, text) in blocks.zip(entry.message.model_text()) {
+            self.count(&self.anchors.in_block(content, text), &change);
         }
     }
 
@@ -128,46 +138,28 @@ impl<'a> Needs<'a> {
         self.present[number as usize] > 0
     }
 
-    /// How a call comes by something that a compaction threw away; `None` if the product or the agent itself put it back.
-    fn how(&self, number: u32) -> Option<How> {
-        match self.gone[&number] {
-            (_, Some((how, _))) => Some(how),
-            // Nothing shows what is present behind it.
-            (by, None) if self.found.compactions[by].is_opaque => Some(How::Unknown),
-            (_, None) => (!self.is_present(number)).then_some(How::Without),
-        }
+    fn is_back(&self, number: u32, (.., back_at): &Loss) -> bool {
+        back_at.is_some() || self.is_present(number)
     }
 
-    /// A compaction takes place: `apply` changes the prompt, or it is not known how it changed.
-    fn compact(&mut self, call: usize, apply: Option<&Applied>) {
+    /// A compaction has changed the prompt, in which these texts stood before; nothing shows yet how its losses are made good.
+    fn compacted(&mut self, call: usize, before: &[u32], how: How) {
+        let by = self.found.compactions.len();
         let mut compaction = Compaction {
             call,
-            is_opaque: apply.is_none(),
+            is_opaque: how == How::Unknown,
             ..Compaction::default()
         };
-        let by = self.found.compactions.len();
-        let before = self.present.clone();
-        let mut taken = BTreeSet::new();
-        if let Some(applied) = apply {
-            for entry in &applied.change.removed {
-                self.left(entry);
-                taken.extend(places(entry));
-            }
-            for entry in applied.written() {
-                self.entered(entry);
-                places(entry).for_each(|place| _ = taken.remove(&place));
-            }
-        }
-        for (number, _) in (0..).zip(before).filter(|(_, texts)| *texts > 0) {
-            let stays = apply.is_some() && self.is_present(number);
-            compaction.count(self.anchors.kind(number), stays);
+        for (number, _) in (0..).zip(before).filter(|(_, texts)| **texts > 0) {
+            let stays = self.is_present(number);
+            compaction.count(self.anchors.all[number as usize].0, stays);
             if !stays {
-                self.gone.insert(number, (by, None));
+                self.lost.insert(number, (by, how, None));
             }
         }
         let shown = self.shown.values_mut().flatten();
         for one in shown.filter(|one| one.gone.is_none()) {
-            let stays = apply.is_some() && !taken.contains(&one.place);
+            let stays = self.results.contains(&one.place);
             one.gone = (!stays).then_some(by);
             compaction.count(one.kind, stays);
         }
@@ -198,44 +190,46 @@ impl<'a> Needs<'a> {
         if let Some(by) = by.filter(|_| is_again) {
             let next = self.prepared.session().call_after(place.0);
             let call = next.saturating_sub(1);
-            let scale = self.prepared.bill().scale(call);
-            self.found.compactions[by].need(Need {
-                kind,
-                what,
-                call,
-                how: How::Fetched,
-                back_at: Some(call),
-                tokens: scale.text(self.prepared.counts().size(text)),
-                usd: None,
-            });
+            let size = self.prepared.counts().size(text);
+            let tokens = self.prepared.bill().scale(call).text(size);
+            self.need((kind, what), call, tokens, (by, How::Fetched, Some(call)));
         }
     }
 
     /// A call needs one of these, which it spells so.
-    fn need(&mut self, call: usize, numbers: &[u32], spelled: String) {
-        let gone = &self.gone;
-        let (lost, others): (Vec<u32>, Vec<u32>) =
-            (numbers.iter()).partition(|number| gone.contains_key(number));
-        if others.into_iter().any(|number| self.is_present(number)) {
+    fn look_for(&mut self, call: usize, numbers: &[u32], spelled: String) {
+        let mut others = numbers
+            .iter()
+            .filter(|number| !self.lost.contains_key(number));
+        if others.any(|number| self.is_present(*number)) {
             return;
         }
-        let ways = lost.iter().map(|number| (*number, self.how(*number)));
+        let lost = numbers
+            .iter()
+            .filter_map(|number| self.lost.remove_entry(number));
+        let lost: Vec<(u32, Loss)> = lost.collect();
         // One that has come back, else the first.
-        let way = ways.min_by_key(|(_, how)| matches!(how, Some(How::Without | How::Unknown)));
-        let Some((number, how)) = way else { return };
-        let (by, back) = self.gone[&number];
-        for number in &lost {
-            self.gone.remove(number);
+        let lost = lost
+            .into_iter()
+            .min_by_key(|(number, loss)| !self.is_back(*number, loss));
+        let Some((number, loss)) = lost else { return };
+        // Else the product or the agent itself put it back.
+        if loss.2.is_some() || !self.is_present(number) {
+            let (kind, longest) = self.anchors.all[number as usize].clone();
+            let what = if numbers.len() == 1 { longest } else { spelled };
+            self.need((kind, what), call, Tokens::ZERO, loss);
         }
-        let Some(how) = how else { return };
-        let (kind, longest) = self.anchors.all[number as usize].clone();
+    }
+
+    fn need(&mut self, (kind, what): (Kind, String), call: usize, tokens: Tokens, loss: Loss) {
+        let (by, how, back_at) = loss;
         self.found.compactions[by].need(Need {
             kind,
-            what: if numbers.len() == 1 { longest } else { spelled },
+            what,
             call,
             how,
-            back_at: back.map(|(_, at)| at),
-            tokens: Tokens::ZERO,
+            back_at,
+            tokens,
             usd: None,
         });
     }
@@ -243,11 +237,13 @@ impl<'a> Needs<'a> {
 
 impl Observer for Needs<'_> {
     fn entered(&mut self, entry: &Entry) {
-        self.follow(entry, |count| *count += 1);
+        self.follow(entry, |texts| *texts += 1);
+        self.results.extend(places(entry));
     }
 
     fn left(&mut self, entry: &Entry) {
-        self.follow(entry, |count| *count = count.saturating_sub(1));
+        self.follow(entry, |texts| *texts = texts.saturating_sub(1));
+        places(entry).for_each(|place| _ = self.results.remove(&place));
     }
 
     fn appended(&mut self, entry: &Entry) {
@@ -260,38 +256,42 @@ impl Observer for Needs<'_> {
         for (block, content) in entry.message.content().iter().enumerate() {
             let text = &entry.message.model_text()[block];
             let is_own = is_typed && !entry.message.details.injected.contains(&block);
-            let back = match content {
+            let (how, back_at) = match content {
                 ContentBlock::ToolResult(_) => (How::Fetched, next.saturating_sub(1)),
                 ContentBlock::Text(_) if is_own => (How::Told, next),
-                ContentBlock::ToolUse(tool) => {
-                    self.uses.insert(tool.id.clone(), (**tool).clone());
-                    continue;
-                }
                 _ => continue,
             };
             for number in self.anchors.in_block(content, text).iter() {
-                if let Some((_, known)) = self.gone.get_mut(number) {
-                    known.get_or_insert(back);
+                let lost = self.lost.get_mut(number);
+                if let Some((_, known, at @ None)) = lost {
+                    (*known, *at) = (how, Some(back_at));
                 }
             }
-            let answered = content.as_result().map(|result| &*result.tool_use_id);
-            if let Some(tool) = answered.and_then(|id| self.uses.get(id).cloned()) {
-                self.take_result((at, block), text, &tool);
+            if let Some(tool) = self.answered.get(&(at, block)) {
+                self.take_result((at, block), text, tool);
             }
         }
     }
 
     fn patched(&mut self, applied: &Applied) {
-        self.compact(applied.call, Some(applied));
+        let before = self.present.clone();
+        let removed = applied.change.removed.iter();
+        removed.for_each(|entry| self.left(entry));
+        applied.written().for_each(|entry| self.entered(entry));
+        self.compacted(applied.call, &before, How::Without);
     }
 
     fn called(&mut self, view: &CallView<'_>) {
         if self.opaque.contains(&view.call) {
-            self.compact(view.call, None);
+            // Nothing shows what it left.
+            let nothing = vec![0; self.present.len()];
+            let before = std::mem::replace(&mut self.present, nothing);
+            self.results.clear();
+            self.compacted(view.call, &before, How::Unknown);
         }
         for (_, tool) in view.response.tool_uses() {
             for (numbers, spelled) in self.anchors.needed_by(tool) {
-                self.need(view.call, &numbers, spelled);
+                self.look_for(view.call, &numbers, spelled);
             }
         }
     }

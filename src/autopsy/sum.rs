@@ -34,10 +34,10 @@ impl Totals {
     /// The sum over these sessions and their sub-agents.
     pub fn of(sessions: &[Autopsy]) -> Self {
         let mut sum = Self::default();
-        for autopsy in sessions
+        let all = sessions
             .iter()
-            .flat_map(|main| once(main).chain(&main.sub_agents))
-        {
+            .flat_map(|main| once(main).chain(&main.sub_agents));
+        for autopsy in all {
             sum.usd += autopsy.usd.unwrap_or_default();
             sum.estimated_usd += autopsy.estimated_usd;
             sum.unpriced += usize::from(autopsy.usd.is_none());
@@ -67,11 +67,13 @@ impl Totals {
 
 /// Puts the conversations of sub-agents under their main sessions, and the worst session first: by what compactions and
 /// what was fetched again cost, in dollars, then in tokens. A sub-agent whose main session is not there stays where it is.
-pub fn with_sub_agents(mut all: Vec<Autopsy>) -> Vec<Autopsy> {
-    let agents: Vec<Autopsy> = all.extract_if(.., |one| one.main.is_some()).collect();
+pub fn with_sub_agents(all: Vec<Autopsy>) -> Vec<Autopsy> {
+    let (agents, mut all): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.main.is_some());
     for own in agents {
-        let mut mains = all.iter_mut();
-        match mains.find(|main| own.main.as_ref() == Some(&main.session)) {
+        match all
+            .iter_mut()
+            .find(|main| own.main.as_ref() == Some(&main.session))
+        {
             Some(main) => main.sub_agents.push(own),
             None => all.push(own),
         }

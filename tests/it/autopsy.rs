@@ -354,6 +354,9 @@ fn what_cannot_be_known_is_said_and_nothing_is_made_up() {
             (&value["without"], &value["stayed"]),
             (&json!(0), &json!(0))
         );
+        // Behind the first nothing shows what stands: the second counts what came since, one file of three.
+        let paths = [0, 1].map(|at| &found["compactions"][at]["thrown"]["path"]["before"]);
+        assert_eq!(paths, [3, 1]);
         assert!(screen(path, &["s.jsonl"]).contains("cannot be read in this recording"));
     }
     let mut whole = lossy();

@@ -43,12 +43,12 @@ const BACKGROUND: [&str; 3] = ["run_in_background", "is_background", "detach"];
 
 /// A tool use and its result.
 #[derive(Debug)]
-struct Call<'s> {
-    tool: &'s ToolUse,
+pub(crate) struct Call<'s> {
+    pub(crate) tool: &'s ToolUse,
     input: Value,
     /// The message of the tool use, and message and block of the result.
     asked: usize,
-    answered: (usize, usize),
+    pub(crate) answered: (usize, usize),
     text: &'s str,
 }
 
@@ -87,7 +87,7 @@ impl Call<'_> {
 }
 
 /// The answered tool uses, in the order of their results.
-fn calls(session: &Session) -> Vec<Call<'_>> {
+pub(crate) fn calls(session: &Session) -> Vec<Call<'_>> {
     let mut asked: BTreeMap<&str, (usize, &ToolUse)> = BTreeMap::new();
     let mut calls = Vec::new();
     for (at, message) in session.messages().iter().enumerate() {
