@@ -135,14 +135,14 @@ impl Anchors {
         })
     }
 
-    /// The numbers of all in a text, each once: a folder stands where a path below it does.
+    /// The numbers of all in a text, each once: a name stands where a longer one holds it.
     pub(super) fn standing_in(&self, text: &str) -> Arc<[u32]> {
         let mut found: BTreeSet<u32> = self.in_text(text).into_keys().flatten().collect();
         for number in found.clone() {
-            let path = &self.all[number as usize].1;
-            let folders = path.match_indices('/');
-            let folders = folders.filter_map(|(end, _)| self.numbers.get(&path[..end]));
-            found.extend(folders.flatten());
+            let held = parts(&self.all[number as usize].1);
+            let held = held.filter_map(|part| self.numbers.get(part));
+            // The end of several paths is that of this one here.
+            found.extend(held.filter(|numbers| numbers.len() == 1).flatten());
         }
         found.into_iter().collect()
     }
@@ -212,6 +212,17 @@ pub(super) fn text_of(tool: &ToolUse) -> String {
         }
     });
     lines.join("\n")
+}
+
+/// The parts of a name from one of its `/`, `.` and `@` to another: `src` and `src/a` of `src/a.rs`.
+fn parts(name: &str) -> impl Iterator<Item = &str> {
+    let cuts = name.match_indices(['/', '.', '@']).map(|(at, _)| at);
+    let starts = std::iter::once(0).chain(cuts.clone().map(|at| at + 1));
+    let ends = cuts.chain([name.len()]);
+    starts.flat_map(move |from| {
+        let ends = ends.clone().filter(move |to| *to > from);
+        ends.map(move |to| &name[from..to])
+    })
 }
 
 fn last_part(path: &str) -> &str {
@@ -288,6 +299,35 @@ mod tests {
             assert_eq!(known, expected, "{command}");
         }
         assert_eq!(anchors.same_files("lib/x.rs").len(), 2);
+    }
+
+    #[test]
+    fn a_name_stands_where_a_longer_one_holds_it() {
+        let given = "ui.setFocus this.ui.setFocus /w/src /w/src/a_b/log-view.ts src/a_b log-view \
+                     @org/pi-tui org/pi-tui@0.14.2 /one/lib/x.rs /two/lib/x.rs lib/x.rs";
+        let session = Session::new(SessionParts {
+            id: "s".into(),
+            messages: vec![Arc::new(Message::text(Role::User, given))],
+            ..SessionParts::default()
+        });
+        let anchors = Anchors::of(&session.unwrap()).unwrap();
+        for (text, name, stands) in [
+            ("this.ui.setFocus(editor)", "ui.setFocus", true),
+            ("cat /w/src/a_b/log-view.ts", "/w/src", true),
+            ("cat /w/src/a_b/log-view.ts", "src/a_b", true),
+            ("cat /w/src/a_b/log-view.ts", "log-view", true),
+            ("org/pi-tui@0.14.2 check", "org/pi-tui", true),
+            ("ls /w/src", "/w/src/a_b/log-view.ts", false),
+            ("ui.setFocus(editor)", "this.ui.setFocus", false),
+            // Both end so, and this is one of them.
+            ("cat /one/lib/x.rs", "/two/lib/x.rs", false),
+        ] {
+            let [number] = anchors.numbers_of(name)[..] else {
+                panic!("{name}")
+            };
+            let found = anchors.standing_in(text);
+            assert_eq!(found.contains(&number), stands, "{text} {name}");
+        }
     }
 
     fn read(path: &str) -> ToolUse {
