@@ -69,6 +69,7 @@ mod merge;
 mod messages;
 mod models;
 mod old_names;
+mod outputs;
 mod parts;
 mod progress;
 mod check;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{CliError, Exit, refuse_existing, report, write_new};
+use super::{CliError, Exit, outputs, refuse_existing, write_new};
 use crate::report::escape::plain;
 
 /// Where a recommended preset is written.
@@ -40,7 +40,7 @@ impl ApplyOptions {
             return Ok(());
         };
         refuse_existing(&path, self.force)?;
-        report::check_place(&path)
+        outputs::check(&path)
     }
 
     /// Writes a preset under these comments, and says so.

@@ -9,8 +9,8 @@ use super::decisions::Proposer;
 use super::inputs::Inputs;
 use super::models::JudgeOptions;
 use super::{
-    Exit, Facts, find_sessions, print, print_json, prose, say, sessions, stop_with, template,
-    terminal, write_output,
+    Exit, Facts, find_sessions, outputs, print, print_json, prose, say, sessions, stop_with,
+    template, terminal, write_output,
 };
 use crate::autopsy::{Autopsy, Totals, follows_decisions, with_sub_agents};
 use crate::probe::Probe;
@@ -63,6 +63,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let problem = format!("`{}` has no ending that is known", file.display());
         return stop_with(Exit::Usage, problem, "write `.md`, `.html` or `.json`");
     }
+    args.output
+        .iter()
+        .try_for_each(|file| outputs::check(file))?;
     let session = match &args.named[..] {
         [] => sessions::newest(args.limit),
         named => named.to_vec(),

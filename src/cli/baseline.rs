@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::comparison::{self, FOLDER, Side, baseline_path, read_baseline};
+use super::comparison::{self, Side, baseline_path, read_baseline};
 use super::{
-    Exit, cannot, chain, has_ending, make_folder, print, read_run, show, show_text, stop, stop_with,
+    Exit, cannot, chain, has_ending, make_folder, outputs, print, read_run, show, show_text, stop,
+    stop_with,
 };
+use crate::compare::baseline::FORMAT;
 use crate::compare::judge::judge;
 use crate::compare::{AxisFinding, ComparedRun, Rule};
 use crate::record::journal::write_whole;
@@ -20,7 +22,7 @@ pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
     /// Folder of the named baselines
-    #[arg(long, value_name = "DIR", default_value = FOLDER, global = true)]
+    #[arg(long, value_name = "DIR", default_value = comparison::FOLDER, global = true)]
     baselines: PathBuf,
     /// Print JSON
     #[arg(long, global = true)]
@@ -187,7 +189,22 @@ pub(super) fn save(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow
     Ok(())
 }
 
+/// Refuses a name under which there is something else than a baseline.
+pub(super) fn refuse_other(name: &str, baselines: &Path) -> anyhow::Result<()> {
+    let path = baseline_path(name, baselines);
+    if !path.exists() || outputs::is_of_format(&path, FORMAT) {
+        return Ok(());
+    }
+    let problem = format!("`{}` is there, and is not a baseline", path.display());
+    stop_with(
+        Exit::NotWritten,
+        problem,
+        "name another file for the baseline",
+    )
+}
+
 fn write(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow::Result<()> {
+    refuse_other(name, baselines)?;
     let path = baseline_path(name, baselines);
     let text = source.to_text()?;
     if let Some(folder) = path.parent() {

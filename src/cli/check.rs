@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Exit, listed, programs, prompts, show, stop_with};
+use super::{Exit, listed, outputs, programs, prompts, show, stop_with};
 use crate::check::{self, Checked, Finding, Level, Outcome, Settings, State};
 use crate::record::journal::write_whole;
 use crate::report::escape;
@@ -100,6 +100,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         let laws: Vec<&str> = check::laws().collect();
         return super::print(&format!("{}\n", laws.join("\n")));
     }
+    let mut files = args.junit.iter().chain(&args.clients.results);
+    files.try_for_each(|file| outputs::check(file))?;
     let spec = args.spec()?;
     let settings = args.settings(&spec)?;
     let outcome = if args.clients.strategy_stdio {

@@ -12,7 +12,6 @@ use super::report::PrintedTables;
 use super::{
     CliError, Exit, cannot, environment, has_ending, listed, read_run, report, say, stop, stop_with,
 };
-use crate::compare::baseline::BaselineError;
 use crate::compare::gate::{Ending, Rules};
 use crate::compare::judge::judge;
 use crate::compare::{self, Chance, ComparedRun, Findings, Mismatch, Rule, Target};
@@ -160,7 +159,8 @@ pub(super) fn baseline_path(name: &str, baselines: &Path) -> PathBuf {
 /// A name or a file that a baseline can be saved under.
 pub(super) fn baseline_name(typed: &str) -> Result<String, String> {
     let is_folder = typed.ends_with(['/', '\\']) || Path::new(typed).file_name().is_none();
-    if is_folder || typed.trim().is_empty() {
+    let is_path = Path::new(typed).components().count() > 1;
+    if is_folder || typed.trim().is_empty() || is_path && !has_ending(typed, "json") {
         return Err("it must be a name, or a file that ends in `.json`".to_owned());
     }
     Ok(typed.to_owned())
@@ -401,25 +401,7 @@ pub(super) fn show(
 /// ones: none of them is taken for a comparison that was never made.
 pub(super) fn prepare(files: &[PathBuf]) -> anyhow::Result<()> {
     report::check(Kind::Comparison, files)?;
-    files.iter().try_for_each(|path| refuse_baseline(path))?;
     files.iter().try_for_each(|path| remove_earlier(path))
-}
-
-/// Refuses a file that is a baseline, which may be the one to compare with.
-fn refuse_baseline(path: &Path) -> anyhow::Result<()> {
-    let is_json = report::format_of(Kind::Comparison, path)?.ending == "json";
-    let text = Some(path).filter(|path| is_json && path.is_file());
-    let text = text.and_then(|path| crate::files::read_to_string(path).ok());
-    match text.map(|text| ComparedRun::parse(&text)) {
-        Some(Ok(_) | Err(BaselineError::Newer(_))) => {
-            let problem = format!(
-                "`{}` is a baseline, and a comparison would replace it",
-                path.display()
-            );
-            stop_with(Exit::Usage, problem, "name another file for the comparison")
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Removes a file or a link, and never what a link leads to.

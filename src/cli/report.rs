@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 
-use super::{CliError, Exit, listed, one_of, print, stop_with, terminal};
-use crate::record::journal::{MANIFEST, Run, check_writable, timings, write_whole};
+use super::{CliError, Exit, listed, one_of, outputs, print, stop_with, terminal};
+use crate::record::journal::{MANIFEST, Run, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
 
@@ -220,7 +220,7 @@ pub(super) fn print_as(report: &Report, is_json: bool) -> anyhow::Result<Exit> {
 pub(super) fn check(kind: Kind, files: &[PathBuf]) -> anyhow::Result<()> {
     for path in files {
         let format = format_of(kind, path)?;
-        check_place(path)?;
+        outputs::check(path)?;
         if is_stdout(path) && SEVERAL_FILES.contains(&format.ending) {
             let problem = format!("`.{}` is more than one text", format.ending);
             return stop_with(Exit::Usage, problem, "name a file, as in `-o report.csv`");
@@ -291,27 +291,6 @@ impl Output {
         say!("error: {problem}");
         Ok(Exit::ControlsFailed)
     }
-}
-
-/// Refuses a file that cannot be written, or whose folder is not there.
-pub(super) fn check_place(path: &Path) -> anyhow::Result<()> {
-    if is_stdout(path) {
-        return Ok(());
-    }
-    let folder = path.parent().unwrap_or(Path::new(""));
-    if folder.as_os_str().is_empty() || folder.is_dir() {
-        return Ok(check_writable(path)?);
-    }
-    let problem = format!(
-        "cannot write `{}`: there is no folder `{}`",
-        path.display(),
-        folder.display()
-    );
-    let hint = format!(
-        "`mkdir -p {}` makes it",
-        crate::report::escape::shell(&folder.display().to_string())
-    );
-    stop_with(Exit::NotWritten, problem, hint)
 }
 
 /// The format of a file, by its ending.

@@ -409,6 +409,11 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     files::replace(path, Readers::Everyone, &mut write).map_err(unwritable(path))
 }
 
+/// Whether the folder of a run may hold a file of this name.
+pub fn is_part_of_run(name: &str) -> bool {
+    name == LOCK || FILES.contains(&name)
+}
+
 /// Fails where [`write_whole`] would fail, and writes nothing.
 pub fn check_writable(path: &Path) -> Result<(), JournalError> {
     files::check_replace(path).map_err(unwritable(path))

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::known_requests;
 use crate::cli::{
-    CliError, Exit, Facts, has_ending, models, read_text, show, stop, stop_with, write_output,
+    CliError, Exit, Facts, has_ending, models, outputs, read_text, show, stop, stop_with,
+    write_output,
 };
 use crate::model::Request;
 use crate::probe::Verdict;
@@ -97,6 +98,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     if let (Some(folder), Some(path)) = (&args.from_run, &args.output) {
         return sheet::write(folder, args.answers, path);
     }
+    args.output
+        .iter()
+        .try_for_each(|file| outputs::check(file))?;
     // Clap asks for one of them.
     let labels = args.labels.as_deref().unwrap_or(Path::new(""));
     let mut rows = read(labels)?;

@@ -51,6 +51,9 @@ impl AgainstBaseline {
             let hint = "name what to compare with: `--baseline NAME`, or `--gate`";
             return stop_with(Exit::Usage, problem, hint);
         }
+        if let Some(name) = &self.save_baseline {
+            baseline::refuse_other(name, &self.baselines)?;
+        }
         comparison::prepare(files)
     }
 
