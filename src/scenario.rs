@@ -35,7 +35,7 @@ mod window;
 
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
-pub use models::{Home, LiveSetting, ModelSetting, ModelsSetting, Pace};
+pub use models::{Home, LiveSetting, ModelSetting, ModelsSetting, Pace, is_variable_name};
 pub use sessions::synthetic;
 pub use window::{Line, WindowMode, WindowSetting};
 

@@ -136,6 +136,14 @@ impl Place {
             Self::Flag(_) | Self::Environment(_) | Self::BuiltIn => Path::new(""),
         }
     }
+
+    /// The place without the value that a flag gives.
+    pub fn without_value(&self) -> Self {
+        match self {
+            Self::Flag(typed) => Self::Flag(typed.split('=').next().unwrap_or(typed).into()),
+            other => other.clone(),
+        }
+    }
 }
 
 impl fmt::Display for Place {

@@ -11,7 +11,7 @@ use super::inputs::{ENVIRONMENT, Inputs};
 use super::{Exit, chain, environment, show_with, terminal};
 use crate::model::price::PriceList;
 use crate::runner::{self, prices};
-use crate::scenario::{self, ModelSetting, Scenario, SessionSource};
+use crate::scenario::{self, ModelSetting, Scenario, SessionSource, is_variable_name};
 use crate::settings::{Place, Reader, Setting, Table, Value};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage::{self, StageKind};
@@ -231,6 +231,12 @@ fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
                 flatten_one(&format!("{path}[{at}]"), item, out);
             }
         }
+        Value::Text(text) if path.ends_with(".key") && !is_variable_name(text) => out.push(Row {
+            path: path.to_owned(),
+            // It may be the key itself.
+            value: "not shown".to_owned(),
+            source: setting.place.without_value().to_string(),
+        }),
         value => out.push(Row {
             path: path.to_owned(),
             value: value.to_string(),

@@ -16,7 +16,7 @@ use crate::probe::Asking;
 use crate::probe::judge::Judging;
 use crate::session::wire::Provider;
 use crate::settings::{CheckedTable, Place, Setting, SettingError, Table, Value};
-use crate::units::{Tokens, Usd, is_valid_id};
+use crate::units::{Tokens, Usd};
 
 /// Prompts that a server of one's own keeps in its memory, where nothing says how many: Ollama and
 /// LM Studio begin with one.
@@ -471,6 +471,14 @@ fn provider(keys: &CheckedTable<'_>, key: &str) -> Provider {
     named.unwrap_or_default()
 }
 
+/// Whether a text can name an environment variable; the keys of most providers cannot.
+pub fn is_variable_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.chars().all(is_plain)
+        && !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
 fn live(
     model: String,
     keys: &CheckedTable<'_>,
@@ -479,14 +487,14 @@ fn live(
     let provider = provider(keys, "kind");
     let base_url = keys.text("base_url").map(str::to_owned);
     let key = keys.text("key").map(str::to_owned);
-    if let Some(key) = &key
-        && !is_valid_id(&key.to_ascii_lowercase().replace('_', "-"))
-    {
-        let problem = format!(
-            "`{}` must be the name of an environment variable, and never a key",
-            keys.reader().path_of("key")
-        );
-        return Err(SettingError::new(keys.place(), problem));
+    if key.as_deref().is_some_and(|key| !is_variable_name(key)) {
+        let path = keys.reader().path_of("key");
+        let problem =
+            format!("`{path}` must be the name of an environment variable, and is not shown");
+        let hint =
+            "set a variable to the key itself, and name it, as in `key = \"OPENAI_API_KEY\"`";
+        let place = keys.place_of("key").without_value();
+        return Err(SettingError::new(&place, problem).with_hint(hint));
     }
     // The providers' own APIs know schemas and the newer name of the limit; what another server knows
     // only its operator does.
