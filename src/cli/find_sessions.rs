@@ -201,7 +201,7 @@ pub(super) fn plan(scenario: Scenario) -> Result<Plan, PlanError> {
 /// left out.
 pub(super) fn say_passed_over(plan: &Plan) {
     for lost in plan.lost_lines().iter().take(NAMED) {
-        say!("!! {lost}; copy the file again, or go on without it");
+        say!("!! {lost}");
     }
     say_each(plan.passed_over(), "");
     for (reason, count) in &plan.manifest().left_out {

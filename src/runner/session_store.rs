@@ -413,7 +413,7 @@ impl Reading<'_> {
             }
             let session = &read.texts.session;
             if let SessionSource::File(path, _) | SessionSource::Found(path) = source {
-                let lost = session.source().lost_lines();
+                let lost = session.source().losses();
                 let lost = lost.map(|what| format!("`{}`: {what}", path.display()));
                 self.all.lost_lines.extend(lost);
             }

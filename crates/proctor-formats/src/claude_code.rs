@@ -220,6 +220,9 @@ impl Recording {
             timestamp,
             said,
         };
+        if chain == 0 && entry.parent.is_none() {
+            self.warn_of_another(entry.session.as_deref());
+        }
         // A new root comes before the first entry below it.
         if chain == 0
             && let Some(root) = self.root.take()
@@ -235,6 +238,20 @@ impl Recording {
             });
         }
         self.entries.push(entry);
+    }
+
+    /// Warns where another session begins than the first of the file, as in files that were joined.
+    fn warn_of_another(&mut self, begun: Option<&str>) {
+        let first = self
+            .entries
+            .iter()
+            .find_map(|entry| entry.session.as_deref());
+        if let (Some(first), Some(begun)) = (first, begun)
+            && first != begun
+        {
+            let problem = format!("records of another session follow: `{begun}`");
+            self.source.warn(&problem);
+        }
     }
 
     fn unknown(&mut self, kind: &str, raw: &RawValue) -> Option<RecordKind> {

@@ -54,6 +54,12 @@ pub enum ImportError {
     /// The file is compressed, and what is in it is no recording.
     #[error("`{}` is compressed, and what is in it is no recording that can be read", .0.display())]
     Compressed(PathBuf),
+    /// An archive of files.
+    #[error("`{}` is an archive of files", .0.display())]
+    Packed(PathBuf),
+    /// The user named one format, and the file looks like another.
+    #[error("`{}` is no recording of {}: it looks like {}", .0.display(), .1, .2)]
+    OtherFormat(PathBuf, &'static str, &'static str),
     /// A line is not JSON: the line, and the byte in it, from 1; and the parser's message.
     #[error("`{}`: line {}, column {}: {}", .0.display(), .1, .2, .3)]
     Json(PathBuf, u64, usize, String),
@@ -121,6 +127,7 @@ impl ImportError {
                 | Self::UnknownFormat(..)
                 | Self::UnreadProduct(..)
                 | Self::Compressed(_)
+                | Self::Packed(_)
                 | Self::Database(_)
                 | Self::NoDatabase(_)
         )
@@ -172,9 +179,9 @@ impl ImportError {
                 "a recording has the messages or requests of an agent; `proctor sessions` lists those on this machine"
             }
             Self::UnreadProduct(_, _, hint) => hint,
-            Self::NotJson(_) => {
-                "session files are JSON or JSONL; unpack archives first, but for `.eval` logs"
-            }
+            Self::NotJson(_) => "session files are JSON or JSONL",
+            Self::Packed(_) => "unpack it, and name the folder",
+            Self::OtherFormat(..) => "leave `--format` out, or name the format that it has",
             Self::Compressed(_) => "unpack it: databases and folders are read unpacked alone",
             Self::Database(_) => {
                 "install it with the feature: `cargo install proctor-bench --features sqlite`; \

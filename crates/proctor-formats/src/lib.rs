@@ -363,10 +363,18 @@ pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Resu
     for recording in &mut recordings {
         truth::add_from_file(path, recording)?;
     }
-    if !is_named && format != native::IMPORTER.format {
-        is_understood(path, format, &recordings)?;
+    truth::warn_of_another(path, &mut recordings);
+    if format == native::IMPORTER.format {
+        return Ok(recordings);
     }
-    Ok(recordings)
+    let understood = is_understood(path, format, &recordings);
+    match file_info::format_of(path) {
+        Ok(found) if is_named && found != format && understood.is_err() => {
+            Err(ImportError::OtherFormat(path.to_owned(), format, found))
+        }
+        _ if is_named => Ok(recordings),
+        _ => understood.map(|()| recordings),
+    }
 }
 
 /// Refuses what was taken for a format, and says next to nothing in it.
@@ -415,9 +423,17 @@ fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording
         // A database holds the sessions that it holds.
         return Ok((recordings(sqlite::load(path)?), native::IMPORTER.format));
     }
+    let is_named = by.is_some();
     let Some(by) = by.or_else(|| importer_of_file(&head)) else {
         return Err(unknown_format(path, &head));
     };
+    if !is_named && by.format != native::IMPORTER.format && native::stem(path).is_some() {
+        let problem = format!(
+            "a session's first line must have `\"format\":\"{}\"`",
+            native::FORMAT
+        );
+        return Err(ImportError::Shape(path.to_owned(), 1, 1, problem));
+    }
     let folder = by.folder.as_ref().and_then(|folder| (folder.of_file)(path));
     if let Some(read) = folder.and_then(|folder| by.import_folder(&folder)) {
         return Ok((read?, by.format));
@@ -439,6 +455,10 @@ fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
     each.map(|recording| recording.session).collect()
 }
 
+/// Where the first header of a tar archive says what it is, and how.
+const TAR_MAGIC_AT: usize = 257;
+const TAR_MAGIC: &[u8] = b"ustar";
+
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
 fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     let failed = |source| ImportError::unopened(path, source);
@@ -451,6 +471,13 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     }
     if sqlite::is_database(&head) && compressed::is_compressed(path) {
         return Err(ImportError::Compressed(path.to_owned()));
+    }
+    // The names and texts in one look like lines that were damaged.
+    if head
+        .get(TAR_MAGIC_AT..)
+        .is_some_and(|rest| rest.starts_with(TAR_MAGIC))
+    {
+        return Err(ImportError::Packed(path.to_owned()));
     }
     let again = io::Cursor::new(head.clone());
     Ok((head, again.chain(file)))
@@ -488,6 +515,8 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
         }
     } else if inspect::is_archive(head) && path.extension().is_some_and(|value| value == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())
+    } else if inspect::is_archive(head) {
+        ImportError::Packed(path)
     } else {
         ImportError::NotJson(path)
     }

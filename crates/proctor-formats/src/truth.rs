@@ -42,6 +42,9 @@ impl From<Session> for Recording {
     }
 }
 
+/// How many sessions of a file a warning names.
+const SHOWN_IDS: usize = 3;
+
 /// The largest ground truth that is read.
 const MAX_TRUTH: u64 = 1 << 28;
 
@@ -62,6 +65,25 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
     }
     recording.truth = Some(truth);
     Ok(())
+}
+
+/// Warns of a file of facts that is named after the recording's file, and not after a session in it.
+pub(super) fn warn_of_another(path: &Path, recordings: &mut [Recording]) {
+    let name = format!("{}.truth.json", compressed::stem(path));
+    let beside = path.with_file_name(&name);
+    let ids = recordings.iter().map(|recording| recording.session.id());
+    let is_of_one = ids.clone().any(|id| truth_path(path, id) == beside);
+    if is_of_one || !beside.is_file() {
+        return;
+    }
+    let ids: Vec<String> = ids.take(SHOWN_IDS).map(|id| format!("`{id}`")).collect();
+    let problem = format!(
+        "facts in `{name}` are of no session here: there is {}",
+        ids.join(", ")
+    );
+    if let Some(first) = recordings.first_mut() {
+        first.session.parts_mut().source.warn(&problem);
+    }
 }
 
 /// `NAME.truth.json`, where the path is `NAME.session.jsonl`, compressed or not; else the name is the session's id.
@@ -89,6 +111,10 @@ fn problem(truth: &GroundTruth, session: &Session) -> Option<String> {
             truth.session,
             session.id()
         ));
+    }
+    let mut ids = BTreeSet::new();
+    if let Some(again) = truth.facts.iter().find(|fact| !ids.insert(&fact.id)) {
+        return Some(format!("two facts have the id `{}`", again.id));
     }
     let messages = session.messages().len();
     let outside = truth.facts.iter().find(|fact| {

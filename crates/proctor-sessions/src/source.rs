@@ -37,6 +37,16 @@ pub struct Source {
     pub missing: Option<Missing>,
 }
 
+/// How warnings of a loss begin, and what to do about it.
+const LOSSES: [(&str, &str); 5] = [
+    ("line ", COPY_AGAIN),
+    ("further lines ", COPY_AGAIN),
+    ("the last line ", COPY_AGAIN),
+    ("facts in ", "name the file after the session"),
+    ("records of ", "write each session to a file of its own"),
+];
+const COPY_AGAIN: &str = "copy the file again, or go on without it";
+
 impl Source {
     /// The size of the system prompt and tools that a made-up session is declared to have and does
     /// not hold. What a recording lacks is learnt from its bill instead.
@@ -50,12 +60,12 @@ impl Source {
         count(&mut self.warnings, what);
     }
 
-    /// The warnings that lines of the file could not be read: something of the conversation is lost.
-    pub fn lost_lines(&self) -> impl Iterator<Item = &str> {
-        let warnings = self.warnings.keys().map(String::as_str);
-        warnings.filter(|what| {
-            let mut begins = ["line ", "further lines ", "the last line "].into_iter();
-            begins.any(|begin| what.starts_with(begin))
+    /// The warnings that something of the conversation, or of what is known about it, is lost: each with what to do.
+    pub fn losses(&self) -> impl Iterator<Item = String> {
+        self.warnings.keys().filter_map(|what| {
+            let mut losses = LOSSES.into_iter();
+            let (_, advice) = losses.find(|(begin, _)| what.starts_with(begin))?;
+            Some(format!("{what}; {advice}"))
         })
     }
 

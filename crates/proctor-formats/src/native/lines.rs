@@ -129,6 +129,9 @@ enum BlockType {
     Opaque,
 }
 
+/// The seconds from 2001 to 2286; as milliseconds, a few months of 1970.
+const SECONDS: std::ops::Range<i64> = 1_000_000_000..10_000_000_000;
+
 /// An RFC 3339 time, or milliseconds since 1970.
 struct Time(Timestamp);
 
@@ -147,7 +150,12 @@ impl<'de> Deserialize<'de> for Time {
         let value = Value::deserialize(deserializer)?;
         let Some(text) = value.as_str() else {
             let problem = || D::Error::custom(format_args!("`{value}` is not {EXPECTED}"));
-            return Ok(Self(Timestamp(value.as_i64().ok_or_else(problem)?)));
+            let number = value.as_i64().ok_or_else(problem)?;
+            if SECONDS.contains(&number) {
+                let problem = "a number is milliseconds since 1970, and this one is seconds";
+                return Err(D::Error::custom(format_args!("`{number}`: {problem}")));
+            }
+            return Ok(Self(Timestamp(number)));
         };
         let time = text.parse::<jiff::Timestamp>();
         let time = time.map_err(|_| D::Error::invalid_value(Unexpected::Str(text), &EXPECTED))?;
