@@ -106,7 +106,6 @@ fn sorted(
     for Input { path, is_named } in inputs {
         match look(&path) {
             Err(error) if is_named => return Err(error),
-            Err(error @ ImportError::NotFound(_)) => found.passed_over.push(error),
             Err(error) if is_something_else(&error) => found.passed_over.push(error),
             Ok(()) | Err(_) => found.recordings.push(path),
         }
