@@ -35,8 +35,10 @@ pub enum Answer {
     NothingRan,
     /// Agents ran, and how their tasks ended is not known.
     NoOutcomes,
-    /// Some strategies are broken, and no other changed anything.
+    /// Some strategies are broken, and no other changed anything; prompts of one did not fit the window.
     AllBroken,
+    /// Some strategies are broken, for other reasons, and no other changed anything.
+    AllFaulty,
     /// No strategy changed anything, and none is broken.
     NothingFires,
     /// Too few independent sessions to decide anything.
@@ -61,6 +63,7 @@ impl Answer {
             Self::NothingRan => Code::NothingRan,
             Self::NoOutcomes => Code::NoOutcomes,
             Self::AllBroken => Code::AllBroken,
+            Self::AllFaulty => Code::Broken,
             Self::NothingFires => Code::NothingFires,
             Self::FewSessions => Code::FewSessions,
             Self::Use => Code::Use,
@@ -82,6 +85,9 @@ impl Answer {
             Self::AllBroken => {
                 "Everything breaks: every strategy that changed a session broke, as the table says. A larger window \
                  changes that (`--window TOKENS`)."
+            }
+            Self::AllFaulty => {
+                "Everything breaks: every strategy that changed a session broke, as the table says."
             }
             Self::NothingFires => {
                 "Nothing fires: no strategy changed anything in these sessions. A smaller window shows what they do \
@@ -253,6 +259,8 @@ pub(crate) struct Row {
     pub(crate) largest_elsewhere: Option<Tokens>,
     /// Why it takes part in no ranking.
     pub(crate) broken: Option<String>,
+    /// Whether that is because a prompt did not fit the window.
+    pub(crate) is_too_large: bool,
     /// Whether it is a program of the user's own.
     pub(crate) is_program: bool,
     /// The share of all tokens that it saves.
@@ -458,9 +466,11 @@ impl Rows {
         if self.clusters == 0 {
             (Answer::NothingRan, None)
         } else if cases.is_empty() {
-            let is_broken = self.strategies.iter().any(|row| row.broken.is_some());
-            let answer = if is_broken {
+            let mut broken = self.strategies.iter().filter(|row| row.broken.is_some());
+            let answer = if broken.clone().any(|row| row.is_too_large) {
                 Answer::AllBroken
+            } else if broken.next().is_some() {
+                Answer::AllFaulty
             } else {
                 Answer::NothingFires
             };

@@ -471,7 +471,10 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
         });
         let text = format!("every strategy failed: {}", failed.unwrap_or_default());
         (Code::AllFailed, text)
-    } else if ran.iter().all(|one| one.broken().is_some()) {
+    } else if ran
+        .iter()
+        .all(|one| one.broken().is_some_and(|it| it.is_of_size()))
+    {
         let first = ran.iter().filter_map(|one| one.deaths.first()).min();
         let first = first.map(|call| format!(", the first at call {call}"));
         let text = format!(

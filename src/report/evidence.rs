@@ -123,6 +123,9 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),
+        is_too_large: strategy
+            .broken()
+            .is_some_and(|breakage| breakage.is_of_size()),
         is_program: entry.is_some_and(|one| one.toml.contains("kind = \"external\"")),
         // Both are of full history, and not of what an agent did that compacted.
         tokens_saved: strategy

@@ -159,6 +159,11 @@ pub struct Breakage {
 }
 
 impl Breakage {
+    /// Whether a prompt did not fit the window.
+    pub(crate) fn is_of_size(&self) -> bool {
+        !self.deaths.is_empty()
+    }
+
     /// The reasons in words, with a unit after the number of cells and a word before the first call.
     pub(crate) fn in_words(&self, unit: &str, call: &str) -> String {
         let mut parts = Vec::new();

@@ -143,6 +143,20 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger), 
     let max_output = keys
         .setting("max_output")
         .and_then(|_| keys.whole("max_output"));
+    if let WindowMode::Native(Some(tokens)) = size {
+        for (key, reserved) in [
+            ("max_output", max_output),
+            ("overflow_reserve", keys.whole("overflow_reserve")),
+        ] {
+            if let Some(reserved) = reserved.filter(|reserved| *reserved >= tokens.0) {
+                let problem = format!(
+                    "`window.{key}` of {reserved} leaves no room in a window of {tokens} tokens"
+                );
+                return Err(SettingError::new(keys.place_of(key), problem)
+                    .with_hint("reserve less than the window, or use a larger window"));
+            }
+        }
+    }
     let window = WindowSetting {
         mode: size,
         is_matched: mode == "matched",

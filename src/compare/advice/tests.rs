@@ -43,6 +43,7 @@ pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f
         fired: sessions,
         largest_elsewhere: None,
         broken: None,
+        is_too_large: false,
         is_program: false,
         tokens_saved: None,
         cause: None,
@@ -285,6 +286,7 @@ fn twins_are_recommended_together() {
 fn what_is_broken_and_cheapest_is_never_used() {
     let broken = Row {
         broken: Some("died in 1 of 12, first at 33".to_owned()),
+        is_too_large: true,
         ..row("cheap", SESSIONS, (0.2, 1.0), (0.2, 0.9))
     };
     let said = check(
@@ -304,11 +306,18 @@ fn what_is_broken_and_cheapest_is_never_used() {
             .iter()
             .any(|it| it.is_broken && it.strategy == "cheap")
     );
-    check(
-        &world(SESSIONS, true, vec![broken]),
-        Answer::AllBroken,
-        &["Everything breaks", "`--window TOKENS`"],
-    );
+    let refused = Row {
+        is_too_large: false,
+        ..broken.clone()
+    };
+    for (row, answer, advice) in [
+        (broken, Answer::AllBroken, true),
+        (refused, Answer::AllFaulty, false),
+    ] {
+        let judged = world(SESSIONS, true, vec![row]);
+        check(&judged, answer, &["Everything breaks"]);
+        assert_eq!(answer.sentence().contains("`--window TOKENS`"), advice);
+    }
     let idle = Row {
         fired: 0,
         ..row("idle", SESSIONS, (1.0, 1.0), (1.0, 1.0))
