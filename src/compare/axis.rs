@@ -177,10 +177,14 @@ impl Margins {
                 format!("no metric `{name}` can be gated: {}", names.join(", "))
             }));
         };
-        let is_share = matches!(axis.kind(), Kind::Probes | Kind::Share);
-        if is_share && margin > 1.0 {
+        let unit = match axis.kind() {
+            Kind::Probes | Kind::Share => Some("points"),
+            Kind::Total => Some("% of the total"),
+            Kind::Count => None,
+        };
+        if let Some(unit) = unit.filter(|_| margin > 1.0) {
             return Err(format!(
-                "`{name}` is a share: a margin of 0.05 is 5 points, and 1 is all"
+                "the margin of `{name}` must be at most 1: 0.05 is 5 {unit}"
             ));
         }
         self.0.insert(axis, margin);
