@@ -16,7 +16,7 @@ use crate::compare::gate::{Ending, Rules};
 use crate::compare::judge::judge;
 use crate::compare::{self, Chance, ComparedRun, Findings, Mismatch, Rule, Target};
 use crate::record::journal::Run;
-use crate::record::{Arm, End};
+use crate::record::{Arm, CellRecord, End};
 use crate::report::comparison::{Comparisons, GatedComparison};
 use crate::report::display::many;
 use crate::report::screen::ScreenOptions;
@@ -27,21 +27,45 @@ pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
     if let Err(invalid) = Report::of(&run.manifest, &run.cells).controls() {
         return Some((Exit::ControlsFailed, invalid.to_string()));
     }
-    let manifest = &run.manifest;
-    let planned =
-        manifest.sessions.len() * manifest.strategies.len() * manifest.repeats.max(1) as usize;
-    let own = run.cells.iter().filter(|cell| cell.arm == Arm::Strategy);
-    let there = own.clone().count();
+    let (there, planned) = cells(run);
     if there < planned {
         let missing = planned - there;
         let why = format!("{missing} of its {planned} cells are missing");
         return Some((Exit::Outstanding, why));
     }
-    let failed = own
+    let failed = own_cells(run)
         .filter(|cell| matches!(cell.end, End::Failed { .. }))
         .count();
     let why = format!("{failed} of its {planned} cells failed");
     (failed > 0).then_some((Exit::TooManyFailures, why))
+}
+
+fn own_cells(run: &Run) -> impl Iterator<Item = &CellRecord> {
+    let cells = run.cells.iter();
+    cells.filter(|cell| cell.arm == Arm::Strategy)
+}
+
+/// The cells of strategies that a run has, and those that it is to have.
+fn cells(run: &Run) -> (usize, usize) {
+    let manifest = &run.manifest;
+    let repeats = manifest.repeats.max(1) as usize;
+    let planned = manifest.sessions.len() * manifest.strategies.len() * repeats;
+    (own_cells(run).count(), planned)
+}
+
+/// Refuses a run without a cell, and says where some are missing.
+fn refuse_empty(name: &str, run: &Run) -> anyhow::Result<()> {
+    let (there, planned) = cells(run);
+    if there == planned {
+        return Ok(());
+    }
+    let problem = format!("`{name}` has {there} of {planned} cells");
+    let hint = "the command that made it runs those that are missing";
+    if there == 0 {
+        return stop_with(Exit::Outstanding, problem, hint);
+    }
+    say!("!! {problem}: {hint}");
+    Ok(())
 }
 
 /// Where baselines are kept, for git.
@@ -101,6 +125,7 @@ impl Side {
         let path = Path::new(place);
         let mut source = if path.is_dir() {
             let run = read_run(path)?;
+            refuse_empty(place, &run)?;
             // One that is named may be a control that the run added.
             let of = match strategy {
                 Some(_) => ComparedRun::with_added,
