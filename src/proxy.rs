@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -107,8 +107,12 @@ impl Proxy {
     /// Listens at `listen` (port 0 for any that is free) for requests to `upstream`, the base URL
     /// of the API.
     pub fn bind(listen: SocketAddr, upstream: &str) -> Result<Self, ProxyError> {
-        let upstream = base(upstream).map_err(|problem| ProxyError::Upstream { problem })?;
+        let wrong = |problem| ProxyError::Upstream { problem };
+        let upstream = base(upstream).map_err(wrong)?;
         let (listener, address) = self::listen(listen)?;
+        if leads_to(&upstream, address) {
+            return Err(wrong("it is the address at which the proxy itself listens"));
+        }
         Ok(Self {
             listener,
             address,
@@ -190,7 +194,24 @@ fn base(typed: &str) -> Result<Url, &'static str> {
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
         return Err("it must hold no key and no query");
     }
+    if Api::of_path(url.path()).is_some() {
+        return Err(
+            "it must be the base of all requests, without the path of one, such as `/v1/messages`",
+        );
+    }
     Ok(url)
+}
+
+/// Whether requests to this URL come to a listener at this address.
+fn leads_to(url: &Url, address: SocketAddr) -> bool {
+    // Names are looked up only where the port is the same.
+    if url.port_or_known_default() != Some(address.port()) {
+        return false;
+    }
+    let named = url.socket_addrs(|| None).unwrap_or_default();
+    let is_here =
+        |ip: IpAddr| ip == address.ip() || address.ip().is_unspecified() && ip.is_loopback();
+    named.into_iter().any(|named| is_here(named.ip()))
 }
 
 /// Whether a request that came to this address of loopback names it. A page of a foreign site could
@@ -323,6 +344,22 @@ pub enum ProxyError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_proxy_is_never_its_own_upstream() {
+        let leads = |host: &str, listen: [u8; 4]| {
+            leads_to(&base(host).unwrap(), SocketAddr::from((listen, 8_787)))
+        };
+        for (upstream, listen, expected) in [
+            ("http://127.0.0.1:8787", [127, 0, 0, 1], true),
+            ("http://localhost:8787/v1", [127, 0, 0, 1], true),
+            ("http://127.0.0.1:8787", [0, 0, 0, 0], true),
+            ("http://127.0.0.1:8788", [127, 0, 0, 1], false),
+            ("http://192.0.2.1:8787", [127, 0, 0, 1], false),
+        ] {
+            assert_eq!(leads(upstream, listen), expected, "{upstream}");
+        }
+    }
 
     #[test]
     fn an_accepted_connection_sends_small_writes_at_once() {
