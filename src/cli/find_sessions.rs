@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::sessions::places;
-use super::{CliError, Exit, stop_with};
+use super::{CliError, Exit, listed, stop_with};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::runner::{Plan, PlanError};
@@ -203,6 +203,12 @@ pub(super) fn say_passed_over(plan: &Plan) {
         say!("!! {lost}");
     }
     say_each(plan.passed_over(), "");
+    let kinds = &plan.scenario().selection.kinds;
+    let mut entries = plan.manifest().sessions.iter();
+    if !kinds.is_empty() && entries.all(|entry| entry.items == 0) {
+        let kinds = listed(kinds.iter().map(|kind| kind.name()));
+        say!("!! no session has facts of the kinds in `probes.kinds`: {kinds}");
+    }
     for (reason, count) in &plan.manifest().left_out {
         let sessions = many(*count, "session", "sessions");
         say!("left out: {sessions}: {reason}");

@@ -76,6 +76,9 @@ impl Without {
 /// A recording on the command line, with what names it.
 type Named<'a> = (&'a Path, Place);
 
+/// How the names of these variables begin.
+const PREFIX: &str = "PROCTOR_";
+
 /// Environment variables that are laid over a scenario, with the path each sets.
 pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
     ("PROCTOR_COUNTER", "counter"),
@@ -152,6 +155,7 @@ impl Inputs {
             table.put("strategies", strategies, &Place::BuiltIn);
         }
         self.strategies(&mut table)?;
+        say_misspelt(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
         let environment = ENVIRONMENT.iter().filter_map(|(name, path)| {
             let place = Place::Environment((*name).into());
             Some((*path, environment(name)?, place))
@@ -278,6 +282,21 @@ impl Inputs {
         }
         table.put("strategies", items, &Place::Flag("--strategy".into()));
         Ok(())
+    }
+}
+
+/// Names variables that are nearly one of [`ENVIRONMENT`], and set nothing.
+fn say_misspelt(variables: impl Iterator<Item = String>) {
+    let known = ENVIRONMENT.map(|(name, _)| name);
+    let unknown = variables.filter(|name| !known.contains(&name.as_str()));
+    for name in unknown {
+        let Some(end) = name.strip_prefix(PREFIX) else {
+            continue;
+        };
+        let ends = known.iter().filter_map(|known| known.strip_prefix(PREFIX));
+        if let Some(meant) = did_you_mean(end, ends) {
+            say!("!! environment variable `{name}` sets nothing, did you mean `{PREFIX}{meant}`?");
+        }
     }
 }
 
@@ -429,6 +448,11 @@ fn preset_of(path: &Path, place: &Place) -> anyhow::Result<Table> {
     let text = read_text("preset ", path).map_err(|stop| stop.with_hint(hint))?;
     let table = Table::parse(&path.display().to_string(), &text);
     let mut table = table.context("cannot read the preset")?;
+    if table.entries().is_empty() {
+        let problem = format!("preset `{}` is empty", path.display());
+        let hint = "`proctor strategies show codex` prints one to begin with";
+        return stop_with(Exit::Invalid, problem, hint);
+    }
     table.put("name", preset_name(path), place);
     Ok(table)
 }

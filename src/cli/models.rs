@@ -440,9 +440,9 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// Reads a number of threads, of at least 1.
-pub(super) fn jobs(typed: &str) -> Result<usize, String> {
-    let number = typed.parse().ok().filter(|threads| *threads > 0);
+/// Reads a number of at least 1.
+pub(super) fn at_least_one(typed: &str) -> Result<usize, String> {
+    let number = typed.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| "it must be a whole number of at least 1".to_owned())
 }
 

@@ -286,7 +286,9 @@ impl Output {
                 "unfit as a judge, by answers whose verdict is known: {}; its verdicts do not count",
                 report.unfit_judges.join(", ")
             ),
-            Err(invalid) => invalid.to_string(),
+            Err(invalid) => format!(
+                "{invalid}\n hint: `proctor sessions facts --check FILE` says which facts of a file are wrong"
+            ),
         };
         say!("error: {problem}");
         Ok(Exit::ControlsFailed)

@@ -17,7 +17,7 @@ use super::messages::{self, MessageProgress, Summary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
-use super::{CliError, Exit, batch, find_sessions, listed, report, say, stop, template};
+use super::{CliError, Exit, batch, find_sessions, listed, report, say, stop, stop_with, template};
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
@@ -81,7 +81,7 @@ pub(super) struct Args {
 struct CellOptions {
     /// Threads; by default as many as there are processors, and with a live model as many as
     /// requests may be under way (at most 64)
-    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
+    #[arg(short, long, value_name = "N", value_parser = models::at_least_one)]
     jobs: Option<usize>,
     /// Compute every cell again, even those that an earlier run finished; an interrupted run goes on without it
     #[arg(long)]
@@ -135,6 +135,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     )?;
     if args.dry_run.dry_run {
         return dry_run(args, scenario);
+    }
+    if args.batch && !scenario.models.has_live() {
+        let hint = "name a model in `[models]`, or with `--graded`; or leave `--batch` out";
+        return stop_with(Exit::Usage, "`--batch` has no model to ask", hint);
     }
     args.output.check()?;
     args.apply.check("STRATEGY-recommended.toml")?;

@@ -64,7 +64,7 @@ pub(super) struct Args {
     part: PartOptions,
     /// Threads; by default as many as there are processors, and with a live model as many as requests
     /// may be under way (at most 64)
-    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
+    #[arg(short, long, value_name = "N", value_parser = models::at_least_one)]
     jobs: Option<usize>,
     #[command(flatten, next_help_heading = "Output")]
     apply: ApplyOptions,
@@ -87,7 +87,7 @@ struct TuneOptions {
     #[arg(short = 'P', long = "param", value_name = "KNOB=VALUES")]
     params: Vec<String>,
     /// Try only this many settings, drawn from the grid
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = models::at_least_one)]
     random: Option<usize>,
     /// Begin with few sessions; each round keeps the better half of the settings and doubles the
     /// sessions

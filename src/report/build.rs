@@ -404,7 +404,12 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         Note.banner(Code::LeftOut, format!("{sessions} left out: {reason}"))
     }));
     let faults = manifest.faults.as_ref();
-    let faults = faults.map(|faults| format!("what went wrong, went wrong on purpose: {faults}"));
+    let happened = if material.cells.iter().any(|cell| !cell.faults.is_empty()) {
+        "what went wrong, went wrong on purpose"
+    } else {
+        "this was to go wrong on purpose, and did in no session"
+    };
+    let faults = faults.map(|faults| format!("{happened}: {faults}"));
     let nothing = is_empty.then_some("no cell was recorded: there is nothing to compare");
     let outstanding = coverage.in_words(
         coverage.outstanding,
