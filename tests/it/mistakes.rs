@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -18,15 +18,20 @@ const LINES: usize = 12;
 const SCENARIO: &str =
     "[[sessions]]\npath = 's.jsonl'\n[window]\ntokens = 9_000\n[[strategies]]\npreset = 'codex'\n";
 
+const KEY: &str = "sk-first-0123456789abcdefghij";
+
 const NATIVE: &str = r#"{"format":"proctor-session","version":1,"id":"x"}"#;
 const MESSAGE: &str = r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#;
 
-fn proctor(folder: &Path, arguments: &[String]) -> Output {
+/// Runs the program with these words; those in front with a `=` are environment variables.
+fn proctor(folder: &Path, words: &[String]) -> Output {
+    let variables = words.iter().map_while(|word| word.split_once('='));
+    let arguments = &words[variables.clone().count()..];
     let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
     for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "PROCTOR_WINDOW"] {
         command.env_remove(name);
     }
-    let command = command.current_dir(folder).args(arguments);
+    let command = command.current_dir(folder).args(arguments).envs(variables);
     command.env("HOME", folder).output().unwrap()
 }
 
@@ -44,17 +49,34 @@ fn recording(id: &str, turns: usize) -> String {
         };
         let parent = match at {
             0 => "null".to_owned(),
-            _ => format!(r#""a{}""#, at - 1),
+            _ => format!(r#""{id}-a{}""#, at - 1),
         };
-        let asked = head("user", format!("u{at}"), parent);
-        let answered = head("assistant", format!("a{at}"), format!(r#""u{at}""#));
+        let asked = head("user", format!("{id}-u{at}"), parent);
+        let answered = head(
+            "assistant",
+            format!("{id}-a{at}"),
+            format!(r#""{id}-u{at}""#),
+        );
         format!(
             r#"{asked}"message":{{"role":"user","content":"Step {at} of {id}, please."}}}}
-{answered}"message":{{"id":"m{at}","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{{"type":"text","text":"Step {at} of {id} is done."}}],"usage":{{"input_tokens":1000,"output_tokens":9}}}}}}
+{answered}"message":{{"id":"{id}-m{at}","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{{"type":"text","text":"Step {at} of {id} is done."}}],"usage":{{"input_tokens":1000,"output_tokens":9}}}}}}
 "#
         )
     };
     (0..turns).map(turn).collect()
+}
+
+/// Facts of these ids about a session.
+fn truth(session: &str, ids: &[&str]) -> String {
+    let facts = ids.iter().map(|id| {
+        format!(
+            r#"{{"id":"{id}","fact":{{"kind":"recall","key":"k","value":"hi"}},"question":"?","evidence":[0],"importance":"normal"}}"#
+        )
+    });
+    let facts = facts.collect::<Vec<_>>().join(",");
+    format!(
+        r#"{{"format":"proctor-ground-truth","version":1,"session":"{session}","facts":[{facts}]}}"#
+    )
 }
 
 /// The folder in which every mistake is made.
@@ -63,7 +85,7 @@ fn bench() -> TempDir {
     let path = folder.path();
     let whole = recording("first", 6);
     let (begin, rest) = whole.split_at(whole.find('\n').unwrap() + 1);
-    for folder in ["empty", "notes", "page.html"] {
+    for folder in ["empty", "notes", "page.html", "linked", "named", "gone"] {
         fs::create_dir(path.join(folder)).unwrap();
     }
     let strategies = "[[sessions]]\npath = 's.jsonl'\n[[strategies]]\nname = 'a'\npreset = 'codex'\n\
@@ -71,6 +93,19 @@ fn bench() -> TempDir {
     for (name, text) in [
         ("s.jsonl", &*whole),
         ("other.jsonl", &recording("second", 6)),
+        ("rec.json", &whole),
+        (
+            "joined.jsonl",
+            &format!("{whole}{}", recording("second", 6)),
+        ),
+        ("linked/s.jsonl", &whole),
+        ("named/f.jsonl", &whole),
+        ("named/f.truth.json", &truth("f", &["b"])),
+        (
+            "asked.session.jsonl",
+            &format!("{NATIVE}\n{MESSAGE}\n").replace("\"x\"", "\"asked\""),
+        ),
+        ("asked.truth.json", &truth("asked", &["b", "b"])),
         ("cut.jsonl", &whole[..whole.len() - 30]),
         ("middle.jsonl", &format!("{begin}{{\"type\": bad\n{rest}")),
         ("bad.json", "{\"a\":1"),
@@ -90,6 +125,25 @@ fn bench() -> TempDir {
         ),
         ("hangs.sh", "#!/bin/sh\nsleep 100\n"),
         ("suite.toml", SCENARIO),
+        (
+            "key.toml",
+            &format!(
+                "{SCENARIO}[models]\nreader = {{ kind = 'openai', model = 'm', key = '{KEY}' }}\n"
+            ),
+        ),
+        (
+            "output.toml",
+            &SCENARIO.replace("9_000", "9_000\nmax_output = 9_000"),
+        ),
+        (
+            "reserve.toml",
+            &SCENARIO.replace("9_000", "9_000\noverflow_reserve = 9_001"),
+        ),
+        (
+            "kinds.toml",
+            &format!("{SCENARIO}[probes]\nkinds = ['open']\n"),
+        ),
+        ("empty.toml", "# nothing yet\n"),
         ("typo.toml", &SCENARIO.replace("'codex'", "'codx'")),
         ("unit.toml", &SCENARIO.replace("9_000", "'80k'")),
         ("type.toml", &format!("repeats = 'three'\n{SCENARIO}")),
@@ -124,6 +178,20 @@ fn bench() -> TempDir {
         ),
         ("bare.session.jsonl", &format!("{NATIVE}\n")),
         (
+            "headless.session.jsonl",
+            &format!(
+                "{}\n{MESSAGE}\n",
+                NATIVE.replace(r#""format":"proctor-session","#, "")
+            ),
+        ),
+        (
+            "seconds.session.jsonl",
+            &format!(
+                "{NATIVE}\n{}\n",
+                MESSAGE.replace("}]", r#"}],"timestamp":1772355603"#)
+            ),
+        ),
+        (
             "torn.session.jsonl",
             &format!(
                 "{NATIVE}\n{MESSAGE}\n{{\"role\":\"assistant\",\"content\":[{{\"type\"\n{MESSAGE}\n"
@@ -142,6 +210,13 @@ fn bench() -> TempDir {
     .unwrap();
     fs::write(path.join("utf16.jsonl"), b"\xff\xfeh\0i\0").unwrap();
     fs::write(path.join("a.zip"), b"PK\x03\x04\x14\0\xff\0\x08\0").unwrap();
+    let mut archive = b"s.jsonl".to_vec();
+    archive.resize(257, 0);
+    archive.extend_from_slice(b"ustar\x0000");
+    archive.resize(512, 0);
+    archive.extend_from_slice(whole.as_bytes());
+    fs::write(path.join("a.tar"), archive).unwrap();
+    symlink("nothing", path.join("linked/z.jsonl")).unwrap();
     let pipe = Command::new("mkfifo").arg(path.join("pipe.jsonl")).status();
     assert!(pipe.unwrap().success());
     for (session, out) in [("s.jsonl", "ok"), ("other.jsonl", "else")] {
@@ -149,19 +224,21 @@ fn bench() -> TempDir {
         let made = proctor(path, &words(&made));
         assert!(made.status.success(), "{made:?}");
     }
+    fs::copy(path.join("ok/run.json"), path.join("gone/run.json")).unwrap();
     fs::create_dir(path.join("hurt")).unwrap();
     fs::write(path.join("hurt/run.json"), "{").unwrap();
     folder
 }
 
-/// The names of all files below a folder.
+/// The names of all files below a folder, each with its length.
 fn names(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            names.push(path.display().to_string());
+            let length = path.symlink_metadata().unwrap().len();
+            names.push(format!("{} {length}", path.display()));
             if path.is_dir() {
                 folders.push(path);
             }
@@ -195,8 +272,8 @@ fn flaws(code: i32, output: &Output, parts: &str) -> Vec<String> {
         let ways_out = [" hint: ", "did you mean `", " must be ", " is called `"];
         check(ways_out.iter().any(|way| said.contains(way)), "no way out");
     }
-    for never in ["panicked", "internal error", "os error"] {
-        check(!said.contains(never), never);
+    for never in ["panicked", "internal error", "os error", KEY] {
+        check(!said.contains(never) && !printed.contains(never), never);
     }
     let mut flags = said.split("flag `").skip(1);
     check(
