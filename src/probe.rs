@@ -55,6 +55,11 @@ impl Pattern {
         regex.flat_map(move |regex| regex.captures_iter(text))
     }
 
+    /// The first match from a byte on.
+    fn at<'t>(&self, text: &'t str, from: usize) -> Option<Captures<'t>> {
+        self.regex()?.captures_at(text, from)
+    }
+
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex().is_some_and(|regex| regex.is_match(text))
     }

@@ -6,11 +6,11 @@
 //!
 //! | kind | a match |
 //! |---|---|
-//! | `recall`, `decoy` | the value, no part of a longer one; **bound** where at least half of the key's content words are in the same line or JSON object, or within 40 words, and its sentence neither denies it nor has the key of another value nearer to it |
+//! | `recall`, `decoy` | the value, no part of a longer one; **bound** where at least half of the key's content words are in the same line or JSON object, or within 40 words; **changed** where its sentence denies it, says that another value took its place, or the whole key names another value of its form |
 //! | `constraint` | a sentence that speaks of the rule, with its anchors and its force: see `rules` |
 //! | `artifact` | the whole path, for each path |
 //! | `decision` | the choice as a value bound by its key, and the reason as a rule |
-//! | `update`, `numeric` | each value that was ever said, bound by the key; which one comes last is a matter of the prompt, not of one text |
+//! | `update`, `numeric` | each value that was ever said, bound by the key and not said to be an older one; which one comes last is a matter of the prompt, not of one text |
 //! | `rejected-path` | the unguessable part of the reason, bound by what was tried |
 //! | `error` | the code, and the file and line, each bound by what failed |
 //! | `binding` | the value bound by its key, as for `recall` |
@@ -40,15 +40,17 @@ mod compare;
 mod lists;
 mod nearby;
 mod order;
+mod quantity;
 mod rules;
 mod sentence;
-mod spelling;
 mod words;
 
 use beside::{Keys, goes_on};
-use order::{ItemState, Version};
+use order::ItemState;
+use quantity::{Quantity, quantities};
 use rules::Rule;
 pub(crate) use rules::{Marks, is_order, marks};
+use sentence::is_alike;
 pub use words::content_word_recall;
 
 /// The greatest distance, in words, at which words of a key bind its value.
@@ -145,8 +147,12 @@ pub struct Survival {
     /// For each slot, how it is searched for.
     searches: Vec<Search>,
     patterns: Patterns,
-    /// The target of each pattern.
+    /// The targets, each with patterns for its spellings.
     targets: Vec<Target>,
+    /// The target of each pattern.
+    owners: Vec<usize>,
+    /// The targets that may be written as another amount or date.
+    measured: Vec<(usize, Quantity)>,
     keys: Keys,
     rules: Vec<Rule>,
     /// The slot of each rule.
@@ -157,7 +163,7 @@ pub struct Survival {
     written: PerText<[Finding]>,
 }
 
-/// The part that a pattern searches for.
+/// A part that is searched for.
 #[derive(Debug)]
 struct Target {
     /// Of an item of a plan the slot of the open one; the next is that of the done one.
@@ -167,8 +173,26 @@ struct Target {
     search: Search,
     /// The content words of its key.
     key: Vec<String>,
-    /// The text as it was said, where the pattern is another spelling of it.
-    respelled: Option<Arc<str>>,
+    /// Its text in lower case.
+    value: String,
+    /// An amount of a unit or a date.
+    quantity: Option<Quantity>,
+    /// In lower case, what was not chosen in its place.
+    rejected: Vec<String>,
+}
+
+impl Target {
+    fn is_value(&self) -> bool {
+        matches!(
+            self.search,
+            Search::Value | Search::Event | Search::Version | Search::Count
+        )
+    }
+
+    /// Whether several of the values of its fact were right, one after the other.
+    fn is_version(&self) -> bool {
+        matches!(self.search, Search::Version | Search::Count)
+    }
 }
 
 /// The best match of each slot in one text, and the last place of such a match.
@@ -180,6 +204,14 @@ impl Best {
         let known = self.0.entry(slot).or_insert((found, at));
         *known = (found, at).max(*known);
     }
+
+    /// The same of a value: of two sentences that say whether it holds the later decides.
+    fn revise(&mut self, slot: usize, found: Match, at: usize) {
+        let known = self.0.entry(slot).or_insert((found, at));
+        if (found >= Match::Bound, at) > (known.0 >= Match::Bound, known.1) {
+            *known = (found, at);
+        }
+    }
 }
 
 impl Survival {
@@ -187,26 +219,39 @@ impl Survival {
     pub fn new(probes: &[Probe]) -> Result<Self, PatternsError> {
         let mut slots = Vec::with_capacity(probes.len());
         let mut searches = Vec::new();
-        let (mut patterns, mut targets) = (Vec::new(), Vec::new());
+        let (mut patterns, mut owners) = (Vec::new(), Vec::new());
+        let (mut targets, mut measured) = (Vec::new(), Vec::new());
         let (mut rules, mut rule_slots) = (Vec::new(), Vec::new());
         for (probe, planted) in probes.iter().enumerate() {
             let first = searches.len();
-            for part in planted.fact.spec().parts {
+            let spec = planted.fact.spec();
+            for part in &spec.parts {
                 let (slot, search) = (searches.len(), part.search);
-                for (number, text) in spellings(&part).into_iter().enumerate() {
+                for text in spellings(part) {
                     let boundary = match search {
                         Search::Path => Boundary::Path,
                         _ => Boundary::Word,
                     };
                     patterns.push(Pattern { text, boundary });
-                    targets.push(Target {
-                        slot,
-                        probe,
-                        search,
-                        key: words::content_words(part.key),
-                        respelled: (number > 0).then(|| Arc::from(part.text)),
-                    });
+                    owners.push(targets.len());
                 }
+                let target = Target {
+                    slot,
+                    probe,
+                    search,
+                    key: words::content_words(part.key),
+                    value: part.text.to_lowercase(),
+                    quantity: Quantity::of(part.text).filter(|own| !own.is_plain()),
+                    rejected: spec
+                        .others
+                        .iter()
+                        .map(|other| other.to_lowercase())
+                        .collect(),
+                };
+                if target.is_value() && !part.unasked {
+                    measured.extend(Quantity::of(part.text).map(|own| (targets.len(), own)));
+                }
+                targets.push(target);
                 if search == Search::Rule {
                     rules.push(Rule::new(part.text, part.key));
                     rule_slots.push(slot);
@@ -222,6 +267,8 @@ impl Survival {
             patterns: Patterns::new(patterns)?,
             keys: Keys::of(&targets),
             targets,
+            owners,
+            measured,
             rules,
             rule_slots,
             recorded: PerText::default(),
@@ -309,63 +356,77 @@ impl Survival {
         strong.map(|finding| finding.slot).collect()
     }
 
+    /// Every place of a target in a text, by its end.
+    fn hits(&self, text: &str) -> Vec<(usize, Range<usize>)> {
+        let hits = self.patterns.search(text).into_iter().map(|hit| {
+            let pattern = hit.pattern as usize;
+            let length = self.patterns.patterns()[pattern].text.len();
+            (self.owners[pattern], hit.start..hit.start + length)
+        });
+        let mut hits: Vec<(usize, Range<usize>)> = hits.collect();
+        let said = if self.measured.is_empty() {
+            Vec::new()
+        } else {
+            quantities(text)
+        };
+        for (place, said) in &said {
+            for (target, own) in &self.measured {
+                if own.is_said_by(said) {
+                    hits.retain(|(other, hit)| other != target || !is_part(hit, place));
+                    hits.push((*target, place.clone()));
+                }
+            }
+        }
+        hits.sort_by_key(|(_, place)| place.end);
+        hits.dedup();
+        hits
+    }
+
     fn search(&self, text: &str, written_by: WrittenBy) -> Vec<Finding> {
         let mut best = Best::default();
         let mut seen = vec![0_usize; self.targets.len()];
-        let mut versions: BTreeMap<usize, Vec<Version>> = BTreeMap::new();
+        let hits = self.hits(text);
+        let mut versions: BTreeMap<usize, Vec<(usize, Range<usize>)>> = BTreeMap::new();
         let mut requests: Vec<(usize, Range<usize>)> = Vec::new();
-        for hit in self.patterns.search(text) {
-            let pattern = hit.pattern as usize;
-            seen[pattern] += 1;
-            let place = hit.start..hit.start + self.patterns.patterns()[pattern].text.len();
-            let target = &self.targets[pattern];
+        for (at, place) in hits {
+            seen[at] += 1;
+            let target = &self.targets[at];
             let slot = target.slot;
             match target.search {
                 // `lib\a.rs` is not `a.rs`.
-                Search::Path if is_below(&text[..hit.start]) => {}
-                Search::Path => best.add(slot, Match::Bound, hit.start),
+                Search::Path if is_below(&text[..place.start]) => {}
+                Search::Path => best.add(slot, Match::Bound, place.start),
                 Search::Rule if written_by == WrittenBy::Compaction => {
                     let found = rules::stated(text, &place);
                     // Where it is taken back, what was said before does not count.
                     if found == Match::Overruled {
                         best.0.remove(&slot);
                     }
-                    best.add(slot, found, hit.start);
+                    best.add(slot, found, place.start);
                 }
-                Search::Rule => best.add(slot, Match::Stated, hit.start),
+                Search::Rule => best.add(slot, Match::Stated, place.start),
                 Search::Request => requests.push((slot, place)),
-                _ if seen[pattern] > OCCURRENCES => {}
-                _ if target
-                    .respelled
-                    .as_ref()
-                    .is_some_and(|said| spelling::is_another(text, &place, said)) => {}
-                Search::Value | Search::Event if goes_on(text, &place) => {
-                    best.add(slot, Match::Unbound, hit.start);
-                }
-                Search::Version | Search::Count if goes_on(text, &place) => {}
+                _ if seen[at] > OCCURRENCES => {}
                 Search::Item => match order::item_state(text, &place) {
-                    ItemState::Done => best.add(slot + 1, Match::Bound, hit.start),
-                    ItemState::Open => best.add(slot, Match::Bound, hit.start),
-                    ItemState::Unclear => best.add(slot, Match::Unbound, hit.start),
+                    ItemState::Done => best.add(slot + 1, Match::Bound, place.start),
+                    ItemState::Open => best.add(slot, Match::Bound, place.start),
+                    ItemState::Unclear => best.add(slot, Match::Unbound, place.start),
                 },
-                Search::Version | Search::Count => {
-                    versions.entry(target.probe).or_default().push(Version {
-                        slot,
-                        is_bound: is_bound(text, &place, &target.key),
-                        place,
-                    });
-                }
-                Search::Value | Search::Event if is_bound(text, &place, &target.key) => {
-                    let found = match written_by {
-                        WrittenBy::Session => Match::Bound,
-                        WrittenBy::Compaction => self.said(text, &place, target),
-                    };
-                    best.add(slot, found, hit.start);
-                    if found == Match::Bound && written_by == WrittenBy::Session {
-                        seen[pattern] = OCCURRENCES;
+                _ if goes_on(text, &place) => {
+                    if !target.is_version() {
+                        best.add(slot, Match::Unbound, place.start);
                     }
                 }
-                Search::Value | Search::Event => best.add(slot, Match::Unbound, hit.start),
+                Search::Version | Search::Count => {
+                    versions.entry(target.probe).or_default().push((at, place));
+                }
+                Search::Value | Search::Event => {
+                    let found = self.holds(text, &place, target, written_by, false);
+                    best.revise(slot, found, place.start);
+                    if found == Match::Bound && written_by == WrittenBy::Session {
+                        seen[at] = OCCURRENCES;
+                    }
+                }
             }
         }
         for (slot, place) in &requests {
@@ -376,21 +437,25 @@ impl Survival {
         }
         for mut versions in versions.into_values() {
             // `1.4.2` is not `1.4` said once more.
-            let places: Vec<_> = versions
-                .iter()
-                .map(|version| version.place.clone())
-                .collect();
-            versions.retain(|version| !places.iter().any(|other| is_part(&version.place, other)));
-            for (at, version) in versions.iter().enumerate() {
-                let found = if version.is_bound && !order::is_superseded(text, &versions, at) {
-                    Match::Bound
-                } else {
-                    Match::Unbound
-                };
-                best.add(version.slot, found, version.place.start);
+            let places: Vec<Range<usize>> =
+                versions.iter().map(|(_, place)| place.clone()).collect();
+            versions.retain(|(_, place)| !places.iter().any(|other| is_part(place, other)));
+            let is_one_of = versions.iter().any(|(at, _)| *at != versions[0].0);
+            for (at, place) in &versions {
+                let target = &self.targets[*at];
+                let found = self.holds(text, place, target, written_by, is_one_of);
+                best.revise(target.slot, found, place.start);
             }
         }
         if written_by == WrittenBy::Compaction {
+            for (slot, at) in self.replaced(text) {
+                match best.0.get(&slot).copied() {
+                    Some((Match::Bound, known)) if known > at => {}
+                    // Two sentences with the whole key give two values.
+                    Some((Match::Bound, _)) => best.0.extend([(slot, (Match::Unbound, at))]),
+                    _ => best.add(slot, Match::Changed, at),
+                }
+            }
             let found = rules::find(&self.rules, text).into_iter();
             for (slot, found) in self.rule_slots.iter().zip(found) {
                 let Some((found, at)) = found else { continue };
@@ -408,6 +473,28 @@ impl Survival {
     }
 }
 
+impl Survival {
+    /// How a text holds a value that has its own boundaries there.
+    fn holds(
+        &self,
+        text: &str,
+        place: &Range<usize>,
+        target: &Target,
+        written_by: WrittenBy,
+        is_one_of: bool,
+    ) -> Match {
+        match written_by {
+            _ if !is_bound(text, place, &target.key) => Match::Unbound,
+            WrittenBy::Compaction => self.said(text, place, target, is_one_of),
+            // What a recorded text says is what it is; which of several values it says last is asked of it, too.
+            WrittenBy::Session if is_one_of && self.is_former(text, place, target) => {
+                Match::Unbound
+            }
+            WrittenBy::Session => Match::Bound,
+        }
+    }
+}
+
 /// Whether a short text says a rule, by what [`rules`] make of it; a text much longer than the rule says more than that.
 pub(crate) fn says_rule(statement: &str, topic: &str, text: &str) -> bool {
     let found = rules::find(&[Rule::new(statement, topic)], text);
@@ -415,8 +502,8 @@ pub(crate) fn says_rule(statement: &str, topic: &str, text: &str) -> bool {
         && matches!(found[..], [Some((Match::Kept | Match::Stated, _))])
 }
 
-/// The texts by which a part is found: a count with commas too, a path with the separators of its recording too, and
-/// all of it as in a JSON string. A value that only ends the one before it keeps its slot, and is never found.
+/// The texts by which a part is found: a path with the separators of its recording too, and all of it as in a JSON string.
+/// A value that only ends the one before it keeps its slot, and is never found.
 fn spellings(part: &Part<'_>) -> Vec<String> {
     if part.unasked && part.search != Search::Event {
         return Vec::new();
@@ -426,10 +513,8 @@ fn spellings(part: &Part<'_>) -> Vec<String> {
         Search::Rule | Search::Request | Search::Item => sentence(part.text).to_owned(),
         Search::Value | Search::Event | Search::Version | Search::Count => part.text.to_owned(),
     }];
-    match part.search {
-        Search::Count | Search::Value | Search::Version => all.extend(spelling::others(part.text)),
-        Search::Path if part.text.contains('\\') => all.push(all[0].replace('/', "\\")),
-        _ => {}
+    if part.search == Search::Path && part.text.contains('\\') {
+        all.push(all[0].replace('/', "\\"));
     }
     for at in 0..all.len() {
         let json = serde_json::to_string(&all[at]).unwrap_or_default();
@@ -502,7 +587,7 @@ fn is_bound(text: &str, place: &Range<usize>, key: &[String]) -> bool {
     words::each_word(around, |word, at| {
         if value.contains(&at.start) {
             own.get_or_insert(at.word..at.word).end = at.word;
-        } else if let Some(index) = key.iter().position(|known| known == word) {
+        } else if let Some(index) = key.iter().position(|known| is_alike(word, known)) {
             places.push((index, at));
         }
     });

@@ -5,6 +5,7 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::lists::{Class, LISTS};
+use super::order::{Standing, standing};
 use crate::script::is_unspaced;
 
 /// Characters that join the parts of an id, a path or a number.
@@ -21,6 +22,8 @@ pub(super) struct Anchor {
     /// Of a number in thousands (`1k`) or percent, its value.
     scaled: Option<f64>,
     unit: Option<String>,
+    /// Whether another number beside it is said to hold in its place.
+    pub(super) is_former: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +40,7 @@ impl Anchor {
             text,
             scaled: None,
             unit: None,
+            is_former: false,
         }
     }
 
@@ -65,8 +69,14 @@ impl Anchor {
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
-        (self.text == other.text || self.is_same_amount(other))
+        (self.text == other.text || self.is_same_amount(other) || self.is_same_name(other))
             && units.is_none_or(|(own, others)| own == others)
+    }
+
+    /// Whether two names are the same, one of them in the plural.
+    fn is_same_name(&self, other: &Self) -> bool {
+        let [own, others] = [self, other].map(|name| name.text.trim_end_matches('s'));
+        self.kind == AnchorKind::Name && other.kind == AnchorKind::Name && own == others
     }
 
     /// Whether two numbers, one of them in thousands or percent, have the same value.
@@ -119,14 +129,33 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
         .map(|place| Some(&text[place.clone()]));
     let pairs = places.iter().zip(nexts.chain([None]));
     let mut found: Vec<Anchor> = Vec::new();
+    let mut numbers: Vec<(usize, Range<usize>)> = Vec::new();
     let mut number: Option<Anchor> = None;
     for (place, next) in pairs {
         // The unit of a number is no name: `MB`.
         let counted =
             number.is_some_and(|number| number.counts(&text[place.clone()].to_lowercase()));
         let read = Anchor::read(text, place, next).filter(|_| !counted);
+        if read
+            .as_ref()
+            .is_some_and(|read| read.kind == AnchorKind::Number)
+        {
+            numbers.push((found.len(), place.clone()));
+        }
         found.extend(read.clone());
         number = read;
+    }
+    for (own, place) in &numbers {
+        let like = numbers
+            .iter()
+            .filter(|(at, _)| found[*at].is_like(&found[*own]));
+        let like: Vec<Range<usize>> = like.map(|(_, place)| place.clone()).collect();
+        let at = like
+            .iter()
+            .position(|other| other == place)
+            .unwrap_or_default();
+        let standing = standing(text, &(0..text.len()), &like, at, false);
+        found[*own].is_former = like.len() > 1 && standing == Standing::Former;
     }
     // Where all is in capitals, they name nothing.
     if !text.contains(char::is_lowercase) {

@@ -1,118 +1,303 @@
-//! What stands beside a value: more of a longer one, a denial, or the key of another value.
+//! What stands beside a value: more of a longer one, words that take it back, or another value that its key names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::{Match, Search, Survival, Target, around, order, words};
+use super::anchors::tokens;
+use super::lists::{Class, LISTS};
+use super::order::{Standing, standing};
+use super::quantity::{is_same_quantity, quantities};
+use super::sentence::is_alike;
+use super::words::{each_word, sentences};
+use super::{BINDING_BYTES, Match, Search, Survival, Target, around};
 
 /// The keys of what is searched for, by their words.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
-    /// By word, the probes whose key has it.
-    probes: BTreeMap<String, BTreeSet<usize>>,
-    /// By probe, the words of its key.
-    words: BTreeMap<usize, BTreeSet<String>>,
+    /// By word, the targets whose key has it.
+    by_word: BTreeMap<String, BTreeSet<usize>>,
+    /// The values of all targets.
+    values: BTreeSet<String>,
 }
 
 impl Keys {
     /// Of values with keys of several words: one word alone stands in many sentences.
     pub(super) fn of(targets: &[Target]) -> Self {
         let mut keys = Self::default();
-        let values = targets.iter().filter(|target| {
-            let is_value = matches!(
-                target.search,
-                Search::Value | Search::Event | Search::Version | Search::Count
-            );
-            is_value && target.key.len() > 1
-        });
-        for target in values {
-            for word in &target.key {
-                let known = keys.probes.entry(word.clone()).or_default();
-                known.insert(target.probe);
+        for (at, target) in targets.iter().enumerate() {
+            if target.is_value() && target.key.len() > 1 {
+                for word in &target.key {
+                    keys.by_word.entry(word.clone()).or_default().insert(at);
+                }
+                keys.values.insert(target.value.clone());
             }
-            let words = keys.words.entry(target.probe).or_default();
-            words.extend(target.key.iter().cloned());
         }
         keys
     }
 }
 
-impl Survival {
-    /// How a text holds a bound value, by the sentence around it: denied there, or beside the key of another value, it is not
-    /// known to be the key's own; taken back, it is another.
-    pub(super) fn said(&self, text: &str, place: &Range<usize>, target: &Target) -> Match {
-        let (around, value) = around(text, place);
-        if let Some(found) = order::taken_back(around, &value) {
-            return found;
-        }
-        // The words of keys in its sentence: how many words they are away from it.
-        let mut own_place: Option<words::Position> = None;
-        let mut said: Vec<(String, words::Position)> = Vec::new();
-        words::each_word(around, |word, at| {
-            if value.contains(&at.start) {
-                own_place.get_or_insert(at);
-            } else if self.keys.probes.contains_key(word) {
-                said.push((word.to_owned(), at));
+/// The form of an id or a plain number, by which others of its kind are known: its runs of letters and digits, and what
+/// joins them.
+fn form(value: &str) -> String {
+    let mut form = String::new();
+    for part in value.split_inclusive(|c: char| !c.is_alphanumeric()) {
+        let own = part.trim_end_matches(|c: char| !c.is_alphanumeric());
+        let digits = own.bytes().filter(u8::is_ascii_digit).count();
+        form.push_str(match digits {
+            _ if own.is_empty() => "",
+            0 => "a",
+            digits if digits == own.len() => "9",
+            _ => "x",
+        });
+        form.push_str(&part[own.len()..]);
+    }
+    form
+}
+
+/// Whether both are ids of one form, or numbers of nearly as many digits.
+fn is_of_form(value: &str, other: &str) -> bool {
+    value.contains(|c: char| c.is_ascii_digit())
+        && form(value) == form(other)
+        && (value.len().abs_diff(other.len()) <= 1 || value.contains(char::is_alphabetic))
+}
+
+/// Values of a text in their order, and the words around them, each with the value that it names.
+struct Values<'t> {
+    text: &'t str,
+    places: Vec<Range<usize>>,
+    /// A word names the value of this index, or all where its sentence has none.
+    words: Vec<(String, Option<usize>)>,
+}
+
+impl<'t> Values<'t> {
+    /// In a sentence that begins with words, they name the value behind them; in one that begins with a value, that before
+    /// them.
+    fn read(text: &'t str, mut places: Vec<Range<usize>>) -> Self {
+        places.sort_by_key(|place| place.start);
+        let mut said: Vec<(usize, usize, String)> = Vec::new();
+        let mut own: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        each_word(text, |word, at| {
+            match places.iter().position(|place| place.contains(&at.start)) {
+                Some(value) => own.entry(at.sentence).or_default().push(value),
+                None => said.push((at.sentence, at.start, word.to_owned())),
             }
         });
-        let Some(from) = own_place else {
-            return Match::Bound;
-        };
-        said.retain(|(_, at)| at.sentence == from.sentence);
-        let own: BTreeSet<&String> = target.key.iter().collect();
-        let others: BTreeSet<usize> = said
+        let leading: BTreeSet<usize> = said
             .iter()
-            .flat_map(|(word, _)| &self.keys.probes[word])
-            .copied()
-            .filter(|other| *other != target.probe)
+            .filter(|(sentence, at, word)| {
+                let first = own.get(sentence).map(|own| places[own[0]].start);
+                first.is_some_and(|first| *at < first) && !LISTS.has(&[Class::Stop], word)
+            })
+            .map(|(sentence, ..)| *sentence)
             .collect();
-        let is_anothers = others.into_iter().any(|other| {
-            let key: BTreeSet<&String> = self.keys.words[&other].iter().collect();
-            let is_whole = key
-                .iter()
-                .all(|word| said.iter().any(|(said, _)| said == *word));
-            // Only words that the two do not share tell them apart.
-            let [ours, theirs] = [&own - &key, &key - &own];
-            if !is_whole || ours.is_empty() || theirs.is_empty() {
-                return false;
-            }
-            let [own_before, own_behind] =
-                [true, false].map(|side| nearest(&said, &ours, from, side));
-            let [before, behind] = [true, false].map(|side| nearest(&said, &theirs, from, side));
-            match before {
-                Some(before) => {
-                    own_before.is_none_or(|own| before < own)
-                        && own_behind.is_none_or(|own| own >= before)
-                }
-                None => {
-                    own_before.is_none()
-                        && own_behind.is_none_or(|own| behind.is_some_and(|at| at < own))
-                }
-            }
+        let words = said.into_iter().map(|(sentence, at, word)| {
+            let own = own.get(&sentence).map_or(&[][..], Vec::as_slice);
+            let split = own.partition_point(|value| places[*value].start < at);
+            let (before, behind) = (own[..split].last(), own[split..].first());
+            let owner = if leading.contains(&sentence) {
+                behind.or(before)
+            } else {
+                before.or(behind)
+            };
+            (word, owner.copied())
         });
-        if is_anothers {
-            Match::Unbound
-        } else {
-            Match::Bound
+        let words = words.collect();
+        Self {
+            text,
+            places,
+            words,
         }
+    }
+
+    fn value(&self, at: usize) -> &str {
+        &self.text[self.places[at].clone()]
+    }
+
+    /// How many of these words name the value of this index.
+    fn naming(&self, at: usize, key: &[String]) -> usize {
+        let named = key.iter().filter(|known| {
+            let mut words = self.words.iter();
+            words
+                .any(|(word, owner)| owner.is_none_or(|owner| owner == at) && is_alike(word, known))
+        });
+        named.count()
+    }
+
+    /// Whether all of these words name it, and it does hold.
+    fn is_named(&self, at: usize, key: &[String]) -> bool {
+        self.naming(at, key) == key.len() && self.standing(at, true) != Standing::Former
+    }
+
+    /// Whether it is named by a key that is said to be an older one: `the old port`.
+    fn is_of_former(&self, at: usize, key: &[String]) -> bool {
+        self.words.windows(2).any(|words| {
+            let [(front, _), (word, owner)] = words else {
+                return false;
+            };
+            *owner == Some(at)
+                && LISTS.has(&[Class::FormerKey], front)
+                && key.iter().any(|known| is_alike(word, known))
+        })
+    }
+
+    fn standing(&self, at: usize, is_one_of: bool) -> Standing {
+        let sentence = self.sentence(at);
+        let first = self
+            .places
+            .partition_point(|place| place.start < sentence.start);
+        let end = self
+            .places
+            .partition_point(|place| place.start < sentence.end);
+        standing(
+            self.text,
+            &sentence,
+            &self.places[first..end],
+            at - first,
+            is_one_of,
+        )
+    }
+
+    /// The sentence around a value, which may hold what ends others: `2.5`.
+    fn sentence(&self, at: usize) -> Range<usize> {
+        let place = &self.places[at];
+        let all = sentences(self.text);
+        let own = all.iter().rev().find(|own| own.start <= place.start);
+        let end = all.iter().find(|own| own.end >= place.end);
+        own.map_or(0, |own| own.start)..end.map_or(self.text.len(), |own| own.end)
     }
 }
 
-/// How many clauses and words the nearest of these words is away from a place, before it or behind.
-fn nearest(
-    said: &[(String, words::Position)],
-    words: &BTreeSet<&String>,
-    from: words::Position,
-    is_before: bool,
-) -> Option<(usize, usize)> {
-    let places = said
-        .iter()
-        .filter(|(word, at)| words.contains(word) && (at.word < from.word) == is_before);
-    let away = places.map(|(_, at)| {
-        let clauses = at.clause.abs_diff(from.clause);
-        (clauses, at.word.abs_diff(from.word))
-    });
-    away.min()
+impl Survival {
+    /// How a text written by a compaction holds a value that is bound there: taken back, or beside another value that its
+    /// key names, it is another; where it is not clear which of them the key names, it is not known. `is_one_of` says that
+    /// the text has other values of the same fact.
+    pub(super) fn said(
+        &self,
+        text: &str,
+        place: &Range<usize>,
+        target: &Target,
+        is_one_of: bool,
+    ) -> Match {
+        let (values, at) = self.beside(text, place, target);
+        let standing = values.standing(at, is_one_of);
+        match standing {
+            Standing::Former => return Match::Changed,
+            Standing::Unclear => return Match::Unbound,
+            Standing::Current | Standing::Plain => {}
+        }
+        let (key, named) = (&target.key, values.naming(at, &target.key));
+        if target.search == Search::Event || key.len() < 2 {
+            return Match::Bound;
+        }
+        if standing == Standing::Plain && values.is_of_former(at, key) {
+            return Match::Unbound;
+        }
+        if named == key.len() {
+            return Match::Bound;
+        }
+        let mut others: Vec<usize> = (0..values.places.len()).collect();
+        others.retain(|other| *other != at && !self.is_version(target, values.value(*other)));
+        let sentence = values.sentence(at);
+        let mut beside = others.iter().filter(|other| {
+            sentence.contains(&values.places[**other].start) && values.naming(**other, key) > named
+        });
+        match () {
+            () if others.iter().any(|other| values.is_named(*other, key)) => Match::Changed,
+            () if standing == Standing::Current => Match::Bound,
+            () if beside.next().is_some() => Match::Unbound,
+            () => Match::Bound,
+        }
+    }
+
+    /// Whether another value in the sentence is said to have taken the place of this one.
+    pub(super) fn is_former(&self, text: &str, place: &Range<usize>, target: &Target) -> bool {
+        let (values, at) = self.beside(text, place, target);
+        values.standing(at, true) == Standing::Former
+    }
+
+    /// The values around one, and which of them it is.
+    fn beside<'t>(
+        &self,
+        text: &'t str,
+        place: &Range<usize>,
+        target: &Target,
+    ) -> (Values<'t>, usize) {
+        let (around, own) = around(text, place);
+        let mut places = self.others(around, target);
+        places.retain(|other| other.end <= own.start || own.end <= other.start);
+        places.push(own.clone());
+        let values = Values::read(around, places);
+        let at = values
+            .places
+            .partition_point(|place| place.start < own.start);
+        (values, at)
+    }
+
+    /// Values in a text that may be meant in place of one: of its form, or known ones.
+    fn others(&self, text: &str, target: &Target) -> Vec<Range<usize>> {
+        let mut measured = quantities(text);
+        if let Some(own) = &target.quantity {
+            measured.retain(|(_, other)| own.is_like(other) && !own.is_said_by(other));
+            return measured.into_iter().map(|(place, _)| place).collect();
+        }
+        measured.retain(|(_, other)| !other.is_plain());
+        let mut places = tokens(text);
+        places.retain(|place| {
+            let token = text[place.clone()].to_lowercase();
+            let mut amounts = measured.iter().map(|(amount, _)| amount);
+            token != target.value
+                && (self.keys.values.contains(&token)
+                    || target.rejected.contains(&token)
+                    || (is_of_form(&target.value, &token)
+                        && !amounts.any(|amount| amount.contains(&place.start))))
+        });
+        places
+    }
+
+    /// Whether a text is another value of the same fact.
+    fn is_version(&self, target: &Target, value: &str) -> bool {
+        let mut own = self.targets.iter().filter(|own| own.probe == target.probe);
+        own.any(|own| own.value == value.to_lowercase() || is_same_quantity(&own.value, value))
+    }
+
+    /// The slots whose whole key names another value of the same form in a sentence that has no value of their fact, with
+    /// the place of the last such sentence.
+    pub(super) fn replaced(&self, text: &str) -> BTreeMap<usize, usize> {
+        let mut found = BTreeMap::new();
+        for place in sentences(text) {
+            let end = text.floor_char_boundary(place.end.min(place.start + BINDING_BYTES));
+            let sentence = &text[place.start..end];
+            let mut said: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+            each_word(sentence, |word, _| {
+                for target in self.keys.by_word.get(word).into_iter().flatten() {
+                    said.entry(*target).or_default().insert(word.to_owned());
+                }
+            });
+            for (target, words) in said {
+                let target = &self.targets[target];
+                if words.len() == target.key.len() && self.is_replaced(sentence, target) {
+                    found.insert(target.slot, place.start);
+                }
+            }
+        }
+        found
+    }
+
+    fn is_replaced(&self, sentence: &str, target: &Target) -> bool {
+        let places = self.others(sentence, target);
+        if places.is_empty() || target.search == Search::Event {
+            return false;
+        }
+        let mut hits = self.hits(sentence).into_iter();
+        if hits.any(|(hit, _)| {
+            let hit = &self.targets[hit];
+            hit.probe == target.probe && hit.is_value()
+        }) {
+            return false;
+        }
+        let values = Values::read(sentence, places);
+        (0..values.places.len()).any(|at| values.is_named(at, &target.key))
+    }
 }
 
 /// Whether what stands at this place is a part of a longer id or number: `rq-4417-old`, `2.14.0-rc1`, `-600`, `3,000`.

@@ -42,11 +42,14 @@ pub(super) enum Class {
     NotYet,
     FormerBefore,
     FormerBehind,
-    Turned,
+    CurrentBefore,
+    CurrentBehind,
     Denied,
     DeniedBehind,
-    /// Pairs of words: one right before a value, and one right behind it.
-    Moved,
+    /// Right before a key: its value is an older one.
+    FormerKey,
+    /// Between two values of which one holds.
+    Either,
     /// Words that say nothing about what a sentence is about.
     Stop,
     /// Words that may not change sides.
@@ -55,8 +58,16 @@ pub(super) enum Class {
     Foreign,
     /// Words behind a number.
     Units,
-    /// Signs beside a number.
+    /// Signs and codes of currencies.
     Signs,
+    /// Words behind a number that multiply it.
+    Powers,
+    /// A unit, another one, and how many of the first that is.
+    Scales,
+    /// Between two parts of an amount.
+    And,
+    /// By their number.
+    Months,
     /// Numbers in words.
     Numbers,
     /// Pairs of words, each the opposite of the other.
@@ -80,9 +91,12 @@ impl Class {
                 | Self::Foreign
                 | Self::Units
                 | Self::Signs
+                | Self::Powers
+                | Self::Scales
+                | Self::And
+                | Self::Months
                 | Self::Numbers
                 | Self::Opposites
-                | Self::Moved
                 | Self::Ticked
         )
     }
@@ -126,8 +140,8 @@ impl Cue {
 pub(super) struct Lists {
     /// By their first word, the entries and their other words.
     entries: HashMap<String, Vec<(Class, Vec<String>)>>,
-    /// Words of one meaning or of a pair, by their class.
-    groups: Vec<(Class, Vec<String>)>,
+    /// The entries of a class, each with its other forms.
+    groups: BTreeMap<Class, Vec<Vec<String>>>,
     /// Entries in scripts without spaces, which are found inside a sentence.
     unspaced: Vec<(Class, String)>,
 }
@@ -153,9 +167,7 @@ pub(super) static LISTS: LazyLock<Lists> = LazyLock::new(|| {
                 }
                 known.push((*class, rest));
             }
-            if group.len() > 1 {
-                lists.groups.push((*class, group));
-            }
+            lists.groups.entry(*class).or_default().push(group);
         }
     }
     lists
@@ -169,23 +181,19 @@ impl Lists {
     }
 
     /// The entry that this word of a list stands for.
-    pub(super) fn stands_for<'a>(&'a self, class: Class, word: &'a str) -> Option<&'a str> {
+    pub(super) fn stands_for(&self, class: Class, word: &str) -> Option<&str> {
         if !self.has(&[class], word) {
             return None;
         }
-        Some(self.group(class, word).map_or(word, |group| &group[0]))
-    }
-
-    /// The entries of one meaning with this word; `None` if the list does not have it, or it has no other.
-    pub(super) fn group(&self, class: Class, word: &str) -> Option<&[String]> {
         let mut groups = self.of(class);
-        groups.find(|group| group.iter().any(|entry| entry == word))
+        let group = groups.find(|group| group.iter().any(|entry| entry == word))?;
+        group.first().map(String::as_str)
     }
 
-    /// The entries of a list that has several of one meaning, or in pairs.
+    /// The entries of a list, each with its other forms.
     pub(super) fn of(&self, class: Class) -> impl Iterator<Item = &[String]> {
-        let groups = self.groups.iter().filter(move |(own, _)| *own == class);
-        groups.map(|(_, group)| group.as_slice())
+        let groups = self.groups.get(&class).into_iter().flatten();
+        groups.map(Vec::as_slice)
     }
 
     /// Whether a text ends with an entry of a script without spaces.
@@ -196,8 +204,11 @@ impl Lists {
 
     /// The words of each pair, both ways round.
     pub(super) fn opposites(&self) -> impl Iterator<Item = [&str; 2]> {
-        let pairs = self.of(Class::Opposites);
-        pairs.flat_map(|pair| [[&*pair[0], &*pair[1]], [&*pair[1], &*pair[0]]])
+        let pairs = self.of(Class::Opposites).filter_map(|pair| match pair {
+            [one, other] => Some([[&**one, &**other], [&**other, &**one]]),
+            _ => None,
+        });
+        pairs.flatten()
     }
 
     /// The cues in a text of these words, those of scripts without spaces last.

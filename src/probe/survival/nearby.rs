@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::lists::{Class, Cue, LISTS};
+use super::order::is_struck;
 use super::words::{sentences, words_of};
 
 /// Bytes before a sentence in which its headings are, and behind it in which the next one is.
@@ -25,15 +26,6 @@ pub(super) fn is_taken_back(text: &str, at: usize) -> bool {
         || is_inactive(text, at)
         || next_sentence(text, at)
             .is_some_and(|next| takes_back(&text[at..next.start], &text[next]))
-}
-
-/// Whether the place is between two pairs of tildes of its line.
-fn is_struck(text: &str, at: usize) -> bool {
-    let (around, place) = super::around(text, &(at..at));
-    let (before, behind) = around.split_at(place.start);
-    let before = before.rsplit('\n').next().unwrap_or_default();
-    let behind = behind.split('\n').next().unwrap_or_default();
-    before.matches("~~").count() % 2 == 1 && behind.contains("~~")
 }
 
 /// The headings above a place: the nearest one of Markdown, and a line of the same paragraph that ends in a colon.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::lists::{Class, Cue, LISTS};
-use super::words::{each_word, sentences, words_of};
-use super::{Match, around, line_around, object_around};
+use super::words::{each_word, words_of};
+use super::{around, line_around, object_around};
 use crate::probe::Pattern;
 
 /// Arrows point from the older value to the newer.
@@ -17,9 +17,18 @@ const ARROWS: &[&str] = &["->", "=>", "→", "⇒"];
 /// Words behind a value in which it is taken back.
 const SAID_WITHIN: usize = 4;
 
+/// Words before a value in which it is marked.
+const MARKED_WITHIN: usize = 3;
+
+/// Signs that end a clause.
+const CLAUSE_ENDS: [char; 6] = [',', ';', '(', '—', '，', '；'];
+
 /// How many of how many are done, where it is not all; a date is none.
 static SHARE: Pattern =
     Pattern::new(r"(?:^|[^\w./-])(\d{1,6}) ?(?:/|(?:out )?of(?: the)?) ?(\d{1,6})(?:$|[^\w/-])");
+
+/// The number of an item of a list.
+static NUMBERS: Pattern = Pattern::new(r"(?:^|\s)\(?\d{1,2}[.)]\s");
 
 /// How an item is ticked in a list, and how it is not.
 const TICKS: &[&str] = &["[x]", "[X]", "✓", "✔", "☑", "✅"];
@@ -32,13 +41,17 @@ static STATE: Pattern = Pattern::new(
     r#"["'](?:status|state|done|completed|finished|checked)\\?["']\s*:\s*\\?["']?([A-Za-z_-]+)"#,
 );
 
-/// One place of a value of a revised key.
-#[derive(Debug)]
-pub(super) struct Version {
-    /// The slot of the value: a later value has a greater one.
-    pub(super) slot: usize,
-    pub(super) place: Range<usize>,
-    pub(super) is_bound: bool,
+/// Whether a value holds, as the words beside it say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Nothing says that it does not.
+    Plain,
+    /// It holds, and others beside it do not.
+    Current,
+    /// It does not hold, or holds no more.
+    Former,
+    /// Words say both.
+    Unclear,
 }
 
 /// The state of an item of a plan, as a text gives it.
@@ -56,82 +69,125 @@ impl ItemState {
     }
 }
 
-/// Whether the text says that a newer value replaced the one at this index.
-///
-/// `versions` are those of one key in the order of the text; each is compared with its neighbours.
-pub(super) fn is_superseded(text: &str, versions: &[Version], at: usize) -> bool {
-    let older = &versions[at];
-    let last = at.checked_sub(1).and_then(|at| versions.get(at));
-    let next = versions.get(at + 1);
-    let [newer_before, newer_behind] =
-        [last, next].map(|other| other.is_some_and(|other| other.slot > older.slot));
-    if !newer_before && !newer_behind {
-        return false;
+/// How the value of this index stands, seen from the values of its sentence, given in their order. `is_one_of` says that
+/// the text has other values of its key.
+pub(super) fn standing(
+    text: &str,
+    sentence: &Range<usize>,
+    values: &[Range<usize>],
+    own: usize,
+    is_one_of: bool,
+) -> Standing {
+    let value = |at: usize| &text[values[at].clone()];
+    let others = (0..values.len()).filter(|at| value(*at) != value(own));
+    let others: Vec<usize> = others.collect();
+    let is_one_of = is_one_of || !others.is_empty();
+    let mut marks = others
+        .iter()
+        .map(|at| marked(text, sentence, values, *at, is_one_of));
+    match marked(text, sentence, values, own, is_one_of) {
+        Standing::Plain if marks.clone().any(|mark| mark == Standing::Current) => Standing::Former,
+        Standing::Plain if !others.is_empty() && marks.all(|mark| mark == Standing::Former) => {
+            Standing::Current
+        }
+        mark => mark,
     }
-    let (around, value) = around(text, &older.place);
-    let from = older.place.start - value.start;
-    let line = line_around(around, &value);
-    // No further than to the values beside it.
-    let start = last.map_or(0, |last| last.place.end.saturating_sub(from));
-    let start = line.start.max(start).min(value.start);
-    let limit = next.map_or(usize::MAX, |next| next.place.start - from);
-    let before = &around[start..value.start];
-    let behind = &around[value.end..line.end.min(limit).max(value.end)];
-    if before.ends_with("~~") && behind.starts_with("~~") {
-        return true;
-    }
-    let points = ARROWS.iter().any(|arrow| behind.contains(arrow));
-    (newer_behind && limit <= line.end && points)
-        || (!says(before, Class::Turned) && says(before, Class::FormerBefore))
-        || says(&behind[sentences(behind)[0].clone()], Class::FormerBehind)
 }
 
-/// How the words beside a value in its clause take it back, if they do: denied (`48312, not 48213`, `no longer 48213`, `!= 48213`) or
-/// struck out it is another, and it is not known where a word behind it may take it back (`48213 is obsolete`) or it is
-/// one of two (`from 48213 to 48312`).
-pub(super) fn taken_back(around: &str, value: &Range<usize>) -> Option<Match> {
-    let line = line_around(around, value);
-    let before = &around[line.start.min(value.start)..value.start];
-    let behind = &around[value.end..line.end.max(value.end)];
-    let is_struck = before.ends_with("~~") && behind.starts_with("~~");
-    if is_struck || before.trim_end().ends_with("!=") || is_denied(before) {
-        return Some(Match::Changed);
+/// How a value is marked: struck out, behind an arrow or before one; by the nearest word before it, up to the value there;
+/// and by those behind it in its clause. Where it is alone, only words decide that deny it or take it back.
+fn marked(
+    text: &str,
+    sentence: &Range<usize>,
+    values: &[Range<usize>],
+    at: usize,
+    is_one_of: bool,
+) -> Standing {
+    let value = &values[at];
+    let last = at.checked_sub(1).map(|last| values[last].end);
+    let next = values.get(at + 1).map(|next| next.start);
+    let before = &text[last.unwrap_or(sentence.start)..value.start];
+    let behind = &text[value.end..next.unwrap_or(sentence.end).max(value.end)];
+    if is_struck(text, value.start) || (next.is_some() && has_arrow(behind)) {
+        return Standing::Former;
     }
-    let sentence = &behind[sentences(behind)[0].clone()];
-    let clause = sentence.split([',', ';', '(']).next().unwrap_or_default();
+    if last.is_some() && has_arrow(before) {
+        return Standing::Current;
+    }
+    match nearest_before(before, is_one_of) {
+        Some(Class::Denied | Class::FormerBefore) => return Standing::Former,
+        Some(Class::CurrentBefore) => return Standing::Current,
+        Some(_) => return Standing::Unclear,
+        None => {}
+    }
+    let clause = behind.split(CLAUSE_ENDS).next().unwrap_or_default();
+    if next.is_some() && clause.len() == behind.len() {
+        // Words between two values of a clause are those of the second.
+        let parts = nearest_before(behind, true) == Some(Class::Either);
+        return if parts {
+            Standing::Unclear
+        } else {
+            Standing::Plain
+        };
+    }
     let words = words_of(clause);
-    let first = words.first().map_or("", String::as_str);
-    let last = words_of(before).pop().unwrap_or_default();
-    let is_moved = LISTS
-        .group(Class::Moved, &last)
-        .is_some_and(|pair| *pair == [&*last, first]);
+    let cues = LISTS.cues(clause, &words[..words.len().min(SAID_WITHIN)]);
     // "… was withdrawn" is said of the value; "E17 expired handle" is not.
-    let said_of = &words[..words.len().min(SAID_WITHIN)];
-    let is_revoked =
-        LISTS.has(&[Class::Stop], first) && has(&LISTS.cues("", said_of), Class::Revoke);
-    let is_open = is_moved || is_revoked || says(clause, Class::DeniedBehind);
-    is_open.then_some(Match::Unbound)
+    let is_said = words
+        .first()
+        .is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    match () {
+        () if is_said && has(&cues, Class::Revoke) => Standing::Former,
+        () if is_one_of && has(&cues, Class::FormerBehind) => Standing::Former,
+        () if is_one_of && has(&cues, Class::CurrentBehind) => Standing::Current,
+        () if says(clause, Class::DeniedBehind) => Standing::Unclear,
+        () => Standing::Plain,
+    }
 }
 
-/// Whether a text ends with a denial, behind which a word may stand that says nothing: `not on`.
-fn is_denied(before: &str) -> bool {
-    let sentence = &before[sentences(before).pop().unwrap_or_default()];
-    let words = words_of(sentence);
+fn has_arrow(text: &str) -> bool {
+    ARROWS.iter().any(|arrow| text.contains(arrow))
+}
+
+/// The class of the mark of a value that ends a text: of the nearest one, a few words away at most. A denial stands right
+/// before the value, or before a word that says nothing: `not on`.
+fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
+    if text.trim_end().ends_with("!=") {
+        return Some(Class::Denied);
+    }
+    let clause = text.rsplit(CLAUSE_ENDS).next().unwrap_or_default();
+    let words = words_of(clause);
     let is_front = words
         .last()
         .is_some_and(|word| LISTS.has(&[Class::Stop], word));
-    ends_denied(&words)
-        || (is_front && ends_denied(&words[..words.len() - 1]))
-        || LISTS.ends(Class::Denied, sentence)
+    let within = |class| match class {
+        Class::Denied => 1 + usize::from(is_front),
+        Class::FormerBefore if is_one_of => MARKED_WITHIN,
+        Class::CurrentBefore if is_one_of => MARKED_WITHIN - 1,
+        Class::Either if is_one_of => 1,
+        _ => 0,
+    };
+    let cues = LISTS.cues(clause, &words);
+    let placed = cues.iter().filter_map(|cue| {
+        let away = words.len() - cue.place().end.min(words.len());
+        (cue.at.is_some() && away < within(cue.class)).then_some((away, cue.class))
+    });
+    // Of two of one place the one is a denial.
+    let nearest = placed.min_by_key(|(away, class)| (*away, *class != Class::Denied));
+    let mut unspaced = [Class::Denied, Class::FormerBefore, Class::CurrentBefore].into_iter();
+    let ends = || unspaced.find(|class| within(*class) > 0 && LISTS.ends(*class, clause));
+    nearest.map(|(_, class)| class).or_else(ends)
 }
 
-/// Whether the last of these words are a denial.
-fn ends_denied(words: &[String]) -> bool {
-    let cues = LISTS.cues("", words);
-    cues.iter().any(|cue| {
-        let length = cue.text.split('_').count();
-        cue.class == Class::Denied && cue.at.is_some_and(|at| at + length == words.len())
-    })
+/// Whether a place is between two pairs of tildes of its line.
+pub(super) fn is_struck(text: &str, at: usize) -> bool {
+    let (around, place) = around(text, &(at..at));
+    let line = line_around(around, &place);
+    let [before, behind] = [
+        &around[line.start..place.start],
+        &around[place.start..line.end],
+    ];
+    before.matches("~~").count() % 2 == 1 && behind.contains("~~")
 }
 
 /// Whether a text has a cue of this class.
@@ -146,12 +202,33 @@ fn has(cues: &[Cue], class: Class) -> bool {
 /// The state of the item at `place`: by its JSON string of one line, else by the object of this string, else by its line,
 /// else by the heading above. What no word is said of is open.
 pub(super) fn item_state(text: &str, place: &Range<usize>) -> ItemState {
+    if is_struck(text, place.start) {
+        return ItemState::Done;
+    }
     let (around, own) = around(text, place);
     let line = line_around(around, &own);
+    let [lead, item] = item_around(around, &line, &own);
     in_object(around, &own)
-        .or_else(|| beside(around, &line, &own))
+        .or_else(|| beside(around, &item, &own))
+        .or_else(|| in_words(&around[lead], &(0..0)))
         .or_else(|| in_words(heading_above(&around[..line.start])?, &(0..0)))
         .unwrap_or(ItemState::Open)
+}
+
+/// The words before a list in one line, and its item around a place; the line where it has no such list.
+fn item_around(text: &str, line: &Range<usize>, own: &Range<usize>) -> [Range<usize>; 2] {
+    let marks = NUMBERS.matches(&text[line.clone()]);
+    let marks = marks.filter_map(|mark| Some(line.start + mark.get(0)?.start()));
+    let marks: Vec<usize> = marks.collect();
+    let before = marks.iter().rfind(|mark| **mark < own.start);
+    let behind = marks.iter().find(|mark| **mark >= own.end);
+    match (before, behind) {
+        (Some(start), end) if marks.len() > 1 => [
+            line.start..marks[0],
+            *start..end.copied().unwrap_or(line.end),
+        ],
+        _ => [line.start..line.start, line.clone()],
+    }
 }
 
 /// The state in the JSON string of one line, or in the object of this string.
@@ -256,63 +333,64 @@ fn partly(line: &str) -> bool {
     })
 }
 
-/// A number with commas between its thousands; `None` if there is none to write.
-pub(super) fn grouped(digits: &str) -> Option<String> {
-    if digits.len() < 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let groups = digits.as_bytes().rchunks(3).rev();
-    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
-    Some(groups.join(","))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_line_may_say_which_value_came_later() {
-        let check = |text: &str, superseded: bool| {
-            let find = |value: &str, slot| {
-                let start = text.find(value).unwrap();
-                Version {
-                    slot,
-                    place: start..start + value.len(),
-                    is_bound: true,
-                }
-            };
-            let mut versions = vec![find("111", 0), find("222", 1)];
-            versions.sort_by_key(|version| version.place.start);
-            let old = versions
+    fn a_sentence_may_say_which_of_two_values_holds() {
+        let holds = |text: &str, value: &str| {
+            let places = ["111", "222"].map(|value| text.find(value).unwrap());
+            let mut values = places.map(|start| start..start + 3);
+            values.sort_by_key(|place| place.start);
+            let own = values
                 .iter()
-                .position(|version| version.slot == 0)
-                .unwrap();
-            assert_eq!(is_superseded(text, &versions, old), superseded, "{text}");
-            assert!(!is_superseded(text, &versions, 1 - old), "{text}");
+                .position(|place| text[place.clone()] == *value);
+            let own = own.unwrap();
+            let sentence = 0..text.len();
+            match standing(text, &sentence, &values, own, false) {
+                Standing::Current => "yes",
+                Standing::Former => "no",
+                Standing::Plain | Standing::Unclear => "?",
+            }
         };
-        check("port: 111 -> 222", true);
-        check("the port moved from 111 to 222", true);
-        check("port 222 (was 111)", true);
-        check("port 222, previously 111", true);
         for text in [
+            "port: 111 -> 222",
+            "the port moved from 111 to 222",
+            "port 222 (was 111)",
+            "port 222, previously 111",
             "port 222 instead of 111",
+            "instead of 111 the port is 222",
             "port 222 (replaces 111)",
             "port 222 (old: 111)",
             "port 222 because 111 was taken",
             "port 222 rather than 111",
             "port 222; 111 is obsolete",
-            "port: 222\nold port: 111 (no longer in use)",
+            "port 111 was replaced by 222",
+            "the port was 111, now 222",
             "~~111~~ port 222",
+            "port 222, not 111",
+            "the port went back from 111 to 222",
+            "111 was tried, but 222 is current",
+            "der Port war früher 111 und ist jetzt 222",
         ] {
-            check(text, true);
+            assert_eq!(
+                [holds(text, "111"), holds(text, "222")],
+                ["no", "yes"],
+                "{text}"
+            );
         }
-        check("port 111, not 222", false);
-        check("port 111, no proxy, and 222", false);
-        check("port 222 was replaced by 111", false);
-        check("port 111. That was easy.\nport 222", false);
-        check("port 222, port 111", false);
-        check("port 111\nnow port 222", false);
-        check("port 111, 222", false);
+        for text in [
+            "port 111, 222",
+            "port 111, no proxy, and 222",
+            "port 111 or 222",
+        ] {
+            assert_eq!(
+                [holds(text, "111"), holds(text, "222")],
+                ["?", "?"],
+                "{text}"
+            );
+        }
     }
 
     #[test]
@@ -372,12 +450,5 @@ mod tests {
             let start = text.find("wire it").unwrap();
             assert_eq!(item_state(text, &(start..start + 7)), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn thousands_are_grouped() {
-        assert_eq!(grouped("7340192").as_deref(), Some("7,340,192"));
-        assert_eq!(grouped("340192").as_deref(), Some("340,192"));
-        assert_eq!(grouped("340"), None);
     }
 }

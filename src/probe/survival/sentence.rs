@@ -148,7 +148,8 @@ impl Sentence {
     }
 
     pub(super) fn names(&self, anchor: &Anchor) -> bool {
-        self.anchors.iter().any(|own| own.is_same(anchor))
+        let mut own = self.anchors.iter();
+        own.any(|own| own.is_same(anchor) && (anchor.is_former || !own.is_former))
             || (anchor.kind != AnchorKind::Number && self.exact.contains(&anchor.text))
     }
 

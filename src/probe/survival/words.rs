@@ -61,8 +61,8 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         }
         let escaped = char_at(text, next).filter(|_| c == '\\');
         next += usize::from(matches!(escaped, Some('n' | 'r' | 't')));
-        let goes_on =
-            char_at(text, next).is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\'));
+        let goes_on = char_at(text, next)
+            .is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\' | '='));
         let ends = matches!(escaped, Some('n' | 'r'))
             || c == '\n'
             || ends_sentence(c)

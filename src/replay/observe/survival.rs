@@ -313,6 +313,7 @@ impl SurvivalObserver {
         if let Some(last) = self.last(item.probe, before, prompt, &ALL) {
             let compacted = is_compacted.then(|| self.last(item.probe, before, prompt, &COMPACTED));
             let fate = match (last.fate, weak) {
+                (Fate::Lost, _) if changed.is_some() => Fate::Changed,
                 (Fate::Lost, Some(_)) => Fate::Unsure,
                 (fate, _) => fate,
             };

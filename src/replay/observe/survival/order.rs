@@ -74,12 +74,13 @@ pub(super) fn sequence(ranks: &[Option<Rank>]) -> OrderFate {
 /// whether it was done by now. The score is set F1 between the items whose last mention is open and
 /// those that are open.
 pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) -> OrderFate {
-    let (mut wanted, mut kept, mut outdated) = (0_usize, 0_usize, 0_usize);
+    let (mut wanted, mut kept, mut outdated, mut turned) = (0_usize, 0_usize, 0_usize, 0_usize);
     let mut place = None;
     for (slots, is_done) in ranks.chunks_exact(2).zip(done) {
         let (open, ticked) = (slots[0], slots[1]);
         let is_open = open.map(|rank| rank.0) > ticked.map(|rank| rank.0);
         wanted += usize::from(!is_done);
+        turned += usize::from(!is_done && ticked.is_some());
         if is_open {
             kept += usize::from(!is_done);
             outdated += usize::from(is_done);
@@ -89,7 +90,7 @@ pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) 
     }
     let score = 2.0 * kept as f64 / (wanted + kept + outdated).max(1) as f64;
     let fate = match (kept, outdated) {
-        (0, 0) => Fate::Lost,
+        (0, 0) if turned == 0 => Fate::Lost,
         (0, _) => Fate::Changed,
         (kept, 0) if kept == wanted => Fate::Kept,
         (kept, _) if kept == wanted => Fate::Changed,

@@ -334,7 +334,7 @@ fn the_newest_value_has_survived_where_no_older_one_stands_after_it() {
     check_last(2..5, "left: ship it", (Changed, 0.0), whole);
     check_last(0..5, "left: ship it, wire it", gone, (Changed, 2.0 / 3.0));
     check_last(0..5, "left: wire it", gone, (Changed, 0.0));
-    check_last(0..5, "completed: ship it, wire it", gone, gone);
+    check_last(0..5, "completed: ship it, wire it", gone, (Changed, 0.0));
 }
 
 #[test]

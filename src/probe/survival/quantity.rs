@@ -1,0 +1,258 @@
+//! Amounts, dates and telephone numbers as they are compared, however they are written.
+//!
+//! `1.5 hours`, `90 minutes` and `1h30` are one [`Quantity`], and so are `€1,250` and `1250 EUR`; `40 ms` and `40 s` are
+//! two. Units, their sizes and the names of months are data: `words.toml`.
+
+use std::ops::Range;
+
+use regex::{Captures, Match};
+
+use super::beside::goes_on;
+use super::is_part;
+use super::lists::{Class, LISTS};
+use crate::probe::Pattern;
+
+/// With fewer digits a number without its unit is in any text.
+const TELLING_DIGITS: usize = 4;
+
+static DATE: Pattern = Pattern::new(
+    r"\b(?:(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)|(?P<d2>\d{1,2})\.? (?P<m2>\p{L}+)\.?,? (?P<y2>\d{4})|(?P<m3>\p{L}+)\.? (?P<d3>\d{1,2}),? (?P<y3>\d{4}))\b",
+);
+
+/// With the code of a country.
+static TELEPHONE: Pattern = Pattern::new(r"\+\d[\d ()./-]{5,}\d\b");
+
+/// A sign or code, a number with signs between its thousands, and two words or signs that may be a power and a unit. Behind
+/// a blank one group of digits may be a number of its own.
+static AMOUNT: Pattern = Pattern::new(
+    r"(?:(?P<before>\p{Sc}|\b\p{L}{3}) ?)?\b(?P<number>\d{1,3}(?:(?:[,'_\x{a0}\x{202f}\x{2009}]\d{3})+|(?: \d{3}){2,})\b|\d+)(?P<rest>\.\d+)?(?:(?P<gap>[ \x{a0}\x{202f}-]?)(?P<one>\p{L}+|[\p{Sc}%]))?(?: ?(?P<two>\p{L}+|\p{Sc}))?",
+);
+
+/// A smaller part behind a time: `30`, ` 30 min`, ` and 30 minutes`.
+static SMALLER: Pattern =
+    Pattern::new(r"^(?: (?P<and>\p{L}+))?(?P<gap> ?)(?P<number>\d+)(?: ?(?P<unit>\p{L}+))?\b");
+
+/// A number and its unit, in the base of this unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Quantity {
+    amount: String,
+    /// Empty of a plain number.
+    unit: String,
+    /// The number as it is written, without signs between its thousands.
+    number: String,
+}
+
+impl Quantity {
+    /// The quantity that the whole of a text is, if it is one that may be written in another way.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let (place, quantity) = quantities(text).into_iter().next()?;
+        let is_telling = !quantity.is_plain() || quantity.number.len() >= TELLING_DIGITS;
+        (place == (0..text.len()) && is_telling).then_some(quantity)
+    }
+
+    /// Whether a text that gives the other one says this.
+    pub(super) fn is_said_by(&self, other: &Self) -> bool {
+        if self.is_plain() || (other.is_plain() && self.number.len() >= TELLING_DIGITS) {
+            return self.number == other.number;
+        }
+        self.unit == other.unit && self.amount == other.amount
+    }
+
+    /// Whether both measure the same thing; all currencies do.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let is_money = |own: &Self| LISTS.has(&[Class::Signs], &own.unit);
+        self.unit == other.unit || (is_money(self) && is_money(other))
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        self.unit.is_empty()
+    }
+}
+
+/// Whether two texts are one amount or date, written in two ways.
+pub(crate) fn is_same_quantity(one: &str, other: &str) -> bool {
+    let quantities = Quantity::of(one).zip(Quantity::of(other));
+    quantities.is_some_and(|(one, other)| one.is_said_by(&other))
+}
+
+/// The quantities of a text, each with its place.
+pub(super) fn quantities(text: &str) -> Vec<(Range<usize>, Quantity)> {
+    let dates = DATE.matches(text).filter_map(|found| date(&found));
+    let numbers = TELEPHONE.matches(text).filter_map(|found| {
+        let place = found.get(0)?;
+        let digits = place.as_str().chars().filter(char::is_ascii_digit);
+        Some((place.range(), exact(digits.collect(), "+")))
+    });
+    let mut found: Vec<(Range<usize>, Quantity)> = dates.chain(numbers).collect();
+    let mut at = 0;
+    while let Some(captures) = AMOUNT.at(text, at) {
+        let Some(number) = captures.name("number") else {
+            break;
+        };
+        let read = amount(text, &captures, number);
+        at = read.as_ref().map_or(number.end(), |(place, _)| place.end);
+        found.extend(read.filter(|(place, _)| {
+            !found
+                .iter()
+                .any(|(other, _)| is_part(place, other) || place == other)
+        }));
+    }
+    found
+}
+
+fn exact(amount: String, unit: &str) -> Quantity {
+    Quantity {
+        number: amount.clone(),
+        amount,
+        unit: unit.to_owned(),
+    }
+}
+
+fn date(found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
+    let named = |names: [&str; 3]| names.iter().find_map(|name| found.name(name));
+    let part = |names| named(names).map(|part: Match<'_>| part.as_str().to_lowercase());
+    let month = part(["m", "m2", "m3"])?;
+    let month = LISTS.stands_for(Class::Months, &month).unwrap_or(&month);
+    let (month, day) = (
+        month.parse::<u8>().ok()?,
+        part(["d", "d2", "d3"])?.parse::<u8>().ok()?,
+    );
+    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
+    let amount = format!("{}-{month:02}-{day:02}", part(["y", "y2", "y3"])?);
+    is_date.then_some((found.get(0)?.range(), exact(amount, "date")))
+}
+
+/// The amount at a number that is no part of an id.
+fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<usize>, Quantity)> {
+    let rest = found.name("rest");
+    let mut place = number.start()..rest.map_or(number.end(), |rest| rest.end());
+    if goes_on(text, &place) {
+        return None;
+    }
+    let digits = number
+        .as_str()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect::<String>();
+    let mut written = format!("{digits}{}", rest.map_or("", |rest| rest.as_str()));
+    let mut value: f64 = written.parse().ok()?;
+    let mut words = ["one", "two"]
+        .into_iter()
+        .filter_map(|name| found.name(name))
+        .peekable();
+    if let Some(power) = words.peek().and_then(|word| listed(Class::Powers, *word)) {
+        value *= power.parse::<f64>().ok()?;
+        written = decimal(value);
+        place.end = words.next()?.end();
+    }
+    let behind = words.next();
+    let before = found.name("before");
+    let mut unit = before.and_then(|sign| listed(Class::Signs, sign));
+    if unit.is_some() {
+        place.start = before?.start();
+    } else if let Some(word) = behind {
+        unit = listed(Class::Signs, word).or_else(|| listed(Class::Units, word));
+        place.end = unit.map_or(place.end, |_| word.end());
+    }
+    let is_cut = text[place.end..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let scale = unit.and_then(scale_of);
+    if let Some((base, factor)) = scale {
+        (unit, value) = (Some(base), value * factor);
+        while let Some((length, part)) = smaller(&text[place.end..], base) {
+            value += part;
+            place.end += length;
+        }
+    } else if is_cut || (unit.is_none() && written.contains('.')) {
+        // The version of something, or an id.
+        return None;
+    }
+    let amount = if unit.is_some() {
+        decimal(value)
+    } else {
+        written.clone()
+    };
+    let unit = unit.unwrap_or_default().to_owned();
+    Some((
+        place,
+        Quantity {
+            amount,
+            unit,
+            number: written,
+        },
+    ))
+}
+
+fn listed(class: Class, word: Match<'_>) -> Option<&'static str> {
+    LISTS.stands_for(class, &word.as_str().to_lowercase())
+}
+
+/// The length and the value of a smaller part of a time at the begin of a text.
+fn smaller(text: &str, base: &str) -> Option<(usize, f64)> {
+    let found = SMALLER.at(text, 0)?;
+    let and = found.name("and");
+    let value: f64 = found.name("number")?.as_str().parse().ok()?;
+    let unit = found
+        .name("unit")
+        .and_then(|unit| listed(Class::Units, unit));
+    match unit.and_then(scale_of) {
+        Some((own, factor))
+            if own == base && and.is_none_or(|and| listed(Class::And, and).is_some()) =>
+        {
+            Some((found.get(0)?.end(), value * factor))
+        }
+        // An hour and its minutes.
+        None if found.name("number")?.start() == 0 => Some((found.get(0)?.end(), value * 60.0)),
+        _ => None,
+    }
+}
+
+/// The base of a unit, and how many of it the unit is.
+fn scale_of(unit: &str) -> Option<(&'static str, f64)> {
+    let mut scales = LISTS.of(Class::Scales);
+    scales.find_map(|scale| match scale {
+        [base, own, factor] if own == unit => Some((base.as_str(), factor.parse().ok()?)),
+        _ => None,
+    })
+}
+
+/// A number in digits, without zeros at its end.
+fn decimal(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantity_is_the_same_however_it_is_written() {
+        for (one, other) in [
+            ("45 seconds", "45s"),
+            ("1.5 hours", "90 minutes"),
+            ("1.5 hours", "1h30"),
+            ("1.5 hours", "1 hour and 30 minutes"),
+            ("20 MB", "20 megabytes"),
+            ("7.5 %", "7.5 percent"),
+            ("1,250,000 rows", "1.25 million rows"),
+            ("1 250 000", "1250000"),
+            ("12,500 EUR", "€12500"),
+            ("$2500", "2,500"),
+            ("31 December 2027", "2027-12-31"),
+            ("March 4, 2026", "4. März 2026"),
+            ("+49 30 5557 0192", "+49-30-55570192"),
+        ] {
+            assert!(is_same_quantity(one, other), "{one} | {other}");
+        }
+        for (one, other) in [
+            ("40 ms", "40 s"),
+            ("EUR 2,500", "USD 2,500"),
+            ("1.5 hours", "15 hours"),
+            ("2027-12-31", "2027-12-30"),
+            ("1.10", "1.1"),
+            ("rq-4417", "4417"),
+        ] {
+            assert!(!is_same_quantity(one, other), "{one} | {other}");
+        }
+    }
+}
