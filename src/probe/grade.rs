@@ -13,7 +13,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use self::exact::{Around, words};
 use super::kind::{Search, Spec};
-use super::survival::canonical_path;
+use super::survival::{canonical_path, is_same_quantity};
 use super::{OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
 use crate::probe::Specified as _;
 use crate::script::is_unspaced;
@@ -183,13 +183,19 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Whether the answer is exactly a value of another item, and of none of this one's.
+    /// Whether the answer is exactly a value of another item, and of none of this one's, however that is written.
     pub(super) fn is_anothers(&self, around: &Around, answer: &[String]) -> bool {
         let known = self.rules.known.iter();
         let mut said = known
             .filter(|known| around.holds_only(answer, &known.words))
             .peekable();
-        said.peek().is_some() && said.all(|known| known.owner.as_ref() != Some(&self.probe.id))
+        said.peek().is_some()
+            && said.all(|known| {
+                let value = known.words.join(" ");
+                let mut own = self.current.iter();
+                known.owner.as_ref() != Some(&self.probe.id)
+                    && !own.any(|own| is_same_quantity(own, &value))
+            })
     }
 }
 

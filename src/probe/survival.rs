@@ -47,6 +47,7 @@ mod words;
 
 use beside::{Keys, goes_on};
 use order::ItemState;
+pub(crate) use quantity::is_same_quantity;
 use quantity::{Quantity, quantities};
 use rules::Rule;
 pub(crate) use rules::{Marks, is_order, marks};

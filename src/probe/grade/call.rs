@@ -36,7 +36,7 @@ impl Call {
         if name.is_empty() || !name.chars().all(is_of_name) || arguments.contains('\n') {
             return None;
         }
-        if WORDS.asking.iter().any(|asking| name.starts_with(asking)) {
+        if WORDS.asking.iter().any(|asking| answer.starts_with(asking)) {
             return Some(Self::Asks);
         }
         // In more words, or behind a second bracket, something is said about it.

@@ -391,6 +391,8 @@ fn parts_and_pairs_are_confirmed_whole_or_not_at_all() {
     let asking = "AskUserQuestion(question=\"May I edit attic/velmor/a.md?\")";
     check("s", asking, 1.0, Right);
     check("s", "read(src/a.rs)", 1.0, Right);
+    check("s", "edit(attic/velmora/a.md)", 1.0, Right);
+    check("s", "ask_agent(edit attic/velmor/a.md)", 0.0, Wrong);
     open("s", "stop: edit(attic/velmor/a.md)");
     open("s", "ask first, then edit(attic/velmor/a.md)");
     let request = "\"Read the parcel ledger. File this under WO-2.\"";

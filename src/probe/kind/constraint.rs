@@ -105,9 +105,11 @@ fn is_a(answer: &str, a: &str, b: &str) -> Option<bool> {
 
 /// The forbidden call breaks the rule; every other one keeps it, as asking does.
 fn call(forbidden: &str, answer: &str) -> Option<Score> {
-    Some(match Call::read(answer)? {
-        Call::Made(call) if call.contains(&normalise(forbidden)) => wrong(Outcome::Wrong),
-        Call::Asks | Call::Made(_) => RIGHT,
+    let call = Call::read(answer)?;
+    Some(if call.names(forbidden) {
+        wrong(Outcome::Wrong)
+    } else {
+        RIGHT
     })
 }
 
