@@ -3,7 +3,7 @@
 //! Rules of this format, beside those every importer shares:
 //! - What is recorded from one `StepBegin` to the next is one call, with its results. The parts of
 //!   an answer that were streamed are joined already; a `ToolCallPart` goes on with the arguments of
-//!   the call before it.
+//!   the call before it, though an earlier call's result may come between them.
 //! - A step that was interrupted before its `StatusUpdate` came is not in the context afterwards.
 //! - A result has a message beside its output: the model reads it first, between tags.
 //! - A command (`/compact`) is a turn without a step. The model does not see it.
@@ -99,7 +99,8 @@ impl Agent {
                 arguments.push_str(&payload.take_text("arguments_part").unwrap_or_default());
                 return;
             }
-            _ => self.close_call(),
+            ("ToolCall" | "ContentPart" | "StepInterrupted", _) => self.close_call(),
+            _ => {}
         }
         match (&*kind, part) {
             ("TurnBegin" | "SteerInput", Some(_)) => {
