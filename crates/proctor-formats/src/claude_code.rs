@@ -26,7 +26,8 @@
 //!   records without parents, mostly without times, and at first without names; the prompt of `-p`
 //!   is not among them. A sub-agent's records name the tool use that began it. Texts that the
 //!   product wrote are `isSynthetic`; the one behind a boundary is the summary. A file may be one
-//!   list of these records, as anthropics/claude-code-action writes it.
+//!   list of these records, as anthropics/claude-code-action writes it. Each run begins with `system/init`;
+//!   one of another session than the run before it, which is not billed for that one's prompt too, begins a session.
 //! - A failed call leaves a message in the model's place, which is not sent again.
 //! - Two prompts with one parent, or two at the root, mean that the user went back and asked anew,
 //!   if the earlier was answered. Only the branch that the file ends in is kept. Any other fork is
@@ -143,6 +144,8 @@ struct Recording {
     given: BTreeMap<usize, PromptSnapshot>,
     /// The newest version that a record names.
     version: Text,
+    /// In a stream, the session of the run under way.
+    run: Text,
     source: Source,
 }
 
@@ -199,6 +202,7 @@ impl Recording {
                     let blocks = content::blocks(record.content, Speaker::User, &mut self.source);
                     Some(RecordKind::User(blocks, Some(Tag::Meta)))
                 }
+                Some("init") => self.begins_run(record.run.take()),
                 subtype => {
                     let subtype = subtype.unwrap_or("without subtype");
                     self.source.skip(&format!("system/{subtype}"));
@@ -220,7 +224,7 @@ impl Recording {
             timestamp,
             said,
         };
-        if chain == 0 && entry.parent.is_none() {
+        if chain == 0 && entry.parent.is_none() && self.run.is_none() {
             self.warn_of_another(entry.session.as_deref());
         }
         // A new root comes before the first entry below it.
@@ -252,6 +256,13 @@ impl Recording {
             let problem = format!("records of another session follow: `{begun}`");
             self.source.warn(&problem);
         }
+    }
+
+    /// A run of the agent's begins. A file may hold several, one behind the other.
+    fn begins_run(&mut self, session: Text) -> Option<RecordKind> {
+        self.source.skip("system/init");
+        let earlier = self.run.replace(session?)?;
+        (self.run.as_ref() != Some(&earlier)).then_some(RecordKind::NewRun)
     }
 
     fn unknown(&mut self, kind: &str, raw: &RawValue) -> Option<RecordKind> {
@@ -444,19 +455,32 @@ impl Recording {
     /// Puts the conversations together, in the order of the file.
     fn sessions(mut self, file: &SourceText, source: &mut Source) -> Imported {
         let own = self.entries.iter().find_map(|entry| entry.session.clone());
-        let mut chains = Vec::new();
-        chains.resize_with(self.side_chains + 1, Chain::default);
+        let (mut run, mut chains) = (0, BTreeMap::from([((0, 0), Chain::default())]));
         for entry in std::mem::take(&mut self.entries) {
-            if let Some(chain) = chains.get_mut(entry.chain) {
-                chain.add(entry, &self.parents);
-            }
+            run += usize::from(matches!(entry.said, RecordKind::NewRun));
+            let chain = chains.entry((run, entry.chain)).or_default();
+            chain.add(entry, &self.parents);
         }
         for (chain, given) in std::mem::take(&mut self.given) {
-            if let Some(chain) = chains.get_mut(chain) {
+            if let Some(chain) = chains.get_mut(&(0, chain)) {
                 chain.give(given);
             }
         }
-        let mut sessions = with_side_chains(chains.into_iter().map(Chain::end), source, file)?;
+        let mut sessions = Vec::new();
+        for number in 0..=run {
+            let later = chains.split_off(&(number + 1, 0));
+            let of_run = std::mem::replace(&mut chains, later).into_values();
+            let mut of_run = with_side_chains(of_run.map(Chain::end), source, file)?;
+            if run > 0 {
+                let number = format!("-{}", number + 1);
+                for parts in of_run.iter_mut().map(Session::parts_mut) {
+                    parts.id.insert_str(file.id.len(), &number);
+                    let main = parts.source.main.iter_mut();
+                    main.for_each(|main| main.push_str(&number));
+                }
+            }
+            sessions.extend(of_run);
+        }
         // Newer versions write sub-agents into files of their own, with the name of the main session.
         let mut each = sessions.iter();
         let is_apart = each.all(|session| session.source().main.is_some());

@@ -16,6 +16,8 @@ pub(super) enum RecordKind {
     ClearedContent(ClearedContent),
     /// The context was cleared, with the billed tokens of the last prompt.
     NewRoot(Option<Tokens>),
+    /// A session begins in a file of several.
+    NewRun,
 }
 
 /// The content that the model does not read from its next call on.
@@ -117,6 +119,7 @@ impl Chain {
                 self.boundary(entry.uuid.as_deref(), metadata, known);
             }
             RecordKind::Summary(blocks) => self.summary(uuid, blocks, entry.timestamp),
+            RecordKind::NewRun => {}
         }
     }
 

@@ -50,6 +50,9 @@ pub(super) struct Record<'a> {
     pub(super) microcompact_metadata: Option<&'a RawValue>,
     pub(super) replacements: Option<&'a RawValue>,
     pub(super) session_id: Text,
+    /// The same in a stream.
+    #[serde(rename = "session_id")]
+    pub(super) run: Text,
 }
 
 impl Record<'_> {

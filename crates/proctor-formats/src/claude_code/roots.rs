@@ -2,8 +2,8 @@
 //!
 //! This happens when a plan is accepted with "clear context": a record without a parent follows, and
 //! the plan as the next prompt. Ordinary roots are left alone: the start of a file, the records of
-//! another session, hooks of a resumed or compacted session, and roots after which the provider did
-//! not bill less than before.
+//! another session, hooks of a resumed or compacted session, and roots after which the provider
+//! billed more than before. A run of another session in a stream is confirmed by its bill in the same way.
 
 use super::chain::{Entry, RecordKind};
 use super::records::{Parents, Record};
@@ -52,12 +52,13 @@ pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool 
         | RecordKind::Summary(_)
         | RecordKind::Boundary(_)
         | RecordKind::ClearedContent(_)
-        | RecordKind::NewRoot(_) => false,
+        | RecordKind::NewRoot(_)
+        | RecordKind::NewRun => false,
     }
 }
 
-/// Drops the roots before which nothing was answered, which another session wrote, or after which
-/// the prompt was billed no smaller. Those that stay get the last bill before them.
+/// Drops the roots and runs before which nothing was answered, which another session wrote, or after which
+/// the prompt was billed larger. Roots that stay get the last bill before them.
 pub(super) fn confirm(entries: &mut Vec<Entry>) {
     let mut confirmed: BTreeMap<usize, Option<Tokens>> = BTreeMap::new();
     let mut waiting = None;
@@ -69,7 +70,7 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
             continue;
         }
         match &entry.said {
-            RecordKind::NewRoot(_) => {
+            RecordKind::NewRoot(_) | RecordKind::NewRun => {
                 let is_same = entry.session.is_none()
                     || session.is_none_or(|session| Some(session) == entry.session.as_ref());
                 if is_answered && is_same {
@@ -82,7 +83,7 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
                 let prompt = part.usage.map(|usage| usage.prompt());
                 if let Some(prompt) = prompt.filter(|prompt| *prompt > Tokens::ZERO) {
                     let root = waiting.take();
-                    if let Some(root) = root.filter(|_| billed.is_some_and(|item| prompt >= item)) {
+                    if let Some(root) = root.filter(|_| billed.is_some_and(|item| prompt > item)) {
                         confirmed.remove(&root);
                     }
                     billed = Some(prompt);
@@ -101,6 +102,7 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
                 *pre_tokens = confirmed.copied().flatten();
                 confirmed.is_some()
             }
+            RecordKind::NewRun => confirmed.is_some(),
             _ => true,
         }
     });

@@ -454,6 +454,37 @@ fn a_sub_agent_in_a_file_of_its_own_names_the_main_session() {
 }
 
 #[test]
+fn a_run_of_a_stream_is_a_session_unless_it_goes_on_with_the_one_before() {
+    let run = |session: &str, prompt: u64| {
+        format!(
+            r#"{{"type":"system","subtype":"init","session_id":"{session}"}}
+{{"type":"assistant","session_id":"{session}","parent_tool_use_id":null,"message":{{"id":"m-{session}-{prompt}","role":"assistant","model":"m","content":[{{"type":"tool_use","id":"t-{session}-{prompt}","name":"Task","input":{{}}}}],"usage":{{"input_tokens":{prompt},"output_tokens":5}}}}}}
+{{"type":"user","session_id":"{session}","parent_tool_use_id":"t-{session}-{prompt}","message":{{"role":"user","content":"Look for {prompt}."}}}}
+"#
+        )
+    };
+    for (second, prompt, expected) in [
+        ("b", 900, vec!["-1", "-1-side-1", "-2", "-2-side-1"]),
+        ("b", 1_000, vec!["-1", "-1-side-1", "-2", "-2-side-1"]),
+        ("b", 1_001, vec!["", "-side-1", "-side-2"]),
+        ("a", 900, vec!["", "-side-1", "-side-2"]),
+    ] {
+        let text = run("a", 1_000) + &run(second, prompt);
+        let sessions = read("claude-code", text.as_bytes()).unwrap();
+        let mut ends = Vec::new();
+        for session in &sessions {
+            let (main, is_side) = match session.id().split_once("-side") {
+                Some((main, _)) => (main, true),
+                None => (session.id(), false),
+            };
+            assert_eq!(session.source().main.as_deref(), is_side.then_some(main));
+            ends.push(&session.id()["file-one-123456".len()..]);
+        }
+        assert_eq!(ends, expected, "{second} {prompt}");
+    }
+}
+
+#[test]
 fn what_newer_versions_say_was_sent_is_read() {
     let attached = |uuid: &str, parent: &str, of: &str, more: &str| {
         format!(
