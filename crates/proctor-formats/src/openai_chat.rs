@@ -10,6 +10,7 @@
 //! - `prompt_tokens` includes what was read from the cache, and is split.
 //! - What providers add in their own words is read too: what was thought, and what was written to
 //!   the cache.
+//! - A call may be a part of the content too, beside `tool_calls`: it is one call.
 //! - The older `function_call` names no id: calls and results are paired by order.
 
 use super::anthropic::summed_up;
@@ -298,6 +299,12 @@ impl Reading<'_> {
         blocks.extend(self.content(&mut object, Speaker::Assistant));
         blocks.extend(refusal(&mut object));
         let uses = tool_uses(&mut object, self.assembler);
+        let ids: BTreeSet<&Arc<str>> = uses
+            .iter()
+            .filter_map(|one| Some(&one.as_use()?.id))
+            .collect();
+        // A part of the content may repeat one.
+        blocks.retain(|one| one.as_use().is_none_or(|part| !ids.contains(&part.id)));
         if uses.is_empty() && !is_demo {
             self.act(&mut object, extra.action, &mut blocks);
         }

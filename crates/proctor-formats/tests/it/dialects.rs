@@ -89,6 +89,27 @@ warning: a usage counts cached tokens apart from the prompt: 1
 }
 
 #[test]
+fn a_call_may_be_a_part_of_the_content() {
+    let part = r#"{"type":"tool_call","tool_call_id":"c1","name":"look","arguments":"{\"at\":1}"}"#;
+    let call =
+        r#"{"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}"#;
+    for calls in [String::new(), format!(r#","tool_calls":[{call}]"#)] {
+        check(
+            "openai-chat",
+            &format!(
+                r#"[{{"role":"user","content":"Which lock?"}},
+{{"role":"assistant","content":[{part}]{calls}}},
+{{"role":"tool","tool_call_id":"c1","content":[{{"type":"tool_output","text":"The third."}}]}}]"#
+            ),
+            r#"0 user[typed_user] "Which lock?"
+1 model[] other c1 {"at":1}
+2 user[] ->c1 "The third."
+"#,
+        );
+    }
+}
+
+#[test]
 fn logs_may_have_keys_of_their_own_and_be_batches() {
     let said = r#"0 user[typed_user] "Hi."
 1 model[] "Yo."

@@ -91,9 +91,11 @@ pub fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> ContentBlo
     };
     let kind = part.take_text("type").unwrap_or_else(|| "untyped".into());
     let read = match (&*kind, speaker) {
-        ("text" | "input_text" | "output_text" | "summary_text" | "reasoning_text", _) => {
-            part.take_text("text").map(ContentBlock::Text)
-        }
+        (
+            "text" | "input_text" | "output_text" | "summary_text" | "reasoning_text"
+            | "tool_output",
+            _,
+        ) => part.take_text("text").map(ContentBlock::Text),
         ("image_url" | "input_image" | "computer_screenshot", _) => {
             part.take("image_url").map(image)
         }
@@ -150,9 +152,11 @@ fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
 
 fn call(mut part: Object<'_>) -> Option<ContentBlock> {
     let name = part.take_text("name")?;
-    let id = part.first_text(&["call_id", "id"])?;
-    let arguments = part.first(&["input", "args", "arguments"]);
-    Some(ContentBlock::tool_use(id, name, input(arguments)))
+    let id = part.first_text(&["call_id", "tool_call_id", "id"])?;
+    let written = part.text("arguments");
+    let parsed = written.and_then(|text| JsonText::parse(&text).ok());
+    let input = parsed.unwrap_or_else(|| input(part.first(&["input", "args", "arguments"])));
+    Some(ContentBlock::tool_use(id, name, input))
 }
 
 /// The value, if it is a text.
