@@ -26,6 +26,8 @@ pub(super) struct Answer {
     pub(super) blocks: Blocks,
     /// The usage that the provider reports with this record; the largest of each counter is kept.
     pub(super) usage: Option<Usage>,
+    /// Whether the call ended with this record: an earlier one may have estimated the prompt.
+    pub(super) is_last: bool,
     /// Tokens of its output that are reasoning.
     pub(super) reasoning: Tokens,
     /// The other iterations of the call than the one that `usage` is of; where there are any, this usage replaces
@@ -136,7 +138,16 @@ impl Assembler {
             }
         }
         draft.usage = match (draft.usage, part.usage) {
-            (Some(earlier), Some(later)) if part.iterations.is_none() => Some(earlier.max(later)),
+            (Some(earlier), Some(later)) if part.iterations.is_none() => {
+                let largest = earlier.max(later);
+                let is_bill = part.is_last && later.prompt() > Tokens::ZERO;
+                let output = largest.output;
+                Some(if is_bill {
+                    Usage { output, ..later }
+                } else {
+                    largest
+                })
+            }
             (earlier, later) => later.or(earlier),
         };
         draft.iterations = part.iterations.or(draft.iterations.take());

@@ -408,6 +408,7 @@ impl Recording {
         let usage = usage.map(|usage| usage_in(&usage, CachedTokens::Apart, &mut self.source));
         let said = Answer {
             iterations,
+            is_last: message.stop_reason.is_some(),
             ..Answer::of(blocks, time)
         };
         Some(RecordKind::Assistant(said.by(call, message.model, usage)))

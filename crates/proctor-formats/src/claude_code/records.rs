@@ -69,6 +69,7 @@ pub(super) struct ApiMessage<'a> {
     pub(super) model: Text,
     #[serde(borrow)]
     pub(super) content: Option<&'a RawValue>,
+    pub(super) stop_reason: Text,
     pub(super) usage: Option<Value>,
 }
 

@@ -162,6 +162,19 @@ fn of_several_bills_for_a_call_each_counter_counts_at_its_largest_until_one_tell
     let inner = messages.flat_map(|message| &message.details.inner_requests);
     let prompts: Vec<Tokens> = inner.map(|request| request.usage.prompt()).collect();
     assert_eq!(prompts, [Tokens(103)]);
+    // A gateway estimates the prompt until the call has ended; the end may say nothing of the prompt.
+    for (counters, expected) in [
+        (
+            r#""input_tokens":1,"cache_read_input_tokens":80"#,
+            "1/0/0/80/9",
+        ),
+        (r#""input_tokens":0"#, "3/0/0/100/9"),
+    ] {
+        let ended = format!(r#"{{{counters},"output_tokens":2}},"stop_reason":"end_turn""#);
+        let ended = billed("e", "b", "", "2.1.20", &ended);
+        let outline = super::outline(&read_lines(&[&lines[..], &[ended]].concat()));
+        assert!(outline.contains(&format!(" = {expected}\n")), "{outline}");
+    }
 }
 
 #[test]
