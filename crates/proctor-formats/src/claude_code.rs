@@ -8,8 +8,10 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - Records of one API call share `message.id` and `requestId`. Usage repeats and grows from one
-//!   to the next, so the largest of each counter is the call's. Many files have only what was
-//!   counted when the answer began: calls that wrote far more than that are counted.
+//!   to the next, so the largest of each counter is the call's; but gateways estimate the prompt before
+//!   they bill it, so a record with a `stop_reason` has the last word on that. Many files have only what
+//!   was counted when the answer began: calls that wrote far more than that are counted.
+//! - A result may stand before its tool use in the file: its parent says where it belongs.
 //! - The summary of a compaction and the attachments right behind it are what the context became,
 //!   and no messages of the history. Where a file *begins* with a compaction, the history before
 //!   it is elsewhere: then the summary is the first message, for it is all that is left, and the
@@ -85,9 +87,29 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     add_counts(source, std::mem::take(&mut recording.source));
+    results_behind_uses(&mut recording.entries);
     roots::confirm(&mut recording.entries);
     branches::leave_abandoned(&mut recording.entries, &recording.parents, source);
     recording.sessions(file, source)
+}
+
+/// Moves each result that was written before its parent, the tool use, behind it.
+fn results_behind_uses(entries: &mut Vec<Entry>) {
+    let mut places: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    for (at, entry) in entries.iter().enumerate() {
+        places.extend(entry.uuid.clone().map(|uuid| (uuid, at)));
+    }
+    let mut placed: Vec<(usize, Entry)> = Vec::with_capacity(entries.len());
+    for (at, entry) in entries.drain(..).enumerate() {
+        let parent = match (&entry.said, &entry.parent) {
+            (RecordKind::User(_, None), Some(parent)) => places.get(parent),
+            _ => None,
+        };
+        let behind = parent.map_or(0, |parent| 2 * parent + 1);
+        placed.push((behind.max(2 * at), entry));
+    }
+    placed.sort_by_key(|(place, _)| *place);
+    entries.extend(placed.into_iter().map(|(_, entry)| entry));
 }
 
 /// The records: one a line, or the items of a list.

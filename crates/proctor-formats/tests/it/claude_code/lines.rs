@@ -186,6 +186,25 @@ fn records_that_are_each_others_parents_are_read_in_the_order_of_the_file() {
 }
 
 #[test]
+fn a_result_that_was_written_before_its_tool_use_comes_behind_it() {
+    check(
+        &[
+            &user("u", "", "Go."),
+            &result("r", "b", "t1", "one"),
+            &model("a", "u", "1", &text("I look.")),
+            &model("b", "a", "1", &read_use("t1")),
+            &model("c", "r", "2", &text("Done.")),
+        ],
+        &[
+            r#"0 user[typed_user] "Go.""#,
+            r#"1 model[] "I look.", read t1 {}"#,
+            r#"2 user[] ->t1 "one""#,
+            r#"3 model[] "Done.""#,
+        ],
+    );
+}
+
+#[test]
 fn pairs_results_with_uses_and_keeps_orphans() {
     check(
         &[
