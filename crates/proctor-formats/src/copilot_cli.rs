@@ -23,6 +23,9 @@ const BOOKKEEPING: &str = "session hook permission subagent skill command comman
      elicitation external_tool exit_plan_mode user_input pending_messages mcp sampling abort \
      assistant tool system model";
 
+/// Where a message names its call: newer versions write several messages of one.
+const CALL_NAMES: [&str; 3] = ["apiCallId", "serviceRequestId", "messageId"];
+
 /// The shapes of a file of events, and of one of the first versions.
 const SHAPES: &str = "data type^session. | data type^user. | data type^assistant. | data type^tool. | \
      data type^hook. | data type^system. | sessionId chatMessages";
@@ -241,15 +244,15 @@ impl Reading {
             let unknown = || counted("malformed tool request", raw, &mut self.assembler);
             blocks.push(tool_use.unwrap_or_else(unknown));
         }
-        let reported = data.take_text("apiCallId");
+        let reported = data.text("apiCallId");
         let usage = reported.and_then(|call| usages.get(&call)).copied();
         if usage.is_none() && data.take("outputTokens").is_some() {
             let what = "output tokens without those of the prompt";
             self.assembler.skip(what);
         }
         // Published logs have their ids replaced by one and the same.
-        let call = data.take_text("messageId");
-        let call = call.filter(|id| !id.contains("REDACTED"));
+        let mut names = CALL_NAMES.iter().filter_map(|key| data.text(key));
+        let call = names.find(|name| !name.contains("REDACTED"));
         self.say(Answer::of(blocks, time).by(call, data.take_text("model"), usage));
         self.is_waiting = is_waiting;
     }
