@@ -58,27 +58,35 @@ pub(super) fn fenced(text: &str) -> Option<&str> {
 
 /// The text without the action and the marks around it; the whole text where it is not found.
 fn without(text: &str, action: &str) -> String {
-    let action = action.trim();
-    let Some(at) = text.rfind(action) else {
+    let around = unmarked(text, action.trim()).or_else(|| around_function(text));
+    let Some((before, after)) = around else {
         return text.to_owned();
     };
+    let parts = [before.trim_end(), after.trim_start()];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<&str>>().join("\n")
+}
+
+/// The text before and after the action and the marks around it.
+fn unmarked<'t>(text: &'t str, action: &str) -> Option<(&'t str, &'t str)> {
+    let at = text.rfind(action)?;
     let before = text[..at].trim_end();
     let after = text[at + action.len()..].trim_start();
     let line = before.rfind('\n').map_or(0, |at| at + 1);
-    let said = if before.is_empty() && after.is_empty() {
-        ("", "")
-    } else if before[line..].starts_with(FENCE)
-        && let Some(after) = after.strip_prefix(FENCE)
-    {
-        (&before[..line], after)
-    } else if let Some(said) = untagged(before, after) {
-        said
-    } else {
-        return text.to_owned();
-    };
-    let parts = [said.0.trim_end(), said.1.trim_start()];
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
-    parts.collect::<Vec<&str>>().join("\n")
+    if before.is_empty() && after.is_empty() {
+        return Some(("", ""));
+    }
+    let fenced = after.strip_prefix(FENCE);
+    let fenced = fenced.filter(|_| before[line..].starts_with(FENCE));
+    let around = fenced.map(|after| (&before[..line], after));
+    around.or_else(|| untagged(before, after))
+}
+
+/// The text before and after a function call that the model wrote as text, of which the action was made.
+fn around_function(text: &str) -> Option<(&str, &str)> {
+    let (before, call) = text.split_once("<function=")?;
+    let after = call.split_once("</function>").map(|(_, after)| after);
+    Some((before, after.unwrap_or_default()))
 }
 
 /// The text before and after a pair of tags that enclose the action.
@@ -112,6 +120,16 @@ mod tests {
         check("Look.\n<command>\nls\n</command>", "ls", "Look.");
         check("Look.\n<bash_command>ls</bash_command>", "ls", "Look.");
         check("Is 1 <b>ls</c>?", "ls", "Is 1 <b>ls</c>?");
+        check(
+            "Look.\n\n<function=bash>\n<parameter=command>ls</parameter>\n</function>\nWait.",
+            "ls",
+            "Look.\nWait.",
+        );
+        check(
+            "Done: submit.\n<function=submit>\n",
+            "submit",
+            "Done: submit.",
+        );
         check("ls", "ls", "");
         check("```\nls\n```", "ls", "");
         // Text that is not a mark stays, and so does a text that does not hold the action.
