@@ -165,6 +165,8 @@ struct Rollout {
     /// The counters of the last bill that was read, in either shape.
     last_usage: Option<CallBill>,
     last_prompt: Option<Tokens>,
+    /// The bill of no call that came last: a summary's, if a compaction is next.
+    loose_bill: Option<Usage>,
     /// Codex's own token count of the reasoning since the last bill; zero if the file lacks its content.
     reasoned: Tokens,
     /// The model's texts and the tools' answers since the last bill.
@@ -382,6 +384,7 @@ impl Rollout {
         for step in std::mem::take(&mut self.steps) {
             match step {
                 Step::Item(item, time) => {
+                    self.bills_no_call(None);
                     let waits = matches!(item, Item::Model(_)) || is_answer(&item);
                     self.queue.push((item, time));
                     if !waits {
@@ -395,12 +398,14 @@ impl Rollout {
                     self.model = model.or(self.model.take());
                 }
                 Step::Compacted(trigger, left, bill) => {
-                    self.assembler.summary_usage = bill.map(|(usage, _)| usage);
+                    let bill = bill.map(|(usage, _)| usage);
+                    self.assembler.summary_usage = bill.or(self.loose_bill.take());
                     self.compact(trigger, left);
                 }
             }
         }
         self.settle();
+        self.bills_no_call(None);
 
         self.assembler.header.context_window = self.window;
         self.assembler.session(file.id.clone(), &file.path)
@@ -430,13 +435,19 @@ impl Rollout {
         };
         self.last_prompt = Some(usage.prompt());
         if self.calls == 0 || self.is_billed {
-            self.assembler.skip("bill of no call");
-            return;
+            return self.bills_no_call(Some(usage));
         }
         self.is_open = false;
         self.is_billed = true;
         let bill = self.said(None, Vec::new(), Some(usage));
         self.assembler.assistant(None, Answer { reasoning, ..bill });
+    }
+
+    /// The last bill of no call was no summary's; another may be.
+    fn bills_no_call(&mut self, next: Option<Usage>) {
+        if std::mem::replace(&mut self.loose_bill, next).is_some() {
+            self.assembler.skip("bill of no call");
+        }
     }
 
     /// A part of the call under way.
