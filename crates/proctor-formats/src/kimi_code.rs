@@ -178,10 +178,9 @@ impl Agent {
                 self.assembler.skip(&kind);
             }
             "usage.record" => {
-                let is_of_turn = record.take_text("usageScope").as_deref() == Some("turn");
-                if is_of_turn && self.is_summary {
+                if self.is_summary {
                     self.assembler.summary_usage = self.usage(record);
-                } else if is_of_turn {
+                } else if record.text("usageScope").as_deref() == Some("turn") {
                     self.bill(record);
                 }
                 self.assembler.skip(&kind);
