@@ -167,8 +167,8 @@ enum Detect {
     Item(&'static str),
     /// So has one of the first records, of this number.
     Any(usize, &'static str),
-    /// The text begins so.
-    Begins(&'static str),
+    /// The text begins in one of these ways.
+    Begins(&'static [&'static str]),
     /// No shape says it.
     By(fn(&Head) -> bool),
 }
@@ -179,7 +179,7 @@ impl Detect {
             Self::First(shapes) => head.is(shapes),
             Self::Item(shapes) => head.item_is(shapes),
             Self::Any(count, shapes) => head.any(count, shapes),
-            Self::Begins(begin) => head.text.starts_with(begin),
+            Self::Begins(begins) => begins.iter().any(|begin| head.text.starts_with(begin)),
             Self::By(detect) => detect(head),
         }
     }

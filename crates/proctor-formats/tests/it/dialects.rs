@@ -110,6 +110,19 @@ fn a_call_may_be_a_part_of_the_content() {
 }
 
 #[test]
+fn the_oldest_histories_of_specstory_go_on_under_headings_without_a_name() {
+    check_file(
+        "history.md",
+        "## SpecStory\n\n## Sluices (2/19/2025, 9:30:45 AM)\n\n_**User**_\n\nOpen it.\n\n---\n\n_**Assistant**_\n\nI open it.\n\n---\n\n_****_\n\nIt is open.\n\n---\n",
+        "specstory",
+        r#"0 user[typed_user] "Open it."
+1 model[] "I open it.", "It is open."
+skipped: line before the first message: 2
+"#,
+    );
+}
+
+#[test]
 fn logs_may_have_keys_of_their_own_and_be_batches() {
     let said = r#"0 user[typed_user] "Hi."
 1 model[] "Yo."
