@@ -79,7 +79,9 @@ fn is_message(message: &Value) -> bool {
         return false;
     };
     let has_role = match object.get("role") {
-        Some(Value::String(role)) => is_one_of("user assistant", role) || is_one_of(TYPES[1], role),
+        Some(Value::String(role)) => {
+            is_one_of("user assistant session_meta", role) || is_one_of(TYPES[1], role)
+        }
         Some(_) => false,
         // The head was cut before it.
         None => object.keys().all(|key| key == "content"),

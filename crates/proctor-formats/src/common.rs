@@ -155,13 +155,13 @@ impl Assembler {
         count(&mut self.source.unknown, what);
     }
 
-    /// A time in the notation of RFC 3339.
+    /// A time in the notation of RFC 3339, or without a zone.
     pub(super) fn time(&mut self, text: Option<&str>) -> When {
-        let time = text?.parse::<jiff::Timestamp>().ok();
+        let time = time_or_local(text?);
         if time.is_none() {
             self.warn("a timestamp cannot be read");
         }
-        Some(Timestamp(time?.as_millisecond()))
+        Some(time?.0)
     }
 
     /// Adds a compaction that happened now, and returns its index.

@@ -38,8 +38,10 @@ impl Counted for Object<'_> {
     }
 
     fn header(&mut self, assembler: &mut Assembler) {
-        assembler.header.model = self.take_text("model");
-        assembler.header.context_window = self.take_as("context_window").map(Tokens);
+        let header = &mut assembler.header;
+        header.model = self.take_text("model").or(header.model.take());
+        let window = self.take_as("context_window").map(Tokens);
+        header.context_window = window.or(header.context_window);
         for definition in self.items("tools") {
             assembler.define_tool(definition);
         }
@@ -54,14 +56,12 @@ impl Counted for Object<'_> {
     }
 }
 
-/// An RFC 3339 time, or seconds or milliseconds since 1970.
+/// A time as a text, or seconds or milliseconds since 1970.
 pub(super) fn time(raw: &RawValue) -> When {
     // Seconds reach this in the year 5138, milliseconds did in 1973.
     const SECONDS_BELOW: f64 = 1e11;
     match serde_json::from_str(raw.get()).ok()? {
-        Value::String(text) => Some(Timestamp(
-            text.parse::<jiff::Timestamp>().ok()?.as_millisecond(),
-        )),
+        Value::String(text) => Some(time_or_local(&text)?.0),
         Value::Number(number) => {
             let number = number.as_f64()?;
             let scale = if number.abs() < SECONDS_BELOW {

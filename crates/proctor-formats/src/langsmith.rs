@@ -10,6 +10,7 @@
 //! - Runs of chains, tools and prompts repeat what the runs of the model hold, and are skipped.
 //! - The input of a usage includes the cached tokens.
 
+use super::counted::time;
 use super::prelude::*;
 use super::traces::{self, Call, Exchange};
 
@@ -56,13 +57,6 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     traces::sessions(calls, file, source, exchange)
-}
-
-/// A time of a run: without a zone, it is in UTC.
-fn time(raw: &RawValue) -> When {
-    let text = content::text(raw).and_then(|value| time_or_local(&value));
-    let time = text.map(|(time, _)| time);
-    time.or_else(|| super::counted::time(raw))
 }
 
 fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {

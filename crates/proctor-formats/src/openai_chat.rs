@@ -96,6 +96,9 @@ impl Reading<'_> {
             };
             self.message(raw, call);
         }
+        if self.assembler.header.system.is_none() {
+            self.assembler.header.system = around.take_words("system_prompt");
+        }
         if let Some(mut response) = response {
             self.response(&mut response, time);
             response.count_left("response key", self.assembler);
@@ -150,6 +153,11 @@ impl Reading<'_> {
             Some("user") => self.user(object, &[]),
             Some("assistant") => self.assistant(object, call),
             Some("tool" | "function") => self.tool(object),
+            // Hermes Agent's first or last line.
+            Some("session_meta") => {
+                object.header(self.assembler);
+                self.assembler.skip("session_meta");
+            }
             Some("exit") if self.dialect == Dialect::MiniSweAgent => {
                 self.assembler.skip("exit message");
             }

@@ -82,7 +82,7 @@ impl Reading {
     fn message(&mut self, raw: &RawValue) {
         let mut message = Object::read(raw).unwrap_or_default();
         let role = message.take_text("role");
-        let timestamp = self.time(&mut message);
+        let timestamp = message.take_time("timestamp", &mut self.assembler);
         match role.as_deref() {
             Some("assistant") => self.agent(message, timestamp),
             Some("user") => {
@@ -111,16 +111,6 @@ impl Reading {
             }
             role => keep_unread(role.unwrap_or("without role"), raw, &mut self.assembler),
         }
-    }
-
-    /// Times are without a zone, or with one; they are taken for UTC.
-    fn time(&mut self, message: &mut Object<'_>) -> When {
-        let text = message.take_text("timestamp")?;
-        let time = time_or_local(&text);
-        if time.is_none() {
-            self.assembler.warn("a timestamp cannot be read");
-        }
-        Some(time?.0)
     }
 
     fn agent(&mut self, mut message: Object<'_>, timestamp: When) {

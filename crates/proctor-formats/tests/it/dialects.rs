@@ -110,6 +110,42 @@ fn a_call_may_be_a_part_of_the_content() {
 }
 
 #[test]
+fn hermes_agent_says_its_tools_in_a_line_and_its_prompt_beside_the_messages() {
+    let tools = r#""tools":[{"type":"function","function":{"name":"terminal"},"input_schema":{}}]"#;
+    let messages = [
+        r#"{"role":"user","content":"Which lock?","timestamp":"2026-05-11T20:31:08.015498"}"#,
+        r#"{"role":"assistant","content":"The third.","timestamp":"2026-05-11T20:31:09.0"}"#,
+    ];
+    let meta = format!(r#"{{"role":"session_meta","model":"m",{tools},"platform":"cli"}}"#);
+    let said = "0 user[typed_user] \"Which lock?\"\n1 model[] \"The third.\"\n";
+    let lines = [&meta, messages[0], messages[1]].join("\n");
+    check_file(
+        "a.jsonl",
+        &lines,
+        "openai-chat",
+        &format!("{said}skipped: session_meta: 1\n"),
+    );
+    let messages = messages.join(",");
+    let object = format!(
+        r#"{{"model":"m","system_prompt":"You keep a weir.",{tools},"messages":[{messages},{{"role":"session_meta"}}]}}"#
+    );
+    check_file(
+        "a.json",
+        &object,
+        "openai-chat",
+        &format!("{said}skipped: session_meta: 1\n"),
+    );
+    for text in [lines, object] {
+        let session = &read("openai-chat", text.as_bytes()).unwrap()[0];
+        assert_eq!((session.model(), session.tools().len()), (Some("m"), 1));
+        let is_told = text.contains("system_prompt");
+        assert_eq!(session.system().is_some(), is_told);
+        let time = session.messages()[1].details.timestamp.unwrap();
+        assert_eq!(time.0, 1_778_531_469_000);
+    }
+}
+
+#[test]
 fn the_oldest_histories_of_specstory_go_on_under_headings_without_a_name() {
     check_file(
         "history.md",
