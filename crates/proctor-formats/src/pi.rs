@@ -22,10 +22,11 @@ const BOOKKEEPING: &str = "session model_change thinking_level_change label sess
      active_tools_change leaf custom title title_change session_init mode_change \
      service_tier_change ttsr_injection mcp_tool_selection credential_pin";
 
-/// The shape of the header; oh-my-pi writes the title in front.
-const HEADER: &str = "type=session id:s cwd:s";
+/// The shapes of the header, in front of which oh-my-pi writes the title, and of a message where the header is cut off.
+const SHAPES: &str = "type=session id:s cwd:s | \
+     type=message id:s parentId:s timestamp:s message/role:s message/timestamp:n";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("pi", Detect::Any(2, HEADER), import);
+pub(super) const IMPORTER: Importer = Importer::shaped("pi", Detect::Any(2, SHAPES), import);
 
 pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();

@@ -402,6 +402,18 @@ skipped: session: 1
 }
 
 #[test]
+fn pi_is_known_without_its_first_line() {
+    check(
+        "pi",
+        &[
+            r#"{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"Which lamp?","timestamp":1}}"#,
+            r#"{"type":"message","id":"c","parentId":"b","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"assistant","content":[{"type":"text","text":"The third."}],"timestamp":2}}"#,
+        ],
+        "0 user[typed_user] \"Which lamp?\"\n1 model[] \"The third.\"\n",
+    );
+}
+
+#[test]
 fn pi_follows_the_line_before_where_a_parent_cannot_be_read() {
     let said = |id: &str, parent: &str, role: &str| {
         format!(
