@@ -335,10 +335,13 @@ fn behind_line(bytes: &[u8]) -> Option<&[u8]> {
 fn importer_of_file(head: &[u8]) -> Option<&'static Importer> {
     for start in starts(head) {
         let head = Head::of(start);
-        let found = IMPORTERS
-            .iter()
-            .find(|importer| importer.detect.matches(&head));
-        if found.is_some() || unread_product(&head).is_some() {
+        // Some of them have messages as an API has them.
+        if unread_product(&head).is_some() {
+            return None;
+        }
+        let mut importers = IMPORTERS.iter();
+        let found = importers.find(|importer| importer.detect.matches(&head));
+        if found.is_some() {
             return found;
         }
     }
@@ -508,10 +511,9 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {
-        let head = Head::of(head);
-        match unread_product(&head) {
+        match starts(head).find_map(|start| unread_product(&Head::of(start))) {
             Some((product, hint)) => ImportError::UnreadProduct(path, product, hint),
-            None => ImportError::UnknownFormat(path, head.in_words()),
+            None => ImportError::UnknownFormat(path, Head::of(head).in_words()),
         }
     } else if inspect::is_archive(head) && path.extension().is_some_and(|value| value == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())

@@ -242,6 +242,20 @@ fn a_product_that_is_not_read_is_refused_by_its_name() {
             r#"{"agent":{"memory":{"content":[[{"role":"user","content":"a"},[]]],"_compressed_summary":""}}}"#,
             "QwenPaw",
         ),
+        (
+            r#"{"type":"init","session_id":"s","model":"m"}
+{"type":"message","role":"user","content":"a"}"#,
+            "Gemini CLI, as a stream",
+        ),
+        (
+            r#"{"type":"note"}
+{"type":"init","session_id":"s","model":"m"}"#,
+            "Gemini CLI, as a stream",
+        ),
+        (
+            r#"{"type":"message","role":"user","id":"a","text":"b","session_id":"s"}"#,
+            "Droid, as a stream",
+        ),
     ] {
         std::fs::write(&path, text).unwrap();
         let error = import::load(&path).unwrap_err();
