@@ -106,7 +106,7 @@ fn sorted(
     for Input { path, is_named } in inputs {
         match look(&path) {
             Err(error) if is_named => return Err(error),
-            Err(error) if is_something_else(&error) => found.passed_over.push(error),
+            Err(error) if error.is_no_recording() => found.passed_over.push(error),
             Ok(()) | Err(_) => found.recordings.push(path),
         }
     }
@@ -213,11 +213,6 @@ pub(super) fn say_passed_over(plan: &Plan) {
         let sessions = many(*count, "session", "sessions");
         say!("left out: {sessions}: {reason}");
     }
-}
-
-/// Whether a file, by its beginning, is something else than a recording.
-pub(super) fn is_something_else(error: &ImportError) -> bool {
-    error.is_no_recording() || matches!(error, ImportError::Utf16 { .. })
 }
 
 #[cfg(test)]

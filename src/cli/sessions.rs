@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::find_sessions::{self, Input, is_something_else};
+use super::find_sessions::{self, Input};
 use super::{Exit, Facts, print, print_json, say, stop_with, terminal_width};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
@@ -181,7 +181,7 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
     let sessions = match load(path) {
         Ok(sessions) => sessions,
         Err(error) => {
-            if matches!(error, ImportError::Database(_)) || !is_something_else(&error) {
+            if matches!(error, ImportError::Database(_)) || !error.is_no_recording() {
                 say!("passed over: {error}");
             }
             if let (ImportError::Database(_), Some(hint)) = (&error, error.hint()) {

@@ -1,7 +1,9 @@
-//! Files that were compressed: products and people put old recordings away as `.jsonl.zst` and `.jsonl.gz`.
+//! Opens files, those in other shapes too: products and people put old recordings away as `.jsonl.zst` and
+//! `.jsonl.gz`, and `PowerShell`'s `>` writes UTF-16.
 //!
-//! A compressed file is known by its first bytes. What it unpacks to is read like any file, with the same limits.
+//! The shape is known by the first bytes. What such a file says in UTF-8 is read like any file, with the same limits.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -13,8 +15,10 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const GZIP: &[u8] = &[0x1f, 0x8b];
+const UTF_16_LE: &[u8] = &[0xff, 0xfe];
+const UTF_16_BE: &[u8] = &[0xfe, 0xff];
 
-/// Opens a file; of a compressed one, what it unpacks to.
+/// Opens a file; of a compressed one, what it unpacks to, and of one in UTF-16, its text.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = BufReader::new(files::open(path)?);
     let start = file.fill_buf()?;
@@ -25,6 +29,10 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
         }))
     } else if start.starts_with(GZIP) {
         Box::new(Unpacked(MultiGzDecoder::new(file)))
+    } else if start.starts_with(UTF_16_LE) {
+        Box::new(Utf16(file, u16::from_le_bytes, VecDeque::new()))
+    } else if start.starts_with(UTF_16_BE) {
+        Box::new(Utf16(file, u16::from_be_bytes, VecDeque::new()))
     } else {
         Box::new(file)
     })
@@ -76,6 +84,30 @@ impl<R: Read> Read for Unpacked<R> {
         self.0.read(into).map_err(|error| {
             io::Error::other(format!("it is compressed, and cut or damaged: {error}"))
         })
+    }
+}
+
+/// A file in UTF-16, with the order of its bytes, and the text that was decoded and not read yet.
+struct Utf16<R>(R, fn([u8; 2]) -> u16, VecDeque<u8>);
+
+impl<R: Read> Read for Utf16<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        /// So much is decoded at a time.
+        const PIECE: u64 = 1 << 16;
+        let Self(file, unit, decoded) = self;
+        if decoded.is_empty() {
+            let mut bytes = Vec::new();
+            file.take(PIECE).read_to_end(&mut bytes)?;
+            // The second half of a character may be in the next piece.
+            if let [.., one, two] = bytes[..]
+                && matches!(unit([one, two]), 0xd800..0xdc00)
+            {
+                file.take(2).read_to_end(&mut bytes)?;
+            }
+            let units: Vec<u16> = bytes.as_chunks().0.iter().copied().map(*unit).collect();
+            decoded.extend(String::from_utf16_lossy(&units).bytes());
+        }
+        decoded.read(into)
     }
 }
 
@@ -143,6 +175,23 @@ mod tests {
             out
         });
         written.collect()
+    }
+
+    #[test]
+    fn a_file_in_utf_16_is_what_it_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        for order in [u16::to_le_bytes, u16::to_be_bytes] {
+            // A character of two units stands over the end of a piece, or does not.
+            for begin in ["\u{feff}", "\u{feff}a"] {
+                let text = begin.to_owned() + &"🌊".repeat(40_000);
+                let bytes: Vec<u8> = text.encode_utf16().flat_map(order).collect();
+                std::fs::write(&path, bytes).unwrap();
+                let mut read = String::new();
+                open(&path).unwrap().read_to_string(&mut read).unwrap();
+                assert!(read == text, "{order:?} {begin:?}");
+            }
+        }
     }
 
     #[test]

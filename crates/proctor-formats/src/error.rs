@@ -39,9 +39,6 @@ pub enum ImportError {
     /// Every format that can be read is JSON.
     #[error("`{}` is not JSON", .0.display())]
     NotJson(PathBuf),
-    /// Every format that can be read is UTF-8.
-    #[error("`{}` is in UTF-16", .0.display())]
-    Utf16(PathBuf),
     /// A database, which takes the feature `sqlite`.
     #[error("`{}` is an SQLite database, which this build of Proctor cannot read", .0.display())]
     Database(PathBuf),
@@ -193,7 +190,6 @@ impl ImportError {
             Self::DamagedDatabase(..) => {
                 "copy the database while the product is not running, and try the copy"
             }
-            Self::Utf16(_) => "convert the file to UTF-8",
             Self::Json(..) => {
                 "the line was cut or edited: restore it, or delete it to go on without it"
             }

@@ -506,8 +506,6 @@ fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
     let start = start[file::notice(start)..].trim_ascii_start();
     if compressed::is_compressed(&path) {
         ImportError::Compressed(path)
-    } else if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
-        ImportError::Utf16(path)
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
     } else if matches!(start.first(), Some(b'{' | b'[')) {

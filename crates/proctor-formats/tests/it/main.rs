@@ -134,7 +134,7 @@ fn says_what_a_file_is_if_it_is_no_session() {
     check("blank.jsonl", Some(b"\xef\xbb\xbf \n\n"), "`F` is empty");
     check("a.txt", Some(b"hello"), "`F` is not JSON");
     check("zeros", Some(&[0; 100]), "`F` is not JSON");
-    check("utf16.json", Some(b"\xff\xfe{\0"), "`F` is in UTF-16");
+    check("utf16.json", Some(b"\xff\xfeh\0"), "`F` is not JSON");
     check(
         "other.json",
         Some(b"{\"a\":1}"),

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use crate::cli::find_sessions::{Input, is_something_else};
+use crate::cli::find_sessions::Input;
 use crate::cli::sessions::recorded_in_utc;
 use crate::cli::{Exit, Facts, print_json, prose, say_error, template};
 use crate::report::display::many;
@@ -27,7 +27,7 @@ pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
                 }
                 rows.push(row);
             }
-            Err(error) if !input.is_named && is_something_else(&error) => passed_over += 1,
+            Err(error) if !input.is_named && error.is_no_recording() => passed_over += 1,
             Err(error) => worst = say_error(&error.into()),
         }
     }
