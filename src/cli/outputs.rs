@@ -1,6 +1,6 @@
 //! Files that a command is told to write: where they can be, and what they never take the place of.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use super::{Exit, has_ending, report, stop_with};
@@ -75,7 +75,7 @@ fn input_at(path: &Path) -> Option<&'static str> {
 }
 
 /// Whether a word of the command line, its value, or a word of the command in it, leads to this file.
-fn names(word: &OsString, file: &Path) -> bool {
+fn names(word: &OsStr, file: &Path) -> bool {
     let word = word.to_string_lossy();
     let value = word.split_once('=').map(|(_, value)| value);
     let attached = word.strip_prefix("-o");

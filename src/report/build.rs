@@ -478,7 +478,7 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
         (Code::AllFailed, text)
     } else if ran
         .iter()
-        .all(|one| one.broken().is_some_and(|it| it.is_of_size()))
+        .all(|one| one.broken().is_some_and(|breakage| breakage.is_of_size()))
     {
         let first = ran.iter().filter_map(|one| one.deaths.first()).min();
         let first = first.map(|call| format!(", the first at call {call}"));
