@@ -125,8 +125,10 @@ impl<'a> Bill<'a> {
 
     /// The price of tokens of this call as new input, above that of reading them from the cache.
     fn above_read(&self, call: usize, tokens: Tokens) -> Option<Usd> {
-        let mut read = Usage::default();
-        read.cache_read = tokens;
+        let read = Usage {
+            cache_read: tokens,
+            ..Usage::default()
+        };
         let call = self.of_call(call);
         let [new, read] = [self.as_new(tokens), read].map(|part| call.cost(part));
         Some(Usd(new?.0.saturating_sub(read?.0)))
@@ -138,9 +140,8 @@ impl<'a> Bill<'a> {
         let mut events = self.session.compactions().iter().rev();
         let event = events.find(|event| self.session.call_after(event.at) == call);
         compaction.trigger = event.and_then(|event| event.trigger.clone());
-        let last = call
-            .checked_sub(1)
-            .map(|last| self.calls[last].usage.total());
+        let last = call.checked_sub(1).map(|last| self.of_call(last));
+        let last = last.map(|last| last.usage.total());
         let counted = event.and_then(|event| event.pre_tokens);
         compaction.before = counted.or(last).unwrap_or_default();
         let first = self.of_call(call);
@@ -195,8 +196,8 @@ impl<'a> Bill<'a> {
         let mut events = self.session.compactions().iter();
         let mut drops = self.planned.entry.sizes.drops.iter();
         // A prompt is sent when the newest message before its answer has come.
-        let sent = messages[last + 1..now].iter().rev().chain([&messages[now]]);
-        let sent = sent.filter_map(|message| message.details.timestamp).next();
+        let mut later = messages[last + 1..now].iter().rev().chain([&messages[now]]);
+        let sent = later.find_map(|message| message.details.timestamp);
         let times = sent.zip(messages[last].details.timestamp);
         let gap = times.map(|(sent, answered)| sent.0.saturating_sub(answered.0) / 1_000);
         let gap = gap.and_then(|gap| u64::try_from(gap).ok());
