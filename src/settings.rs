@@ -138,6 +138,7 @@ impl Place {
     }
 
     /// The place without the value that a flag gives.
+    #[must_use]
     pub fn without_value(&self) -> Self {
         match self {
             Self::Flag(typed) => Self::Flag(typed.split('=').next().unwrap_or(typed).into()),

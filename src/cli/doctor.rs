@@ -216,6 +216,11 @@ fn writable(folder: &Path) -> String {
     }
 }
 
+/// Whether a setting names the variable that holds a key.
+fn is_key(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, key)| key == "key")
+}
+
 /// Every setting of a table, under this path.
 fn flatten(prefix: &str, table: &Table, out: &mut Vec<Row>) {
     for (key, setting) in table.entries() {
@@ -231,7 +236,7 @@ fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
                 flatten_one(&format!("{path}[{at}]"), item, out);
             }
         }
-        Value::Text(text) if path.ends_with(".key") && !is_variable_name(text) => out.push(Row {
+        Value::Text(text) if is_key(path) && !is_variable_name(text) => out.push(Row {
             path: path.to_owned(),
             // It may be the key itself.
             value: "not shown".to_owned(),
