@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Autopsy, Breaks, Compaction};
-use crate::model::price::PerToken;
+use crate::record::words::PerToken;
 use crate::record::{CacheRecord, CellRecord};
 use crate::runner::PlannedSession;
 use crate::session::Session;

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::judge::DOLLARS;
+use super::sample::price_of_input;
 use super::{Axis, ComparedRun, Findings, SessionSample};
 use crate::metric::cost::{Costs, SessionPrices};
 use crate::record::{CellRecord, PriceEntry};
@@ -43,10 +44,11 @@ impl Repriced {
     }
 }
 
-/// The bill in input tokens, and in dollars where they are known; no tokens where a price of another model is
-/// unknown.
-pub(super) fn priced(costs: Costs, dollars: Option<f64>) -> [(&'static str, Option<f64>); 2] {
+/// The bill in input tokens and in dollars, of these costs and the price of an input token; neither where a
+/// price of another model is unknown.
+pub(super) fn priced(costs: Costs, input: Option<f64>) -> [(&'static str, Option<f64>); 2] {
     let tokens = costs.other_models.map(|_| costs.in_tokens());
+    let dollars = tokens.zip(input).map(|(tokens, input)| tokens * input);
     [(PRICED.name(), tokens), (DOLLARS, dollars)]
 }
 
@@ -127,7 +129,7 @@ impl ComparedRun {
             .filter_map(|it| it.sessions.get(id));
         let is_known = sessions.any(|session| session.metrics.contains_key(DOLLARS));
         let entry = self.conditions.prices.get(id).filter(|_| is_known)?;
-        Some(read(entry)?.per_token.input?.0 as f64 / 1e9)
+        price_of_input(read(entry).as_ref())
     }
 
     /// The candidate's prices for the tokens of this session; `None` where they cannot be told.

@@ -17,10 +17,10 @@ use crate::metric::survival::is_planted;
 use crate::naming::short_name;
 use crate::record::words::{ModelKind, Verdict, Worth};
 use crate::record::{
-    CellRecord, Level, Manifest, ModelEntry, ProbeRecord, SurvivalRecord, kinds_of,
+    CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord, kinds_of,
 };
 use crate::stats::mean;
-use crate::units::{ContentHash, Usd};
+use crate::units::ContentHash;
 
 /// A strategy in a baseline.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -333,10 +333,15 @@ impl SessionSample {
             (Axis::Waiting, summary.waiting()),
         ];
         let values = values.into_iter().map(|(axis, value)| (axis.name(), value));
-        let dollars = summary.dollars().map(Usd::in_dollars);
+        // The rates are those of the price: where the table has dollars, these are the same.
+        let price = summary
+            .price
+            .as_ref()
+            .filter(|_| summary.dollars().is_some());
+        let input = price_of_input(price);
         let priced = cost
             .into_iter()
-            .flat_map(|cost| prices::priced(cost.costs(), dollars));
+            .flat_map(|cost| prices::priced(cost.costs(), input));
         self.put(values.chain(priced));
         self.billed.extend(cost.map(|cost| cost.billed.clone()));
         let full = cost
@@ -391,6 +396,12 @@ impl SessionSample {
             item.answers.extend(scores);
         }
     }
+}
+
+/// What an input token costs in dollars.
+pub(super) fn price_of_input(price: Option<&PriceEntry>) -> Option<f64> {
+    let nanos = price?.per_token.input?.0;
+    Some(nanos as f64 / 1e9)
 }
 
 /// Whether a fact was lost before a summariser saw it.

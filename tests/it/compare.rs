@@ -1440,7 +1440,8 @@ fn price_file(date: &str, input: u32, read: f64, small: f64) -> String {
     format!(
         "format = 'proctor-prices'\nversion = 1\nprovider = 'anthropic'\ndate = '{date}'\n\
          document = 'a letter'\nfast = 'our-small'\n\
-         [[models]]\nnames = ['our-model']\ninput = {input}\ncache_read = {read}\noutput = 12\n\
+         [[models]]\nnames = ['our-model']\ninput = {input}\ncache_write = {input}\ncache_read = {read}\n\
+         output = 12\n\
          [[models]]\nnames = ['our-small']\ninput = {small}\noutput = 5\n"
     )
 }
