@@ -121,7 +121,7 @@ impl ComparedRun {
         (done, left)
     }
 
-    /// What an input token of this session costs in dollars; `None` where its bill has none.
+    /// The price of an input token of this session, in dollars; `None` where the bill is not in dollars.
     fn price_of_input(&self, id: &str) -> Option<f64> {
         let mut sessions = self
             .strategies

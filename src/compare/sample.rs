@@ -398,7 +398,7 @@ impl SessionSample {
     }
 }
 
-/// What an input token costs in dollars.
+/// The price of an input token, in dollars.
 pub(super) fn price_of_input(price: Option<&PriceEntry>) -> Option<f64> {
     let nanos = price?.per_token.input?.0;
     Some(nanos as f64 / 1e9)

@@ -486,7 +486,7 @@ impl Survival {
         match written_by {
             _ if !is_bound(text, place, &target.key) => Match::Unbound,
             WrittenBy::Compaction => self.said(text, place, target, is_one_of),
-            // What a recorded text says is what it is; which of several values it says last is asked of it, too.
+            // A recorded text is the truth itself; of several values it may still hold one that is no longer current.
             WrittenBy::Session if is_one_of && self.is_former(text, place, target) => {
                 Match::Unbound
             }

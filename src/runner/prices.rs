@@ -219,7 +219,7 @@ fn named(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheSc
     let mut schemes = prices.schemes(provider, model(&scenario.cache, session));
     if let Some(own) = &scenario.cache.scheme {
         let mut own = own.clone();
-        // What it does not say, the model's prices do.
+        // Its output and long prompts have the prices of the model.
         if let Some(any) = schemes
             .iter()
             .find(|scheme| scheme.name == CacheScheme::none().name)

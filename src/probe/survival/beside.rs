@@ -1,4 +1,4 @@
-//! What stands beside a value: more of a longer one, words that take it back, or another value that its key names.
+//! The words beside a value: the rest of a longer one, a withdrawal, or another value that its key names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
