@@ -215,7 +215,8 @@ impl Table {
         let table = DeTable::parse(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             SettingError::new(&at(start), error.message().trim().to_owned()).with_hint(
-                "the file is TOML: a line is `key = value` or `[table]`, and a text is in quotes",
+                "the file is TOML: a line is `key = value` or `[table]`, a text is in straight quotes, and a number has \
+                 no unit: `200_000`",
             )
         })?;
         convert_entries(table.get_ref(), &at(0), &at)
