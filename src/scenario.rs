@@ -35,6 +35,7 @@ mod window;
 
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
+pub(crate) use models::is_at_home;
 pub use models::{Home, LiveSetting, ModelSetting, ModelsSetting, Pace, is_variable_name};
 pub use sessions::synthetic;
 pub use window::{Line, WindowMode, WindowSetting};

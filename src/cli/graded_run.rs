@@ -17,7 +17,7 @@ use crate::model::cassette::ReplayMode;
 use crate::record::ForecastCell;
 use crate::report::escape::plain;
 use crate::runner::{FirstAnswers, Plan};
-use crate::scenario::{Home, ModelSetting, Scenario};
+use crate::scenario::{Home, ModelSetting, Scenario, is_at_home};
 use crate::settings::{Place, Setting, Table, Value, parse_value};
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stop::StopToken;
@@ -146,15 +146,14 @@ impl GradedOptions {
         is_offline: bool,
         (reports, out): (&Path, Option<&Path>),
     ) -> anyhow::Result<Scenario> {
-        let is_local = self.graded.as_deref() == Some("local");
-        let graded = match &self.graded {
-            Some(_) if is_local => Some(home::found(is_offline)?),
-            graded => graded.clone(),
+        let graded = match self.graded.as_deref() {
+            Some("local") => Some(home::found(is_offline)?),
+            graded => graded.map(str::to_owned),
         };
-        let base = if is_local {
-            Without::Local
-        } else {
-            Without::QuickStart
+        let url = graded.as_deref().and_then(|model| model.split_once('@'));
+        let base = match url {
+            Some((_, url)) if is_at_home(url) => Without::Local,
+            _ => Without::QuickStart,
         };
         let scenario = inputs.read_with(base, |table| self.lay_over(table, graded.as_deref()))?;
         let mut scenario = scenario.with_controls();

@@ -147,7 +147,7 @@ impl Home {
 }
 
 /// Whether an address is on this machine: such a server costs nothing, and serves nobody else.
-fn is_at_home(url: &str) -> bool {
+pub(crate) fn is_at_home(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {

@@ -491,3 +491,17 @@ fn where_no_server_answers_the_ways_to_one_are_named() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("`--offline` opens no socket"), "{said}");
 }
+
+#[test]
+fn without_a_scenario_a_server_on_this_machine_gets_one_for_small_models() {
+    let server = server_of(BTreeMap::new(), Mind::Knows, 8_192);
+    let graded = graded(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let output = proctor(
+        folder.path(),
+        &["run", "--graded", &graded, "--dry-run", "--anyway"],
+    );
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.starts_with("Plan: local, "), "{said}{shown}");
+}
