@@ -171,7 +171,7 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     });
     let known = known(&plays);
     let kind = match hello.kind {
-        ProgramKind::Other => seen(&plays),
+        ProgramKind::Other => seen(&plays, known.asks),
         kind => kind,
     };
     // One that asked no model so far may do so in a scene for which there was no time.
@@ -309,8 +309,7 @@ fn unknown(hello: &Hello) -> Option<String> {
 }
 
 /// The kind of a strategy, by its replays.
-fn seen(plays: &[Plays<'_>]) -> ProgramKind {
-    let asks = plays.iter().any(|plays| !plays.usual().asked.is_empty());
+fn seen(plays: &[Plays<'_>], asks: bool) -> ProgramKind {
     let drops = plays.iter().any(|plays| {
         let played = plays.usual();
         let mut prompts = played.prompts.iter();
@@ -335,6 +334,7 @@ fn known(plays: &[Plays<'_>]) -> Known {
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
     let mut known = Known {
         is_whole: plays.iter().all(Plays::is_whole),
+        asks: plays.iter().any(|plays| !plays.usual().asked.is_empty()),
         ..Known::default()
     };
     let mut triggers: BTreeMap<Tokens, Tokens> = BTreeMap::new();
@@ -355,7 +355,8 @@ fn known(plays: &[Plays<'_>]) -> Known {
             *least = first.min(*least);
         }
         if plays.scene.subject == Matter::Growth {
-            let fired = played.fired().first().map(|event| event.before);
+            let fired = played.fired(known.asks);
+            let fired = fired.first().map(|event| event.before);
             known.fired_at.push((plays.scene.window, fired));
         }
     }

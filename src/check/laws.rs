@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 
 use super::Level;
-use super::play::{Plays, Writer};
+use super::play::{Played, Plays, Writer};
 use crate::model::fault::Fault;
 use crate::record::{CellRecord, End};
 use crate::units::Tokens;
 
+mod edits;
 mod facts;
 mod prompts;
 mod times;
@@ -46,6 +47,8 @@ impl Judged {
 pub(super) struct Known {
     /// Whether there was time for the usual play of each scene.
     pub(super) is_whole: bool,
+    /// Whether it asks a model anywhere.
+    pub(super) asks: bool,
     /// Scenes in which it changed anything.
     pub(super) fired: usize,
     /// Lines that it wrote twice or more, with other numbers or in another scene; without their numbers.
@@ -107,20 +110,23 @@ laws! {
     ANSWERS Must [Bytes] "every line is answered, in time and in the protocol's form" => answers;
     "goes_on" Must [] "no fault of a provider ends it" => goes_on;
     "deterministic" Must [] "the same session gives the same contexts" => deterministic;
-    "valid_context" Must [Bytes] "the provider accepts every prompt, wherever it accepts the full history" => prompts::valid;
+    "valid_context" Must [Bytes] "the provider accepts every prompt, wherever it accepts the full history, and every request" => prompts::valid;
     "thinking_stays" Must [] "thinking and its signatures stay as they are while their calls are open" => prompts::thinking;
     "no_invention" Must [AllScenes] "no text in the user's voice that neither the session nor a model wrote" => facts::invention;
     "safe_failure" Must [Summaries] "a failed or empty answer removes nothing while the prompt fits" => facts::safe_failure;
     "bytes_fit" Should [Bytes] "a request that is too large in bytes or images becomes smaller" => prompts::bytes;
+    "survives" Should [Rates] "a prompt that is refused as too long becomes smaller, and the session goes on" => times::survives;
     "newest_request_stays" Should [] "the newest request of the user stays word for word" => prompts::newest_request;
-    "newest_results_stay" Should [] "the newest tool results stay, unless the prompt is too long" => prompts::newest_results;
+    "newest_results_stay" Should [] "of the newest tool results at least the beginning stays, unless the prompt is too long" => prompts::newest_results;
     "ends_for_the_model" Should [] "the last message is not the assistant's" => prompts::ends;
     "order_stays" Should [] "messages keep their order, and none is there twice" => prompts::order;
+    "edits_keep" Should [] "an edited message keeps the user's words, and says which results failed" => edits::keep;
+    "cuts_are_true" Should [] "a cut result is not cut again, and points to nothing that is gone" => edits::cuts;
     "undone_on_resume" Should [] "messages that were compacted do not come back" => prompts::undone;
     "prefix_stays" Should [Rates] "the prefix changes in few calls, as each change breaks the prompt cache" => prompts::prefix;
     "never_larger" Should [] "without a model the context does not get larger" => prompts::never_larger;
     "idempotent_at_rest" Should [AllScenes] "a context that it has just returned is left alone" => times::idempotent;
-    "whole_answers" Should [Summaries] "an answer that broke off, or declines, is not taken for a summary" => facts::whole;
+    "whole_answers" Should [Summaries] "an answer that broke off, declines or calls a tool is not taken for a summary" => facts::whole;
     "nothing_vanishes_unseen" Should [Summaries] "a model was sent each message that a summary replaces" => facts::unseen;
     "values_stay" Should [Summaries] "values stay as the model wrote them" => facts::values;
     "rules_stay" Should [Summaries] "rules stay as the model wrote them" => facts::rules;
@@ -130,7 +136,8 @@ laws! {
     "same_language" Should [Summaries] "a summary stays in the language that the model wrote" => facts::language;
     "summary_bounded" Should [Summaries, Rates] "after five compactions its texts fill at most half of what makes it fire" => times::bounded;
     "in_time" Should [Summaries, Rates, AllScenes] "it fires before the window is full, at a share of the window, and not at every call" => times::in_time;
-    "makes_progress" Should [Summaries, Rates] "it asks a model in one of three calls at most, and each answer frees room" => times::progress;
+    "tries_again" Should [Summaries, Rates] "after calls without an answer a summary is made once there is one" => times::tries_again;
+    "makes_progress" Should [Summaries, Rates] "it asks a model in one of three calls at most, none twice again, and each answer frees room" => times::progress;
 }
 
 fn answers(plays: &Plays<'_>, _: &Known) -> Judged {
@@ -156,28 +163,34 @@ fn goes_on(plays: &Plays<'_>, _: &Known) -> Judged {
 }
 
 fn deterministic(plays: &Plays<'_>, _: &Known) -> Judged {
-    if !plays.scene.is_usual() {
-        return Judged::NoChance;
-    }
     let first = plays.usual();
-    let Some(second) = plays.with(Writer::Faithful) else {
+    let shuffled = plays.spec.in_another_order();
+    let shuffled = Plays::of(&shuffled, plays.scene.clone(), plays.stop);
+    let second = match &plays.scene {
+        scene if scene.shows_order() => &shuffled,
+        scene if scene.is_usual() => plays,
+        _ => return Judged::NoChance,
+    };
+    let Some(second) = second.with(Writer::Faithful) else {
         return Judged::OutOfTime;
     };
     Judged::by(
         !first.record.compactions.is_empty(),
-        difference(&first.record, &second.record),
+        difference(first, &second),
     )
 }
 
 /// Where two replays of the same part ways. How either failed is another law's matter, and its words name the number of
 /// a line.
-fn difference(first: &CellRecord, second: &CellRecord) -> Option<String> {
+fn difference(one: &Played, other: &Played) -> Option<String> {
+    let (first, second) = (&one.record, &other.record);
     let both = CellRecord {
         end: first.end.clone(),
         ..second.clone()
     };
     let fails = [first, second].map(|record| matches!(record.end, End::Failed { .. }));
-    if (first.end == second.end || fails == [true; 2]) && *first == both {
+    let same_texts = *first == both && one.written == other.written;
+    if (first.end == second.end || fails == [true; 2]) && same_texts {
         return None;
     }
     let pairs = first.prompt_tokens.iter().zip(&second.prompt_tokens);
@@ -186,9 +199,8 @@ fn difference(first: &CellRecord, second: &CellRecord) -> Option<String> {
         format!("call {call} has a prompt of {one} tokens, and of {other}")
     });
     let texts = || {
-        let mut changes = 0..first.changes.len();
-        let at = changes.find(|at| first.changes.get(*at) != second.changes.get(*at))?;
-        let call = first.compactions.get(at).map_or(0, |event| event.call);
+        let mut pairs = one.written.iter().zip(&other.written);
+        let ((call, _), _) = pairs.find(|(one, other)| one != other)?;
         Some(format!("the text that call {call} is sent"))
     };
     let what = sizes

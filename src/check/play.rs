@@ -38,6 +38,8 @@ pub(super) enum Writer {
     Cut,
     /// It declines.
     Refuses,
+    /// It calls a tool, and writes nothing.
+    CallsTool,
 }
 
 /// A prompt as it was sent.
@@ -77,10 +79,10 @@ pub(super) struct Played {
 
 impl Played {
     /// The compactions; of a strategy that asks a model those at calls with a request, and not what it cuts besides.
-    pub(super) fn fired(&self) -> Vec<&CompactionEvent> {
+    pub(super) fn fired(&self, asks: bool) -> Vec<&CompactionEvent> {
         let asked: BTreeSet<usize> = self.asked.iter().map(|asked| asked.call).collect();
         let events = self.record.compactions.iter();
-        let events = events.filter(|event| asked.is_empty() || asked.contains(&event.call));
+        let events = events.filter(|event| !asks || asked.contains(&event.call));
         let mut events: Vec<&CompactionEvent> = events.collect();
         // The first event of a call has the context that made it fire.
         events.dedup_by_key(|event| event.call);
@@ -232,7 +234,9 @@ struct Answers {
 impl Answers {
     fn of(scene: &Scene, writer: Writer, counts: &Arc<CountedTexts>) -> Self {
         Self {
-            faithful: Arc::new(Faithful::new(scene.quotes(), scene.window.0)),
+            faithful: Arc::new(
+                Faithful::new(scene.quotes(), scene.window.0).numbered_after(scene.first_answer),
+            ),
             offline: Arc::new(Offline::new(counts.clone())),
             counter: counter_of(scene),
             window: scene.window,
@@ -258,6 +262,7 @@ impl Answers {
                 (text, Stop::Length)
             }
             Writer::Refuses => (REFUSAL.to_owned(), Stop::Refusal),
+            Writer::CallsTool => (String::new(), Stop::ToolUse),
             Writer::Faithful | Writer::Fails => self.faithful.answer(request),
         };
         Ok(Response {

@@ -3,18 +3,18 @@
 //! A scene is a session with what its messages say, in the window in which it is played. Every scene but the long one
 //! has at most a dozen rounds; their results are as large as the window asks for.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::model::fault::{Fault, FaultSchedule, Faults};
 use crate::probe::faithful::Quote;
-use crate::session::wire::images::image;
-use crate::session::{
-    ContentBlock, JsonText, Message, ResumePoint, Role, Session, SessionParts, Tag,
-};
+use crate::session::{ContentBlock, JsonText, Message, ResumePoint, Role, Session, SessionParts};
 use crate::units::Tokens;
+
+mod script;
+
+use script::{Script, picture};
 
 /// The kinds of facts that a summary is expected to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub(super) struct Scene {
     pub(super) window: Tokens,
     pub(super) facts: &'static [Fact],
     pub(super) subject: Matter,
+    /// Summaries of this scene have numbers above this one, which no other scene has.
+    pub(super) first_answer: usize,
 }
 
 impl Scene {
@@ -65,14 +67,19 @@ impl Scene {
     /// The faults that are played in it.
     pub(super) fn faults(&self) -> Faults {
         let mut faults = Faults::default();
-        if self.subject == Matter::Refused {
-            let calls = FaultSchedule::Calls {
-                calls: REFUSED.into(),
-                attempts: 1,
-            };
-            faults.schedules.insert(Fault::OverflowAt, calls);
-        }
+        let (fault, calls, attempts) = match self.subject {
+            Matter::Refused => (Fault::OverflowAt, REFUSED.into(), 1),
+            Matter::Outage => (Fault::SummaryTimeout, (0..OUTAGE).collect(), u32::MAX),
+            _ => return faults,
+        };
+        let schedule = FaultSchedule::Calls { calls, attempts };
+        faults.schedules.insert(fault, schedule);
         faults
+    }
+
+    /// Whether it is the one that is replayed where sets have another order: most names are in it.
+    pub(super) fn shows_order(&self) -> bool {
+        self.subject == Matter::Growth && self.window == Tokens(32_000)
     }
 
     /// Whether it is the one in which faults are tried.
@@ -98,6 +105,10 @@ pub(super) enum Matter {
     Chinese,
     /// An earlier session was loaded.
     Loaded,
+    /// An earlier session was loaded that is larger than the window; most of it are arguments of calls.
+    Overfull,
+    /// No summary is answered until the window is nearly full.
+    Outage,
     /// Work of which the provider refuses some prompts as too long, though they fit the window that it states.
     Refused,
 }
@@ -111,7 +122,7 @@ const fn fact(kind: FactKind, evidence: &'static str, value: &'static str) -> Fa
 }
 
 /// The facts of the scenes in English.
-const FACTS: [Fact; 7] = [
+const FACTS: [Fact; 8] = [
     fact(
         FactKind::Value,
         "The staging host is kestrel-4821.internal.",
@@ -143,6 +154,12 @@ const FACTS: [Fact; 7] = [
         "Only the ledger team may change src/ledger/rates.rs.",
         "Only the ledger team may change",
     ),
+    // Functions that replace text read these signs in the replacement.
+    fact(
+        FactKind::Value,
+        "The label of a total reads US$$ 4218 ($& net).",
+        "US$$ 4218 ($& net)",
+    ),
 ];
 
 /// The same in Chinese.
@@ -169,166 +186,10 @@ pub(super) const DONE: &str = "copy the ledger tables";
 const OPEN: &str = "switch the invoices over";
 
 /// Calls whose prompt is refused: early in the work, and after the second request.
-const REFUSED: [usize; 2] = [5, 9];
+const REFUSED: [usize; 2] = [6, 9];
 
-/// A message that somebody typed.
-fn typed(text: &str) -> Message {
-    Message::text(Role::User, text).with_tags([Tag::TypedUser])
-}
-
-/// A picture of so many bytes, as it is sent.
-fn picture(seed: u64, bytes: usize) -> ContentBlock {
-    let data = format!("{seed:0>8}").repeat(bytes / 8);
-    image(&json!({ "type": "base64", "media_type": "image/png", "data": data }))
-}
-
-/// Builds a session, round by round.
-struct Script {
-    messages: Vec<Message>,
-    /// Characters of each result.
-    filler: usize,
-    rounds: usize,
-    seed: u64,
-    has_thinking: bool,
-    /// The words of each line of a result.
-    line: &'static str,
-    system: Option<String>,
-}
-
-impl Script {
-    /// A session whose results have so many tokens, of four characters each.
-    fn of(tokens: u64, seed: u64) -> Self {
-        Self {
-            messages: Vec::new(),
-            filler: usize::try_from(tokens * 4).unwrap_or(usize::MAX),
-            rounds: 0,
-            seed,
-            has_thinking: false,
-            line: "let row = ledger.row",
-            system: None,
-        }
-    }
-
-    fn typed(&mut self, text: &str) {
-        self.messages.push(typed(text));
-    }
-
-    /// A request with a picture of so many bytes.
-    fn pasted(&mut self, text: &str, bytes: usize) {
-        let content = vec![picture(self.seed, bytes), ContentBlock::Text(text.into())];
-        let message = Message::new(Role::User, content);
-        self.messages.push(message.with_tags([Tag::TypedUser]));
-    }
-
-    /// The text of a result: a line that no other result has, `says`, and lines up to the size.
-    fn result(&self, says: &str) -> String {
-        let (round, seed) = (self.rounds, self.seed);
-        let mut text = format!("part_{round}.rs of run {seed}: {says}\n");
-        let mut line = 0;
-        while text.len() < self.filler {
-            line += 1;
-            let sum = (line * 7919 + round * 104_729) % 99_991;
-            let _ = writeln!(text, "{line:>6}  {}({round}, {sum});", self.line);
-        }
-        text
-    }
-
-    /// One call of each of these tools, with its input and what the result says.
-    fn calls(&mut self, uses: &[(&str, Value, &str)]) {
-        let round = self.rounds;
-        let mut said = Vec::new();
-        if self.has_thinking {
-            let thought = format!(
-                "Thought {round}: the next part is needed, and what it exports has to be compared with the ledger."
-            );
-            said.push(ContentBlock::thinking(
-                thought,
-                Some(format!("sig-{round}-0f3a").into()),
-            ));
-        }
-        said.push(ContentBlock::Text(
-            format!("Step {round}: I go on with part {round}.").into(),
-        ));
-        let mut results = Vec::new();
-        for (at, (name, input, says)) in uses.iter().enumerate() {
-            let id: Arc<str> = format!("call-{round}-{at}").into();
-            said.push(ContentBlock::tool_use(
-                id.clone(),
-                (*name).into(),
-                JsonText::of(input),
-            ));
-            let text = if *name == "TodoWrite" || at > 0 {
-                (*says).to_owned()
-            } else {
-                self.result(says)
-            };
-            results.push(ContentBlock::tool_result(
-                id,
-                vec![ContentBlock::Text(text.into())],
-                false,
-            ));
-        }
-        self.messages.push(Message::new(Role::Assistant, said));
-        self.messages.push(Message::new(Role::User, results));
-        self.rounds += 1;
-    }
-
-    fn read(&mut self, says: &str) {
-        let path = format!("src/ledger/part_{}.rs", self.rounds);
-        self.calls(&[("Read", json!({ "file_path": path }), says)]);
-    }
-
-    /// A round in which the call is long, and not its result.
-    fn write(&mut self, says: &str) {
-        let input = json!({ "file_path": format!("src/ledger/new_{}.rs", self.rounds), "content": self.result(says) });
-        self.calls(&[
-            (
-                "TodoWrite",
-                json!({ "todos": [] }),
-                "- the plan is as it was",
-            ),
-            ("Write", input, says),
-        ]);
-    }
-
-    fn plan(&mut self, done: &str) {
-        let status = if done == "[x]" {
-            "completed"
-        } else {
-            "pending"
-        };
-        let todos = json!({ "todos": [
-            { "content": DONE, "status": status },
-            { "content": OPEN, "status": "pending" },
-        ] });
-        let says = format!("- {done} {DONE}\n- [ ] {OPEN}");
-        self.calls(&[("TodoWrite", todos, &says)]);
-    }
-
-    fn says(&mut self, text: &str) {
-        self.messages.push(Message::text(Role::Assistant, text));
-    }
-
-    fn scene(self, subject: Matter, window: Tokens, facts: &'static [Fact]) -> Option<Scene> {
-        let kind = format!("{subject:?}").to_lowercase();
-        let name = format!("{kind}-{}k", window.0 / 1_000);
-        let begin = Begin {
-            loaded: (subject == Matter::Loaded).then_some(LOADED),
-            system: self.system.map(Into::into),
-        };
-        let session = session_of(&name, self.messages, begin)?;
-        Some(Scene {
-            name,
-            session,
-            window,
-            facts,
-            subject,
-        })
-    }
-}
-
-/// Messages of the session that was loaded.
-const LOADED: usize = 7;
+/// The first call of [`Matter::Outage`] at which a summary is answered: nine tenths of its window are full.
+pub(super) const OUTAGE: usize = 87;
 
 /// The part of a session in front of its first call.
 #[derive(Debug, Default)]
@@ -366,6 +227,7 @@ pub(super) fn session_of(id: &str, messages: Vec<Message>, begin: Begin) -> Opti
 fn work(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
     let mut script = Script::of(window * 14 / 100, seed);
     script.has_thinking = true;
+    script.loaded = (subject == Matter::Loaded).then_some(7);
     // As text the picture would nearly fill the window; a provider counts its pixels.
     let bytes = usize::try_from(window * 3).unwrap_or(usize::MAX);
     script.pasted(
@@ -393,10 +255,12 @@ fn work(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
             json!({ "file_path": "README.md" }),
             FACTS[6].evidence,
         ),
+        ("TaskList", json!({}), FACTS[7].evidence),
     ]);
     script.plan("[x]");
     script.read(FACTS[5].evidence);
-    script.read("rows are copied in order");
+    script.read("Error: the view ledger_v has no such column");
+    script.typed_beside("Please write the comments in British English.");
     script.says("The tables are copied; the export runs.");
     script.pasted(
         &format!(
@@ -434,9 +298,23 @@ fn growth(window: u64, seed: u64) -> Option<Scene> {
     script.typed(
         "Please read all parts of the ledger, one after the other, and list what each exports.",
     );
-    (0..24).for_each(|_| script.read("one part of many"));
+    for round in 0..24 {
+        // Every fourth time it reads the part before once more.
+        let part = round - usize::from(round % 4 == 0 && round > 0);
+        script.read_again(part, "one part of many");
+    }
     script.says("All parts are read.");
     script.scene(Matter::Growth, Tokens(window), &[])
+}
+
+/// Rounds in which the calls are long, of which those before the window is full were loaded.
+fn overfull(window: u64, seed: u64) -> Option<Scene> {
+    let mut script = Script::of(window / 20, seed);
+    script.loaded = Some(45);
+    script.typed("Please write all parts of the ledger anew.");
+    (0..30).for_each(|_| script.write("written"));
+    script.says("All parts are written.");
+    script.scene(Matter::Overfull, Tokens(window), &[])
 }
 
 /// Fifty rounds, which fill the window six times.
@@ -446,6 +324,11 @@ fn generations(window: u64, seed: u64) -> Option<Scene> {
         "Please migrate all parts of the ledger. {} {}",
         FACTS[0].evidence, FACTS[2].evidence
     ));
+    if window == 200_000 {
+        let size = usize::try_from(window * 15 / 100 * 4).unwrap_or(usize::MAX);
+        (100..103).for_each(|log| script.paste(log, size));
+        script.typed("These are the logs of the last nights.");
+    }
     for round in 0..50 {
         script.read(if round == 3 {
             FACTS[5].evidence
@@ -462,7 +345,7 @@ fn generations(window: u64, seed: u64) -> Option<Scene> {
 }
 
 /// Many small rounds, for strategies that count messages, results or turns.
-fn long(seed: u64) -> Option<Scene> {
+fn long(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
     let mut script = Script::of(180, seed);
     for part in 0..24 {
         script.typed(&match part {
@@ -475,7 +358,7 @@ fn long(seed: u64) -> Option<Scene> {
         (0..4).for_each(|_| script.read("a small part"));
         script.says(&format!("Chapter {part} is done."));
     }
-    script.scene(Matter::Long, Tokens(32_000), &FACTS)
+    script.scene(subject, Tokens(window), &FACTS)
 }
 
 /// Pictures of more than 32 MB together, in three results.
@@ -509,11 +392,12 @@ fn chinese(window: u64, seed: u64) -> Option<Scene> {
         "请把计费服务迁移到新的账本。{}{}",
         host.evidence, push.evidence
     ));
-    script.line = "这一行用到了该列，需要重命名";
-    (0..4).for_each(|_| script.read("旧账本的一部分"));
+    // A name that has characters outside of the first plane, of two units in UTF-16.
+    script.line = "𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽";
+    (0..4).for_each(|_| script.look("旧账本的一部分"));
     script.says("表已经复制完毕。");
     script.typed(&format!("现在请重命名列。{}", audit.evidence));
-    (0..6).for_each(|_| script.read("这一部分用到了该列"));
+    (0..6).for_each(|_| script.look("这一部分用到了该列"));
     script.says("列已经重命名。");
     script.scene(Matter::Chinese, Tokens(window), &CHINESE)
 }
@@ -528,14 +412,21 @@ pub(super) fn scenes(seed: u64) -> Vec<Scene> {
         work(32_000, Matter::Refused, seed + 12),
         generations(32_000, seed + 4),
         generations(200_000, seed + 5),
-        long(seed + 6),
+        long(32_000, Matter::Long, seed + 6),
         growth(6_000, seed + 7),
         growth(32_000, seed + 8),
         growth(200_000, seed + 9),
         growth(1_000_000, seed + 10),
         pictures(seed + 11),
+        overfull(32_000, seed + 13),
+        long(16_000, Matter::Outage, seed + 14),
     ];
-    scenes.into_iter().flatten().collect()
+    let numbered = scenes.into_iter().flatten().zip((0..).step_by(1_000));
+    let numbered = numbered.map(|(scene, first_answer)| Scene {
+        first_answer,
+        ..scene
+    });
+    numbered.collect()
 }
 
 #[cfg(test)]
@@ -546,7 +437,7 @@ mod tests {
     fn every_scene_is_a_session_with_its_facts() {
         let scenes = scenes(1);
         let names: Vec<&str> = scenes.iter().map(|scene| scene.name.as_str()).collect();
-        assert_eq!(names.len(), 13, "{names:?}");
+        assert_eq!(names.len(), 15, "{names:?}");
         for scene in &scenes {
             let texts = scene.session.messages().iter();
             let texts = texts.flat_map(|message| message.model_text());

@@ -43,6 +43,14 @@ impl Faithful {
         }
     }
 
+    /// The same, whose first answer has the number after this one.
+    pub(crate) fn numbered_after(self, last: usize) -> Self {
+        Self {
+            written: AtomicUsize::new(last),
+            ..self
+        }
+    }
+
     /// The answer to a request, and why it ends. Quotes for which there is no room are left out.
     pub fn answer(&self, request: &Request) -> (String, Stop) {
         let text = said_in(request);
@@ -80,12 +88,15 @@ fn place(text: &str, words: &str) -> Option<usize> {
     })
 }
 
-/// All texts of a request, message by message.
+/// All texts of a request: its system prompt, and then message by message.
 pub(crate) fn said_in(request: &Request) -> String {
-    let texts = request
-        .messages
+    let messages = request.messages.iter();
+    let texts = messages.flat_map(|message| message.model_text());
+    let texts: Vec<&str> = request
+        .system
         .iter()
-        .flat_map(|message| message.model_text());
-    let texts: Vec<&str> = texts.map(|text| &**text).collect();
+        .chain(texts)
+        .map(|text| &**text)
+        .collect();
     texts.join("\n")
 }

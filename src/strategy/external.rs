@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 pub mod protocol;
@@ -39,6 +39,8 @@ pub struct Host {
     pub search: Vec<PathBuf>,
     /// Arguments that name files, with the absolute path that is passed instead.
     pub files: BTreeMap<String, PathBuf>,
+    /// Decides in which order Python's sets are.
+    pub hash_seed: u32,
     /// Where they are entered while they run.
     pub groups: Groups,
     /// The program that started this process, which is spoken to in place of any command.
@@ -67,6 +69,8 @@ pub(super) struct Launch {
 pub struct Programs {
     host: Option<Arc<Host>>,
     waiting: Arc<Mutex<Vec<Process>>>,
+    /// The same programs, started so that sets have another order.
+    shuffled: Arc<OnceLock<Box<Programs>>>,
 }
 
 impl Programs {
@@ -75,6 +79,24 @@ impl Programs {
         Self {
             host: Some(Arc::new(host)),
             waiting: Arc::default(),
+            shuffled: Arc::default(),
+        }
+    }
+
+    /// The same programs, in processes of their own in which sets have another order.
+    pub(super) fn in_another_order(&self) -> Self {
+        match &self.host {
+            Some(host) if host.caller.is_none() => {
+                let hash_seed = host.hash_seed + 1;
+                let shuffled = || {
+                    Box::new(Self::on(Host {
+                        hash_seed,
+                        ..Host::clone(host)
+                    }))
+                };
+                Self::clone(self.shuffled.get_or_init(shuffled))
+            }
+            _ => self.clone(),
         }
     }
 

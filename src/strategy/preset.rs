@@ -402,6 +402,14 @@ impl StrategySpec {
         Ok(self)
     }
 
+    /// The same strategy, whose programs run in new processes in which sets have another order.
+    pub(crate) fn in_another_order(&self) -> Self {
+        Self {
+            programs: self.programs.in_another_order(),
+            ..self.clone()
+        }
+    }
+
     /// The commands of its programs, each with the names of the variables that it gets, and its place.
     pub fn programs(&self) -> Vec<(Vec<&str>, Vec<&str>, &Place)> {
         let commands = self.stages_set().filter_map(|stage| {

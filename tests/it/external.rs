@@ -677,7 +677,7 @@ fn a_check_plays_what_shows_a_fault() {
             "the prompt was refused before it acted, in a window of 32000 tokens",
         ),
         ("gives_up", "goes_on", "under summaries that all fail"),
-        ("drops_on_refusal", "newest_request_stays", "call 5: "),
+        ("drops_on_refusal", "newest_request_stays", "call 6: "),
         ("accepts_refusals", "whole_answers", "the answer declined"),
     ]) {
         let Some(spec) = in_python(&format!("tests/programs/{program}.py"), 20) else {

@@ -31,7 +31,8 @@ const STAYS: f64 = 0.5;
 /// The beginning of the first text of a message, by which it is known; thinking need not be sent to a summariser.
 fn mark(message: &Message) -> Option<String> {
     let blocks = message.content().iter().zip(message.model_text());
-    let texts = blocks.filter(|(block, _)| !matches!(block, ContentBlock::Thinking(_)));
+    let texts = blocks
+        .filter(|(block, _)| !matches!(block, ContentBlock::Thinking(_) | ContentBlock::Opaque(_)));
     let mut texts = texts.map(|(_, text)| text.trim());
     let text = texts.find(|text| !text.is_empty())?;
     Some(text.chars().take(MARK).collect())
@@ -48,6 +49,11 @@ fn in_json(text: &str) -> String {
     units.collect()
 }
 
+/// Whether requests hold a text, as it is or as JSON.
+fn holds(sent: &str, text: &str) -> bool {
+    sent.contains(text) || sent.contains(&in_json(text))
+}
+
 /// The number of the answer that begins here, which no other answer of the play has.
 fn number(answer: &str) -> Option<usize> {
     let digits = answer.strip_prefix(OPENING)?;
@@ -56,6 +62,12 @@ fn number(answer: &str) -> Option<usize> {
         .next()?
         .parse()
         .ok()
+}
+
+/// The numbers of all answers in a text.
+fn numbers(text: &str) -> Vec<usize> {
+    let begin = text.match_indices(OPENING);
+    begin.filter_map(|(at, _)| number(&text[at..])).collect()
 }
 
 impl Played {
@@ -139,7 +151,8 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
             read += 1;
             sent.push_str(&said_in(&asked.request));
         }
-        if sent.is_empty() {
+        // In a call that was refused it may have changed the context twice, and nobody saw what was between.
+        if sent.is_empty() || played.record.overflows.contains(&now.call) {
             return None;
         }
         let (text, mut gone) = (now.text(), 0);
@@ -150,8 +163,19 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
                 let mark = mark(&entry.message)?;
                 let is_gone = at.is_none_or(|at| !present.contains(&at)) && !text.contains(&mark);
                 gone += usize::from(is_gone);
-                let is_sent = sent.contains(&mark) || sent.contains(&in_json(&mark));
-                (is_gone && !is_sent).then_some((at, mark))
+                let said = text_of(&entry.message);
+                let mut facts = plays.scene.facts.iter().map(|fact| fact.evidence);
+                let unseen_fact = facts.find(|evidence| {
+                    // A transcript may escape what markup escapes.
+                    let plain = evidence.split(['<', '&']).next().unwrap_or_default();
+                    said.contains(evidence) && !holds(&sent, plain)
+                });
+                let unseen = match unseen_fact {
+                    Some(evidence) => evidence.to_owned(),
+                    None if holds(&sent, &mark) => return None,
+                    None => format!("{mark}…"),
+                };
+                is_gone.then_some((at, unseen))
             });
         had_chance |= gone > 0;
         let (at, mark) = unseen?;
@@ -160,7 +184,7 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
             |at| format!("message {at}"),
         );
         Some(format!(
-            "call {}: {what}, `{mark}…`, is gone, and no model was sent it",
+            "call {}: {what}, `{mark}`, is gone, and no model was sent it",
             now.call
         ))
     });
@@ -205,10 +229,6 @@ pub(super) fn done(plays: &Plays<'_>, _: &Known) -> Judged {
 
 pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
-    let numbers = |text: &str| -> Vec<usize> {
-        let begin = text.match_indices(OPENING);
-        begin.filter_map(|(at, _)| number(&text[at..])).collect()
-    };
     let mut had_chance = false;
     let found = played.prompts.iter().find_map(|prompt| {
         let found = numbers(&prompt.text());
@@ -302,14 +322,19 @@ pub(super) fn safe_failure(plays: &Plays<'_>, _: &Known) -> Judged {
     dropped(plays, &answers)
 }
 
-/// The same of an answer that broke off, or that declines.
+/// The same of an answer that broke off, that declines or that calls a tool.
 pub(super) fn whole(plays: &Plays<'_>, _: &Known) -> Judged {
-    let answers = [(Writer::Cut, "broke off"), (Writer::Refuses, "declined")];
+    let answers = [
+        (Writer::Cut, "broke off"),
+        (Writer::Refuses, "declined"),
+        (Writer::CallsTool, "called a tool"),
+    ];
     dropped(plays, &answers)
 }
 
 fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
-    if !plays.scene.is_usual() {
+    // One that asks for nothing here does so whatever the answer would be.
+    if !plays.scene.is_usual() || plays.usual().asked.is_empty() {
         return Judged::NoChance;
     }
     let session = &plays.scene.session;
@@ -347,8 +372,15 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
         return Judged::NoChance;
     }
     let mut had_chance = false;
+    if let Some(found) = other_session(played) {
+        return Judged::Broken(found);
+    }
     let source = Source::of(played, session);
     let mut judged: BTreeSet<String> = BTreeSet::new();
+    let first = played.asked.first();
+    let instruction = first.and_then(|asked| asked.request.messages.last());
+    let instruction = instruction.map_or_else(String::new, |message| text_of(message));
+    let instruction: BTreeSet<&str> = instruction.lines().map(str::trim).collect();
     let found = played.prompts.iter().find_map(|prompt| {
         prompt
             .written()
@@ -360,7 +392,9 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
                     return None;
                 }
                 let invented = source.lines(&text).find(|line| {
-                    let is_frame = known.frames.contains(&frame(line));
+                    // Frames that a request has in its last message are an instruction for the summariser.
+                    let is_frame =
+                        known.frames.contains(&frame(line)) && !instruction.contains(line.trim());
                     source.puts_words_into_a_mouth(line) || !is_frame && source.is_new(line)
                 })?;
                 Some(format!(
@@ -371,6 +405,31 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
             })
     });
     Judged::by(had_chance, found)
+}
+
+/// Finds a summary in a prompt or a request which no model wrote in this session.
+fn other_session(played: &Played) -> Option<String> {
+    let answers = played
+        .asked
+        .iter()
+        .filter_map(|asked| asked.answer.as_ref());
+    let own: BTreeSet<usize> = answers.filter_map(|answer| number(&answer.text)).collect();
+    let written = played.prompts.iter().flat_map(|prompt| {
+        prompt
+            .written()
+            .map(|entry| (prompt.call, text_of(&entry.message)))
+    });
+    let asked = played.asked.iter();
+    let asked = asked.map(|asked| (asked.call, said_in(&asked.request)));
+    let mut texts = asked.chain(written);
+    texts.find_map(|(call, text)| {
+        let foreign = numbers(&text)
+            .into_iter()
+            .find(|number| !own.contains(number))?;
+        Some(format!(
+            "call {call}: a text of another session is there, `{OPENING}{foreign}`"
+        ))
+    })
 }
 
 /// All that was said in a play by the session and by models.

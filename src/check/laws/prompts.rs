@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::edits::{BEGIN, Originals, result_text};
 use super::times::LARGE;
 use super::{Judged, Known};
-use crate::check::play::{Played, Plays, Prompt};
+use crate::check::play::{Asked, Played, Plays, Prompt};
 use crate::check::world::Matter;
 use crate::context::validity::{Level as ValidityLevel, Rule};
 use crate::context::{Entry, Origin};
 use crate::record::{CellRecord, End, Violation};
-use crate::session::{Message, Role, Session, Tag};
+use crate::session::{ContentBlock, Message, Role, Session, Tag};
 use crate::units::Tokens;
 
 /// An edit in more than one of so many calls is one at every call.
@@ -149,10 +150,30 @@ fn in_words(played: &Played, found: &Violation) -> String {
 pub(super) fn valid(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let found = violation(&played.record, |rule| !is_of_thinking(rule));
+    let found = found.map(|found| in_words(played, found));
     Judged::by(
         played.has_fired(),
-        found.map(|found| in_words(played, found)),
+        found.or_else(|| played.asked.iter().find_map(unpaired)),
     )
+}
+
+/// A call without its result, or a result without its call, in a request to a model.
+fn unpaired(asked: &Asked) -> Option<String> {
+    let messages = asked.request.messages.iter();
+    let uses = messages.clone().flat_map(|message| message.tool_uses());
+    let uses: BTreeSet<&str> = uses.map(|(_, tool)| &*tool.id).collect();
+    let results = messages.flat_map(|message| message.tool_results());
+    let results: BTreeSet<&str> = results.map(|(_, result)| &*result.tool_use_id).collect();
+    let id = uses.symmetric_difference(&results).next()?;
+    let (there, missing) = if uses.contains(id) {
+        ("call", "result")
+    } else {
+        ("result", "call")
+    };
+    Some(format!(
+        "call {}: a request to a model has the {there} `{id}` without its {missing}",
+        asked.call
+    ))
 }
 
 pub(super) fn thinking(plays: &Plays<'_>, _: &Known) -> Judged {
@@ -179,24 +200,40 @@ pub(super) fn bytes(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(true, found)
 }
 
+/// The text that a user typed while tools ran.
+fn typed_beside(message: &Message) -> Option<&str> {
+    message.tool_results().next()?;
+    let mut texts = message.content().iter().filter_map(ContentBlock::as_text);
+    texts.next().map(|text| &**text)
+}
+
 pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     let found = played.prompts.iter().find_map(|prompt| {
         let history = &session.messages()[..prompt.before];
-        let newest = history
+        let at = history
             .iter()
-            .rev()
-            .find(|message| message.has_tag(Tag::TypedUser))?;
+            .rposition(|message| message.has_tag(Tag::TypedUser))?;
+        let newest = &history[at];
         let text = text_of(newest).trim().to_owned();
+        // Words beside results that came since are a request, too.
+        let beside = history[at + 1..]
+            .iter()
+            .filter_map(|message| typed_beside(message));
+        let requests: Vec<&str> = beside.chain([text.as_str()]).collect();
         let is_there = prompt.entries.iter().any(|entry| {
-            entry.message.role() == Role::User && text_of(&entry.message).contains(&text)
+            let said = text_of(&entry.message);
+            entry.message.role() == Role::User && requests.iter().any(|text| said.contains(text))
         });
         if !is_there {
             return Some(format!(
                 "call {}: `{text}` is not in the prompt as it was typed",
                 prompt.call
             ));
+        }
+        if requests.len() > 1 {
+            return None;
         }
         let pictures = newest.content().iter().filter(|block| block.images() > 0);
         let mut missing = pictures.filter(|block| {
@@ -216,6 +253,7 @@ pub(super) fn newest_results(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let window = plays.scene.window;
     let mut had_chance = false;
+    let originals = Originals::of(&plays.scene.session);
     let found = played.changes().find_map(|(before, now, _)| {
         let newest = now.before.checked_sub(1)?;
         let message = plays.scene.session.messages().get(newest)?;
@@ -226,18 +264,21 @@ pub(super) fn newest_results(plays: &Plays<'_>, _: &Known) -> Judged {
             return None;
         }
         had_chance = true;
-        let mut entries = now.entries.iter();
-        let is_there = entries.any(|entry| entry.message.content() == message.content());
-        let id = message
-            .tool_results()
-            .next()
-            .map_or("", |(_, result)| &*result.tool_use_id);
-        (!is_there).then(|| {
-            format!(
-                "call {}: the newest result, of `{id}`, is not in the prompt as it was",
-                now.call
-            )
-        })
+        let mut newest = message.tool_results();
+        let (_, lost) = newest.find(|(_, result)| {
+            let text = result_text(result);
+            let begin = &text[..text.floor_char_boundary(BEGIN)];
+            // In its place, or in that of an equal one.
+            !now.results().any(|other| {
+                let is_same = other.tool_use_id == result.tool_use_id
+                    || originals.text(&other.tool_use_id) == Some(&*text);
+                is_same && result_text(other).starts_with(begin)
+            })
+        })?;
+        Some(format!(
+            "call {}: the newest result, of `{}`, is not in the prompt as it was",
+            now.call, lost.tool_use_id
+        ))
     });
     Judged::by(had_chance, found)
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{Judged, Known};
-use crate::check::play::Plays;
-use crate::check::world::Matter;
+use crate::check::play::{Asked, Played, Plays};
+use crate::check::world::{Matter, OUTAGE};
 use crate::record::End;
 use crate::units::Tokens;
 
@@ -16,6 +16,15 @@ const CALLS: usize = 3;
 
 /// Fewer calls say nothing about how often it compacts.
 const FEWEST_CALLS: usize = 6;
+
+/// A request may be sent so many times in a call.
+const TIMES_SENT: usize = 2;
+
+/// Calls with more of them show a habit.
+const INSISTS: usize = 5;
+
+/// The window in which even a few messages are a large part.
+const SMALL: Tokens = Tokens(6_000);
 
 /// The window from which on sizes that are fixed numbers of tokens are small.
 pub(super) const LARGE: Tokens = Tokens(200_000);
@@ -59,7 +68,59 @@ pub(super) fn idempotent(plays: &Plays<'_>, known: &Known) -> Judged {
     Judged::by(!played.record.compactions.is_empty(), found)
 }
 
+/// Finds a strategy that never asks again once a model did not answer for a while.
+pub(super) fn tries_again(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let mut failed = played.asked.iter().filter(|asked| asked.answer.is_none());
+    let (Matter::Outage, Some(first)) = (plays.scene.subject, failed.next()) else {
+        return Judged::NoChance;
+    };
+    let has_answer = played.asked.iter().any(|asked| asked.answer.is_some());
+    let mut later = played
+        .prompts
+        .iter()
+        .filter(|prompt| prompt.call >= first.call);
+    let begin = later.next().map(|prompt| prompt.tokens);
+    let has_grown = later.next_back().map(|prompt| prompt.tokens) > begin;
+    let has_died = matches!(played.record.end, End::Died { .. });
+    let found = (has_died || !has_answer && has_grown).then(|| {
+        format!(
+            "call {}: a model does not answer, nor until call {OUTAGE}; then it is not asked again",
+            first.call
+        )
+    });
+    Judged::by(true, found)
+}
+
+/// Finds a strategy that sends a request that failed again and again, call after call.
+fn insists(played: &Played) -> Judged {
+    let failed = played.asked.iter().filter(|asked| asked.answer.is_none());
+    let often = failed
+        .clone()
+        .filter(|asked| times_sent(played, asked) > TIMES_SENT);
+    let calls: BTreeSet<usize> = often.map(|asked| asked.call).collect();
+    let first = calls.first().filter(|_| calls.len() >= INSISTS);
+    let found = first.map(|first| {
+        format!(
+            "call {first}: a request that failed is sent more than twice, and so in {} calls",
+            calls.len()
+        )
+    });
+    Judged::by(failed.count() > 0, found)
+}
+
+/// The number of equal requests in a call.
+fn times_sent(played: &Played, asked: &Asked) -> usize {
+    let others = played.asked.iter().filter(|other| other.call == asked.call);
+    others
+        .filter(|other| other.request.messages == asked.request.messages)
+        .count()
+}
+
 pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
+    if plays.scene.subject == Matter::Outage {
+        return insists(plays.usual());
+    }
     // In a small window what products keep in tokens is large.
     if plays.scene.window < LARGE {
         return Judged::NoChance;
@@ -97,9 +158,9 @@ pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(!calls.is_empty(), often.or_else(frees_nothing))
 }
 
-pub(super) fn bounded(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn bounded(plays: &Plays<'_>, known: &Known) -> Judged {
     let played = plays.usual();
-    let fired = played.fired();
+    let fired = played.fired(known.asks);
     let answered = fired.len();
     if plays.scene.subject != Matter::Generations || answered < GENERATIONS {
         return Judged::NoChance;
@@ -119,11 +180,36 @@ pub(super) fn bounded(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(true, found)
 }
 
+/// Finds a session that ends at a prompt which the strategy did not make smaller.
+pub(super) fn survives(plays: &Plays<'_>, _: &Known) -> Judged {
+    let subjects = [
+        Matter::Growth,
+        Matter::Chinese,
+        Matter::Work,
+        Matter::Loaded,
+        Matter::Refused,
+        Matter::Overfull,
+    ];
+    // In a small window what products keep in tokens is too large.
+    if !subjects.contains(&plays.scene.subject) || plays.scene.window <= SMALL {
+        return Judged::NoChance;
+    }
+    let window = plays.scene.window;
+    let found = match &plays.usual().record.end {
+        // A prompt that is small already may have nothing left that could go.
+        End::Died { call, prompt, .. } if prompt.0 * 2 > window.0 => Some(format!(
+            "call {call}: a prompt of {prompt} tokens is refused, it does not become smaller, and the session ends"
+        )),
+        _ => None,
+    };
+    Judged::by(true, found)
+}
+
 pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
     let played = plays.usual();
     let window = plays.scene.window;
     match plays.scene.subject {
-        Matter::Growth | Matter::Chinese => {}
+        Matter::Growth | Matter::Chinese | Matter::Overfull => {}
         Matter::Work if window >= LARGE => {
             return Judged::by(
                 !played.record.compactions.is_empty(),
@@ -132,14 +218,9 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
         }
         _ => return Judged::NoChance,
     }
-    let found = if window <= Tokens(6_000) {
+    let found = if window <= SMALL {
         let calls = played.prompts.len();
-        let fired: BTreeSet<usize> = played
-            .record
-            .compactions
-            .iter()
-            .map(|event| event.call)
-            .collect();
+        let fired = played.fired(known.asks);
         let is_always = calls >= FEWEST_CALLS && fired.len() * 2 > calls;
         is_always.then(|| {
             format!(
@@ -147,10 +228,6 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
                 fired.len()
             )
         })
-    } else if let End::Died { call, .. } = &played.record.end {
-        Some(format!(
-            "call {call}: the prompt is larger than the window of {window} tokens"
-        ))
     } else if let Some(refused) = played.record.overflows.first() {
         Some(format!(
             "call {refused}: the prompt was refused before it acted, in a window of {window} tokens"
@@ -165,7 +242,7 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
 fn counts_pictures(plays: &Plays<'_>, known: &Known) -> Option<String> {
     let window = plays.scene.window;
     let of_text = known.fired_at.iter().find(|(of, _)| *of == window)?.1?;
-    let fired = plays.usual().fired();
+    let fired = plays.usual().fired(known.asks);
     let first = fired.first()?;
     (first.before.0 as f64 <= PICTURES * of_text.0 as f64).then(|| {
         format!(

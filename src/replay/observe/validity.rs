@@ -273,7 +273,11 @@ fn first_use(message: &Message) -> Option<&ToolUse> {
 }
 
 fn count_thinking(message: &Message) -> usize {
-    let is_thinking = |block: &&ContentBlock| matches!(block, ContentBlock::Thinking(_));
+    let is_thinking = |block: &&ContentBlock| match block {
+        ContentBlock::Thinking(_) => true,
+        ContentBlock::Opaque(opaque) => &*opaque.kind == "redacted_thinking",
+        _ => false,
+    };
     message.content().iter().filter(is_thinking).count()
 }
 

@@ -87,6 +87,7 @@ impl Process {
         }
         command
             .envs(passed.filter(|(name, _)| is_let_in(name, &launch.env)))
+            .env("PYTHONHASHSEED", host.hash_seed.to_string())
             .current_dir(folder.path());
         let mut group = host
             .groups

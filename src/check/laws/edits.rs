@@ -1,0 +1,133 @@
+//! Laws about messages that stay, but not as they were.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Judged, Known};
+use crate::check::play::{Plays, Prompt};
+use crate::session::{ContentBlock, Message, Session, ToolResult};
+
+/// Characters from the beginning of a result by which it is known, and which a cut of it keeps.
+pub(super) const BEGIN: usize = 500;
+
+/// A text that is cut once more loses a large part of what is left.
+const LOSES: usize = 2;
+
+/// The texts of a result.
+pub(super) fn result_text(result: &ToolResult) -> String {
+    let texts = result.content.iter().filter_map(|block| match block {
+        ContentBlock::Text(text) => Some(&**text),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The results of a session as its tools returned them, by their ids.
+pub(super) struct Originals<'s>(BTreeMap<&'s str, (&'s Message, &'s ToolResult, String)>);
+
+impl<'s> Originals<'s> {
+    pub(super) fn of(session: &'s Session) -> Self {
+        let messages = session.messages().iter();
+        let results = messages.flat_map(|message| {
+            message.tool_results().map(|(_, result)| {
+                (
+                    &*result.tool_use_id,
+                    (&**message, result, result_text(result)),
+                )
+            })
+        });
+        Self(results.collect())
+    }
+
+    pub(super) fn text(&self, id: &str) -> Option<&str> {
+        self.0.get(id).map(|(_, _, text)| &**text)
+    }
+}
+
+impl Prompt {
+    /// All results of tools.
+    pub(super) fn results(&self) -> impl Iterator<Item = &ToolResult> {
+        let messages = self.entries.iter().map(|entry| &entry.message);
+        messages.flat_map(|message| message.tool_results().map(|(_, result)| result))
+    }
+
+    /// The texts of the results that are not as their tools returned them, by their ids.
+    fn edited(&self, originals: &Originals<'_>) -> BTreeMap<&str, String> {
+        let results = self.results();
+        let results = results.map(|result| (&*result.tool_use_id, result_text(result)));
+        let edited = results.filter(|(id, text)| originals.text(id).is_some_and(|was| was != text));
+        edited.collect()
+    }
+}
+
+pub(super) fn keep(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let originals = Originals::of(&plays.scene.session);
+    let mut had_chance = false;
+    let found = played.changes().find_map(|(_, prompt, _)| {
+        had_chance |= !prompt.edited(&originals).is_empty();
+        let text = prompt.text();
+        if text.contains(char::REPLACEMENT_CHARACTER) {
+            return Some(format!("call {}: a character was cut in two", prompt.call));
+        }
+        let lost = prompt.results().find_map(|result| {
+            let (message, original, _) = originals.0.get(&*result.tool_use_id)?;
+            let id = &result.tool_use_id;
+            if original.is_error && !result.is_error {
+                return Some(format!("`{id}` failed, and the prompt does not say so"));
+            }
+            let mut words = message.content().iter().filter_map(ContentBlock::as_text);
+            let lost = words.find(|words| !text.contains(&***words))?;
+            Some(format!(
+                "`{id}` is there without the words beside it, `{lost}`"
+            ))
+        })?;
+        Some(format!("call {}: result {lost}", prompt.call))
+    });
+    Judged::by(had_chance, found)
+}
+
+pub(super) fn cuts(plays: &Plays<'_>, _: &Known) -> Judged {
+    let played = plays.usual();
+    let originals = Originals::of(&plays.scene.session);
+    let mut had_chance = false;
+    let found = played.changes().find_map(|(before, now, _)| {
+        let edited = now.edited(&originals);
+        had_chance |= !edited.is_empty();
+        let twice = cut_twice(&before.edited(&originals), &edited);
+        let found = twice.or_else(|| dangling(now, &edited, &originals))?;
+        Some(format!("call {}: result {found}", now.call))
+    });
+    Judged::by(had_chance, found)
+}
+
+/// Finds a result of which a long part was left, and about as much is left now.
+fn cut_twice(before: &BTreeMap<&str, String>, now: &BTreeMap<&str, String>) -> Option<String> {
+    now.iter().find_map(|(id, text)| {
+        let was = before
+            .get(id)
+            .filter(|was| *was != text && was.len() > BEGIN)?;
+        let (was, left) = (was.len(), text.len());
+        (left * LOSES > was)
+            .then(|| format!("`{id}`, which was cut to {was} bytes, is cut again, to {left}"))
+    })
+}
+
+/// Finds a result whose new text names another one that is gone or edited, too.
+fn dangling(
+    prompt: &Prompt,
+    edited: &BTreeMap<&str, String>,
+    originals: &Originals<'_>,
+) -> Option<String> {
+    let whole = prompt.results().map(|result| &*result.tool_use_id);
+    let whole: BTreeSet<&str> = whole.filter(|id| !edited.contains_key(id)).collect();
+    edited.iter().find_map(|(id, text)| {
+        let mut others = originals
+            .0
+            .keys()
+            .filter(|other| *other != id && !whole.contains(*other));
+        let gone = others.find(|other| text.contains(**other))?;
+        Some(format!(
+            "`{id}` points to `{gone}`, which is not there as it was"
+        ))
+    })
+}
