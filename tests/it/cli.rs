@@ -819,6 +819,21 @@ fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
     assert!(run(folder.path(), &forced).status.success());
     assert_eq!(tree(&folder.path().join("out")), written);
     let session = names(&folder.path().join("out")).remove(0);
+    let onto_itself = [
+        "sessions",
+        "import",
+        &format!("out/{session}"),
+        "-o",
+        "out",
+        "--force",
+    ];
+    let refused = run(folder.path(), &onto_itself);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("is the input"),
+        "{}",
+        stderr(&refused)
+    );
     let ran = [
         "run",
         "--session",

@@ -9,7 +9,8 @@ use schemars::generate::SchemaSettings;
 
 use crate::cli::find_sessions::{self, Input};
 use crate::cli::{
-    Exit, chain, make_folder, print_json, prose, refuse_existing, say, say_error, stop, write_truth,
+    Exit, chain, make_folder, print_json, prose, refuse_existing, say, say_error, stop, stop_with,
+    write_truth,
 };
 use crate::record::journal::write_private;
 use crate::report::display::many;
@@ -298,6 +299,14 @@ impl ImportRun<'_> {
                 path.display(),
             );
             return stop(Exit::Invalid, problem);
+        }
+        let files = [path, target.as_path()].map(|file| file.canonicalize().ok());
+        if files[0].is_some() && files[0] == files[1] {
+            let problem = format!(
+                "`{}` is the input, and would be overwritten",
+                path.display()
+            );
+            return stop_with(Exit::Usage, problem, "name another folder with `-o`");
         }
         refuse_existing(&target, self.args.force)?;
         Ok(target)
