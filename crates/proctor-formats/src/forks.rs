@@ -62,7 +62,8 @@ impl std::fmt::Display for SharedPrefix {
 
 impl ForkIndex {
     /// The beginning that a session shares with an earlier one; it is an earlier one itself from
-    /// then on. A session that a generator made twice was asked for twice, and repeats nothing.
+    /// then on. Without a mark, a session that stands as a whole in another is a copy of it. A session
+    /// that a generator made twice was asked for twice, and repeats nothing.
     pub fn repeated(&mut self, session: &Session) -> Option<SharedPrefix> {
         if session.source().format == GENERATED {
             return None;
@@ -72,7 +73,7 @@ impl ForkIndex {
         self.sessions.push(session.id().into());
         self.begun.reserve(session.messages().len());
         let mut shared: Option<(usize, u32)> = None;
-        let mut is_marked = false;
+        let (mut is_marked, mut has_marks) = (false, false);
         for (at, message) in session.messages().iter().enumerate() {
             let look = Look::of(message);
             chain = ContentHash::of_parts([chain.bytes(), look.bytes()]);
@@ -85,13 +86,15 @@ impl ForkIndex {
                     shared = Some((at + 1, *earlier.get()));
                 }
             }
+            has_marks |= !marks.is_empty();
             self.marks.extend(marks);
         }
-        let (messages, of) = shared.filter(|(count, _)| is_marked && *count > session.loaded())?;
+        let (messages, of) = shared.filter(|(count, _)| *count > session.loaded())?;
+        let is_all = messages == session.messages().len();
         let of = self.sessions.get(of as usize)?;
-        Some(SharedPrefix {
+        (is_marked || is_all && !has_marks).then(|| SharedPrefix {
             messages,
-            is_all: messages == session.messages().len(),
+            is_all,
             of: of.to_string(),
         })
     }

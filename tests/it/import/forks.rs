@@ -136,6 +136,32 @@ fn a_copy_is_left_out_and_a_longer_one_has_the_rest() {
 }
 
 #[test]
+fn a_copy_without_times_and_drawn_names_is_left_out() {
+    let plain = |session: &str, turns: &[(&str, &str)]| {
+        let text = recording(session, turns).replace("msg_01", "m");
+        let lines = text.lines().map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            line.as_object_mut().unwrap().remove("timestamp");
+            line.to_string() + "\n"
+        });
+        lines.collect::<String>()
+    };
+    let longer = [BEGUN[0], BEGUN[1], ("Paint it.", "Red.")];
+    check(
+        &[
+            ("a.jsonl", plain("s1", &BEGUN)),
+            ("b.jsonl", plain("s2", &BEGUN)),
+            ("c.jsonl", plain("s3", &longer)),
+        ],
+        &[
+            ("", 4, 2),
+            ("all of it stands in session", 4, 0),
+            ("", 6, 3),
+        ],
+    );
+}
+
+#[test]
 fn sessions_that_only_say_the_same_are_two() {
     // Another time, and another name of the call: the model said it twice.
     let other = recording("s2", &BEGUN)
