@@ -112,6 +112,13 @@ impl SessionSample {
         ))
     }
 
+    /// What an input token costs in dollars, where that is known.
+    pub(crate) fn token_price(&self) -> Option<f64> {
+        let [dollars, tokens] = [DOLLARS, Axis::Bill.name()].map(|key| self.metrics.get(key));
+        let price = mean(dollars?)? / mean(tokens?)?;
+        Some(price).filter(|price| price.is_finite())
+    }
+
     /// The mean of its probes' scores on an axis by weight; `None` where none is scored.
     pub(crate) fn score(&self, axis: Axis) -> Option<f64> {
         let probes = self.probes.values();

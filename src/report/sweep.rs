@@ -230,7 +230,10 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
     let beside = choice.neighbours.as_ref().filter(|_| is_new);
     sentences.extend(beside.map(|beside| neighbours(sweep, beside)));
     if standing == Some(Standing::NotConfirmed) {
-        sentences.push("Nothing is recommended; the default stays.".to_owned());
+        let mut points = sweep.points.iter();
+        let breaks = points.any(|point| point.is_default && point.broken.is_some());
+        let default = if breaks { "breaks" } else { "stays" };
+        sentences.push(format!("Nothing is recommended; the default {default}."));
     }
     sentences.extend(
         choice
@@ -353,17 +356,21 @@ fn neighbours(sweep: &Sweep, found: &Neighbours) -> String {
 fn trade(sweep: &Sweep, choice: &Choice, refused: &Trade) -> String {
     let mut points = sweep.points.iter();
     let chosen = points.find(|point| Some(&point.values) == choice.values.as_ref());
-    let saved = match chosen.and_then(|point| point.cost) {
-        Some(cost) => {
+    // Both against the chosen setting, where there is one.
+    let chosen = chosen.and_then(|point| Some((point.cost?, point.quality?)));
+    let kept = choice.best_quality.unwrap_or_default() - refused.given_up;
+    let (saved, given_up) = match chosen {
+        Some((cost, quality)) => {
             let more = display::points(refused.saved - cost.point_estimate);
-            format!("{more} points more of the {}", sweep.cost)
+            let saved = format!("{more} points more of the {}", sweep.cost);
+            (saved, quality.point_estimate - kept)
         }
-        None => display::percent(refused.saved),
+        None => (display::percent(refused.saved), refused.given_up),
     };
     format!(
         "Refused: {} saves {saved} and gives up {} points of {quality}; `--margin {quality}={}` accepts it.",
         refused.label(),
-        display::points(refused.given_up),
+        display::points(given_up),
         refused.margin,
         quality = sweep.quality,
     )
@@ -376,6 +383,11 @@ fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
         "independent session",
         "independent sessions",
     );
+    let sessions = if found.sessions == 0 {
+        "the sessions"
+    } else {
+        &sessions
+    };
     let place = format!("on {sessions} not used to choose it");
     let differences = format!(
         "against the default: {}, {}",

@@ -129,11 +129,17 @@ impl Candidates<'_> {
             return choice;
         };
         let best_kept = short_label(&self.changed(points[found.best_kept]));
-        choice.kept_enough = found.kept_enough;
+        // A default that was written out, too, is one setting.
+        let enough = found.enough.iter();
+        let enough = enough.filter(|at| !points[**at].is_default || Some(**at) == default);
+        choice.kept_enough = enough.count();
         choice.best_quality = Some(means[found.best_kept][1]);
-        // Nobody needs a setting that costs more than the default to keep more.
+        // Nobody needs a setting that costs more than the default to keep more: then the cheapest that keeps no less
+        // than the default.
         let is_cheaper = |at: &usize| means[*at][0] > means[found.cheapest][0] + EQUAL;
-        let chosen = default.filter(is_cheaper).unwrap_or(found.cheapest);
+        let enough = default.filter(is_cheaper).map(|own| means[own][1]);
+        let cheaper = enough.and_then(|least| cheapest(means, &changes, least));
+        let chosen = cheaper.map_or(found.cheapest, |(_, at)| at);
         if chosen != found.cheapest {
             choice.dearer = Some(short_label(&self.changed(points[found.cheapest])));
         }
@@ -249,8 +255,8 @@ fn unmeasured(points: &[&SweepPoint], cost: Axis, quality: Axis) -> String {
 pub(super) struct Found {
     /// The setting that keeps most.
     pub best_kept: usize,
-    /// How many keep enough.
-    pub kept_enough: usize,
+    /// Those that keep enough.
+    pub enough: Vec<usize>,
     /// The cheapest of those.
     pub cheapest: usize,
 }
@@ -264,17 +270,26 @@ pub(super) struct Found {
 /// setting that is broken has no number and takes no part. Of equal savings the one that keeps more is
 /// taken, then the one with fewest `changes` to the default, then the first. `None` where nothing was measured.
 pub(super) fn margin_rule(means: &[Point], margin: f64, changes: &[usize]) -> Option<Found> {
-    let measured = (0..means.len()).filter(|at| means[*at].iter().all(|value| value.is_finite()));
-    let measured: Vec<usize> = measured.collect();
-    let best_kept = best(means, changes, &measured, [1, 0])?;
-    let least = means[best_kept][1] - margin - EQUAL;
-    let enough = measured.into_iter().filter(|at| means[*at][1] >= least);
-    let enough: Vec<usize> = enough.collect();
+    let all: Vec<usize> = measured(means).collect();
+    let best_kept = best(means, changes, &all, [1, 0])?;
+    let (enough, cheapest) = cheapest(means, changes, means[best_kept][1] - margin)?;
     Some(Found {
         best_kept,
-        kept_enough: enough.len(),
-        cheapest: best(means, changes, &enough, [0, 1])?,
+        enough,
+        cheapest,
     })
+}
+
+fn measured(means: &[Point]) -> impl Iterator<Item = usize> {
+    (0..means.len()).filter(|at| means[*at].iter().all(|value| value.is_finite()))
+}
+
+/// The settings that keep at least so much, and the cheapest of them.
+fn cheapest(means: &[Point], changes: &[usize], least: f64) -> Option<(Vec<usize>, usize)> {
+    let enough = measured(means).filter(|at| means[*at][1] >= least - EQUAL);
+    let enough: Vec<usize> = enough.collect();
+    let cheapest = best(means, changes, &enough, [0, 1])?;
+    Some((enough, cheapest))
 }
 
 /// The best of some settings by one objective, then by the other, then by the number of changes.

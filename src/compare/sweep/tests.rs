@@ -93,7 +93,7 @@ proptest! {
             return Ok(());
         };
         let chosen = means[found.cheapest];
-        prop_assert_eq!(found.kept_enough, enough(margin).count());
+        prop_assert_eq!(found.enough.len(), enough(margin).count());
         prop_assert!((means[found.best_kept][1] - best).abs() < 1e-9);
         prop_assert!(chosen[1] >= best - margin - 1e-9);
         prop_assert!(enough(margin).all(|point| point[0] <= chosen[0] + 1e-9));
@@ -102,6 +102,65 @@ proptest! {
         let wider = margin_rule(&means, margin * 2.0, &[0; 12]).map(|found| means[found.cheapest][0]);
         prop_assert!(wider.is_some_and(|saved| saved >= chosen[0] - 1e-9));
     }
+}
+
+#[test]
+fn a_bill_is_that_of_dollars_where_all_have_a_price() {
+    // The one session is of a model that costs nine times as much.
+    let mut trial = tried("1", &[(0.5, 1.0), (-0.5, 1.0)]);
+    let saved = |trial: &Trial| {
+        let trial = Trial::new(Vec::new(), trial.sample.clone(), false);
+        judge(
+            &[tried("", &[(0.0, 1.0); 2]), trial],
+            ids(2),
+            Vec::new(),
+            Axis::Bill,
+            QUALITY,
+        )
+        .points
+    };
+    let of = |points: &[SweepPoint]| {
+        let mut saved = points
+            .iter()
+            .filter_map(|point| point.cost)
+            .map(|it| it.point_estimate);
+        saved.find(|saved| *saved != 0.0)
+    };
+    assert_eq!(of(&saved(&trial)), None);
+    for (id, price) in [("s0", 1.0), ("s1", 9.0)] {
+        let metrics = &mut trial.sample.sessions.get_mut(id).unwrap().metrics;
+        let dollars = metrics["bill"][0] * price;
+        metrics.insert("dollars".to_owned(), vec![dollars]);
+    }
+    assert!(of(&saved(&trial)).is_some_and(|saved| (saved + 0.4).abs() < 1e-9));
+    trial
+        .sample
+        .sessions
+        .get_mut("s0")
+        .unwrap()
+        .metrics
+        .remove("dollars");
+    assert_eq!(of(&saved(&trial)), None);
+}
+
+#[test]
+fn a_setting_that_beats_the_default_on_both_is_chosen_before_it() {
+    // The best kept costs more than the default; of those that keep no less than that, `2` costs the least. The default
+    // written out is no setting of its own.
+    let mut twin = tried("0", &[(0.1, 0.5); 3]);
+    twin.is_default = true;
+    let all = [
+        tried("", &[(0.1, 0.5); 3]),
+        twin,
+        tried("1", &[(-0.5, 0.9); 3]),
+        tried("2", &[(0.3, 0.6); 3]),
+        tried("3", &[(0.4, 0.4); 3]),
+    ];
+    let choice = &judged(&all).choices[0];
+    assert_eq!(choice.label().as_deref(), Some("keep=2"));
+    assert_eq!(choice.dearer.as_deref(), Some("keep=1"));
+    let near = judged(&all[..2]).choices[0].kept_enough;
+    assert_eq!(near, 1);
 }
 
 #[test]

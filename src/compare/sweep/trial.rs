@@ -17,12 +17,16 @@ pub struct Trial {
     pub is_default: bool,
     /// Why it takes part in no ranking.
     pub broken: Option<String>,
+    /// Whether a price is known of each session: bills are added in dollars then, else in input tokens.
+    is_priced: bool,
 }
 
 impl Trial {
     /// A setting with its scores.
     pub fn new(values: Vec<(String, String)>, sample: Sample, is_default: bool) -> Self {
+        let mut sessions = sample.sessions.values();
         Self {
+            is_priced: sessions.all(|session| session.token_price().is_some()),
             broken: broken(&sample),
             values,
             sample,
@@ -58,8 +62,13 @@ impl Trial {
     /// some session has none.
     fn totals(&self, cluster: &[&String], cost: Axis) -> Option<(f64, f64)> {
         cluster.iter().try_fold((0.0, 0.0), |sum, id| {
-            let (own, full) = self.sample.sessions.get(*id)?.against_full(cost)?;
-            Some((sum.0 + own, sum.1 + full))
+            let session = self.sample.sessions.get(*id)?;
+            let (own, full) = session.against_full(cost)?;
+            let price = session
+                .token_price()
+                .filter(|_| self.is_priced && cost == Axis::Bill);
+            let price = price.unwrap_or(1.0);
+            Some((sum.0 + own * price, sum.1 + full * price))
         })
     }
 
