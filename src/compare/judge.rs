@@ -17,7 +17,7 @@ use crate::stats::bounds::Bounds;
 use crate::stats::paired::{FEWEST_SESSIONS, PairedDifference};
 use crate::stats::power;
 use crate::stats::suite::SuiteDifference;
-use crate::units::index;
+use crate::units::{index, many};
 
 mod values;
 
@@ -306,9 +306,28 @@ impl<'a> Pairs<'a> {
     }
 
     /// Judges one axis; `None` where no pair has it.
+    ///
+    /// A bill in dollars says nothing of sessions without a price. Where all of them together leave a loss open that
+    /// the dollars rule out, it is judged in input tokens, which all have.
     pub(crate) fn judge(&self, axis: Axis, rule: &Rule) -> Option<AxisFinding> {
+        let found = self.judge_by(axis, values::key(axis, &self.sessions), rule)?;
+        let unpriced = self.sessions.iter().filter(is_unpriced).count();
+        if !found.is_in_dollars || unpriced == 0 || !found.state.is_not_worse() {
+            return Some(found);
+        }
+        let mut whole = self.judge_by(axis, axis.name(), rule)?;
+        let unpriced = many(unpriced, "session has", "sessions have");
+        whole.note = Some(format!("in input tokens, as {unpriced} no price"));
+        Some(if whole.state.is_not_worse() {
+            found
+        } else {
+            whole
+        })
+    }
+
+    fn judge_by(&self, axis: Axis, key: &'static str, rule: &Rule) -> Option<AxisFinding> {
         let (note, is_comparable) = self.note(axis);
-        let values = Values::of(axis, &self.sessions)?;
+        let values = Values::of(axis, key, &self.sessions)?;
         let mut found = match axis.kind() {
             Kind::Total => values.totals(rule)?,
             Kind::Probes | Kind::Share | Kind::Count => values.means(rule)?,
@@ -366,6 +385,14 @@ fn by(model: &ModelEntry) -> &'static str {
         ModelKind::Scripted => "a script",
         ModelKind::Live => "a model",
     }
+}
+
+/// Whether both sides have a bill in input tokens, and not both one in dollars.
+fn is_unpriced((_, old, new): &&Pair<'_>) -> bool {
+    let both = |key| {
+        new.is_some_and(|new| [*old, new].map(|it| it.metrics.contains_key(key)) == [true; 2])
+    };
+    both(Axis::Bill.name()) && !both(DOLLARS)
 }
 
 fn is_repeated((_, old, new): &Pair<'_>) -> bool {

@@ -30,6 +30,8 @@ impl AxisFinding {
 
     fn unit(&self) -> &'static str {
         match self.kind {
+            // Of a total, a note says that dollars would not tell of all.
+            Kind::Total if self.note.is_some() => " % of input tokens",
             Kind::Total => " %",
             Kind::Probes | Kind::Share | Kind::Count => "",
         }

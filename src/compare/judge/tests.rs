@@ -122,6 +122,8 @@ fn a_bill_is_a_ratio_of_sums_and_its_unit_says_nothing() {
     assert!((bill.difference() - 0.1).abs() < 1e-12);
     assert_eq!(bill.state, State::Better);
     assert!((bill.baseline - 82.0).abs() < 1e-9);
+    // Less is better.
+    assert_eq!((bill.paired.counts.wins, bill.paired.counts.losses), (7, 0));
     // Seven of seven one way: 2 · 2⁻⁷.
     assert!((bill.p().unwrap() - 2.0 / 128.0).abs() < 1e-12);
     assert!((bill.one_sided_p() - 1.0 / 128.0).abs() < 1e-12);
@@ -161,6 +163,35 @@ fn a_bill_is_a_ratio_of_sums_and_its_unit_says_nothing() {
         (some.missing_sessions, some.paired.by_session.n.sessions),
         (1, 6)
     );
+}
+
+#[test]
+fn a_loss_in_sessions_without_a_price_is_a_loss() {
+    let facts = [0.9; 8];
+    let unpriced = |name: &str, share: f64| {
+        let bills: Vec<f64> = (0..8).map(|at| if at < 2 { share } else { 1.0 }).collect();
+        let mut sample = billed(name, &bills, &facts);
+        for id in ["s00", "s01"] {
+            sample.sessions.get_mut(id).unwrap().metrics.remove(DOLLARS);
+        }
+        sample
+    };
+    for target in [Target::Suite, Target::Population] {
+        let bill = |share| {
+            let (old, new) = (unpriced("a", 1.0), unpriced("a", share));
+            let found = judge(&old, &new, &rule(target, Chance::Nowhere));
+            found.axis(Axis::Bill).unwrap().clone()
+        };
+        let (dearer, same, cheaper) = (bill(5.0), bill(1.0), bill(0.9));
+        assert!(!dearer.state.is_not_worse(), "{target:?}");
+        assert_eq!(dearer.difference(), -1.0);
+        let why = dearer.note.unwrap();
+        assert_eq!(why, "in input tokens, as 2 sessions have no price");
+        for priced in [same, cheaper] {
+            assert!(priced.is_in_dollars && priced.note.is_none());
+            assert_eq!(priced.state, State::Same);
+        }
+    }
 }
 
 #[test]

@@ -22,8 +22,8 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    pub(super) fn of(axis: Axis, sessions: &[Pair<'a>]) -> Option<Self> {
-        let key = key(axis, sessions);
+    /// Of what the sessions hold under this key, see [`key`].
+    pub(super) fn of(axis: Axis, key: &'static str, sessions: &[Pair<'a>]) -> Option<Self> {
         let is_total = axis.kind() == Kind::Total;
         let (pairs, apart): (Vec<Pair<'a>>, Vec<Pair<'a>>) = sessions
             .iter()
@@ -321,7 +321,17 @@ pub(super) fn paired(axis: Axis, key: &str, pair: &Pair<'_>) -> (PairedSession, 
         return (session, is_missing);
     }
     match (value(old), new.and_then(value)) {
-        (Some(old), Some(new)) => (PairedSession::of(old, new), false),
+        (Some(old), Some(new)) => {
+            let turned = PairedSession::of(axis.turned(old), axis.turned(new));
+            let counts = turned.counts;
+            (
+                PairedSession {
+                    counts,
+                    ..PairedSession::of(old, new)
+                },
+                false,
+            )
+        }
         (old, _) => (PairedSession::default(), old.is_some()),
     }
 }
