@@ -262,7 +262,7 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, Setti
             return Err(SettingError::new(&setting.place, problem));
         }
         let mut spec = StrategySpec::parse(preset, trigger, table.place_of("preset"))?;
-        if let Some(name) = name {
+        if let Some(name) = name.filter(|name| *name != preset) {
             spec = spec.renamed(name, table.place_of("name"))?;
         }
         reader.finish()?;
@@ -355,6 +355,11 @@ mod tests {
             "[[strategies]]\npreset = 'none'\n[[strategies]]\npreset = 'none'",
             "line 3: strategy `none` is named twice",
         );
+        for taken in ["full", "tail@mine", "recorded"] {
+            let own = format!("[[strategies]]\nname = '{taken}'\ncommand = ['true']");
+            let says = format!("line 2: a strategy cannot be called `{taken}`");
+            check(&own, &says);
+        }
         check(
             "[[sessions]]\nsynthetic = { family = 'code-review' }",
             "needs one of `rounds`, `tokens` and `for_window`",

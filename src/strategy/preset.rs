@@ -120,10 +120,13 @@ impl StrategySpec {
 
     /// The same strategy under another name: `[a-z0-9][a-z0-9._@-]*`.
     pub fn renamed(mut self, name: &str, place: &Place) -> Result<Self, SettingError> {
-        if !is_valid_id(name) || RESERVED.contains(&name) {
+        // Of a control, and of what the recording holds, more is believed than of others.
+        let is_taken = name == "recorded" || Control::of(name).is_some();
+        if !is_valid_id(name) || RESERVED.contains(&name) || is_taken {
             let problem = format!("a strategy cannot be called `{name}`");
-            return Err(SettingError::new(place, problem)
-                .with_hint("names are `[a-z0-9][a-z0-9._@-]*`, and neither `full` nor `empty`"));
+            return Err(SettingError::new(place, problem).with_hint(
+                "names are `[a-z0-9][a-z0-9._@-]*`, and neither `full`, `empty`, `recorded` nor that of a control",
+            ));
         }
         name.clone_into(&mut self.name);
         Ok(self)
