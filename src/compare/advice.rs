@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::judge::{AxisFinding, Pairs, Rule, State};
+use super::judge::{AxisFinding, Pairs, Rule, State, Target};
 use super::prediction::Prediction;
 use super::tasks::TasksSolved;
 use super::{Axis, Code, Line, Margins, Sample, SessionSample, judge};
@@ -26,6 +26,9 @@ mod obstacle;
 mod words;
 
 use case::{Case, Three};
+
+/// The strategy that repeats what the recorded product did: where that compacted, it is doing nothing.
+pub(crate) const RECORDED: &str = "recorded";
 
 /// The first sentence of the advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
@@ -93,6 +96,7 @@ impl Answer {
                 "Nothing fires: no strategy changed anything in these sessions. A smaller window shows what they do \
                  (`--window fit:0.6`)."
             }
+            Self::Keep => "Keep what you have: nothing else changed anything in these sessions.",
             _ => "Nothing is shown.",
         }
         .to_owned()
@@ -364,7 +368,7 @@ impl Rows {
             case.is_recommended =
                 self.clusters >= FEWEST_SESSIONS && case.is_shown() && dominator.is_none();
             if !case.is_recommended {
-                let needed = case.sessions_needed(strategies);
+                let needed = case.sessions_needed(strategies, self.clusters);
                 case.more_sessions =
                     needed.map(|needed| needed.saturating_sub(self.clusters).max(1));
                 case.obstacle = self.obstacle(case, dominator, strategies);
@@ -471,6 +475,8 @@ impl Rows {
                 Answer::AllBroken
             } else if broken.next().is_some() {
                 Answer::AllFaulty
+            } else if self.nothing.strategy == RECORDED {
+                Answer::Keep
             } else {
                 Answer::NothingFires
             };
@@ -479,17 +485,42 @@ impl Rows {
             (Answer::FewSessions, self.cheapest_that_keeps(cases))
         } else if let Some(first) = cases.iter().find(|case| case.is_recommended) {
             (Answer::Use, Some(first))
-        } else if let Some(plain) = cases.iter().find(|case| case.is_plain_tail()) {
-            (Answer::PlainTail, Some(plain))
         } else if let Some(ahead) = cases.iter().find(|case| self.is_near(case)) {
             (Answer::Ahead, Some(ahead))
-        } else if let Some(trade) = cases.iter().find(|case| case.is_trade()) {
+        } else if let Some(trade) = self.best_trade(cases) {
             (Answer::Trade, Some(trade))
+        } else if let Some(plain) = cases.iter().find(|case| case.is_plain_tail()) {
+            (Answer::PlainTail, Some(plain))
         } else if self.has_choice() {
-            (Answer::Keep, cases.first())
+            let costs = |case: &Case<'_>| self.costs_there(&case.row.sample);
+            let cheapest = cases
+                .iter()
+                .min_by(|one, next| in_order(costs(one), costs(next)));
+            (Answer::Keep, cheapest)
         } else {
             (Answer::Undecided, cases.first())
         }
+    }
+
+    /// The cheapest trade that margins accept, else the cheapest.
+    fn best_trade<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
+        let trades = cases.iter();
+        let mut trades = trades.filter(|case| case.is_trade() && !case.is_plain_tail());
+        let first = trades.clone().next();
+        trades.find(|case| self.refusal(case).is_none()).or(first)
+    }
+
+    /// Why a trade is not recommended with margins that accept what it gives up; `None` where it is.
+    fn refusal(&self, trade: &Case<'_>) -> Option<String> {
+        let mut taken = self.clone();
+        for found in trade.given_up() {
+            // A margin that is out of range accepts nothing.
+            let _ = taken.rule.margins.set(found.axis.name(), accepting(found));
+        }
+        let cases = taken.cases().into_iter();
+        let mut own = cases.filter(|case| case.row.name() == trade.row.name());
+        own.find(|case| !case.is_recommended)
+            .map(|case| case.obstacle)
     }
 
     /// Whether a case is ahead, and no more sessions would show it than there are.
@@ -498,11 +529,15 @@ impl Rows {
         case.is_ahead() && more.is_some_and(|more| more <= self.clusters)
     }
 
-    /// The cheapest case that by its estimates keeps as much as doing nothing, of what is known on both sides.
+    /// The cheapest case that on these sessions keeps as much as doing nothing, of what is known on both sides.
     fn cheapest_that_keeps<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
+        // Of one session a population is not estimated: what it lost is known all the same.
+        let rule = Rule {
+            target: Target::Suite,
+            ..self.rule.clone()
+        };
         cases.iter().find(|case| {
-            let pairs = Pairs::of(&self.nothing, &case.row.sample);
-            Three::of(&pairs, &self.rule).seems_to_keep_what_is_known()
+            Three::between(&self.nothing, &case.row.sample, &rule).seems_to_keep_what_is_known()
         })
     }
 
@@ -514,6 +549,12 @@ impl Rows {
     }
 }
 
+/// The least margin in whole percent that accepts a loss: its bound and not the estimate, with which it would be open.
+fn accepting(loss: &AxisFinding) -> f64 {
+    let bound = loss.bounds.map_or(0.0, |bounds| -bounds.lower);
+    (bound * 100.0).ceil() / 100.0
+}
+
 /// Bills in ascending order; those that are not known come last.
 fn in_order(left: Option<f64>, right: Option<f64>) -> Ordering {
     let [left, right] = [left, right].map(|bill| bill.unwrap_or(f64::INFINITY));
@@ -523,5 +564,8 @@ fn in_order(left: Option<f64>, right: Option<f64>) -> Ordering {
 #[cfg(test)]
 #[path = "advice/tests/power.rs"]
 mod power;
+#[cfg(test)]
+#[path = "advice/tests/some.rs"]
+mod some;
 #[cfg(test)]
 mod tests;

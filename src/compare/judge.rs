@@ -317,7 +317,7 @@ impl<'a> Pairs<'a> {
         }
         let mut whole = self.judge_by(axis, axis.name(), rule)?;
         let unpriced = many(unpriced, "session has", "sessions have");
-        whole.note = Some(format!("in input tokens, as {unpriced} no price"));
+        whole.note = Some(format!("the bill in input tokens, as {unpriced} no price"));
         Some(if whole.state.is_not_worse() {
             found
         } else {

@@ -7,7 +7,7 @@ use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use super::{display, escape, headline};
 use crate::compare::Code;
-use crate::compare::advice::{Answer, Row, Rows, Verdict};
+use crate::compare::advice::{Answer, RECORDED, Row, Rows, Verdict};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
@@ -39,9 +39,12 @@ pub(super) fn verdict(
     let ran: BTreeSet<&&str> = cells
         .filter_map(|cell| clusters.get(&*cell.session))
         .collect();
-    let compared = material.compared();
-    let strategies = compared.filter_map(|strategy| row(strategy, &source, material));
     let (nothing, fits) = nothing(&source, material);
+    // Where the agent compacted, that is doing nothing, and no strategy beside it.
+    let beside = nothing.strategy != RECORDED;
+    let compared = material.compared();
+    let compared = compared.filter(|strategy| beside || strategy.name != RECORDED);
+    let strategies = compared.filter_map(|strategy| row(strategy, &source, material));
     let rows = Rows {
         population: population(manifest, true),
         clusters: ran.len(),
@@ -139,7 +142,7 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
 
 /// Whether the recorded agent compacted: doing nothing is what it did then.
 fn agent_compacted(material: &Material<'_>) -> bool {
-    let mut cells = material.cells_of("recorded");
+    let mut cells = material.cells_of(RECORDED);
     cells.any(|cell| !cell.compactions.is_empty())
 }
 
@@ -198,12 +201,13 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> (Sample, BTreeSet<S
     // An agent ran with it, whatever window the strategies were told.
     let ran = references.iter().filter(|cell| cell.live.is_some());
     fits.extend(ran.map(|cell| cell.session.clone()));
-    if let Some(recorded) = source.strategy("recorded") {
-        let cells = material.cells_of("recorded");
+    if let Some(recorded) = source.strategy(RECORDED) {
+        let cells = material.cells_of(RECORDED);
         let fired = cells.filter(|cell| !cell.compactions.is_empty());
         let fired: BTreeSet<&str> = fired.map(|cell| &*cell.session).collect();
         for (id, session) in &recorded.sessions {
             if fired.contains(id.as_str()) && session.dead == 0 {
+                RECORDED.clone_into(&mut sample.strategy);
                 sample.sessions.insert(id.clone(), session.clone());
                 fits.insert(id.clone());
             }

@@ -1,6 +1,8 @@
 //! Real recordings under every preset: none fails, and no context is one that a provider would refuse.
 
+use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use proctor::context::validity::Level;
@@ -16,6 +18,7 @@ use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::Tokens;
 use proctor::window::Window;
 use rayon::prelude::*;
+use serde_json::json;
 
 use crate::goldens::sampled;
 use crate::shared;
@@ -116,4 +119,63 @@ fn under_every_preset(session: &Arc<Session>) -> usize {
         );
     }
     compacted
+}
+
+/// A session of fourteen calls whose product compacted after ten of them.
+fn compacted(at: usize) -> String {
+    let id = format!("s{at}");
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let mut lines = vec![
+        json!({"format": "proctor-session", "version": 1, "id": id, "model": "claude-sonnet-5-5"}),
+        json!({"role": "user", "content": text(&format!("Mend part {at}."))}),
+    ];
+    for call in 0..14 {
+        if call == 10 {
+            let summary = json!({"role": "user", "content": text("Ten parts are read.")});
+            let after = json!([{"written": summary}, {"kept": {"start": 19, "end": 21}}]);
+            lines.push(json!({"compaction": {"trigger": "auto", "after": {"replaced": after}}}));
+        }
+        let tool = format!("t{call}");
+        let input = json!({"path": format!("part-{at}-{call}.rs")});
+        let body = format!("fn part_{at}_{call}() {{}} ").repeat(200);
+        lines.push(json!({"role": "assistant", "content":
+            [{"type": "tool_use", "id": tool, "name": "read", "class": "read", "input": input}]}));
+        lines.push(json!({"role": "user", "content":
+            [{"type": "tool_result", "tool_use_id": tool, "content": text(&body)}]}));
+    }
+    lines.push(json!({"role": "assistant", "content": text("Done.")}));
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    lines.join("\n") + "\n"
+}
+
+#[test]
+fn what_the_agent_did_is_not_held_against_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    for at in 0..7 {
+        let path = folder.path().join(format!("in/s{at}.session.jsonl"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, compacted(at)).unwrap();
+    }
+    let says = |strategies: &[&str]| {
+        let flags = strategies.iter().flat_map(|name| ["--strategy", name]);
+        let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
+            .current_dir(folder.path())
+            .args(["run", "in"])
+            .args(flags)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = says(&["recorded"]);
+    let alone = "Keep what you have: nothing else changed anything in these sessions.";
+    assert!(said.contains(alone), "{said}");
+    let said = says(&["recorded", "observation-masking"]);
+    for part in [
+        "Keep what you have. Everything else costs more than its $",
+        ": the cheapest, observation-masking, costs $",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    assert!(!said.contains("Avoid recorded"), "{said}");
 }

@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::{Avoid, Rows};
+use crate::compare::judge::AxisFinding;
 use crate::compare::words::percent;
 use crate::compare::{Axis, Code};
 use crate::naming::short_name;
@@ -70,16 +71,23 @@ impl Rows {
         let tokens = case.row.tokens_saved.filter(|tokens| *tokens > 0.005);
         let tokens = tokens.map(|tokens| format!("{} % fewer tokens, ", percent(tokens)));
         let saved = self.saves(case).zip(self.nothing_costs());
-        let times = saved.map_or(f64::NAN, |(saved, nothing)| 1.0 - saved / nothing);
+        let saved = saved.map(|(saved, nothing)| saved / nothing);
+        let saved = case.bill().map(AxisFinding::difference).or(saved);
+        let times = saved.map_or(f64::NAN, |saved| 1.0 - saved);
+        let place = if case.is_in_tokens() {
+            " in input tokens".to_owned()
+        } else {
+            self.priced()
+        };
         let of = if case.nothing.is_some() || self.fits_everywhere() {
             "doing nothing"
         } else {
             "full history"
         };
         let dearer = if times < 1.1 {
-            format!("{} % more than {of} costs", percent(times - 1.0))
+            format!("{} % more than {of} costs{place}", percent(times - 1.0))
         } else {
-            format!("{times:.1} times the bill of {of}")
+            format!("{times:.1} times the bill of {of}{place}")
         };
         let cause = case.row.cause.as_ref().map(|cause| format!(", {cause}"));
         [tokens, Some(dearer), cause]

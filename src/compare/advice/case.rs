@@ -88,13 +88,24 @@ impl Three {
         self.all().map(Difference::from).collect()
     }
 
-    /// For each axis of quality on which a loss is left open, how many sessions would rule it out; `None` where no
-    /// number would.
-    fn sessions_to_hold(&self) -> Option<Vec<usize>> {
+    /// For each axis of quality on which a loss is left open, how many of such sessions would rule it out; `None`
+    /// where no number would.
+    fn sessions_to_hold(&self, sessions: usize) -> Option<Vec<usize>> {
         let open = self.quality().filter(|found| !found.state.is_not_worse());
-        open.map(|found| found.sessions_to_hold(found.margin))
-            .collect()
+        open.map(|found| {
+            Some(of_all(
+                found,
+                found.sessions_to_hold(found.margin)?,
+                sessions,
+            ))
+        })
+        .collect()
     }
+}
+
+/// Of how many sessions so many would be `needed`, if as many have a value on this axis as of these `sessions`.
+fn of_all(found: &AxisFinding, needed: usize, sessions: usize) -> usize {
+    (needed * sessions).div_ceil(found.by_cluster.len().max(1))
 }
 
 /// Whether a loss beyond the margin is ruled out by the estimate alone.
@@ -149,6 +160,11 @@ impl Case<'_> {
         self.nothing.as_ref()?.bill.as_ref()
     }
 
+    /// Whether its bill is judged in input tokens although some sessions have a price: dollars would not tell of all.
+    pub(super) fn is_in_tokens(&self) -> bool {
+        self.bill().is_some_and(|bill| bill.note.is_some())
+    }
+
     /// Whether it beats doing nothing, the level of the test apart.
     fn beats_nothing(&self) -> bool {
         match &self.nothing {
@@ -170,9 +186,11 @@ impl Case<'_> {
         self.adjusted_p <= LEVEL && self.beats_nothing() && self.beats_control()
     }
 
-    /// Whether a program does the same as its control on every axis.
+    /// Whether a program does the same as its control on every axis, and something.
     pub(super) fn is_plain_tail(&self) -> bool {
-        self.row.is_program && self.control.as_ref().is_some_and(Three::is_identical)
+        let does_nothing = self.nothing.as_ref().is_some_and(Three::is_identical);
+        let is_tail = self.control.as_ref().is_some_and(Three::is_identical);
+        self.row.is_program && is_tail && !does_nothing
     }
 
     /// Whether it is shown to be cheaper than doing nothing, and to keep less than that by more than the margin:
@@ -208,20 +226,23 @@ impl Case<'_> {
         beats_nothing && beats_control
     }
 
-    /// How many sessions would show it, one of so many strategies.
-    pub(super) fn sessions_needed(&self, strategies: usize) -> Option<usize> {
+    /// How many sessions like these, of which there are so many, would show it, one of so many strategies.
+    pub(super) fn sessions_needed(&self, strategies: usize, sessions: usize) -> Option<usize> {
         let mut needed = vec![FEWEST_SESSIONS];
         if let Some(three) = &self.nothing {
-            needed.push(three.bill.as_ref()?.sessions_needed(strategies)?);
-            needed.extend(three.sessions_to_hold()?);
+            let bill = three.bill.as_ref()?;
+            needed.push(of_all(bill, bill.sessions_needed(strategies)?, sessions));
+            needed.extend(three.sessions_to_hold(sessions)?);
         }
         if let Some(three) = &self.control {
-            let quality = three.quality();
-            let quality = quality.filter_map(|found| found.sessions_needed(strategies));
             let bill = three.bill.as_ref().filter(|_| three.seems_to_keep());
-            let bill = bill.and_then(|bill| bill.sessions_needed(strategies));
-            needed.push(quality.min().or(bill)?);
-            needed.extend(three.sessions_to_hold()?);
+            let better = three.quality().chain(bill).filter_map(|found| {
+                let needed = of_all(found, found.sessions_needed(strategies)?, sessions);
+                Some((found.axis == Axis::Bill, needed))
+            });
+            // The bill counts where nothing of what is kept would be shown.
+            needed.push(better.min()?.1);
+            needed.extend(three.sessions_to_hold(sessions)?);
         }
         needed.into_iter().max()
     }

@@ -47,7 +47,8 @@ impl Rows {
                 )
             } else {
                 format!(
-                    "among {strategies} strategies it may be chance (p {:.2})",
+                    "among {} it may be chance (p {:.2})",
+                    many(strategies, "strategy", "strategies"),
                     case.adjusted_p
                 )
             };

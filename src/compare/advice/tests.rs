@@ -1,7 +1,5 @@
 //! A table of worlds: what is true of the strategies, and the first sentence.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::compare::gate::{Rules, Verdict as Gated, gate};
 use crate::compare::judge::tests::billed;
@@ -68,7 +66,7 @@ pub(super) fn world(sessions: usize, fits: bool, rows: Vec<Row>) -> Rows {
 }
 
 #[track_caller]
-fn check(world: &Rows, answer: Answer, says: &[&str]) -> Verdict {
+pub(super) fn check(world: &Rows, answer: Answer, says: &[&str]) -> Verdict {
     let verdict = world.advise();
     let first = &verdict.said[0].text;
     assert_eq!(verdict.answer, answer, "{first}");
@@ -202,6 +200,11 @@ fn a_cheaper_one_with_a_loss_over_the_margin_is_a_trade_at_its_bound() {
             "`--margin facts=0.09` and `--margin actions=0.09` take it",
         ],
     );
+    // One that no margin accepts is named after it, although it is cheaper.
+    let tail = row("tail", SESSIONS, (0.5, 0.3), (0.5, 0.3));
+    let lossy = row("codex", SESSIONS, (0.9, 0.92), (0.85, 0.7));
+    let both = world(SESSIONS, true, vec![tail, lossy]);
+    check(&both, Answer::Trade, &["codex is a trade", "take it"]);
     // What it says is true: with these margins it is used.
     let mut accepted = world(
         SESSIONS,
@@ -369,7 +372,24 @@ fn a_program_that_is_a_plain_tail_is_told_so() {
         Answer::PlainTail,
         &["Your program mine is a plain tail: the same bill and the same facts as tail@mine"],
     );
-    // Beside a winner it is the second sentence.
+    // What does nothing does not cut either.
+    let mut idle = row("mine", SESSIONS, (1.0, 1.0), (1.0, 1.0));
+    idle.is_program = true;
+    idle.sample = world(SESSIONS, true, Vec::new()).nothing;
+    idle.control = Some(idle.sample.clone());
+    check(
+        &world(SESSIONS, true, vec![idle]),
+        Answer::Keep,
+        &["Nothing here costs less than its $128.80: none costs as much."],
+    );
+    // Beside a trade or a winner it is the second sentence.
+    let trade = row("codex", SESSIONS, (0.8, 0.9), (0.8, 0.8));
+    let said = check(
+        &world(SESSIONS, true, vec![program.clone(), trade]),
+        Answer::Trade,
+        &["codex is a trade"],
+    );
+    assert_eq!(said.said[1].code, Some(Code::PlainTail));
     let winner = row("codex", SESSIONS, (0.8, 0.99), (0.8, 0.8));
     let said = check(
         &world(SESSIONS, true, vec![program, winner]),
@@ -406,107 +426,6 @@ fn who_wrote_the_summaries_is_what_happened_and_rules_are_not_compared() {
         Answer::Use,
         &[],
     );
-}
-
-#[test]
-fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
-    let rows = |sessions| {
-        vec![
-            row("codex", sessions, (0.9, 0.99), (0.85, 0.8)),
-            row("dear", sessions, (1.5, 1.0), (1.2, 1.0)),
-        ]
-    };
-    let said = check(
-        &world(1, true, rows(1)),
-        Answer::FewSessions,
-        &[
-            "On this session: doing nothing costs $10.00; the cheapest that kept as much is codex, $9.",
-            "One session decides nothing: give a folder.",
-        ],
-    );
-    // What is exact is said at any number.
-    assert_eq!(said.avoid.len(), 1);
-    check(
-        &world(3, true, rows(3)),
-        Answer::FewSessions,
-        &[
-            "On these 3 sessions: doing nothing costs $32.40; ",
-            " saved from session to session",
-            "6 are the least that decide anything.",
-        ],
-    );
-    check(
-        &world(3, false, rows(3)),
-        Answer::FewSessions,
-        &["full history costs $32.40 and does not fit the window"],
-    );
-    check(&world(5, true, rows(5)), Answer::FewSessions, &[]);
-    // A recording without planted facts: what later actions needed is what is known.
-    let mut plain = world(1, true, rows(1));
-    let own = plain.strategies.iter_mut().map(|row| &mut row.sample);
-    for sample in own.chain([&mut plain.nothing]) {
-        sample
-            .sessions
-            .values_mut()
-            .for_each(|it| it.probes.clear());
-    }
-    check(
-        &plain,
-        Answer::FewSessions,
-        &["the cheapest that kept as much of later actions is codex, $9."],
-    );
-}
-
-#[test]
-fn a_strategy_that_fired_in_few_sessions_is_never_shown_and_says_so() {
-    let mut rare = row("codex", SESSIONS, (1.0, 1.0), (1.0, 1.0));
-    rare.fired = 2;
-    for (at, (id, session)) in rare.sample.sessions.iter_mut().enumerate() {
-        let own = bill_of(at) * if id == "s03" || id == "s07" { 0.8 } else { 1.0 };
-        session.metrics.insert("dollars".to_owned(), vec![own]);
-    }
-    check(
-        &world(SESSIONS, true, vec![rare]),
-        Answer::Keep,
-        &["; it fired in 2 of 12)", "only 2 sessions differ"],
-    );
-}
-
-#[test]
-fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
-    let mut rows = world(
-        SESSIONS,
-        true,
-        vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))],
-    );
-    let all = |rows: &mut Rows, change: fn(&mut BTreeMap<String, Vec<f64>>)| {
-        let own = rows
-            .strategies
-            .iter_mut()
-            .flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
-        for sample in own.flatten().chain([&mut rows.nothing]) {
-            sample
-                .sessions
-                .values_mut()
-                .for_each(|it| change(&mut it.metrics));
-        }
-    };
-    all(&mut rows, |metrics| {
-        metrics.remove("dollars");
-    });
-    check(
-        &rows,
-        Answer::Use,
-        &["It saves 13 input tokens (bill −10 %"],
-    );
-    all(&mut rows, |metrics| {
-        metrics.insert("bill".to_owned(), vec![0.0]);
-    });
-    check(&rows, Answer::Keep, &[]);
-    all(&mut rows, |metrics| {
-        metrics.remove("bill");
-    });
-    check(&rows, Answer::Keep, &["its bill is not known"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::case::{Case, Three, is_above};
-use super::{Answer, Row, Rows, Verdict};
+use super::{Answer, RECORDED, Row, Rows, Verdict, accepting};
 use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
@@ -114,13 +114,14 @@ impl Rows {
         self.costs_there(&self.nothing)
     }
 
-    /// What a case saves of that.
+    /// What a case saves of that; `None` where it is not known of all.
     pub(super) fn saves(&self, case: &Case<'_>) -> Option<f64> {
-        Some(self.nothing_costs()? - self.costs_there(&case.row.sample)?)
+        let saved = self.nothing_costs()? - self.costs_there(&case.row.sample)?;
+        (!case.is_in_tokens()).then_some(saved)
     }
 
     /// The bill of a sample in those sessions.
-    fn costs_there(&self, sample: &Sample) -> Option<f64> {
+    pub(super) fn costs_there(&self, sample: &Sample) -> Option<f64> {
         self.total(sample, |id| self.is_meant(id))
     }
 
@@ -183,18 +184,23 @@ impl Rows {
 
     /// ` on the 7 of 9 sessions with a known bill`, or ` that fit their window`, where that is not all: the sessions of
     /// [`Self::nothing_costs`].
-    fn priced(&self) -> String {
+    pub(super) fn priced(&self) -> String {
         let (all, fitting) = (self.clusters, self.fitting());
         let is_choice = self.has_choice();
         let priced = self.clusters_with(|id, session| {
             self.is_meant(id) && session.metrics.contains_key(judge::DOLLARS)
         });
+        let whole = if self.is_recorded() {
+            "that run to the end"
+        } else {
+            "that fit their window"
+        };
         let which = match priced {
             0 => return String::new(),
             priced if priced == all => return String::new(),
-            priced if priced == fitting && is_choice => "that fit their window",
-            _ if fitting < all && is_choice => "that fit their window and have a known bill",
-            _ => "with a known bill",
+            priced if priced == fitting && is_choice => whole.to_owned(),
+            _ if fitting < all && is_choice => format!("{whole} and have a known bill"),
+            _ => "with a known bill".to_owned(),
         };
         format!(" on the {priced} of {all} sessions {which}")
     }
@@ -259,8 +265,9 @@ impl Rows {
                     "keeps as much as doing nothing"
                 };
                 format!(
-                    "It saves {} and {keeps} ({}){control}",
+                    "It saves {}{} and {keeps} ({}){control}",
                     self.amount(case, ""),
+                    self.priced(),
                     listed(&in_words)
                 )
             }
@@ -278,7 +285,12 @@ impl Rows {
         )
     }
 
-    /// That full history does not fit, and what it would cost.
+    /// Whether doing nothing is what an agent did that compacted, and not full history.
+    fn is_recorded(&self) -> bool {
+        self.nothing.strategy == RECORDED
+    }
+
+    /// In how many sessions doing nothing completes, where that is not all.
     fn unfit(&self) -> String {
         let all = self.clusters;
         let unfit = self.clusters_with(|id, _| !self.fits.contains(id));
@@ -287,15 +299,17 @@ impl Rows {
             some if some == all => return String::new(),
             some => format!("{some} of {all} sessions"),
         };
-        format!(" Full history fits the window in {fits}.")
+        if self.is_recorded() {
+            format!(" What you have runs to the end in {fits}.")
+        } else {
+            format!(" Full history fits the window in {fits}.")
+        }
     }
 
     fn trade(&self, case: &Case<'_>) -> String {
         let name = case.row.sample.title();
-        let lost = case.given_up();
-        let mut taken = self.clone();
         let (mut given, mut flags) = (Vec::new(), Vec::new());
-        for found in &lost {
+        for found in case.given_up() {
             let Some(bounds) = found.bounds else { continue };
             let [least, most] = [bounds.interval_upper, bounds.interval_lower].map(points);
             given.push(format!(
@@ -303,25 +317,17 @@ impl Rows {
                 points(bounds.difference),
                 found.axis
             ));
-            // The bound, not the estimate: with it the loss is within the margin.
-            let margin = (-bounds.lower * 100.0).ceil() / 100.0;
-            if taken.rule.margins.set(found.axis.name(), margin).is_ok() {
-                flags.push(format!("`--margin {}={margin}`", found.axis));
-            }
+            flags.push(format!("`--margin {}={}`", found.axis, accepting(found)));
         }
-        let accepted = taken.cases();
-        let mut accepted = accepted.iter();
-        let how = match accepted.find(|one| one.row.name() == case.row.name()) {
-            Some(own) if own.is_recommended => {
-                let takes = if flags.len() == 1 { "takes" } else { "take" };
-                format!("; {} {takes} it", listed(&flags))
-            }
-            Some(own) => format!("; besides, {}", own.obstacle),
-            None => String::new(),
+        let takes = if flags.len() == 1 { "takes" } else { "take" };
+        let how = match self.refusal(case) {
+            None => format!("{} {takes} it", listed(&flags)),
+            Some(why) => format!("besides, {why}"),
         };
         format!(
-            "{name} is a trade: it saves {} and gives up {}{how}. Shown on {}.",
+            "{name} is a trade: it saves {}{} and gives up {}; {how}. Shown on {}.",
             self.amount(case, ""),
+            self.priced(),
             listed(&given),
             self.population
         )
@@ -354,19 +360,26 @@ impl Rows {
     fn keep(&self, case: &Case<'_>, cases: &[Case<'_>]) -> String {
         let name = short_name(case.row.name());
         let cost = self.bill(self.nothing_costs()) + &self.priced();
-        let is_dearer = self.saves(case).is_some_and(|saved| saved <= 0.0);
-        let why = if is_dearer {
-            format!(
+        let why = match self.saves(case) {
+            Some(saved) if saved < 0.0 => format!(
                 "Everything else costs more than its {cost}: the cheapest, {name}, costs {}",
                 self.amount(case, " more")
-            )
-        } else {
-            format!(
+            ),
+            Some(0.0) => {
+                let fired: Vec<String> = self.fired(case).into_iter().collect();
+                let fired = around(" (", &fired, ")");
+                format!("Nothing here costs less than its {cost}: {name} costs as much{fired}")
+            }
+            Some(_) => format!(
                 "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}{}; {}",
                 self.amount(case, ""),
                 self.loses(case),
                 case.obstacle
-            )
+            ),
+            None => format!(
+                "Nothing here is shown to beat its {cost}: as to {name}, {}",
+                case.obstacle
+            ),
         };
         let paid = cases
             .iter()
@@ -377,7 +390,7 @@ impl Rows {
 
     /// That a case keeps more than its control, for more than doing nothing costs.
     fn paid_for(&self, case: &Case<'_>) -> Option<String> {
-        let is_dearer = case.bill()?.state == State::Worse;
+        let is_dearer = case.bill()?.state == State::Worse && !case.is_in_tokens();
         let better = case.control.as_ref()?.better();
         let control = case.row.control.as_ref()?;
         (is_dearer && !better.is_empty()).then(|| {

@@ -186,7 +186,7 @@ fn a_loss_in_sessions_without_a_price_is_a_loss() {
         assert!(!dearer.state.is_not_worse(), "{target:?}");
         assert_eq!(dearer.difference(), -1.0);
         let why = dearer.note.unwrap();
-        assert_eq!(why, "in input tokens, as 2 sessions have no price");
+        assert_eq!(why, "the bill in input tokens, as 2 sessions have no price");
         for priced in [same, cheaper] {
             assert!(priced.is_in_dollars && priced.note.is_none());
             assert_eq!(priced.state, State::Same);

@@ -1,0 +1,201 @@
+//! What is said of few sessions, or of some of them.
+
+use std::collections::BTreeMap;
+
+use super::tests::{bill_of, check, row, world};
+use super::*;
+
+/// Sessions of a world.
+const SESSIONS: usize = 12;
+
+#[test]
+fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
+    let rows = |sessions| {
+        vec![
+            row("codex", sessions, (0.9, 0.99), (0.85, 0.8)),
+            row("dear", sessions, (1.5, 1.0), (1.2, 1.0)),
+        ]
+    };
+    let said = check(
+        &world(1, true, rows(1)),
+        Answer::FewSessions,
+        &[
+            "On this session: doing nothing costs $10.00; the cheapest that kept as much is codex, $9.",
+            "One session decides nothing: give a folder.",
+        ],
+    );
+    // What is exact is said at any number.
+    assert_eq!(said.avoid.len(), 1);
+    check(
+        &world(3, true, rows(3)),
+        Answer::FewSessions,
+        &[
+            "On these 3 sessions: doing nothing costs $32.40; ",
+            " saved from session to session",
+            "6 are the least that decide anything.",
+        ],
+    );
+    check(
+        &world(3, false, rows(3)),
+        Answer::FewSessions,
+        &["full history costs $32.40 and does not fit the window"],
+    );
+    check(&world(5, true, rows(5)), Answer::FewSessions, &[]);
+    // What forgets is cheaper still, and kept less.
+    for few in 1..6 {
+        let mut rows = rows(few);
+        rows.push(row("lossy", few, (0.5, 0.4), (0.5, 0.4)));
+        let kept = world(few, true, rows);
+        check(&kept, Answer::FewSessions, &["kept as much is codex, $"]);
+    }
+    // A recording without planted facts: what later actions needed is what is known.
+    let mut plain = world(1, true, rows(1));
+    let own = plain.strategies.iter_mut().map(|row| &mut row.sample);
+    for sample in own.chain([&mut plain.nothing]) {
+        sample
+            .sessions
+            .values_mut()
+            .for_each(|it| it.probes.clear());
+    }
+    check(
+        &plain,
+        Answer::FewSessions,
+        &["the cheapest that kept as much of later actions is codex, $9."],
+    );
+}
+
+#[test]
+fn a_strategy_that_fired_in_few_sessions_is_never_shown_and_says_so() {
+    let mut rare = row("codex", SESSIONS, (1.0, 1.0), (1.0, 1.0));
+    rare.fired = 2;
+    for (at, (id, session)) in rare.sample.sessions.iter_mut().enumerate() {
+        let own = bill_of(at) * if id == "s03" || id == "s07" { 0.8 } else { 1.0 };
+        session.metrics.insert("dollars".to_owned(), vec![own]);
+    }
+    check(
+        &world(SESSIONS, true, vec![rare]),
+        Answer::Keep,
+        &["; it fired in 2 of 12)", "only 2 sessions differ"],
+    );
+}
+
+#[test]
+fn what_is_said_of_some_sessions_names_them() {
+    // Where full history fits, `one` is dearer and `two` is cheaper by chance; over all, `one` has the lowest bill.
+    let mut rows = world(
+        SESSIONS,
+        true,
+        vec![
+            row("one", SESSIONS, (1.2, 1.0), (1.2, 1.0)),
+            row("two", SESSIONS, (0.99, 0.97), (1.0, 1.0)),
+        ],
+    );
+    rows.fits.retain(|id| id.as_str() < "s06");
+    for (row, factor) in rows.strategies.iter_mut().zip([0.2, 3.0]) {
+        let late = row.sample.sessions.iter_mut();
+        for (_, session) in late.filter(|(id, _)| id.as_str() >= "s06") {
+            session.metrics.get_mut("dollars").unwrap()[0] *= factor;
+        }
+    }
+    let said = check(
+        &rows,
+        Answer::Keep,
+        &["on the 6 of 12 sessions that fit their window: two has the lowest bill and saves $"],
+    );
+    let place = "1.2 times the bill of doing nothing on the 6 of 12 sessions that fit their window";
+    assert!(
+        said.avoid.iter().any(|it| it.why == place),
+        "{:?}",
+        said.avoid
+    );
+}
+
+#[test]
+fn more_sessions_are_those_in_which_an_axis_is_known() {
+    let mut rows = world(
+        SESSIONS,
+        true,
+        vec![row("codex", SESSIONS, (0.9, 1.0), (0.85, 0.5))],
+    );
+    // Facts are known of three sessions alone, and actions are the same.
+    let mut samples: Vec<&mut Sample> = vec![&mut rows.nothing];
+    for row in &mut rows.strategies {
+        samples.extend([&mut row.sample].into_iter().chain(&mut row.control));
+    }
+    for (id, session) in samples.into_iter().flat_map(|it| &mut it.sessions) {
+        session.metrics.insert("actions".to_owned(), vec![1.0]);
+        session.probes.retain(|_, _| id.as_str() < "s03");
+    }
+    check(
+        &rows,
+        Answer::Ahead,
+        &["About 12 more sessions like these would show it."],
+    );
+}
+
+#[test]
+fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
+    let mut rows = world(
+        SESSIONS,
+        true,
+        vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))],
+    );
+    let all = |rows: &mut Rows, change: fn(&mut BTreeMap<String, Vec<f64>>)| {
+        let own = rows
+            .strategies
+            .iter_mut()
+            .flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
+        for sample in own.flatten().chain([&mut rows.nothing]) {
+            sample
+                .sessions
+                .values_mut()
+                .for_each(|it| change(&mut it.metrics));
+        }
+    };
+    all(&mut rows, |metrics| {
+        metrics.remove("dollars");
+    });
+    check(
+        &rows,
+        Answer::Use,
+        &["It saves 13 input tokens (bill −10 %"],
+    );
+    all(&mut rows, |metrics| {
+        metrics.insert("bill".to_owned(), vec![0.0]);
+    });
+    check(&rows, Answer::Keep, &[]);
+    all(&mut rows, |metrics| {
+        metrics.remove("bill");
+    });
+    check(&rows, Answer::Keep, &["its bill is not known"]);
+}
+
+#[test]
+fn what_saves_where_prices_are_known_and_costs_elsewhere_is_not_used() {
+    let mut rows = world(
+        SESSIONS,
+        true,
+        vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))],
+    );
+    let [row] = &mut rows.strategies[..] else {
+        unreachable!()
+    };
+    let samples = [&mut rows.nothing, &mut row.sample];
+    for (sample, factor) in samples.into_iter().zip([1.0, 5.0]) {
+        for (_, session) in sample
+            .sessions
+            .iter_mut()
+            .filter(|(id, _)| id.as_str() >= "s04")
+        {
+            session.metrics.remove("dollars");
+            session.metrics.get_mut("bill").unwrap()[0] *= factor;
+        }
+    }
+    let said = check(
+        &rows,
+        Answer::Keep,
+        &["as to codex, it costs more than doing nothing (bill +230 % of input tokens ["],
+    );
+    let why = "3.3 times the bill of doing nothing in input tokens";
+    assert_eq!(said.avoid[0].why, why);
+}
