@@ -63,11 +63,11 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     Line::new(code, text)
 }
 
-/// The axes that decide, and what never may be worse where it is.
+/// The axes that decide, and what never may be worse where it differs: the sides can change places.
 fn judged(findings: &Findings) -> Vec<&AxisFinding> {
     let never = [Axis::Completion, Axis::Refused].map(|axis| findings.axis(axis));
     let never = never.into_iter().flatten();
-    let never = never.filter(|axis| axis.difference() < 0.0);
+    let never = never.filter(|axis| axis.difference() != 0.0);
     let [bill, actions] = [Axis::Bill, Axis::Actions].map(|axis| findings.axis(axis));
     let deciding = [bill, findings.kept(), actions];
     never.chain(deciding.into_iter().flatten()).collect()

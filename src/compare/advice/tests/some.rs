@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use super::tests::{bill_of, check, row, world};
 use super::*;
+use crate::compare::judge::tests::billed;
+use crate::compare::of_pair;
 
 /// Sessions of a world.
 const SESSIONS: usize = 12;
@@ -198,4 +200,28 @@ fn what_saves_where_prices_are_known_and_costs_elsewhere_is_not_used() {
     );
     let why = "3.3 times the bill of doing nothing in input tokens";
     assert_eq!(said.avoid[0].why, why);
+}
+
+#[test]
+fn a_comparison_that_is_turned_around_has_the_same_reasons() {
+    let whole = billed("whole", &[1.2; 7], &[1.0; 7]);
+    let mut dies = billed("dies", &[1.0; 7], &[1.0; 7]);
+    let first = dies.sessions.get_mut("s00").unwrap();
+    first.dead = 1;
+    first.died_at = Some("call 9".to_owned());
+    first.metrics.insert("completion".to_owned(), vec![0.5]);
+    let rule = Rule {
+        target: Target::Suite,
+        ..Rule::of_population(1)
+    };
+    let says = |old, new| of_pair(&judge::judge(old, new, &rule)).text;
+    let ways = [says(&dies, &whole), says(&whole, &dies)];
+    assert_eq!(
+        ways.each_ref()
+            .map(|text| text.split_once(", and").unwrap().0),
+        [
+            "whole is a trade: better on completion +7",
+            "dies is a trade: better on bill −17 %"
+        ]
+    );
 }
