@@ -138,8 +138,7 @@ impl Reading {
     }
 
     fn result(&mut self, mut part: Object<'_>) -> ContentBlock {
-        let first = self.open.front().cloned();
-        let id = part.take_text("tool_use_id").or(first);
+        let id = part.take_text("tool_use_id").or(self.open.front().cloned());
         let id = id.unwrap_or_else(|| "unnamed-result".into());
         self.open.retain(|open| *open != id);
         let told = part.take_blocks("content", Speaker::Tool, &mut self.assembler);

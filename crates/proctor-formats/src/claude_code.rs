@@ -105,8 +105,7 @@ fn results_behind_uses(entries: &mut Vec<Entry>) {
             (RecordKind::User(_, None), Some(parent)) => places.get(parent),
             _ => None,
         };
-        let behind = parent.map_or(0, |parent| 2 * parent + 1);
-        placed.push((behind.max(2 * at), entry));
+        placed.push((parent.map_or(0, |parent| 2 * parent + 1).max(2 * at), entry));
     }
     placed.sort_by_key(|(place, _)| *place);
     entries.extend(placed.into_iter().map(|(_, entry)| entry));

@@ -75,9 +75,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     } else {
         Shown::default()
     };
-    let path = folder.child(name);
     task(
-        &files.read(&path)?,
+        &files.read(&folder.child(name))?,
         source,
         folder.path().file_name(),
         &shown,
@@ -90,11 +89,10 @@ fn conversation(folder: &Folder) -> Option<&str> {
     if folder.has(HISTORY) {
         return Some(HISTORY);
     }
-    let own = |name: &&str| {
+    let mut found = names.by_ref().filter(|name: &&str| {
         let id = name.strip_suffix(MESSAGES);
         id.is_some_and(|id| folder.has(&format!("{id}.json")))
-    };
-    let mut found = names.by_ref().filter(own);
+    });
     let name = found.next()?;
     found.next().is_none().then_some(name)
 }

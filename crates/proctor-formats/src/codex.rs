@@ -523,9 +523,8 @@ impl Rollout {
             pieces.push(Recorded::summary(summary));
             CompactedTo::Replaced(pieces)
         });
-        let before = self.last_prompt.take();
         self.assembler
-            .compacts(trigger.map(Arc::from), before, after);
+            .compacts(trigger.map(Arc::from), self.last_prompt.take(), after);
     }
 }
 

@@ -141,8 +141,7 @@ impl Assembler {
         raw: &RawValue,
         time: When,
     ) {
-        let kind = format!("of {}", role.unwrap_or("nobody"));
-        self.hear_unknown(what, &kind, raw, time);
+        self.hear_unknown(what, &format!("of {}", role.unwrap_or("nobody")), raw, time);
     }
 
     /// Warns of something as often as it was found.

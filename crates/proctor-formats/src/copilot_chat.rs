@@ -136,9 +136,8 @@ impl<'a> Reading<'a> {
             self.round(raw, model.as_ref(), at == last);
         }
         let counters = ["promptTokens", "outputTokens"].map(|key| metadata.take(key));
-        let counters = counters.iter().flatten();
         self.assembler
-            .skip_all(counters, "usage of a whole request");
+            .skip_all(counters.iter().flatten(), "usage of a whole request");
         for key in REQUEST.split(' ') {
             request.remove(key);
         }
@@ -196,9 +195,8 @@ impl<'a> Reading<'a> {
     /// Puts the summary that is due in the context.
     fn compacts(&mut self) {
         if let Some(due) = self.due.take() {
-            let kept = Some(due.kept);
             self.assembler
-                .summarizes(None, None, Some(due.summary), kept);
+                .summarizes(None, None, Some(due.summary), Some(due.kept));
         }
     }
 

@@ -95,11 +95,10 @@ impl Reading {
         let results = blocks.iter().filter_map(ContentBlock::as_result);
         let answered: BTreeSet<&Arc<str>> = results.map(|result| &result.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
-        let injected = |text: &str| {
+        let tag = speaker(&blocks, |text: &str| {
             let mut words = INJECTED.split(' ');
             words.any(|value| text.trim_start().starts_with(value))
-        };
-        let tag = speaker(&blocks, injected);
+        });
         if tag.is_some() {
             self.answers();
         }

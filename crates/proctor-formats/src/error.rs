@@ -143,7 +143,7 @@ impl ImportError {
 
     /// How to mend it, where that can be said in general; printed on a line of its own.
     pub fn hint(&self) -> Option<&'static str> {
-        let hint = match self {
+        Some(match self {
             Self::Session(..) => {
                 "its messages break a rule of docs/reference/session-format.md: make the file again, or mend it"
             }
@@ -207,7 +207,6 @@ impl ImportError {
             }
             Self::Utf8(..) => "the file is damaged at that byte: make it again",
             Self::Version(..) => "update Proctor",
-        };
-        Some(hint)
+        })
     }
 }

@@ -75,8 +75,7 @@ impl ForkIndex {
         let mut shared: Option<(usize, u32)> = None;
         let (mut is_marked, mut has_marks) = (false, false);
         for (at, message) in session.messages().iter().enumerate() {
-            let look = Look::of(message);
-            chain = ContentHash::of_parts([chain.bytes(), look.bytes()]);
+            chain = ContentHash::of_parts([chain.bytes(), Look::of(message).bytes()]);
             let marks = marks(message, chain);
             // No two beginnings of one session are alike, and a mark depends on its beginning.
             match self.begun.entry(half(&chain)) {

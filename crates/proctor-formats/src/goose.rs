@@ -196,8 +196,7 @@ fn request(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlo
     let raw = part.take("toolCall")?;
     let value = Object::read(raw).and_then(|mut call| call.take_object("value"));
     let (name, input) = if let Some(mut value) = value {
-        let input = input(value.take("arguments"));
-        (value.take_text("name")?, input)
+        (value.take_text("name")?, input(value.take("arguments")))
     } else {
         assembler.warn("a tool request could not be read by the product");
         ("unreadable".into(), JsonText::from(raw))

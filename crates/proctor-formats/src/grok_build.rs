@@ -22,9 +22,8 @@ fn detect(head: &Head) -> bool {
         kind.is_some_and(|kind| is_one_of(words, kind)) && !is_shaped(record, OTHERS)
     };
     let mut records = head.values.iter();
-    let foreign = records.clone().filter(|record| !is(record, KNOWN));
     head.first().is_some_and(|first| is(first, "system user"))
-        && foreign.count() * 2 < records.len()
+        && records.clone().filter(|record| !is(record, KNOWN)).count() * 2 < records.len()
         && records.any(|record| is(record, "assistant tool_result"))
 }
 

@@ -31,8 +31,7 @@ pub(crate) struct Head {
 impl Head {
     /// The beginning of a file with these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        let head = &bytes[..bytes.len().min(READ)];
-        let text = String::from_utf8_lossy(strip_bom(head));
+        let text = String::from_utf8_lossy(strip_bom(&bytes[..bytes.len().min(READ)]));
         let text = text[notice(text.as_bytes())..].trim_start();
         let text = if text.starts_with(['{', '[']) {
             shortened(text)

@@ -167,8 +167,7 @@ impl Reading {
         if !is_summary || self.assembler.is_empty() {
             return self.assembler.hear(None, blocks, None, [tag]);
         }
-        let summary = Recorded::written(Role::User, blocks, &[tag]);
-        let after = CompactedTo::Replaced(vec![summary]);
+        let after = CompactedTo::Replaced(vec![Recorded::written(Role::User, blocks, &[tag])]);
         self.assembler.compacts(None, None, after);
     }
 
@@ -214,8 +213,7 @@ impl Reading {
     fn usage(&mut self, fields: &mut Object<'_>, metadata: &mut Object<'_>) -> Option<Usage> {
         let own = fields.take("usage_metadata");
         let theirs = metadata.take("usage").filter(|_| own.is_none());
-        let is_apart = theirs.is_some_and(|raw| value(raw).get("input_tokens").is_some());
-        let cached = if is_apart {
+        let cached = if theirs.is_some_and(|raw| value(raw).get("input_tokens").is_some()) {
             CachedTokens::Apart
         } else {
             CachedTokens::Within

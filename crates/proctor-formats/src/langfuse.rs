@@ -114,8 +114,7 @@ fn billed(usage: &Value, source: &mut Source) -> Option<Usage> {
     let counters: &Map<String, Value> = usage.as_object()?;
     let count = |key: &str| counters.get(key).and_then(Value::as_u64);
     let [input, output] = ["input", "output"].map(|key| count(key).unwrap_or_default());
-    let sum = input.checked_add(output);
-    if count("total").is_some() && count("total") == sum {
+    if count("total").is_some() && count("total") == input.checked_add(output) {
         return unless_zero(usage_in(usage, CachedTokens::Within, source));
     }
     let mut billed = usage_in(usage, CachedTokens::Apart, source);

@@ -71,15 +71,14 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
     let usage = usage.or_else(|| output.map(|output| output["token_usage"].clone()));
     let usage = usage.filter(Value::is_object);
     let usage = usage.or_else(|| metadata.take("usage_metadata").map(value));
-    let counters = || {
+    let usage = usage.unwrap_or_else(|| {
         let count = |key: &str| run.get(key).map(value);
         serde_json::json!({
             "prompt_tokens": count("prompt_tokens"),
             "completion_tokens": count("completion_tokens"),
             "input_token_details": count("prompt_token_details"),
         })
-    };
-    let usage = usage.unwrap_or_else(counters);
+    });
     let usage = usage_in(&usage, CachedTokens::Within, source);
     let models = parameters.first(&["model", "model_name"]);
     let model = metadata.take("ls_model_name").or(models);

@@ -268,15 +268,14 @@ impl Importer {
     /// Reads all sessions of one file with the questions that the file asks about them.
     pub fn import_with_truth(&self, path: &Path, input: &mut dyn Read) -> Result<Vec<Recording>> {
         let file = SourceFile::read(path, input, MAX_FILE)?;
-        let read = match self.read {
+        Ok(self.named(match self.read {
             Reader::Text(read) => {
                 let (text, mut source) = (file.text(), Source::default());
                 let sessions = read(&text, &mut source)?;
                 recordings(common::all(sessions, source, &text.id, path)?)
             }
             Reader::File(read) => read(file)?,
-        };
-        Ok(self.named(read))
+        }))
     }
 
     /// Reads all sessions of a folder.

@@ -108,12 +108,11 @@ impl Reading<'_> {
 
     /// The first choice of a response; there is one unless several were asked for.
     fn response(&mut self, response: &mut Object<'_>, time: When) {
-        let created = response.take_time("created", self.assembler);
         let call = Call {
             id: response.take_text("id"),
             model: response.take_text("model"),
             usage: response.take("usage"),
-            time: time.or(created),
+            time: time.or(response.take_time("created", self.assembler)),
             action: None,
         };
         let choices = response.take_list("choices").unwrap_or_default();

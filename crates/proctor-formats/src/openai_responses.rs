@@ -134,11 +134,9 @@ impl<'r> Reading<'r> {
         let call = call.cloned().unwrap_or_else(|| {
             self.calls += u64::from(!self.is_open);
             self.is_open = true;
-            let id = format!("call-{}", self.calls).into();
-            Answer::default().by(Some(id), None, None)
+            Answer::default().by(Some(format!("call-{}", self.calls).into()), None, None)
         });
-        let record = Answer { blocks, ..call };
-        self.assembler.assistant(None, record);
+        self.assembler.assistant(None, Answer { blocks, ..call });
     }
 
     fn heard(&mut self, blocks: Blocks, tag: Option<Tag>) {

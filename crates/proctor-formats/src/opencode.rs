@@ -299,9 +299,8 @@ impl Reading {
                     .warn("a compaction kept a message that is not in the file"),
             }
         }
-        let after = CompactedTo::Replaced(pieces);
         self.assembler
-            .compacts(asked.trigger, self.last_size, after);
+            .compacts(asked.trigger, self.last_size, CompactedTo::Replaced(pieces));
     }
 
     /// Clears the results of these tool uses.

@@ -46,8 +46,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let values = file.values(source)?;
-    let rows = rows(&values, source)?;
+    let rows = rows(&file.values(source)?, source)?;
     let mut sessions = Vec::new();
     for (events, mut around) in rows {
         let mut reading = Reading::default();
@@ -78,8 +77,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     let mut reading = Reading::default();
     let state = folder.child(STATE);
     if folder.has(STATE) {
-        let documents = files.read(&state)?;
-        for value in &documents.values(source)? {
+        for value in &files.read(&state)?.values(source)? {
             reading.state(value.parse()?);
         }
     }
@@ -273,11 +271,9 @@ impl Reading {
                 number.to_string(),
             ),
         };
-        let name = own.unwrap_or_else(|| numbered.into());
-        let time = self.time(&mut keys);
         let event = Event {
-            name,
-            time,
+            name: own.unwrap_or_else(|| numbered.into()),
+            time: self.time(&mut keys),
             keys,
             raw,
         };

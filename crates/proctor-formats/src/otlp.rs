@@ -48,8 +48,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     // Spans that call no model, and say that a conversation was compacted.
     let mut told: Vec<Call<Span>> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    let values = file.values(source)?;
-    for value in &values {
+    for value in &file.values(source)? {
         let raw: &RawValue = value.parse()?;
         for raw in items(raw).unwrap_or_else(|| vec![raw]) {
             logs.extend(records(raw, LOGS, source));
@@ -327,9 +326,8 @@ fn entry(pair: &Value) -> Option<(String, Value)> {
 
 /// A value without its type.
 fn any(typed: &Value) -> Value {
-    let entries = typed.as_object().into_iter().flatten();
-    let mut entries = entries.filter(|(kind, _)| kind.ends_with("Value"));
-    let Some((kind, inner)) = entries.next() else {
+    let mut entries = typed.as_object().into_iter().flatten();
+    let Some((kind, inner)) = entries.find(|(kind, _)| kind.ends_with("Value")) else {
         return Value::Null;
     };
     let inner_values = inner["values"].as_array().into_iter().flatten();

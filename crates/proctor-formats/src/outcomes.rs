@@ -223,11 +223,9 @@ fn read_file(path: &Path) -> Result<Vec<Outcome>, OutcomeError> {
     let read = if file.bytes.starts_with(b"PK") {
         inspect::read_archive(&file)?
     } else {
-        let text = file.text();
-        let whole = &*text.text;
+        let whole = &*file.text().text;
         let document = serde_json::from_str(whole).ok().and_then(Object::read);
-        let document = document.filter(|object| !lines::is_line(object));
-        match document {
+        match document.filter(|object| !lines::is_line(object)) {
             Some(object) => read_document(&object),
             None => lines::read(whole),
         }

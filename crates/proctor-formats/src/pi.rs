@@ -215,9 +215,8 @@ impl Reading {
             }
             Some("toolResult") => {
                 let content = blocks(Speaker::User);
-                let is_error = said.is_error == Some(true);
                 let block = match said.tool_call_id {
-                    Some(id) => ContentBlock::tool_result(id, content, is_error),
+                    Some(id) => ContentBlock::tool_result(id, content, said.is_error == Some(true)),
                     None => counted("tool result without a call", raw, assembler),
                 };
                 (vec![block], None)

@@ -135,8 +135,7 @@ impl Chat {
         for raw in payload.items("compressedHistory") {
             let mut content = Object::read(raw).unwrap_or_default();
             let role = role_of(content.take_text("role").as_deref() == Some("model"));
-            let parts = content.items("parts");
-            let said = blocks(role.into(), parts, &mut self.assembler);
+            let said = blocks(role.into(), content.items("parts"), &mut self.assembler);
             match context.last_mut() {
                 // The history has one message where the user's role speaks twice.
                 Some((Role::User, before)) if role == Role::User => before.extend(said),

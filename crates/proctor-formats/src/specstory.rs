@@ -204,8 +204,7 @@ impl Agent {
         let shown = without_tags(shown, USE.1);
         let marked = RESULTS.iter().filter_map(|(mark, is_error)| {
             let (before, result) = shown.split_once(mark)?;
-            let alone = fenced(result).filter(|(before, _)| before.trim().is_empty());
-            let result = match alone {
+            let result = match fenced(result).filter(|(before, _)| before.trim().is_empty()) {
                 _ if mark.ends_with('\n') => result.split("\n```").next().unwrap_or(result),
                 Some((_, result)) => result,
                 None => result.trim(),

@@ -55,8 +55,7 @@ pub(super) fn sessions<T>(
             add_counts(source, assembler.source);
             continue;
         }
-        let own = known.entry(call.conversation.clone());
-        let at = *own.or_insert_with(|| {
+        let at = *known.entry(call.conversation.clone()).or_insert_with(|| {
             joins.push(Join::default());
             joins.len() - 1
         });

@@ -72,8 +72,7 @@ pub(super) fn warn_of_another(path: &Path, recordings: &mut [Recording]) {
     let name = format!("{}.truth.json", compressed::stem(path));
     let beside = path.with_file_name(&name);
     let ids = recordings.iter().map(|recording| recording.session.id());
-    let is_of_one = ids.clone().any(|id| truth_path(path, id) == beside);
-    if is_of_one || !beside.is_file() {
+    if ids.clone().any(|id| truth_path(path, id) == beside) || !beside.is_file() {
         return;
     }
     let ids: Vec<String> = ids.take(SHOWN_IDS).map(|id| format!("`{id}`")).collect();

@@ -70,8 +70,7 @@ impl PlantedFact {
             Fact::Artifact {
                 files, optional, ..
             } => {
-                let files = files.iter().chain(optional);
-                named.extend(files.map(|file| file.message));
+                named.extend(files.iter().chain(optional).map(|file| file.message));
             }
             Fact::Update { values, .. }
             | Fact::Numeric { values, .. }

@@ -128,8 +128,7 @@ fn jpeg(head: &[u8]) -> Option<Pixels> {
                 big(head.get(at + 5..at + 7)?),
             );
         }
-        let length = usize::try_from(big(head.get(at + 2..at + 4)?)).ok()?;
-        at += 2 + length.max(2);
+        at += 2 + usize::try_from(big(head.get(at + 2..at + 4)?)).ok()?.max(2);
     }
 }
 

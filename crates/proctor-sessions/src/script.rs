@@ -51,8 +51,7 @@ pub fn ends_clause(c: char) -> bool {
 /// The end of the run of unspaced characters that starts at the byte `from`.
 pub fn run_end(text: &str, from: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
-    let end = rest.find(|c| !is_unspaced(c));
-    from + end.unwrap_or(rest.len())
+    from + rest.find(|c| !is_unspaced(c)).unwrap_or(rest.len())
 }
 
 /// The words of a run of unspaced characters, each with the byte of `run` at which it starts.

@@ -293,8 +293,7 @@ impl CountedTexts {
             }
             size.tokens
         };
-        let images = self.images(block);
-        let tokens = self.counter.count_block(block, &count, images);
+        let tokens = self.counter.count_block(block, &count, self.images(block));
         let own = own.get().unwrap_or_else(|| self.size(block.text));
         // Beyond its text a block has images only.
         let billed = if block.images.is_empty() {

@@ -260,8 +260,7 @@ impl Factor {
 
 /// `parts / of`, and `parts` of nothing.
 fn quotient(parts: u128, of: u64) -> Tokens {
-    let whole = parts.checked_div(u128::from(of)).unwrap_or(parts);
-    Tokens(u64::try_from(whole).unwrap_or(u64::MAX))
+    Tokens(u64::try_from(parts.checked_div(u128::from(of)).unwrap_or(parts)).unwrap_or(u64::MAX))
 }
 
 /// Tokens billed for one call. The five kinds are disjoint; their sum is what was processed.
@@ -398,8 +397,7 @@ impl ContentHash {
 
     /// A number from 0 to 1, 1 excluded: the first 52 bits.
     pub fn fraction(&self) -> f64 {
-        let bits = u64::from_str_radix(&self.hex(13), 16).unwrap_or(0);
-        bits as f64 / (1_u64 << 52) as f64
+        u64::from_str_radix(&self.hex(13), 16).unwrap_or(0) as f64 / (1_u64 << 52) as f64
     }
 
     /// The first `digits` lower-case hexadecimal digits, at most 64.

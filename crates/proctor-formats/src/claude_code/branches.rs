@@ -39,13 +39,12 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
         return;
     }
     let parent = |uuid| parents.get(uuid).and_then(Option::as_ref);
-    let is_message = |entry: &&Entry| {
+    let messages = entries.iter().filter(|entry: &&Entry| {
         matches!(
             entry.said,
             RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::ApiError
         )
-    };
-    let messages = entries.iter().filter(is_message);
+    });
     let last = messages.clone().rfind(|entry| entry.chain == 0);
     let mut path = BTreeSet::new();
     climb(last.and_then(|last| last.uuid.as_ref()), parent, &mut path);

@@ -112,8 +112,7 @@ impl HiddenMessages {
                     if !is_summary && shown.is_none() {
                         assembler.warn("when a truncation happened is told by how much it hid");
                     }
-                    let trigger = if is_summary { "condense" } else { "truncation" };
-                    (trigger, shown)
+                    (if is_summary { "condense" } else { "truncation" }, shown)
                 }
                 PendingCompaction::OmittedRange(range) => {
                     self.gone = Some(range);

@@ -45,12 +45,11 @@ impl Calls {
         };
         self.made += 1;
         let id: Arc<str> = format!("call-{}", self.made).into();
-        let input = JsonText::of(&Value::Object(input));
         cut(
             blocks,
             at,
             rest,
-            ContentBlock::tool_use(id, tool.into(), input),
+            ContentBlock::tool_use(id, tool.into(), JsonText::of(&Value::Object(input))),
         );
     }
 
@@ -81,8 +80,7 @@ impl Calls {
         let named = text
             .strip_prefix('[')
             .filter(|rest| rest.contains("Result:"));
-        let rest = named.or_else(|| not_used.next())?;
-        let tool = rest.split([' ', ']']).next();
+        let tool = named.or_else(|| not_used.next())?.split([' ', ']']).next();
         let mut open = self.open.iter();
         let at = open.position(|(_, name)| Some(&**name) == tool)?;
         Some(self.open.remove(at).0)

@@ -41,11 +41,10 @@ impl<'a> Sample<'a> {
         let attachments = object.take_object("attachments");
         let attachments = attachments.or_else(|| transcript.take_object("content"));
         let attachments = attachments.unwrap_or_default().into_entries();
-        let pool = object.inner("events_data").items("messages");
         let mut sample = Self {
             assembler,
             attachments: attachments.map(|(name, raw)| (name.into(), raw)).collect(),
-            pool,
+            pool: object.inner("events_data").items("messages"),
             ..Self::default()
         };
         let events = object.take_list("events");
@@ -167,8 +166,7 @@ impl<'a> Sample<'a> {
 
     /// Reads a compaction, and the first call after it.
     fn compacted(&mut self, mut event: Object<'a>, mut call: Object<'a>) -> Option<()> {
-        let mut output = call.inner("output");
-        let id = answer(&mut output).and_then(|(id, _)| id);
+        let id = answer(&mut call.inner("output")).and_then(|(id, _)| id);
         let at = id.and_then(|id| self.assembler.message_of(&id));
         let Some(at) = at else {
             self.assembler.skip("compaction of another agent");
@@ -238,12 +236,11 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
     let usage = value(raw);
     let mut count = |keys| counters(&usage, keys, &mut assembler.source);
     let [input, output, total] = count(["/input_tokens", "/output_tokens", "/total_tokens"]);
-    let cache = [
+    let [read, written, thought] = count([
         "/input_tokens_cache_read",
         "/input_tokens_cache_write",
         "/reasoning_tokens",
-    ];
-    let [read, written, thought] = count(cache);
+    ]);
     let cached = read.saturating_add(written);
     // Providers count what was cached within the input or beside it, and what was thought within
     // the output or beside it; the total shows which.

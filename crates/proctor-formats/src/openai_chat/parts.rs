@@ -41,8 +41,7 @@ pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> B
 
 /// The model's refusal, where it is a key of the message; kept as the part it would be.
 pub(super) fn refusal(object: &mut Object<'_>) -> Option<ContentBlock> {
-    let refusal = object.take_text("refusal")?;
-    let json = serde_json::json!({"type": "refusal", "refusal": &*refusal});
+    let json = serde_json::json!({"type": "refusal", "refusal": &*object.take_text("refusal")?});
     Some(ContentBlock::Opaque(Box::new(Opaque {
         kind: "refusal".into(),
         json: JsonText::of(&json),
@@ -65,8 +64,7 @@ impl Unnamed {
     /// An id for a call to `tool`. It is made of what is called, so that a request that begins later in the
     /// conversation has the same one.
     pub(crate) fn called(&mut self, tool: &Arc<str>, input: &JsonText) -> Arc<str> {
-        let input = input.value().to_string();
-        let call = ContentHash::of_parts([tool.as_bytes(), input.as_bytes()]);
+        let call = ContentHash::of_parts([tool.as_bytes(), input.value().to_string().as_bytes()]);
         let made = self.made.entry(call).or_default();
         *made += 1;
         let id: Arc<str> = match made {

@@ -72,12 +72,10 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
         }
         "reasoning" => reasoning(&item, assembler),
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call"
-        | "computer_call" | "shell_call" | "apply_patch_call" => {
-            let block = call(&kind, &item, assembler);
-            Item::Model(vec![
-                block.unwrap_or_else(|| assembler.unread_part("item", &kind, raw)),
-            ])
-        }
+        | "computer_call" | "shell_call" | "apply_patch_call" => Item::Model(vec![
+            call(&kind, &item, assembler)
+                .unwrap_or_else(|| assembler.unread_part("item", &kind, raw)),
+        ]),
         "function_call_output"
         | "custom_tool_call_output"
         | "local_shell_call_output"

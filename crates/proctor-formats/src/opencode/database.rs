@@ -28,8 +28,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
                  ORDER BY m.time_created, m.id, p.id";
     let mut hasher = Sha256::new();
     let mut messages: Vec<StoredMessage> = Vec::new();
-    let has_messages = database.has(&["message", "part"]);
-    let stored = if has_messages {
+    let stored = if database.has(&["message", "part"]) {
         database.rows(query, &[&*one.id])?
     } else {
         Vec::new()
@@ -49,8 +48,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
     }
     reading.stored(&messages, NOT_JSON);
     let query = "SELECT id, type, data FROM session_message WHERE session_id = ?1 ORDER BY seq, id";
-    let has_rows = database.has(&["session_message"]);
-    for [id, kind, data] in if has_rows {
+    for [id, kind, data] in if database.has(&["session_message"]) {
         database.rows(query, &[&*one.id])?
     } else {
         Vec::new()

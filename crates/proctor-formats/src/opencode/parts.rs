@@ -157,8 +157,7 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
         // It was interrupted.
         Some("pending" | "running" | "streaming") => None,
         other => {
-            let what = format!("state of a tool {}", other.unwrap_or_default());
-            assembler.unknown(&what);
+            assembler.unknown(&format!("state of a tool {}", other.unwrap_or_default()));
             None
         }
     };

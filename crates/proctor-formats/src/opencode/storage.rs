@@ -36,8 +36,7 @@ impl Tree {
     /// The tree that begins at `folder`.
     fn at(folder: &Folder) -> Option<Self> {
         let session = folder.folder("session");
-        let first = session.as_ref().and_then(|value| value.folder("message"));
-        let (message, part) = match first {
+        let (message, part) = match session.as_ref().and_then(|value| value.folder("message")) {
             Some(message) => (message, session.as_ref()?.folder("part")),
             None => (folder.folder("message")?, folder.folder("part")),
         };

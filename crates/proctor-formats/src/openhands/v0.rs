@@ -121,9 +121,8 @@ impl Reading {
         self.pairs.open.push_back(tool_use);
         self.pairs.said.extend(id.clone());
         let cost = self.cost(&mut event, response.take("usage"), id.as_ref());
-        let usage = cost.filter(|_| is_new);
         let call = Call {
-            usage: self.billed(usage),
+            usage: self.billed(cost.filter(|_| is_new)),
             model: response.take_text("model"),
             response: id,
         };
@@ -217,11 +216,10 @@ impl Reading {
 
 /// The arguments of an action, without the keys beside them.
 fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
-    let kept = args.into_entries().filter(|(key, raw)| {
+    let text = json_object(args.into_entries().filter(|(key, raw)| {
         let is_beside = is_one_of(NO_ARGUMENTS, key) && (is_flat || key != "message");
         !is_beside && raw.get() != "null"
-    });
-    let text = json_object(kept);
+    }));
     JsonText::parse(&text).unwrap_or_else(|_| JsonText::string(&text))
 }
 

@@ -56,10 +56,9 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
     });
     let agent = trial.inner("config").take("agent");
     if let (Some(outcome), Some(agent)) = (&mut outcome, agent) {
-        let [strategy, trial] = PARTS.each_ref().map(|part| {
-            let found = part.as_ref()?.captures(agent.get())?;
-            Some(found[1].to_owned())
-        });
+        let [strategy, trial] = PARTS
+            .each_ref()
+            .map(|part| Some(part.as_ref()?.captures(agent.get())?[1].to_owned()));
         if strategy.is_some() {
             outcome.strategy = strategy;
         }

@@ -45,10 +45,8 @@ fn sample_of(mut sample: Object<'_>) -> Result<Option<Outcome>, Problem> {
     });
     let place = format!(": sample {id:?}, epoch {epoch}");
     let scores = sample.inner("scores").into_entries();
-    let scores = scores.filter_map(|(name, score)| {
-        let value = Object::read(score)?.take("value")?;
-        Some((name.into_owned(), value))
-    });
+    let scores = scores
+        .filter_map(|(name, score)| Some((name.into_owned(), Object::read(score)?.take("value")?)));
     let scores: Vec<(String, &RawValue)> = scores.collect();
     let (score, unread) = only(&scores, &place)?;
     let score = score.or(failed.map(Err));

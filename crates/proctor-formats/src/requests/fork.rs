@@ -93,8 +93,7 @@ impl Join {
             Kind::Aside => false,
         };
         let is_next = self.threads[at].requests == 1 && thread.requests == fork.requests;
-        let is_like = thread.agent.is_like(&fork.request.agent);
-        (rests && is_next && is_like).then_some(base)
+        (rests && is_next && thread.agent.is_like(&fork.request.agent)).then_some(base)
     }
 
     /// Adds a fork to a session, whose index it returns.
@@ -136,10 +135,9 @@ impl Join {
     pub(super) fn was_summed_up(&self, at: usize, request: &Request) -> bool {
         let name = self.threads[at].name;
         let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
-        let mut own = recent.chain([&self.threads[at]]).filter(|thread| {
-            let of = thread.fork.as_ref().map_or(thread.name, |fork| fork.of);
-            of == name
-        });
+        let mut own = recent
+            .chain([&self.threads[at]])
+            .filter(|thread| thread.fork.as_ref().map_or(thread.name, |fork| fork.of) == name);
         own.any(|thread| request.holds_last(thread))
     }
 

@@ -48,13 +48,12 @@ pub(super) fn load(path: &Path) -> Imported {
         return Err(ImportError::UnreadTables(path, tables));
     };
     let skipped = &mut first.parts_mut().source.skipped;
-    let named = |(table, rows)| {
+    skipped.extend(unread.into_iter().map(|(table, rows)| {
         (
             format!("row of the table `{table}`, which is not read"),
             rows,
         )
-    };
-    skipped.extend(unread.into_iter().map(named));
+    }));
     Ok(sessions)
 }
 

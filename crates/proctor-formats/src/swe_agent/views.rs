@@ -49,11 +49,10 @@ impl Steps {
         let mut compactions: Vec<RecordedCompaction> = Vec::new();
         for &at in calls {
             let message = session.message(at);
-            let is_its = |step: &Step| {
+            let step = steps.clone().position(|step: &Step| {
                 let response = step.response.as_deref();
                 is_even || response.is_some_and(|response| is_said(response, message))
-            };
-            let step = steps.clone().position(is_its);
+            });
             let step = step.and_then(|skipped| steps.nth(skipped));
             let view = step.and_then(|step| step.view.as_deref());
             let view = view.map(|raw| view_of(raw.get())).unwrap_or_default();

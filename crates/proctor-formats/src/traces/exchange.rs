@@ -58,16 +58,14 @@ impl Exchange {
             }
             for key in "system instructions systemInstruction system_instruction".split(' ') {
                 let said = request.shift_remove(key).filter(|value| !value.is_null());
-                let said = said.map(|said| match said.get("parts") {
+                self.asked.extend(said.map(|said| match said.get("parts") {
                     Some(parts) => json!({"role": "system", "parts": parts}),
                     None => json!({"role": "system", "content": said}),
-                });
-                self.asked.extend(said);
+                }));
             }
         }
-        let messages = messages(request, "user", source);
         self.asked
-            .extend(messages.unwrap_or_else(|| as_text(input, "user")));
+            .extend(messages(request, "user", source).unwrap_or_else(|| as_text(input, "user")));
     }
 
     /// Takes the output of the call.
@@ -143,8 +141,7 @@ impl Exchange {
                 (false, false) => answer,
             };
             if let Some(fields) = fields.as_object_mut() {
-                let is_billed = fields.get("usage_metadata").is_some_and(Value::is_object);
-                if !is_billed && !usage.is_null() {
+                if !fields.get("usage_metadata").is_some_and(Value::is_object) && !usage.is_null() {
                     fields.insert("usage_metadata".to_owned(), usage.clone());
                 }
                 fields.insert("timestamp".to_owned(), json!(self.end));

@@ -59,8 +59,7 @@ fn shown_by(words: &[String]) -> Vec<&str> {
 }
 
 fn is_path(word: &str) -> bool {
-    let patterns = ['*', '$', '<', '>', '`', '(', '{', '?', '='];
-    word.contains(['/', '.']) && !word.contains(patterns)
+    word.contains(['/', '.']) && !word.contains(['*', '$', '<', '>', '`', '(', '{', '?', '='])
 }
 
 /// The words of each command of a line, without their quotes.

@@ -31,8 +31,7 @@ impl TryFrom<String> for Pattern {
     type Error = regex::Error;
 
     fn try_from(pattern: String) -> Result<Self, Self::Error> {
-        let mut builder = RegexBuilder::new(&pattern);
-        builder.unicode(false).build().map(Self)
+        RegexBuilder::new(&pattern).unicode(false).build().map(Self)
     }
 }
 

@@ -77,8 +77,7 @@ pub fn of_result(raw: &RawValue, source: &mut Source) -> Vec<ContentBlock> {
     if raw.get().starts_with(['"', '[']) {
         return blocks(Some(raw), Speaker::Tool, source);
     }
-    let text = JsonText::from(raw).as_str().into();
-    vec![ContentBlock::Text(text)]
+    vec![ContentBlock::Text(JsonText::from(raw).as_str().into())]
 }
 
 /// One part of a content.

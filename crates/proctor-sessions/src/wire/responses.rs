@@ -33,8 +33,7 @@ pub fn responses_json(message: &Message) -> Vec<String> {
                     [ContentBlock::Text(text)] => string(text),
                     content => list(content.iter().map(|block| part(Role::User, block))),
                 };
-                let id = string(&result.tool_use_id);
-                let entries = vec![("call_id", id), ("output", output)];
+                let entries = vec![("call_id", string(&result.tool_use_id)), ("output", output)];
                 typed("function_call_output", entries)
             }
             ContentBlock::Opaque(opaque) => opaque.json.as_str().to_owned(),
@@ -61,8 +60,7 @@ fn part(role: Role, block: &ContentBlock) -> String {
         (ContentBlock::Text(text), Role::User) => ("input_text", "text", string(text)),
         (ContentBlock::Text(text), Role::Assistant) => ("output_text", "text", string(text)),
         (ContentBlock::Image(image), _) => {
-            let source = image.source.as_str().to_owned();
-            ("input_image", "image_url", source)
+            ("input_image", "image_url", image.source.as_str().to_owned())
         }
         (block, _) => return anthropic_block(block),
     };

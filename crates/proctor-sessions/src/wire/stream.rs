@@ -123,8 +123,7 @@ impl Assembly {
 
     /// Adds the items of a response whose last event does not repeat them.
     fn put_items(&mut self) {
-        let output = self.whole["output"].as_array();
-        if !self.items.is_empty() && output.is_none_or(Vec::is_empty) {
+        if !self.items.is_empty() && self.whole["output"].as_array().is_none_or(Vec::is_empty) {
             if !self.whole.is_object() {
                 self.whole = json!({"object": "response"});
             }
@@ -286,8 +285,7 @@ fn slot<'v>(list: &'v mut Value, index: &Value) -> Option<&'v mut Value> {
 
 /// A new place at the end of a list.
 fn end(list: &mut Value) -> Option<&mut Value> {
-    let length = list.as_array().map_or(0, Vec::len);
-    slot(list, &Value::from(length))
+    slot(list, &Value::from(list.as_array().map_or(0, Vec::len)))
 }
 
 /// Makes an object of anything else.
