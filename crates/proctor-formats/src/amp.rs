@@ -33,8 +33,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             continue;
         };
         let mut ledger = BTreeMap::new();
-        for raw in thread.inner("usageLedger").items("events") {
-            let mut event = Object::read(raw).unwrap_or_default();
+        for mut event in thread.inner("usageLedger").objects("events") {
             let message: Option<u64> = event.take_as("toMessageId");
             ledger.extend(message.map(|message| (message, event)));
         }
@@ -90,9 +89,7 @@ fn message(
             let mut blocks = content::blocks_by(content, Speaker::User, source, part);
             blocks.retain(|it| !matches!(it, ContentBlock::Opaque(it) if &*it.kind == "summary"));
             let time = said.inner("meta").take_time("sentAt", assembler);
-            let product = (role == "info").then_some(Tag::Meta);
-            let tag = product.or_else(|| speaker_of(&blocks));
-            assembler.hear(None, blocks, time, tag);
+            assembler.hear_user(blocks, time, role == "info");
         }
         role => return assembler.hear_unknown_role("message", role, raw, None),
     }

@@ -57,14 +57,12 @@ fn message(raw: &RawValue, kept: &Tools, usage: &mut Option<&RawValue>, assemble
         Some("assistant") => assistant(object, None, kept, usage.take(), assembler),
         Some(role @ ("user" | "system")) => {
             let blocks = object.take_blocks("content", Speaker::User, assembler);
-            let mut tag = speaker_of(&blocks);
             if role == "system" {
                 assembler.warn(LATE_SYSTEM);
-                tag = Some(Tag::Meta);
             }
             let timestamp = object.take_time("timestamp", assembler);
             object.count_left("message key", assembler);
-            assembler.hear(None, blocks, timestamp, tag);
+            assembler.hear_user(blocks, timestamp, role == "system");
         }
         role => keep_unread(role.unwrap_or("without role"), raw, assembler),
     }
@@ -107,9 +105,8 @@ type Tools = BTreeSet<Arc<str>>;
 
 /// Reads the key `context_management` of a request.
 fn excluded(around: &mut Object<'_>) -> Tools {
-    let items = around.inner("context_management").items("edits");
-    let objects = items.into_iter().filter_map(Object::read);
-    let tools = objects.flat_map(|mut edit| edit.items("exclude_tools"));
+    let edits = around.inner("context_management").objects("edits");
+    let tools = edits.flat_map(|mut edit| edit.items("exclude_tools"));
     tools.filter_map(content::text).collect()
 }
 

@@ -131,14 +131,10 @@ fn vote(value: &Value, votes: &mut [usize; 2]) {
 }
 
 /// The shapes of items, requests and responses of OpenAI's responses API. A message may leave out its type.
-const RESPONSES: &str = "!messages !type role content/0/type=input_text | \
-     !messages !type role content/0/type=output_text | \
-     !messages !type role content/0/type=input_image | \
-     !messages type=message role content/0/type=input_text | \
-     !messages type=message role content/0/type=output_text | \
-     !messages type=message role content/0/type=input_image | \
-     !messages type=function_call call_id | !messages type=function_call_output call_id | \
-     !messages type=custom_tool_call call_id | !messages type=reasoning summary | \
+const RESPONSES: &str = "!messages !type role content/0/type=input_text,output_text,input_image | \
+     !messages type=message role content/0/type=input_text,output_text,input_image | \
+     !messages type=function_call,function_call_output,custom_tool_call call_id | \
+     !messages type=reasoning summary | \
      !messages input:s model | !messages input/0/role | !messages input:l instructions | \
      !messages !input model instructions,tools/0/parameters | \
      !messages object,response/object=response";

@@ -88,8 +88,7 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
     let model = step.take_text("model_name");
     let part = Answer::of(blocks, time).by(name, model, billed.and_then(unless_zero));
     assembler.assistant(None, part);
-    for raw in step.inner("observation").items("results") {
-        let mut result = Object::read(raw).unwrap_or_default();
+    for mut result in step.inner("observation").objects("results") {
         let told = result.take_blocks("content", Speaker::Tool, assembler);
         let first = calls.first();
         let only = first.filter(|_| calls.len() == 1 && !result.has("source_call_id"));

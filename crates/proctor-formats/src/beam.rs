@@ -52,11 +52,8 @@ fn with_questions(file: SourceFile) -> Result<SourceFile> {
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    recordings(
-        with_questions(file)?,
-        "a row is an object with `chat`",
-        |row| conversation(row).into_iter().collect(),
-    )
+    let what = "a row is an object with `chat`";
+    recordings(with_questions(file)?, what, conversation)
 }
 
 /// The turns so far, by their ids, and the date of the last one.

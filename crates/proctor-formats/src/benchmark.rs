@@ -35,12 +35,13 @@ pub(super) struct Chat {
     time: When,
 }
 
-/// Reads the chats of one value.
-type ReadChats = fn(Object<'_>) -> Vec<Chat>;
-
 /// The conversations of a file as `chats` reads each value, with their ground truth; `what` describes
 /// one.
-pub(super) fn recordings(file: SourceFile, what: &str, chats: ReadChats) -> Result<Vec<Recording>> {
+pub(super) fn recordings<C: IntoIterator<Item = Chat>>(
+    file: SourceFile,
+    what: &str,
+    chats: fn(Object<'_>) -> C,
+) -> Result<Vec<Recording>> {
     let (file, mut source) = (&file.text(), Source::default());
     let values = file.values(&mut source)?;
     let mut recordings: Vec<Recording> = Vec::new();
@@ -48,8 +49,8 @@ pub(super) fn recordings(file: SourceFile, what: &str, chats: ReadChats) -> Resu
     for value in &values {
         let raw: &RawValue = value.parse()?;
         for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            let found = Object::read(raw).map(chats).unwrap_or_default();
-            if found.is_empty() {
+            let mut found = Object::read(raw).into_iter().flat_map(chats).peekable();
+            if found.peek().is_none() {
                 problem.get_or_insert_with(|| value.error(what));
                 source.not_understood(NO_CONVERSATION);
             }

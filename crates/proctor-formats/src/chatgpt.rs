@@ -184,8 +184,7 @@ impl Reading {
     /// What a content of that type says.
     fn content(&mut self, kind: &str, mut content: Object<'_>) -> Blocks {
         if kind == "thoughts" {
-            let thoughts = content.items("thoughts").into_iter().filter_map(|raw| {
-                let mut thought = Object::read(raw)?;
+            let thoughts = content.objects("thoughts").filter_map(|mut thought| {
                 let told = thought.take_words("content");
                 told.or_else(|| thought.take_words("summary"))
             });

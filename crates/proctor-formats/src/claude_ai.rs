@@ -148,8 +148,7 @@ impl Reading {
     /// The texts of attached files.
     fn attachments(&mut self, message: &mut Object<'_>) -> Blocks {
         let mut texts = Vec::new();
-        for raw in message.items("attachments") {
-            let mut file = Object::read(raw).unwrap_or_default();
+        for mut file in message.objects("attachments") {
             match file.take_words("extracted_content") {
                 Some(text) => texts.push(ContentBlock::Text(text)),
                 None => self.assembler.skip("attachment without its text"),

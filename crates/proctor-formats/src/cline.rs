@@ -172,12 +172,13 @@ fn message(
 
 /// Who wrote a message of the user's: a person, or the product with what came of a call.
 fn speaker_of(blocks: &[ContentBlock]) -> Option<Tag> {
-    let mut texts = blocks.iter().filter_map(ContentBlock::as_text).peekable();
-    let is_told = texts.peek().is_some_and(|first| first.starts_with('['));
-    if texts.any(|text| TYPED.split(' ').any(|tag| text.contains(tag))) {
+    if texts(blocks).any(|text| TYPED.split(' ').any(|tag| text.contains(tag))) {
         return Some(Tag::TypedUser);
     }
-    speaker(blocks, |_| is_told)
+    let first = texts(blocks).next();
+    speaker(blocks, |_| {
+        first.is_some_and(|first| first.starts_with('['))
+    })
 }
 
 /// The input includes what was read from the cache and written to it.

@@ -15,8 +15,8 @@ use super::open_call::OpenCall;
 use super::prelude::*;
 
 /// The shapes of events.
-const SHAPES: &str = "type=thread.started thread_id | type=item.started item/id | \
-     type=item.updated item/id | type=item.completed item/id";
+const SHAPES: &str =
+    "type=thread.started thread_id | type=item.started,item.updated,item.completed item/id";
 
 pub(super) const IMPORTER: Importer =
     Importer::shaped("codex-exec", Detect::Any(20, SHAPES), import);

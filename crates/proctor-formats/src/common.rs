@@ -19,10 +19,14 @@ pub(super) type Text = Option<Arc<str>>;
 /// Where definitions of tools have their names; one that the provider runs has only a type.
 const TOOL_NAMES: &str = "/function/name /custom/name /name /title /kind /type";
 
+/// The texts among the blocks.
+pub(super) fn texts(blocks: &[ContentBlock]) -> impl DoubleEndedIterator<Item = &str> {
+    blocks.iter().filter_map(|block| Some(&**block.as_text()?))
+}
+
 /// The texts among the blocks, one a line.
 pub(super) fn joined_texts(blocks: &[ContentBlock]) -> String {
-    let texts = blocks.iter().filter_map(ContentBlock::as_text);
-    texts.map(|text| &**text).collect::<Vec<&str>>().join("\n")
+    texts(blocks).collect::<Vec<_>>().join("\n")
 }
 
 /// Leaves the rest of a text where a tool use was cut out of it, and adds that at the end.
@@ -106,6 +110,16 @@ impl Assembler {
             call.unwrap_or_else(|| self.unread(kind, raw))
         });
         calls.collect()
+    }
+
+    /// Adds what is said in the user's role: by the product, or else by a tool or a person.
+    pub(super) fn hear_user(&mut self, blocks: Blocks, time: When, is_products: bool) {
+        let tag = if is_products {
+            Some(Tag::Meta)
+        } else {
+            speaker_of(&blocks)
+        };
+        self.hear(None, blocks, time, tag);
     }
 
     /// Adds the result of a tool use.

@@ -311,8 +311,7 @@ fn says_words(value: &Value) -> bool {
 
 /// The text of a system prompt: a string, or a list of texts, which are joined by line feeds.
 pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Text {
-    let texts = blocks.iter().filter_map(ContentBlock::as_text);
-    let texts: Vec<&str> = texts.map(|text| &**text).collect();
+    let texts: Vec<&str> = texts(blocks).collect();
     let what = "a part of the system prompt is no text and is left out";
     assembler.warn_all(texts.len()..blocks.len(), what);
     (!texts.is_empty()).then(|| texts.join("\n").into())

@@ -27,8 +27,8 @@ const BOOKKEEPING: &str = "session hook permission subagent skill command comman
 const CALL_NAMES: [&str; 3] = ["apiCallId", "serviceRequestId", "messageId"];
 
 /// The shapes of a file of events, and of one of the first versions.
-const SHAPES: &str = "data type^session. | data type^user. | data type^assistant. | data type^tool. | \
-     data type^hook. | data type^system. | sessionId chatMessages";
+const SHAPES: &str =
+    "data type^session.,user.,assistant.,tool.,hook.,system. | sessionId chatMessages";
 const FIRST_SHAPE: &str = "sessionId chatMessages";
 
 pub(super) const IMPORTER: Importer =

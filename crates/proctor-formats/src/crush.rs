@@ -61,12 +61,8 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             let model = model.filter(|model| !model.is_empty());
             assembler.assistant(None, Answer::of(blocks, time).by(id, model, None));
         } else {
-            let tag = if is_hidden || role.as_deref() == Some("system") {
-                Some(Tag::Meta)
-            } else {
-                speaker_of(&blocks)
-            };
-            assembler.hear(None, blocks, time, tag);
+            let is_products = is_hidden || role.as_deref() == Some("system");
+            assembler.hear_user(blocks, time, is_products);
         }
     }
     assembler.finish(session_id(&one.id, hasher), database.path())

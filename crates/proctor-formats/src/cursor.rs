@@ -21,10 +21,7 @@ const INJECTED: &str = "<system_reminder> <system-reminder> <system_notification
 pub(super) const IMPORTER: Importer = Importer::new("cursor", detect, import);
 
 fn detect(head: &Head) -> bool {
-    head.any(
-        5,
-        "role=user message/content !type | role=assistant message/content !type",
-    ) || text::detect(head)
+    head.any(5, "role=user,assistant message/content !type") || text::detect(head)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -67,8 +67,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
             continue;
         }
         answered(&mut said, Answer::of(Vec::new(), None), assembler);
-        let tags = speaker_of(&blocks);
-        assembler.hear(None, blocks, None, tags);
+        assembler.hear_user(blocks, None, false);
     }
     let response = around.take_object("response");
     if response.is_none() || !said.is_empty() {
@@ -76,8 +75,8 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     }
     if let Some(mut response) = response {
         let mut response = response.take_object("response").unwrap_or(response);
-        let mut candidates = response.items("candidates").into_iter();
-        let mut first = candidates.next().and_then(Object::read).unwrap_or_default();
+        let mut candidates = response.objects("candidates");
+        let mut first = candidates.next().unwrap_or_default();
         let what = "a response has a second candidate, which is left out";
         assembler.warn_all(candidates, what);
         let parts = first.inner("content").items("parts");

@@ -27,8 +27,7 @@ const SETUP: &str = "This is the Gemini CLI.";
 
 /// The shapes of a chat, and of a checkpoint.
 const SHAPES: &str = "sessionId projectHash startTime | \
-     history/0/parts:l history/0/role=user | history/0/parts:l history/0/role=model | \
-     !history 0/parts:l 0/role=user | !history 0/parts:l 0/role=model";
+     history/0/parts:l history/0/role=user,model | !history 0/parts:l 0/role=user,model";
 
 pub(super) const IMPORTER: Importer = Importer::shaped("gemini-cli", Detect::First(SHAPES), import);
 

@@ -52,9 +52,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             }
             "user" => {
                 let said = record.take_blocks("content", Speaker::User, &mut assembler);
-                let is_product = record.has("synthetic_reason");
-                let tag = is_product.then_some(Tag::Meta).or(speaker_of(&said));
-                assembler.hear(None, said, None, tag);
+                assembler.hear_user(said, None, record.has("synthetic_reason"));
             }
             "tool_result" if record.has("tool_call_id") => {
                 let id = record.take_text("tool_call_id").unwrap_or_default();

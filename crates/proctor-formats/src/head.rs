@@ -100,7 +100,7 @@ impl Head {
 
 /// Whether a value has one of these shapes, between which stands `|`. Of a shape all words hold:
 /// - `a/b`: there is a value at this place; `a,b`: at one of these places; `!a`: at none of these;
-/// - `a=x`: the text there is this one; `a^x`: it begins so;
+/// - `a=x,y`: the text there is one of these; `a^x,y`: it begins as one of these;
 /// - `a:s`, `a:w`, `a:n`, `a:l`, `a:o`: it is a text, one that is not empty, a number, a list, an object.
 pub(super) fn is_shaped(value: &Value, shapes: &str) -> bool {
     let mut shapes = shapes.split('|').map(str::split_whitespace);
@@ -120,8 +120,11 @@ fn holds(value: &Value, word: &str) -> bool {
     found.any(|found| {
         let text = found.as_str();
         match test.split_at_checked(1) {
-            Some(("=", word)) => text == Some(word),
-            Some(("^", start)) => text.is_some_and(|text| text.starts_with(start)),
+            Some(("=", words)) => words.split(',').any(|word| text == Some(word)),
+            Some(("^", starts)) => {
+                let mut starts = starts.split(',');
+                text.is_some_and(|text| starts.any(|start| text.starts_with(start)))
+            }
             Some((_, "s")) => text.is_some(),
             Some((_, "w")) => text.is_some_and(|text| !text.is_empty()),
             Some((_, "n")) => found.is_number(),

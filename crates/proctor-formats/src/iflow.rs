@@ -71,12 +71,7 @@ impl Reading {
             Some(items) => items.into_iter().map(|raw| self.item(raw)).collect(),
             None => self.assembler.blocks(raw, Speaker::User),
         };
-        let tag = if is_meta {
-            Some(Tag::Meta)
-        } else {
-            speaker_of(&blocks)
-        };
-        self.assembler.hear(None, blocks, timestamp, tag);
+        self.assembler.hear_user(blocks, timestamp, is_meta);
     }
 
     /// A block of the user's; a result holds an object.

@@ -21,7 +21,7 @@ fn import(file: SourceFile) -> Result<Vec<Recording>> {
     recordings(
         file,
         "a sample is an object with `conversation`",
-        |sample| conversation(sample).into_iter().collect(),
+        conversation,
     )
 }
 

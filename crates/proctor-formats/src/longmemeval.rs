@@ -13,7 +13,7 @@ pub(super) const IMPORTER: Importer = Importer::of_file("longmemeval", Detect::I
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let what = "an instance is an object with `haystack_sessions`";
-    recordings(file, what, |row| instance(row).into_iter().collect())
+    recordings(file, what, instance)
 }
 
 fn instance(mut instance: Object<'_>) -> Option<Chat> {

@@ -104,7 +104,7 @@ impl<'r> Reading<'r> {
     /// One item: of an output, with its call; or of an input.
     pub(super) fn item(&mut self, raw: &RawValue, call: Option<&Answer>) {
         if let Some(text) = content::text(raw) {
-            return self.heard(vec![ContentBlock::Text(text)], Some(Tag::TypedUser));
+            return self.heard(vec![ContentBlock::Text(text)], false);
         }
         let mut object = Object::read(raw).unwrap_or_default();
         let kind = object.take_text("type");
@@ -122,11 +122,8 @@ impl<'r> Reading<'r> {
             Item::Nothing => {}
             Item::Model(blocks) => self.said(blocks, call),
             Item::Product(blocks) if is_first && is_prompt => self.assembler.add_system(&blocks),
-            Item::Product(blocks) => self.heard(blocks, Some(Tag::Meta)),
-            Item::Other(blocks) => {
-                let tag = speaker_of(&blocks);
-                self.heard(blocks, tag);
-            }
+            Item::Product(blocks) => self.heard(blocks, true),
+            Item::Other(blocks) => self.heard(blocks, false),
         }
     }
 
@@ -139,8 +136,8 @@ impl<'r> Reading<'r> {
         self.assembler.assistant(None, Answer { blocks, ..call });
     }
 
-    fn heard(&mut self, blocks: Blocks, tag: Option<Tag>) {
+    fn heard(&mut self, blocks: Blocks, is_products: bool) {
         self.is_open = false;
-        self.assembler.hear(None, blocks, None, tag);
+        self.assembler.hear_user(blocks, None, is_products);
     }
 }

@@ -160,8 +160,7 @@ fn span(
     let times = ["startTimeUnixNano", "endTimeUnixNano"];
     let times = times.map(|key| span.take(key).and_then(nanoseconds));
     let mut call = call(span.take_text("spanId"), times, attributes);
-    for raw in span.items("events") {
-        let mut event = Object::read(raw).unwrap_or_default();
+    for mut event in span.objects("events") {
         let fields = self::attributes(&mut event);
         let name = event.take_text("name").unwrap_or_default();
         call.record.event(&name, fields, source);

@@ -3,7 +3,7 @@
 pub(super) use super::api_detection::api_of;
 pub(super) use super::assemble::{Answer, Assembler, add_counts};
 pub(super) use super::common::{
-    Blocks, Text, When, counted, cut, flat_call, input_or_empty, items, joined_texts,
+    Blocks, Text, When, counted, cut, flat_call, input_or_empty, items, joined_texts, texts,
     time_or_local, value,
 };
 pub(super) use super::conversations::{

@@ -110,10 +110,9 @@ pub(super) fn climb<T: Ord + Copy>(
 
 /// Who wrote a message of the user's role: a tool (none), the product, or a person.
 pub(super) fn speaker(blocks: &[ContentBlock], is_injected: impl Fn(&str) -> bool) -> Option<Tag> {
-    let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
     if blocks.iter().any(ContentBlock::is_result) {
         None
-    } else if texts.any(|text| is_injected(text)) {
+    } else if texts(blocks).any(is_injected) {
         Some(Tag::Meta)
     } else {
         Some(Tag::TypedUser)

@@ -92,6 +92,15 @@ impl ContentBlock {
         }
     }
 
+    /// The id of the call that the block makes or answers.
+    pub fn call_id(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::ToolUse(tool_use) => Some(&tool_use.id),
+            Self::ToolResult(result) => Some(&result.tool_use_id),
+            _ => None,
+        }
+    }
+
     /// The result that the block is.
     pub fn as_result(&self) -> Option<&ToolResult> {
         match self {

@@ -40,8 +40,8 @@ pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool 
     match &entry.said {
         // The root itself is a prompt: it is not an attempt to ask the first prompt anew.
         RecordKind::User(blocks, tag) if entry.uuid.as_ref() == Some(root) => {
-            let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
-            *tag == Some(Tag::TypedUser) && texts.any(|text| text.trim_start().starts_with(PLAN))
+            *tag == Some(Tag::TypedUser)
+                && texts(blocks).any(|text| text.trim_start().starts_with(PLAN))
         }
         RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::Attachment(..) => {
             let above = |uuid: &&Arc<str>| parents.get(*uuid).and_then(Option::as_ref);

@@ -96,8 +96,7 @@ fn is_environment(block: &ContentBlock) -> bool {
 fn result((id, content): (Arc<str>, Blocks)) -> ContentBlock {
     let first = content.first().and_then(ContentBlock::as_text);
     let was_made = first.is_some_and(|text| text.starts_with('['));
-    let mut texts = content.iter().filter_map(ContentBlock::as_text);
-    let is_error = !was_made || texts.any(|text| text.contains(FAILED));
+    let is_error = !was_made || texts(&content).any(|text| text.contains(FAILED));
     ContentBlock::tool_result(id, content, is_error)
 }
 

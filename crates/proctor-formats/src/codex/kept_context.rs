@@ -51,13 +51,10 @@ pub(super) fn replacement(
             Item::Product(blocks) => (Role::User, blocks, Some(Tag::Meta)),
             Item::Other(blocks) => {
                 // The summary is in the history too, after the words that introduce it.
-                let mut texts = blocks.iter().filter_map(ContentBlock::as_text);
-                let is_summary = summary.is_some_and(|item| texts.any(|text| text.ends_with(item)));
-                let tag = if is_summary {
-                    Some(Tag::CompactSummary)
-                } else {
-                    tag_of(&blocks)
-                };
+                let holds = |summary| texts(&blocks).any(|text| text.ends_with(summary));
+                let is_summary = summary.is_some_and(holds);
+                let tag = is_summary.then_some(Tag::CompactSummary);
+                let tag = tag.or_else(|| tag_of(&blocks));
                 (Role::User, blocks, tag)
             }
         };

@@ -216,9 +216,7 @@ impl<'a> Sample<'a> {
 
 /// The message that the model answered, and its id if it has one.
 fn answer<'a>(output: &mut Object<'a>) -> Option<(Text, &'a RawValue)> {
-    let choices = output.items("choices");
-    let choice = choices.first().copied().and_then(Object::read);
-    let raw = choice?.take("message")?;
+    let raw = output.objects("choices").next()?.take("message")?;
     Some((Object::read(raw)?.take_text("id"), raw))
 }
 

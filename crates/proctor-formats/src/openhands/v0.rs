@@ -83,15 +83,13 @@ impl Reading {
         let thought = args.take("thought");
         let mut response = metadata.inner("model_response");
         let id = response.take_words("id");
-        let choices = response.items("choices");
-        let choice = choices.first().copied().and_then(Object::read);
+        let choice = response.objects("choices").next();
         let message = choice.and_then(|mut choice| choice.take_object("message"));
         let mut blocks = Vec::new();
         let mut input = None;
         let is_new = id.as_ref().is_none_or(|id| !self.pairs.said.contains(id));
         if let Some(mut message) = message {
-            let calls = message.items("tool_calls").into_iter();
-            for mut call in calls.filter_map(Object::read) {
+            for mut call in message.objects("tool_calls") {
                 let id = call.take_text("id");
                 if id == wanted {
                     let function = call.take_object("function");
@@ -228,7 +226,7 @@ fn recalled(extras: &mut Object<'_>) -> Blocks {
     let keys = "repo_instructions additional_agent_instructions conversation_instructions";
     let texts = keys.split(' ').filter_map(|key| extras.take_words(key));
     let mut texts: Vec<Arc<str>> = texts.collect();
-    let known = extras.items("microagent_knowledge").into_iter();
-    texts.extend(known.filter_map(|raw| Object::read(raw)?.take_text("content")));
+    let known = extras.objects("microagent_knowledge");
+    texts.extend(known.filter_map(|mut known| known.take_text("content")));
     texts.into_iter().map(ContentBlock::Text).collect()
 }

@@ -68,7 +68,7 @@ impl View {
             if self.events[at]
                 .blocks
                 .iter()
-                .filter_map(pair)
+                .filter_map(ContentBlock::call_id)
                 .any(|id| unpaired.contains(id))
             {
                 return None;
@@ -97,12 +97,6 @@ impl View {
     fn unpaired(&self) -> BTreeSet<&Arc<str>> {
         let forgotten = self.forgotten.iter().map(|at| &self.events[*at]);
         let blocks = forgotten.flat_map(|event| &event.blocks);
-        blocks.filter_map(pair).collect()
+        blocks.filter_map(ContentBlock::call_id).collect()
     }
-}
-
-/// The call that a block makes or answers.
-fn pair(block: &ContentBlock) -> Option<&Arc<str>> {
-    let result = block.as_result().map(|result| &result.tool_use_id);
-    result.or(block.as_use().map(|tool_use| &tool_use.id))
 }

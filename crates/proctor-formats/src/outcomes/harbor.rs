@@ -35,8 +35,7 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
         Ok(found) => found,
         Err(problem) => return Some(Err(problem)),
     };
-    let steps = trial.items("step_results");
-    let steps = steps.into_iter().filter_map(Object::read);
+    let steps = trial.objects("step_results");
     let failures = steps.filter_map(|mut step| step.take_object("exception_info"));
     let failures: Vec<Object<'_>> = trial
         .take_object("exception_info")

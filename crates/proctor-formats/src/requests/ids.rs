@@ -57,13 +57,13 @@ impl Thread {
 
 /// Gives the calls of a message, and the results in it, their new ids.
 fn rename(message: &mut Arc<Message>, ids: &Ids) {
-    let is_old = |block: &ContentBlock| id_of(block).is_some_and(|id| ids.contains_key(id));
-    if ids.is_empty() || !message.content().iter().any(is_old) {
+    let mut known = message.content().iter().filter_map(ContentBlock::call_id);
+    if !known.any(|id| ids.contains_key(id)) {
         return;
     }
     let mut content = message.content().to_vec();
     for block in &mut content {
-        let new = id_of(block).and_then(|id| ids.get(id)).cloned();
+        let new = block.call_id().and_then(|id| ids.get(id)).cloned();
         match (block, new) {
             (ContentBlock::ToolUse(tool_use), Some(new)) => tool_use.id = new,
             (ContentBlock::ToolResult(result), Some(new)) => result.tool_use_id = new,
@@ -73,9 +73,4 @@ fn rename(message: &mut Arc<Message>, ids: &Ids) {
     let mut renamed = Message::new(message.role(), content).with_tags(message.tags.iter());
     renamed.details = message.details.clone();
     *message = Arc::new(renamed);
-}
-
-fn id_of(block: &ContentBlock) -> Option<&Arc<str>> {
-    let call = block.as_use().map(|call| &call.id);
-    call.or_else(|| block.as_result().map(|result| &result.tool_use_id))
 }

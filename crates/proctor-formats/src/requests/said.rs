@@ -74,13 +74,14 @@ pub(super) fn summaries_in(answer: &Message) -> Vec<Arc<str>> {
 
 /// The texts of a message.
 pub(super) fn text(message: &Message) -> String {
-    let texts = message.content().iter().filter_map(ContentBlock::as_text);
-    texts.map(|text| text.trim()).collect::<Vec<_>>().join("\n")
+    texts(message.content())
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The texts of a message that are no notes of the client's.
 pub(super) fn without_notes(message: &Message) -> Vec<&str> {
-    let texts = message.content().iter().filter_map(ContentBlock::as_text);
-    let texts = texts.map(|text| text.trim());
+    let texts = texts(message.content()).map(str::trim);
     texts.filter(|text| !Look::is_note(text)).collect()
 }

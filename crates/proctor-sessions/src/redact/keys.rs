@@ -24,9 +24,8 @@ pub fn without_keys(body: &str) -> Cow<'_, str> {
         return body.into();
     };
     let mut bytes = body.as_bytes().to_vec();
-    let items = ["mcp_servers", "tools"].map(|list| around.items(list));
-    for item in items.into_iter().flatten() {
-        let mut item = Object::read(item).unwrap_or_default();
+    let items = ["mcp_servers", "tools"].map(|list| around.objects(list));
+    for mut item in items.into_iter().flatten() {
         let headers: Option<BTreeMap<Cow<'_, str>, &RawValue>> = item.take_as("headers");
         let headers = headers.unwrap_or_default().into_values();
         let named = ["authorization_token", "authorization"].map(|name| item.take(name));

@@ -134,9 +134,9 @@ fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
     let told = part.first_text(&["thinking", "reasoning", "text", "think"]);
     let told = told.filter(|_| !is_redacted);
     let summary = part.take_text("summary").or_else(|| {
-        let items = part.items("summary").into_iter();
+        let items = part.objects("summary");
         let texts: Vec<Arc<str>> = items
-            .filter_map(|raw| Object::read(raw)?.take_text("text"))
+            .filter_map(|mut item| item.take_text("text"))
             .collect();
         (!texts.is_empty()).then(|| texts.join("\n\n").into())
     });

@@ -114,6 +114,12 @@ impl<'a> Object<'a> {
         self.take_typed(key).unwrap_or_default()
     }
 
+    /// Takes the objects in a list out; of an item that is something else, an empty one.
+    pub fn objects(&mut self, key: &str) -> impl Iterator<Item = Self> + use<'a> {
+        let items = self.items(key).into_iter();
+        items.map(|raw| Self::read(raw).unwrap_or_default())
+    }
+
     /// Takes a value out, whatever its type, and reads it.
     pub fn take_as<T: Deserialize<'a>>(&mut self, key: &str) -> Option<T> {
         serde_json::from_str(self.take(key)?.get()).ok()
