@@ -81,11 +81,10 @@ fn assistant(
     let is_compacted = summed_up(&mut blocks, own, assembler);
     let usage = assembler.usage(own, CachedTokens::Apart);
     applied(&mut object, kept, usage.as_ref(), assembler);
-    let timestamp = object.take_time("timestamp", assembler).or(time);
     let (id, model) = (object.take_text("id"), object.take_text("model"));
     let record = Answer {
         iterations: own.and_then(|raw| Iterations::of(&value(raw))),
-        ..Answer::of(blocks, timestamp).by(id, model, usage)
+        ..Answer::of(blocks, object.take_time("timestamp", assembler).or(time)).by(id, model, usage)
     };
     object.first(&["role"]);
     object.first(&["type"]);

@@ -115,8 +115,8 @@ fn vote(value: &Value, votes: &mut [usize; 2]) {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return,
     };
     let mut keys = ["max_tokens", "messages", "model"].iter();
-    let is_request = keys.any(|key| entries.contains_key(*key));
-    votes[0] += usize::from(is_request && entries.contains_key("system"));
+    votes[0] +=
+        usize::from(keys.any(|key| entries.contains_key(*key)) && entries.contains_key("system"));
     votes[1] += usize::from(entries.get("content").is_some_and(Value::is_null));
     for (key, value) in entries {
         let (word, words) = match value {

@@ -318,10 +318,9 @@ impl Assembler {
         let model = self.header.model.or(model.map(|(model, _)| model));
         let always = self.is_side.then_some(Tag::Sidechain);
         let messages = self.drafts.into_iter().map(|draft| {
-            let role = draft.role();
             let is_typed = draft.tags.contains(&Tag::TypedUser);
-            let mut message =
-                Message::new(role, draft.blocks).with_tags(draft.tags.into_iter().chain(always));
+            let mut message = Message::new(draft.role(), draft.blocks)
+                .with_tags(draft.tags.into_iter().chain(always));
             let injected = draft.injected.into_iter().filter(|_| is_typed);
             let own_model = draft.model.filter(|own| Some(own) != model.as_ref());
             message.details = MessageDetails::from(Details {

@@ -65,9 +65,8 @@ struct Turns {
 }
 
 fn conversation(mut row: Object<'_>) -> Option<Chat> {
-    let said = row.take("chat")?;
     let (mut chat, mut turns) = (Chat::default(), Turns::default());
-    read(said, &mut chat, &mut turns);
+    read(row.take("chat")?, &mut chat, &mut turns);
     let questions = match row.value("probing_questions") {
         Value::String(text) => from_python(&text),
         questions => questions,

@@ -43,10 +43,9 @@ pub(super) fn recordings<C: IntoIterator<Item = Chat>>(
     chats: fn(Object<'_>) -> C,
 ) -> Result<Vec<Recording>> {
     let (file, mut source) = (&file.text(), Source::default());
-    let values = file.values(&mut source)?;
     let mut recordings: Vec<Recording> = Vec::new();
     let mut problem = None;
-    for value in &values {
+    for value in &file.values(&mut source)? {
         let raw: &RawValue = value.parse()?;
         for raw in items(raw).unwrap_or_else(|| vec![raw]) {
             let mut found = Object::read(raw).into_iter().flat_map(chats).peekable();

@@ -18,9 +18,8 @@ pub(super) const IMPORTER: Importer = Importer::new("chatgpt", detect, import);
 
 fn detect(head: &Head) -> bool {
     let mapping = head.first_item().and_then(|one| one["mapping"].as_object());
-    let mut nodes = mapping.into_iter().flat_map(|value| value.values());
     let mut keys = ["parent", "children", "message"].iter();
-    let first = nodes.next();
+    let first = mapping.into_iter().flat_map(|value| value.values()).next();
     first.is_some_and(|node| keys.any(|key| node.get(key).is_some()))
 }
 
@@ -218,10 +217,9 @@ impl Reading {
         match (&*kind, size, part.take_text("text")) {
             ("image_asset_pointer", [Some(width), Some(height), bytes], _) => {
                 let bytes = bytes.unwrap_or_default();
-                let size = json!({
+                Some(proctor_sessions::wire::images::image(&json!({
                     "type": "image-size", "width": width, "height": height, "bytes": bytes,
-                });
-                Some(proctor_sessions::wire::images::image(&size))
+                })))
             }
             (_, _, Some(text)) => Some(ContentBlock::Text(text)),
             (kind, ..) => Some(self.assembler.unread_part("part", kind, raw)),

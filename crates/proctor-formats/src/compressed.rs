@@ -66,9 +66,8 @@ pub(super) fn is_compressed(path: &Path) -> bool {
 /// The name of a file without its ending, and without that of the compression.
 pub(super) fn stem(path: &Path) -> String {
     let ending = path.extension();
-    let is_compressed = ending.is_some_and(|ending| ending == "zst" || ending == "gz");
     let name = path.file_stem().unwrap_or_default();
-    let name = if is_compressed {
+    let name = if ending.is_some_and(|ending| ending == "zst" || ending == "gz") {
         Path::new(name).file_stem()
     } else {
         Some(name)

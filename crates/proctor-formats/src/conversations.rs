@@ -79,7 +79,6 @@ pub(super) fn sessions(
     source: &mut Source,
     read: impl FnMut(Conversation<'_>, &mut Assembler),
 ) -> Imported {
-    let values = file.values(source)?;
     let mut log = Log {
         shape,
         file,
@@ -89,7 +88,7 @@ pub(super) fn sessions(
     };
     let mut loose: Vec<Box<RawValue>> = Vec::new();
     let mut problem = None;
-    for value in values {
+    for value in file.values(source)? {
         let mut warn = |what: &str| source.warn(what);
         let api = shape.api;
         let unwrapped =

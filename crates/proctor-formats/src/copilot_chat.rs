@@ -174,10 +174,9 @@ impl<'a> Reading<'a> {
             blocks.push(call);
         }
         let usage = round.take_usage("usage", CachedTokens::Within, &mut self.assembler);
-        let usage = usage.and_then(unless_zero);
         let named = id.as_ref().and_then(|id| self.summaries.remove(id));
         let summary = named.or(round.take_text("summary"));
-        let part = Answer::of(blocks, time).by(id, model, usage);
+        let part = Answer::of(blocks, time).by(id, model, usage.and_then(unless_zero));
         self.assembler.assistant(None, part);
         self.assembler.hear_results(results, None);
         if let Some(summary) = summary {

@@ -61,8 +61,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             let model = model.filter(|model| !model.is_empty());
             assembler.assistant(None, Answer::of(blocks, time).by(id, model, None));
         } else {
-            let is_products = is_hidden || role.as_deref() == Some("system");
-            assembler.hear_user(blocks, time, is_products);
+            assembler.hear_user(blocks, time, is_hidden || role.as_deref() == Some("system"));
         }
     }
     assembler.finish(session_id(&one.id, hasher), database.path())

@@ -222,8 +222,8 @@ impl<'a> Chat<'a> {
         let ids: BTreeSet<Arc<str>> = models.iter().filter_map(|raw| id_of(raw)).collect();
         // Set up again as contents, records have neither bills nor the states of their calls.
         let mut each = models.iter();
-        let has_calls = each.any(|raw| raw.get().contains("\"functionCall\""));
-        let is_all = has_calls && ids.len() == said.count();
+        let is_all =
+            each.any(|raw| raw.get().contains("\"functionCall\"")) && ids.len() == said.count();
         if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {
             Some(Repeated::Nothing)
         } else if (is_compacted || is_all) && !models.is_empty() && is_whole {

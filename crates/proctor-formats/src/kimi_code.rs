@@ -186,9 +186,8 @@ impl Agent {
                 self.assembler.skip(&kind);
             }
             "config.update" | "profile.bind" | "context.update_token_count" => {
-                let system = record.take_text("systemPrompt");
                 let header = &mut self.assembler.header;
-                header.system = system.or(header.system.take());
+                header.system = record.take_text("systemPrompt").or(header.system.take());
                 self.assembler.skip(&kind);
             }
             "full_compaction.begin" => {
@@ -298,8 +297,8 @@ impl Agent {
     fn result(&mut self, id: Arc<str>, mut result: Object<'_>, key: &str, time: When) {
         let mut told = result.take_blocks(key, Speaker::Tool, &mut self.assembler);
         told.extend(result.take_words("note").map(ContentBlock::Text));
-        let is_error = result.take_flag("isError");
-        self.assembler.hear_result(id, told, is_error, time);
+        self.assembler
+            .hear_result(id, told, result.take_flag("isError"), time);
     }
 
     fn compaction(&mut self, mut record: Object<'_>) {

@@ -30,9 +30,8 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let values = file.values(source)?;
     let mut sessions = Vec::new();
-    for messages in conversations(&values)? {
+    for messages in conversations(&file.values(source)?)? {
         sessions.extend(read(messages).finish(file.id.clone(), &file.path)?);
     }
     Ok(sessions)

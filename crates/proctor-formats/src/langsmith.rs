@@ -79,7 +79,6 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
             "input_token_details": count("prompt_token_details"),
         })
     });
-    let usage = usage_in(&usage, CachedTokens::Within, source);
     let models = parameters.first(&["model", "model_name"]);
     let model = metadata.take("ls_model_name").or(models);
     let mut exchange = Exchange {
@@ -87,7 +86,7 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
         model: model.map(value).unwrap_or_default(),
         tools: parameters.value("tools"),
         end: run.take("end_time").and_then(time),
-        usage: unless_zero(usage),
+        usage: unless_zero(usage_in(&usage, CachedTokens::Within, source)),
         ..Exchange::default()
     };
     exchange.ask(run.value("inputs"), source);

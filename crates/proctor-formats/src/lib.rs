@@ -381,10 +381,9 @@ pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Resu
 
 /// Refuses what was taken for a format, and says next to nothing in it.
 fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) -> Result<()> {
-    let sessions = recordings.iter().map(|recording| &recording.session);
     let (mut answers, mut unknown) = (0, BTreeMap::<&str, u64>::new());
     let (mut all, mut kept) = (0, 0);
-    for session in sessions {
+    for session in recordings.iter().map(|recording| &recording.session) {
         answers += session.calls().len();
         let blocks = session.messages().iter().flat_map(|one| one.content());
         let opaque = blocks

@@ -42,7 +42,6 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
     let id = instance.take_text("question_id").unwrap_or_default();
     let [question, answer] = ["question", "answer"].map(|key| instance.take(key).and_then(text));
     // To these it is the answer, in words of its own, that nothing is.
-    let is_refused = id.ends_with("_abs");
     let asked = Question {
         id: id.to_string(),
         // A question of a later day may be about that day.
@@ -51,7 +50,7 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
         evidence,
         ..Question::default()
     };
-    chat.ask(question, is_refused, asked);
+    chat.ask(question, id.ends_with("_abs"), asked);
     Some(chat)
 }
 

@@ -56,9 +56,8 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
         lines.extend(event.into_iter().map(spaced));
         lines.push(b'\n');
     }
-    let id = session_id(&one.id, Sha256::new().chain_update(&lines));
     let mut text = SourceFile::read(database.path(), &mut &lines[..], MAX_FILE)?.text();
-    text.id = id;
+    text.id = session_id(&one.id, Sha256::new().chain_update(&lines));
     let mut sessions = match pi::import(&text, &mut assembler.source) {
         Err(ImportError::NoConversation(_)) => return Ok(None),
         read => read?,

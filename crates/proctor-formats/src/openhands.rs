@@ -46,9 +46,8 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let rows = rows(&file.values(source)?, source)?;
     let mut sessions = Vec::new();
-    for (events, mut around) in rows {
+    for (events, mut around) in rows(&file.values(source)?, source)? {
         let mut reading = Reading::default();
         let metrics = around.take("metrics").and_then(Object::read);
         reading.learn_usages(metrics.unwrap_or_default());
@@ -82,8 +81,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
         }
     }
     let paths = event_paths(folder.folder("events").as_ref().unwrap_or(folder));
-    let documents: Result<Vec<_>, _> = paths.iter().map(|path| files.read(path)).collect();
-    let documents = documents?;
+    let documents = paths.iter().map(|path| files.read(path));
+    let documents = documents.collect::<Result<Vec<_>>>()?;
     let mut events: Vec<&RawValue> = Vec::new();
     for (at, one) in documents.iter().enumerate() {
         let values = match one.values(source) {

@@ -279,13 +279,12 @@ impl Span {
                 "ai.usage.inputTokenDetails.cacheWriteTokens",
             ]),
         });
-        let usage = usage_in(&usage, CachedTokens::Within, source);
-        let id = take(&["gen_ai.response.id"]);
         let tools = take(&["gen_ai.tool.definitions", "ai.prompt.tools"]).map(parsed);
         let tools = tools.map(|tools| match tools {
             Value::Array(tools) => tools.into_iter().map(parsed).collect(),
             other => other,
         });
+        let id = take(&["gen_ai.response.id"]);
         let mut value = |key: &str| take(&[key]).unwrap_or_default();
         let exchange = Exchange {
             id: id.unwrap_or_else(|| json!(&*self.id)),
@@ -296,7 +295,7 @@ impl Span {
                 .end
                 .and_then(|end| i64::try_from(end / 1_000_000).ok())
                 .map(Timestamp),
-            usage: unless_zero(usage),
+            usage: unless_zero(usage_in(&usage, CachedTokens::Within, source)),
             asked: system.into_iter().chain(asked).collect(),
             answers: answered,
             several: choices > Some(1),

@@ -195,10 +195,9 @@ impl Reading {
                 let blocks = blocks(Speaker::Assistant);
                 let (billed, source) = (said.usage, &mut assembler.source);
                 let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
-                let usage = usage.and_then(unless_zero);
                 let name = self.name(at, &blocks);
                 let model = said.model.or_else(|| self.model.clone());
-                let record = Answer::of(blocks, time).by(None, model, usage);
+                let record = Answer::of(blocks, time).by(None, model, usage.and_then(unless_zero));
                 return self.assembler.assistant(Some(&name), record);
             }
             Some("system") => {

@@ -41,9 +41,8 @@ fn is_log_folder(folder: &Folder) -> bool {
 
 /// Reads the requests in their order as the lines of one log.
 fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
-    let paths = logs(folder).unwrap_or_default();
     let mut requests: Vec<(Option<f64>, String)> = Vec::new();
-    for path in &paths {
+    for path in &logs(folder).unwrap_or_default() {
         for line in files.read(path)?.values(source)? {
             let raw: &RawValue = line.parse()?;
             let time = Object::read(raw).and_then(|mut object| object.take_as("timestamp"));
@@ -52,8 +51,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     }
     if requests.iter().all(|(time, _)| time.is_some()) {
         requests.sort_by(|(one, _), (two, _)| {
-            let is_known = one.is_some().cmp(&two.is_some());
-            one.partial_cmp(two).unwrap_or(is_known)
+            one.partial_cmp(two)
+                .unwrap_or(one.is_some().cmp(&two.is_some()))
         });
     }
     let log: String = requests.into_iter().map(|(_, text)| text).collect();
@@ -67,9 +66,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
 
 /// The files of a folder that holds nothing but JSON files, and more than one.
 fn logs(folder: &Folder) -> Option<Vec<PathBuf>> {
-    let names = folder.names().iter().filter(|name| !name.starts_with('.'));
     let mut paths = Vec::new();
-    for name in names {
+    for name in folder.names().iter().filter(|name| !name.starts_with('.')) {
         let path = folder.child(name);
         let is_json = path.extension().is_some_and(|value| value == "json") && path.is_file();
         paths.push(is_json.then_some(path)?);

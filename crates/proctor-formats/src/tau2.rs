@@ -137,7 +137,7 @@ impl Reading {
             return self.assembler.skip("result of the user's");
         }
         let content = message.take_blocks("content", Speaker::Tool, &mut self.assembler);
-        let is_error = message.take_flag("error");
-        self.assembler.hear_result(id, content, is_error, timestamp);
+        self.assembler
+            .hear_result(id, content, message.take_flag("error"), timestamp);
     }
 }

@@ -94,9 +94,8 @@ fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
     let rest = message.content().iter().filter(|it| summary(it).is_none());
     let mut rest = Message::new(Role::User, rest.cloned().collect());
     rest.details.timestamp = message.details.timestamp;
-    let rest = rest.with_tags(message.tags.iter());
     let summary = Message::new(Role::User, summaries).with_tags([Tag::CompactSummary]);
-    let messages = [summary, rest].into_iter();
+    let messages = [summary, rest.with_tags(message.tags.iter())].into_iter();
     let messages = messages.filter(|message| !message.content().is_empty());
     messages.map(Arc::new).collect()
 }

@@ -19,11 +19,11 @@ const SHORTEST: u64 = 100;
 
 /// Whether a message is an answer that its counter cannot have counted.
 fn is_partial(message: &Message) -> bool {
-    let is_more = |usage: Usage| {
-        let chars = written(message);
-        chars >= SHORTEST && chars > usage.output.0.saturating_mul(MOST_CHARS)
-    };
-    message.role() == Role::Assistant && message.details.usage.is_some_and(is_more)
+    message.role() == Role::Assistant
+        && message.details.usage.is_some_and(|usage: Usage| {
+            let chars = written(message);
+            chars >= SHORTEST && chars > usage.output.0.saturating_mul(MOST_CHARS)
+        })
 }
 
 /// The characters that the model itself wrote: what a provider's own tools found is in its answer

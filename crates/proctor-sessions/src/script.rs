@@ -57,10 +57,9 @@ pub fn run_end(text: &str, from: usize) -> usize {
 /// The words of a run of unspaced characters, each with the byte of `run` at which it starts.
 pub fn pairs(run: &str) -> impl Iterator<Item = (usize, &str)> {
     let starts = run.char_indices().map(|(at, _)| at);
-    let ends = run.char_indices().skip(1).map(|(at, c)| at + c.len_utf8());
     let single = run.chars().nth(1).is_none() && !run.is_empty();
     starts
-        .zip(ends)
+        .zip(run.char_indices().skip(1).map(|(at, c)| at + c.len_utf8()))
         .map(|(from, to)| (from, &run[from..to]))
         .chain(single.then_some((0, run)))
 }

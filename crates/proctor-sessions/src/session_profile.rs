@@ -108,8 +108,8 @@ impl Profiler {
             let mut results = message.tool_results().peekable();
             if results.peek().is_none() && message.role() == Role::User {
                 let is_injected = injected.iter().any(|tag| message.has_tag(*tag));
-                let is_request = message.has_tag(Tag::TypedUser) || !is_told && !is_injected;
-                self.profile.requests += u64::from(is_request);
+                self.profile.requests +=
+                    u64::from(message.has_tag(Tag::TypedUser) || !is_told && !is_injected);
             }
             let texts = message.model_text();
             for (block, _) in results {

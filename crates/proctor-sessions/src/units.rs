@@ -466,9 +466,8 @@ pub fn to_valid_id(text: &str, length: usize) -> String {
 
 /// The median of ascending numbers: of two in the middle, the number between them.
 pub fn median<T: Copy>(ascending: &[T], midpoint: fn(T, T) -> T) -> Option<T> {
-    let upper = *ascending.get(ascending.len() / 2)?;
     let lower = *ascending.get(ascending.len().saturating_sub(1) / 2)?;
-    Some(midpoint(lower, upper))
+    Some(midpoint(lower, *ascending.get(ascending.len() / 2)?))
 }
 
 #[cfg(test)]

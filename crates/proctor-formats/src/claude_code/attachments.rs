@@ -45,10 +45,10 @@ pub(super) fn rendered(kind: &str, sent: &Value) -> Option<AttachmentUse> {
 pub(super) fn attached(kind: &str, attachment: &Value) -> AttachmentUse {
     let blocks: Blocks = match kind {
         "queued_command" => return queued(attachment),
-        "file" => {
-            let text = || text(attachment, &["/filename", "/content/file/content"]);
-            picture(attachment).or_else(text).into_iter().collect()
-        }
+        "file" => picture(attachment)
+            .or_else(|| text(attachment, &["/filename", "/content/file/content"]))
+            .into_iter()
+            .collect(),
         // The output of these hooks is sent to the model.
         "hook_success" => match attachment["hookEvent"].as_str() {
             Some("SessionStart" | "UserPromptSubmit" | "SubagentStart") => {
@@ -90,9 +90,8 @@ fn plain(value: &Value) -> String {
 
 fn picture(attachment: &Value) -> Option<ContentBlock> {
     let file = attachment.pointer("/content/file")?;
-    let data = file.get("base64")?;
     let media = file.get("type").or_else(|| file.get("mediaType"))?;
-    Some(image(&embedded(media, data)))
+    Some(image(&embedded(media, file.get("base64")?)))
 }
 
 /// A prompt that waited in the queue: typed by a person, unless another origin is recorded.
@@ -101,7 +100,6 @@ fn queued(attachment: &Value) -> AttachmentUse {
     let typed = at("/commandMode").is_none_or(|mode| mode == "prompt")
         && at("/origin/kind").is_none_or(|origin| origin == "human")
         && attachment["isMeta"] != true;
-    let tag = if typed { Tag::TypedUser } else { Tag::Meta };
     let blocks = match attachment.get("prompt") {
         Some(Value::String(text)) if !text.is_empty() => {
             vec![ContentBlock::Text(text.as_str().into())]
@@ -109,7 +107,7 @@ fn queued(attachment: &Value) -> AttachmentUse {
         Some(Value::Array(items)) => items.iter().filter_map(prompted).collect(),
         _ => Vec::new(),
     };
-    seen(blocks, tag)
+    seen(blocks, if typed { Tag::TypedUser } else { Tag::Meta })
 }
 
 /// A part of a prompt.

@@ -59,9 +59,8 @@ impl Shown {
     /// Reads the file at `path`, a list of records.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = SourceFile::open(path, MAX_FILE)?.text();
-        let values = text.values(&mut Source::default())?;
         let mut shown = Self::default();
-        for value in &values {
+        for value in &text.values(&mut Source::default())? {
             for raw in value.parse::<Vec<&RawValue>>()? {
                 shown.record(raw);
             }

@@ -95,8 +95,8 @@ fn is_environment(block: &ContentBlock) -> bool {
 /// The result of a call; its first text says what it answers.
 fn result((id, content): (Arc<str>, Blocks)) -> ContentBlock {
     let first = content.first().and_then(ContentBlock::as_text);
-    let was_made = first.is_some_and(|text| text.starts_with('['));
-    let is_error = !was_made || texts(&content).any(|text| text.contains(FAILED));
+    let is_error = !first.is_some_and(|text| text.starts_with('['))
+        || texts(&content).any(|text| text.contains(FAILED));
     ContentBlock::tool_result(id, content, is_error)
 }
 

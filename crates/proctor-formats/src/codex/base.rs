@@ -42,9 +42,8 @@ impl Rollouts {
 /// The rollout in a folder whose name ends so. The end comes from a file: it is compared, and makes no path.
 fn rollout(folder: &Folder, end: &str, depth: usize) -> Option<PathBuf> {
     let is_it = |name: &&String| {
-        let path = Path::new(name.as_str());
         name.starts_with("rollout-")
-            && compressed::stem(path)
+            && compressed::stem(Path::new(name.as_str()))
                 .trim_end_matches(".jsonl")
                 .ends_with(end)
     };

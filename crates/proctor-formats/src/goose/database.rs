@@ -23,8 +23,8 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
         "SELECT id, NULL, {kind} = 'sub_agent', {config} FROM sessions ORDER BY created_at, id"
     ))?;
     for one in &mut sessions {
-        let config = one.model.take().unwrap_or_default();
-        let config: Value = serde_json::from_str(&config).unwrap_or_default();
+        let config: Value =
+            serde_json::from_str(&one.model.take().unwrap_or_default()).unwrap_or_default();
         one.model = config["model_name"].as_str().map(Arc::from);
     }
     Ok(sessions)

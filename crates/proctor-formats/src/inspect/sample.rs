@@ -225,8 +225,7 @@ fn print_of(message: &str) -> String {
     let value: Value = serde_json::from_str(message).unwrap_or_default();
     let calls = value.get("tool_calls").and_then(Value::as_array);
     let ids = calls.into_iter().flatten().map(|call| &call["id"]);
-    let ids: Vec<&Value> = ids.collect();
-    serde_json::json!([value["content"], ids]).to_string()
+    serde_json::json!([value["content"], ids.collect::<Vec<&Value>>()]).to_string()
 }
 
 /// The counters of a call.

@@ -122,9 +122,8 @@ impl Agent {
                 self.asks();
                 self.step.time = time;
                 let mut function = payload.inner("function");
-                let names = payload.take_text("id").zip(function.take_text("name"));
                 let arguments = function.take_text("arguments").unwrap_or_default();
-                if let Some((id, name)) = names {
+                if let Some((id, name)) = payload.take_text("id").zip(function.take_text("name")) {
                     self.open = Some((id, name, arguments.to_string()));
                 } else {
                     self.step.blocks.push(self.assembler.unread(&kind, part));

@@ -93,10 +93,9 @@ impl Unnamed {
 pub(crate) fn tool_uses(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     let calls = object.items("tool_calls");
     let mut uses = assembler.calls("tool_call", calls, |mut call, assembler| {
-        let id = call.take_words("id");
         let function = call.take_object("function");
         let function = function.or_else(|| call.take_object("custom"))?;
-        tool_use(id, function, assembler)
+        tool_use(call.take_words("id"), function, assembler)
     });
     let function = object.take_object("function_call");
     uses.extend(function.and_then(|function| tool_use(None, function, assembler)));

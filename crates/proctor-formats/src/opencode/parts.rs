@@ -148,10 +148,9 @@ fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part
 fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
     let name = part.first_text(&["tool", "name"])?;
     let mut state = part.take_object("state")?;
-    let status = state.take_text("status");
     let times = state.take_object("time");
     let mut times = times.unwrap_or_else(|| part.inner("time"));
-    let key = match status.as_deref() {
+    let key = match state.take_text("status").as_deref() {
         Some("completed") => Some("output"),
         Some("error") => Some("error"),
         // It was interrupted.

@@ -48,8 +48,7 @@ impl Reading {
         self.silent(&event, "SystemPromptEvent");
         let keys = ["system_prompt", "dynamic_context"].into_iter();
         let texts = keys.filter_map(|key| event.keys.inner(key).take_text("text"));
-        let texts: Vec<Arc<str>> = texts.collect();
-        let text = texts.join("\n");
+        let text = texts.collect::<Vec<Arc<str>>>().join("\n");
         self.assembler.header.system = Some(text).filter(|text| !text.is_empty()).map(Arc::from);
         for raw in event.keys.items("tools") {
             self.assembler.define_tool(raw);

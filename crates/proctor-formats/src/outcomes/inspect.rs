@@ -47,8 +47,7 @@ fn sample_of(mut sample: Object<'_>) -> Result<Option<Outcome>, Problem> {
     let scores = sample.inner("scores").into_entries();
     let scores = scores
         .filter_map(|(name, score)| Some((name.into_owned(), Object::read(score)?.take("value")?)));
-    let scores: Vec<(String, &RawValue)> = scores.collect();
-    let (score, unread) = only(&scores, &place)?;
+    let (score, unread) = only(&scores.collect::<Vec<(String, &RawValue)>>(), &place)?;
     let score = score.or(failed.map(Err));
     Ok(score.map(|score| Outcome {
         unread,

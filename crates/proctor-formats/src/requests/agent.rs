@@ -45,9 +45,8 @@ impl Name {
             return Some(Self { place, value });
         }
         let key = request.text("prompt_cache_key");
-        let key = key.map(|value| ("prompt_cache_key", value));
         let user = || Some(("user", user.or_else(|| request.text("user"))?));
-        let (place, value) = key.or_else(user)?;
+        let (place, value) = key.map(|value| ("prompt_cache_key", value)).or_else(user)?;
         Some(Self { place, value })
     }
 

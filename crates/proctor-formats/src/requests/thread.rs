@@ -92,11 +92,10 @@ fn is_models(message: &Message) -> bool {
 impl Thread {
     pub(super) fn new(name: usize, mut one: Logged, agent: Agent) -> Self {
         let answer = one.answer().cloned();
-        let was_told = one.count_told();
         let is_answered = answer.is_some();
         let mut thread = Self {
             name,
-            was_told,
+            was_told: one.count_told(),
             is_failed: one.is_answered && !is_answered,
             names: one.name.iter().cloned().collect(),
             agent,

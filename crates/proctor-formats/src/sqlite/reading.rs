@@ -185,9 +185,8 @@ impl Database {
         let rows = others.filter_map(|table| {
             let name = table.replace('"', "\"\"");
             let row = self.rows::<32>(&format!("SELECT * FROM \"{name}\" LIMIT 1"), &[]);
-            let row = row.ok()?.into_iter().next()?;
             let is_json = |text: &Arc<str>| text.starts_with('{') && text.contains('"');
-            if !row.iter().flatten().any(is_json) {
+            if !row.ok()?.into_iter().next()?.iter().flatten().any(is_json) {
                 return None;
             }
             let all_rows = self.rows(&format!("SELECT COUNT(*) FROM \"{name}\""), &[]);
@@ -205,8 +204,8 @@ impl Database {
     /// Counts bytes that were read of it.
     pub(crate) fn charge(&self, bytes: u64) -> Result<()> {
         let left = self.left().checked_sub(bytes);
-        let too_large = || ImportError::TooLarge(self.path.clone(), MAX_FILE);
-        self.left.set(left.ok_or_else(too_large)?);
+        self.left
+            .set(left.ok_or_else(|| ImportError::TooLarge(self.path.clone(), MAX_FILE))?);
         Ok(())
     }
 

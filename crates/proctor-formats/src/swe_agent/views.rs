@@ -109,13 +109,12 @@ fn pieces_of(view: &[Arc<Message>], history: &[Arc<Message>]) -> Vec<Recorded> {
         next = at + 1;
         let blocks = own.content().iter().zip(message.content()).enumerate();
         let changed = blocks.filter(|(_, (own, shown))| own != shown);
-        let edits = changed.map(|(block, _)| Recorded::Edited {
+        let before = pieces.len();
+        pieces.extend(changed.map(|(block, _)| Recorded::Edited {
             message: at,
             block,
             text: message.model_text()[block].clone(),
-        });
-        let before = pieces.len();
-        pieces.extend(edits);
+        }));
         if pieces.len() == before {
             Recorded::keep(at, &mut pieces);
         }

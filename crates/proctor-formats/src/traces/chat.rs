@@ -259,8 +259,7 @@ fn as_function(call: &mut Value) {
         None => return,
     };
     if flat {
-        let id = first(call, "id toolCallId");
-        *call = json!({"id": id, "function": {"name": name}});
+        *call = json!({"id": first(call, "id toolCallId"), "function": {"name": name}});
     }
     call["function"]["arguments"] = json!(arguments);
 }

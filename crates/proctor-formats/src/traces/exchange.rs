@@ -112,9 +112,9 @@ impl Exchange {
             let asked = self.asked.into_iter().flat_map(chat::messages);
             let answers = chat::choices(self.answers, self.several).into_iter();
             // A tool of the provider's may have answered in between.
-            let is_result = |value: &Value| value["role"] == "tool";
-            let (told, answers): (Vec<Value>, Vec<Value>) =
-                answers.flat_map(chat::messages).partition(is_result);
+            let (told, answers): (Vec<Value>, Vec<Value>) = answers
+                .flat_map(chat::messages)
+                .partition(|value: &Value| value["role"] == "tool");
             let choices = answers.into_iter().map(|answer| json!({"message": answer}));
             (asked.chain(told).collect(), "choices", choices.collect())
         };

@@ -204,9 +204,8 @@ pub fn drop_zeroed(path: &Path) -> io::Result<()> {
 
 /// Removes half a line at the end of a file that is open for reading and appending.
 pub fn drop_half_a_line(file: &mut File) -> io::Result<()> {
-    let length = file.metadata()?.len();
     let mut last = [b'\n'];
-    if length > 0 {
+    if file.metadata()?.len() > 0 {
         file.seek(SeekFrom::End(-1))?;
         file.read_exact(&mut last)?;
     }

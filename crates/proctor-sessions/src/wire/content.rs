@@ -132,7 +132,6 @@ pub fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> ContentBlo
 fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
     let is_redacted = part.take_flag("redacted");
     let told = part.first_text(&["thinking", "reasoning", "text", "think"]);
-    let told = told.filter(|_| !is_redacted);
     let summary = part.take_text("summary").or_else(|| {
         let items = part.objects("summary");
         let texts: Vec<Arc<str>> = items
@@ -142,7 +141,7 @@ fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
     });
     let signature = part.first_text(&["signature", "thinkingSignature"]);
     let signature = signature.or_else(|| part.inner("extras").take_text("signature"));
-    match told.or(summary) {
+    match told.filter(|_| !is_redacted).or(summary) {
         Some(text) => Some(ContentBlock::thinking(text, signature)),
         None if is_redacted => Some(kept("reasoning", raw)),
         None => signature.map(|it| ContentBlock::thinking("", Some(it))),
