@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::file::{notice, strip_bom};
-use proctor_sessions::wire::json_bytes::mend_surrogates;
+use proctor_sessions::wire::json_bytes::{Mark, marks, mend_surrogates};
 
 /// How much of a file detection sees, long texts and deep values left out.
 pub(super) const HEAD: usize = 64 * 1024;
@@ -145,125 +145,110 @@ pub(super) fn values(text: &str) -> Vec<Value> {
 
 /// The beginning of a text of JSON, without the rest of long texts and with `null` for what is nested too deep.
 fn shortened(text: &str) -> String {
-    let bytes = text.as_bytes();
     let mut out = String::new();
-    // What is kept begins at `from`; where something is left out, nothing is kept until its end.
-    let (mut from, mut is_left_out) = (0, false);
-    let (mut depth, mut in_string, mut begins) = (0_usize, false, 0);
-    let (mut escaped, mut escape_end) = (false, 0);
-    for (at, byte) in bytes.iter().enumerate() {
-        if !is_left_out && out.len() + (at - from) >= HEAD {
-            let end = text.floor_char_boundary(at);
-            out.push_str(&text[from..end]);
-            return out;
-        }
-        let is_deep = depth > DEEPEST;
-        let is_inside = in_string && !escaped && *byte != b'"' && at >= escape_end;
-        if is_inside && at - begins > LONG && !is_left_out && text.is_char_boundary(at) {
-            out.push_str(&text[from..at]);
-            is_left_out = true;
-        }
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => {
-                escaped = true;
-                escape_end = at
-                    + if bytes.get(at + 1) == Some(&b'u') {
-                        6
-                    } else {
-                        2
-                    };
-            }
-            b'"' if in_string => {
-                in_string = false;
-                if is_left_out && !is_deep {
-                    (from, is_left_out) = (at, false);
-                }
-            }
-            _ if in_string => {}
-            b'"' => (in_string, begins) = (true, at),
-            b'{' | b'[' => {
+    let (mut from, mut depth) = (0, 0_usize);
+    for (at, mark) in marks(text.as_bytes()) {
+        match mark {
+            Mark::Open(_) => {
                 depth += 1;
                 if depth == DEEPEST + 1 {
                     out.push_str(&text[from..at]);
                     out.push_str("null");
-                    is_left_out = true;
                 }
             }
-            b'}' | b']' => {
+            Mark::Close => {
                 if depth == DEEPEST + 1 {
-                    (from, is_left_out) = (at + 1, false);
+                    from = at + 1;
                 }
                 depth = depth.saturating_sub(1);
             }
-            _ => {}
+            Mark::Text(end) if depth <= DEEPEST => {
+                let end = end.map_or(text.len(), |end| end - 1);
+                let cut = uncut(text, at + 1, at + 1 + LONG);
+                if cut < end {
+                    out.push_str(&text[from..cut]);
+                    from = end;
+                }
+            }
+            Mark::Comma | Mark::Colon | Mark::Text(_) => {}
+        }
+        if out.len() >= HEAD {
+            break;
         }
     }
-    if !is_left_out {
-        out.push_str(&text[from..]);
+    if depth <= DEEPEST {
+        let rest = &text[from..];
+        out.push_str(&rest[..rest.floor_char_boundary(HEAD)]);
     }
+    out.truncate(out.floor_char_boundary(HEAD));
     out
+}
+
+/// The first place from `least` on that cuts neither a character nor an escape of a text whose inside begins at `begin`.
+fn uncut(text: &str, begin: usize, least: usize) -> usize {
+    let mut escape_end = begin;
+    for (at, length) in escapes(text, begin).take_while(|(at, _)| *at < least) {
+        escape_end = at + length;
+    }
+    text.ceil_char_boundary(least.max(escape_end))
+}
+
+/// The escapes from `at` on, with their lengths.
+fn escapes(text: &str, mut at: usize) -> impl Iterator<Item = (usize, usize)> {
+    std::iter::from_fn(move || {
+        let rest = text.as_bytes().get(at..)?;
+        let place = at + memchr::memchr(b'\\', rest)?;
+        let length = if text.as_bytes().get(place + 1) == Some(&b'u') {
+            6
+        } else {
+            2
+        };
+        at = place + 2;
+        Some((place, length))
+    })
 }
 
 /// The text up to where its brackets can be closed, and closed; none if it is nested too deep.
 fn close(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
     let mut open: Vec<u8> = Vec::new();
     // Where the text can be closed, and with what.
     let mut whole = (0, Vec::new());
-    let (mut in_string, mut begins, mut escaped, mut escape_at) = (false, 0, false, 0);
-    let mut key_follows = false;
-    for (at, byte) in bytes.iter().enumerate() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => (escaped, escape_at) = (true, at),
-                b'"' => {
-                    in_string = false;
-                    if !key_follows {
-                        whole = (at + 1, open.clone());
-                    }
-                }
-                _ => {}
+    let (mut cut, mut key_follows) = (None, false);
+    for (at, mark) in marks(text.as_bytes()) {
+        match mark {
+            Mark::Text(_) if key_follows => continue,
+            Mark::Text(None) => cut = Some(at + 1).filter(|_| text.len() > at + KEYWORD),
+            Mark::Text(Some(end)) => whole = (end, open.clone()),
+            Mark::Colon => key_follows = false,
+            Mark::Comma => {
+                key_follows = open.last() == Some(&b'{');
+                whole = (at, open.clone());
             }
-            continue;
-        }
-        match byte {
-            b'"' => (in_string, begins) = (true, at),
-            b'{' | b'[' => {
-                open.push(*byte);
-                key_follows = *byte == b'{';
+            Mark::Open(bracket) => {
+                open.push(bracket);
+                key_follows = bracket == b'{';
                 whole = (at + 1, open.clone());
             }
-            b'}' | b']' => {
+            Mark::Close => {
                 open.pop();
                 key_follows = false;
                 whole = (at + 1, open.clone());
             }
-            b',' => {
-                key_follows = open.last() == Some(&b'{');
-                whole = (at, open.clone());
-            }
-            b':' => key_follows = false,
-            _ => {}
         }
         if open.len() > DEEPEST {
             return None;
         }
     }
-    let mut closed;
-    if in_string && !key_follows && bytes.len() > begins + KEYWORD {
+    let mut closed = text[..whole.0].to_owned();
+    if let Some(begin) = cut {
         // A text is closed before an escape that may have been cut.
-        let recent = escape_at + 6 > bytes.len() && escape_at > whole.0;
-        let end = if recent { escape_at } else { bytes.len() };
-        closed = text.get(..end)?.to_owned();
+        let last = escapes(text, begin).last().map(|(at, _)| at);
+        let end = last.filter(|at| at + 6 > text.len()).unwrap_or(text.len());
+        closed.push_str(&text[whole.0..end]);
         closed.push('"');
         whole.1 = open;
-    } else {
-        closed = text.get(..whole.0)?.to_owned();
     }
-    for bracket in whole.1.iter().rev() {
-        closed.push(if *bracket == b'{' { '}' } else { ']' });
-    }
+    let brackets = whole.1.iter().rev();
+    closed.extend(brackets.map(|bracket| if *bracket == b'{' { '}' } else { ']' }));
     Some(closed)
 }

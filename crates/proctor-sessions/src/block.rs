@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{embedded, picture};
 use crate::tokens::{Block, BlockKind, Picture};
 use crate::tool_names::class_of;
+use crate::wire::json_bytes::{Mark, marks};
 
 /// One part of a message. All but the simplest are boxed: most are texts, and a session may have millions.
 #[derive(Debug, Clone, PartialEq)]
@@ -268,17 +269,15 @@ impl From<&serde_json::value::RawValue> for JsonText {
 /// JSON without the white space between its tokens.
 fn without_layout(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
-    let (mut in_string, mut is_escaped) = (false, false);
-    for c in json.chars() {
-        if !in_string && c.is_ascii_whitespace() {
-            continue;
+    let mut from = 0;
+    for (at, mark) in marks(json.as_bytes()) {
+        if let Mark::Text(Some(end)) = mark {
+            text.extend(json[from..at].split_ascii_whitespace());
+            text.push_str(&json[at..end]);
+            from = end;
         }
-        if c == '"' && !is_escaped {
-            in_string = !in_string;
-        }
-        is_escaped = in_string && c == '\\' && !is_escaped;
-        text.push(c);
     }
+    text.extend(json[from..].split_ascii_whitespace());
     text
 }
 

@@ -9,6 +9,7 @@ use memchr::memmem;
 
 use super::picture;
 use crate::tokens::Picture;
+use crate::wire::json_bytes::{Mark, marks};
 
 /// Shorter texts are left as they are.
 const LEAST_BYTES: usize = 400;
@@ -61,20 +62,11 @@ pub(super) fn pictures(json: &str) -> Vec<Picture> {
 
 /// Where the data of files stands in JSON, without the quotes.
 fn data(json: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut quotes = memchr::memchr_iter(b'"', json.as_bytes()).peekable();
-    std::iter::from_fn(move || {
-        loop {
-            let start = quotes.next()? + 1;
-            let is_escaped = |at: usize| {
-                let before = json[start..at].bytes().rev();
-                before.take_while(|byte| *byte == b'\\').count() % 2 == 1
-            };
-            let end = quotes.find(|at| !is_escaped(*at))?;
-            if end - start >= LEAST_BYTES && is_file(&json[start..end]) {
-                return Some(start..end);
-            }
-        }
-    })
+    let texts = marks(json.as_bytes()).filter_map(|(at, mark)| match mark {
+        Mark::Text(Some(end)) => Some(at + 1..end - 1),
+        _ => None,
+    });
+    texts.filter(|text| text.len() >= LEAST_BYTES && is_file(&json[text.clone()]))
 }
 
 /// The base64 of an address of the form `data:…;base64,`.

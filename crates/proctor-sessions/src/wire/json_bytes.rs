@@ -1,25 +1,65 @@
-//! Checks and repairs on JSON bytes before parsing: nesting depth, lone surrogates.
+//! Reads and repairs JSON bytes before parsing: their marks, nesting depth, lone surrogates.
+
+/// A mark of JSON that shows its structure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// An opening bracket: this one.
+    Open(u8),
+    /// A closing bracket.
+    Close,
+    /// A comma.
+    Comma,
+    /// A colon.
+    Colon,
+    /// A text, and the place behind it; none where it is cut.
+    Text(Option<usize>),
+}
+
+/// The marks of JSON, each with its place. Those in a text are none.
+pub fn marks(json: &[u8]) -> impl Iterator<Item = (usize, Mark)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let (place, byte) = (at, *json.get(at)?);
+            at += 1;
+            let mark = match byte {
+                b'[' | b'{' => Mark::Open(byte),
+                b']' | b'}' => Mark::Close,
+                b',' => Mark::Comma,
+                b':' => Mark::Colon,
+                b'"' => {
+                    let end = text_end(json, at);
+                    at = end.unwrap_or(json.len());
+                    Mark::Text(end)
+                }
+                _ => continue,
+            };
+            return Some((place, mark));
+        }
+    })
+}
+
+/// The place behind a text of which the inside begins there.
+fn text_end(json: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', json.get(at..)?)?;
+        if json[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
 
 /// How deep arrays and objects are nested; brackets in strings do not count.
 pub fn nesting(json: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut at) = (0usize, 0, 0);
-    let mut in_string = false;
-    while let Some(byte) = json.get(at) {
-        at += 1;
-        match byte {
-            b'"' => in_string = !in_string,
-            b'\\' if in_string => at += 1,
-            _ if in_string => {
-                let rest = json.get(at..).unwrap_or_default();
-                at += memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-            }
-            b'[' | b'{' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for (_, mark) in marks(json) {
+        match mark {
+            Mark::Open(_) => depth += 1,
+            Mark::Close => depth = depth.saturating_sub(1),
+            Mark::Comma | Mark::Colon | Mark::Text(_) => {}
         }
+        deepest = deepest.max(depth);
     }
     deepest
 }
