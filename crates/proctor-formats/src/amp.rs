@@ -40,12 +40,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         for raw in thread.items("messages") {
             let mut said = Object::read(raw).unwrap_or_default();
             let parent = said.take_text("parentToolUseId");
-            let agent = parent.map_or(0, |parent| {
-                *names.entry(parent).or_insert_with(|| {
-                    agents.push(Assembler::default());
-                    agents.len() - 1
-                })
-            });
+            let agent = parent.map_or(0, |parent| place_of(parent, &mut names, &mut agents));
             message(said, raw, &mut ledger, &mut agents[agent]);
         }
         thread.count_left("key", &mut agents[0]);

@@ -155,9 +155,8 @@ impl Assembler {
         draft.tags.extend(part.tags);
         self.placed
             .extend(record.map(|record| (record.clone(), at)));
-        for _ in 0..repeated {
-            self.warn("a tool use was recorded twice; the second is left out");
-        }
+        let what = "a tool use was recorded twice; the second is left out";
+        self.warn_all(0..repeated, what);
     }
 
     /// Adds a record of the user's or a tool's. `record` names it.

@@ -51,10 +51,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agents: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for event in log.events {
         let chain = match &event.agent {
-            Some(agent) => *agents.entry(agent.clone()).or_insert_with(|| {
-                chains.push(Reading::default());
-                chains.len() - 1
-            }),
+            Some(agent) => place_of(agent.clone(), &mut agents, &mut chains),
             None => 0,
         };
         chains[chain].event(event, &log.usages);

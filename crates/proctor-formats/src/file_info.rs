@@ -30,16 +30,10 @@ const NEAR: usize = 4_096;
 /// any product.
 pub fn format_of(path: &Path) -> Result<&'static str, ImportError> {
     if path.is_dir() {
-        return format_of_folder(path, &Folder::open(path)?);
+        return Ok(importer_of_folder(path, &Folder::open(path)?)?.format());
     }
     let (head, _) = open(path)?;
     format_of_head(path, &head)
-}
-
-fn format_of_folder(path: &Path, folder: &Folder) -> Result<&'static str> {
-    let importer = importer_of_folder(folder);
-    let importer = importer.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
-    Ok(importer.format())
 }
 
 fn format_of_head(path: &Path, head: &[u8]) -> Result<&'static str> {
@@ -55,7 +49,7 @@ pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
         return Ok(FileInfo {
-            format: format_of_folder(path, &folder)?,
+            format: importer_of_folder(path, &folder)?.format(),
             bytes: size_of(&folder),
             first: None,
             last: None,

@@ -304,13 +304,14 @@ pub fn importer(format: &str) -> Option<&'static Importer> {
 
 /// Whether the folder at `path` is a session, rather than a folder of some.
 pub fn is_session_folder(path: &Path) -> bool {
-    Folder::open(path).is_ok_and(|folder| importer_of_folder(&folder).is_some())
+    Folder::open(path).is_ok_and(|folder| importer_of_folder(path, &folder).is_ok())
 }
 
-fn importer_of_folder(folder: &Folder) -> Option<&'static Importer> {
+fn importer_of_folder(path: &Path, folder: &Folder) -> Result<&'static Importer> {
     let is_its = |format: &FolderFormat| (format.detect)(folder);
     let mut importers = IMPORTERS.iter();
-    importers.find(|importer| importer.folder.as_ref().is_some_and(is_its))
+    let importer = importers.find(|importer| importer.folder.as_ref().is_some_and(is_its));
+    importer.ok_or_else(|| ImportError::Directory(path.to_owned()))
 }
 
 /// Lines before the first by which a file's format is told: a log that was cut in front begins within one.
@@ -411,10 +412,10 @@ fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) ->
 fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording>, &'static str)> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
-        let by = by.or_else(|| importer_of_folder(&folder));
-        let read = by.and_then(|by| Some((by.import_folder(&folder)?, by.format)));
-        let (read, format) = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
-        return Ok((read?, format));
+        let by = by.map_or_else(|| importer_of_folder(path, &folder), Ok)?;
+        let read = by.import_folder(&folder);
+        let read = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
+        return Ok((read?, by.format));
     }
     let (head, mut input) = open(path)?;
     if path.metadata().is_ok_and(|value| value.len() > MAX_FILE) {

@@ -33,6 +33,18 @@ pub(super) fn sessions_of(
     Ok(sessions)
 }
 
+/// Where the conversation of this name is, a new one if none had the name.
+pub(super) fn place_of<N: Ord, T: Default>(
+    name: N,
+    names: &mut BTreeMap<N, usize>,
+    conversations: &mut Vec<T>,
+) -> usize {
+    *names.entry(name).or_insert_with(|| {
+        conversations.push(T::default());
+        conversations.len() - 1
+    })
+}
+
 /// The sessions of a file: the main conversation, and those of sub-agents. The first one reports
 /// the counts of the file as a whole.
 pub(super) fn with_side_chains(

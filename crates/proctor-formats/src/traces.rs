@@ -55,10 +55,7 @@ pub(super) fn sessions<T>(
             add_counts(source, assembler.source);
             continue;
         }
-        let at = *known.entry(call.conversation.clone()).or_insert_with(|| {
-            joins.push(Join::default());
-            joins.len() - 1
-        });
+        let at = place_of(call.conversation.clone(), &mut known, &mut joins);
         if let Some(mut session) = assembler.finish(file.id.clone(), &file.path)? {
             let messages = std::mem::take(&mut session.parts_mut().messages);
             session.parts_mut().messages = messages.into_iter().flat_map(with_summary).collect();

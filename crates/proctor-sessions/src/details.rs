@@ -1,7 +1,7 @@
 //! What a recording says of a message beside its content.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,18 +51,7 @@ pub struct InnerRequest {
     pub usage: Usage,
 }
 
-static NONE: Details = Details {
-    timestamp: None,
-    api_call: None,
-    usage: None,
-    inner_requests: Vec::new(),
-    reasoning: Tokens::ZERO,
-    injected: Vec::new(),
-    compact_hint: None,
-    model: None,
-    hidden: Tokens::ZERO,
-    factor: None,
-};
+static NONE: LazyLock<Details> = LazyLock::new(Details::default);
 
 /// The details of a message; one that has none takes no memory for them.
 #[derive(Debug, Clone, Default)]
@@ -70,7 +59,7 @@ pub struct MessageDetails(Option<Box<Details>>);
 
 impl From<Details> for MessageDetails {
     fn from(details: Details) -> Self {
-        Self((details != NONE).then(|| Box::new(details)))
+        Self((details != *NONE).then(|| Box::new(details)))
     }
 }
 

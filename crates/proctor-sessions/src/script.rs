@@ -30,22 +30,7 @@ pub fn ends_sentence(c: char) -> bool {
 
 /// Whether the character ends a clause of such a script, or encloses one.
 pub fn ends_clause(c: char) -> bool {
-    matches!(
-        c,
-        '，' | '、'
-            | '；'
-            | '：'
-            | '（'
-            | '）'
-            | '「'
-            | '」'
-            | '『'
-            | '』'
-            | '《'
-            | '》'
-            | '【'
-            | '】'
-    )
+    "，、；：（）「」『』《》【】".contains(c)
 }
 
 /// The end of the run of unspaced characters that starts at the byte `from`.

@@ -39,18 +39,7 @@ pub fn index(number: f64) -> usize {
 
 /// A number of tokens. Subtraction saturates at zero: a context cannot owe tokens.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    JsonSchema,
-    Serialize,
-    Deserialize,
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Tokens(pub u64);
@@ -139,18 +128,7 @@ impl fmt::Display for Tokens {
 
 /// Money in whole nano-dollars, so that no sum is rounded.
 #[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    JsonSchema,
-    Serialize,
-    Deserialize,
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
 )]
 #[serde(transparent)]
 pub struct Usd(pub u64);

@@ -50,10 +50,7 @@ pub(super) fn sessions(file: &SourceText, system: Text, source: &mut Source) -> 
             let Some(event) = wrapped.take_object("event") else {
                 break;
             };
-            agent = *names.entry(name.unwrap_or_default()).or_insert_with(|| {
-                agents.push(Agent::default());
-                agents.len() - 1
-            });
+            agent = place_of(name.unwrap_or_default(), &mut names, &mut agents);
             message = event;
         }
         agents[agent].event(message, raw, time);

@@ -28,12 +28,11 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
                  ORDER BY m.time_created, m.id, p.id";
     let mut hasher = Sha256::new();
     let mut messages: Vec<StoredMessage> = Vec::new();
-    let stored = if database.has(&["message", "part"]) {
-        database.rows(query, &[&*one.id])?
-    } else {
-        Vec::new()
+    let rows = |tables, query| match database.has(tables) {
+        true => database.rows(query, &[&*one.id]),
+        false => Ok(Vec::new()),
     };
-    for [id, info, part] in stored {
+    for [id, info, part] in rows(&["message", "part"], query)? {
         let Some(id) = id else { continue };
         hasher.update(part.as_deref().unwrap_or_default());
         match messages.last_mut() {
@@ -48,11 +47,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
     }
     reading.stored(&messages, NOT_JSON);
     let query = "SELECT id, type, data FROM session_message WHERE session_id = ?1 ORDER BY seq, id";
-    for [id, kind, data] in if database.has(&["session_message"]) {
-        database.rows(query, &[&*one.id])?
-    } else {
-        Vec::new()
-    } {
+    for [id, kind, data] in rows(&["session_message"], query)? {
         let (kind, data) = (kind.unwrap_or_default(), data.unwrap_or_default());
         hasher.update(data.as_bytes());
         if !messages.is_empty() {

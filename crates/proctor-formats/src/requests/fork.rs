@@ -216,9 +216,7 @@ impl Join {
     /// Counts requests that are left out of a session.
     fn skip(&mut self, of: usize, what: &str, requests: usize) {
         let source = &mut self.threads[of].session.parts_mut().source;
-        for _ in 0..requests {
-            source.skip(what);
-        }
+        (0..requests).for_each(|_| source.skip(what));
     }
 
     /// Where sessions of these names are, or all, in their order. Some may be no more.
