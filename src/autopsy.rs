@@ -26,7 +26,7 @@ use serde::Serialize;
 use crate::patterns::PatternsError;
 use crate::probe::derive::said;
 use crate::probe::{Fact, Probe};
-use crate::record::{CellRecord, Fate, SurvivalRecord};
+use crate::record::{CellRecord, Fate, ProbeRecord};
 use crate::replay::observe::Observer;
 use crate::replay::observe::survival::{SurvivalObserver, SurvivalPlan};
 use crate::replay::{CellName, Models, NoClock, Replayed, replay_watched};
@@ -256,12 +256,10 @@ impl Compaction {
         if !known.any(|known| (known.kind, &known.what) == (need.kind, &need.what)) {
             let row = self.thrown.entry(need.kind).or_default();
             row.needed += 1;
-            *match need.how {
-                How::Fetched => &mut row.fetched,
-                How::Told => &mut row.told,
-                How::Without => &mut row.without,
-                How::Unknown => &mut row.unknown,
-            } += 1;
+            row.fetched += usize::from(need.how == How::Fetched);
+            row.told += usize::from(need.how == How::Told);
+            row.without += usize::from(need.how == How::Without);
+            row.unknown += usize::from(need.how == How::Unknown);
         }
         self.needed.push(need);
     }
@@ -309,10 +307,9 @@ impl Autopsy {
         let models = Models::offline(prepared.counts());
         let record = replay_watched(prepared, name, replayed, &models, &NoClock, observers).record;
         Bill::enter(planned, &record, &mut found);
-        let rules = facts.into_iter();
-        let rules =
-            rules.filter_map(|fact| RuleFate::of(fact, session, &record, &mut found.compactions));
-        found.rules = rules.collect();
+        for fact in facts {
+            found.follow_rule(fact, session, &record);
+        }
         let known = prepared.product_windows.first().map(|(_, window)| *window);
         let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
         // A product that went on beyond it does not have this line.
@@ -320,6 +317,49 @@ impl Autopsy {
             && (events.iter().any(RecordedCompaction::is_automatic) || found.fullest.1 <= line);
         found.line = has_line.then_some(line);
         Ok(found)
+    }
+
+    /// Adds the fate of a rule or of a decision; it counts among what each compaction met, up to the one that changed or lost it.
+    fn follow_rule(&mut self, fact: Probe, session: &Session, record: &CellRecord) {
+        let first = fact.evidence.first();
+        let set_at = first.map(|message| session.call_after(*message));
+        let (kind, rule) = match fact.fact {
+            Fact::Constraint { statement, .. } => (Kind::Rule, statement),
+            Fact::Decision { choice, reason, .. } => {
+                (Kind::Decision, format!("{choice} ({reason})"))
+            }
+            _ => return,
+        };
+        let items = record.probes.iter().filter(|item| item.probe == fact.id);
+        let items: Vec<&ProbeRecord> = items.collect();
+        let gone = items.iter().position(|item| is_gone(item));
+        let (met, later) = items.split_at(gone.map_or(items.len(), |gone| gone + 1));
+        let gone = met.last().filter(|_| gone.is_some());
+        // Where a later prompt holds it again, the user had repeated it.
+        let back = later.iter().find(|item| !is_gone(item));
+        let until = back.map_or(session.calls().len(), |item| item.call);
+        let gone_at = gone.map(|item| item.call);
+        let broken_at = gone_at.and_then(|at| broken::first_call(&rule, session, at..until));
+        let compactions = &mut self.compactions;
+        for item in met {
+            for compaction in compactions.iter_mut().filter(|one| one.call == item.call) {
+                let fate = item.survival.fate;
+                compaction.count(kind, fate == Fate::Kept);
+                let row = compaction.thrown.entry(kind).or_default();
+                row.unknown += usize::from(matches!(fate, Fate::Unsure | Fate::Partial));
+                row.needed += usize::from(gone_at == Some(item.call) && broken_at.is_some());
+            }
+        }
+        let fates = items.iter().map(|item| (item.call, item.survival.fate));
+        self.rules.push(RuleFate {
+            kind,
+            set_at,
+            fates: fates.collect(),
+            gone_at,
+            changed_to: gone.and_then(|item| item.survival.changed_to().map(str::to_owned)),
+            broken_at,
+            rule,
+        });
     }
 }
 
@@ -348,57 +388,7 @@ pub fn follows_decisions(session: &Session) -> bool {
     !calls.is_empty() && !is_opaque
 }
 
-impl RuleFate {
-    /// The fate of a rule or of a decision; it counts among what each compaction met, up to the one that changed or lost it.
-    fn of(
-        fact: Probe,
-        session: &Session,
-        record: &CellRecord,
-        compactions: &mut [Compaction],
-    ) -> Option<Self> {
-        let first = fact.evidence.first();
-        let set_at = first.map(|message| session.call_after(*message));
-        let (kind, rule) = match fact.fact {
-            Fact::Constraint { statement, .. } => (Kind::Rule, statement),
-            Fact::Decision { choice, reason, .. } => {
-                (Kind::Decision, format!("{choice} ({reason})"))
-            }
-            _ => return None,
-        };
-        let items = record.probes.iter().filter(|item| item.probe == fact.id);
-        let fates: Vec<(usize, &SurvivalRecord)> =
-            items.map(|item| (item.call, &item.survival)).collect();
-        let gone = fates.iter().position(|(_, item)| is_gone(item.fate));
-        let (met, later) = fates.split_at(gone.map_or(fates.len(), |gone| gone + 1));
-        let gone = met.last().filter(|_| gone.is_some());
-        // Where a later prompt holds it again, the user had repeated it.
-        let back = later.iter().find(|(_, item)| !is_gone(item.fate));
-        let until = back.map_or(session.calls().len(), |(call, _)| *call);
-        let gone_at = gone.map(|(call, _)| *call);
-        let broken_at = gone_at.and_then(|at| broken::first_call(&rule, session, at..until));
-        for (call, item) in met {
-            for compaction in compactions.iter_mut().filter(|one| one.call == *call) {
-                compaction.count(kind, item.fate == Fate::Kept);
-                let row = compaction.thrown.entry(kind).or_default();
-                row.unknown += usize::from(matches!(item.fate, Fate::Unsure | Fate::Partial));
-                row.needed += usize::from(gone_at == Some(*call) && broken_at.is_some());
-            }
-        }
-        Some(Self {
-            kind,
-            set_at,
-            fates: fates
-                .iter()
-                .map(|(call, item)| (*call, item.fate))
-                .collect(),
-            gone_at,
-            changed_to: gone.and_then(|(_, item)| item.changed_to().map(str::to_owned)),
-            broken_at,
-            rule,
-        })
-    }
-}
-
-fn is_gone(fate: Fate) -> bool {
+fn is_gone(item: &ProbeRecord) -> bool {
+    let fate = item.survival.fate;
     matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable)
 }

@@ -100,7 +100,12 @@ impl Anchors {
                     let files = anchors.files.entry(last_part(&name).to_owned());
                     files.or_default().push(number);
                 }
-                anchors.all.push((kind_of(&name), name.clone()));
+                let kind = match &*name {
+                    path if path.contains('/') => Kind::Path,
+                    value if VALUE.is_match(value) => Kind::Value,
+                    _ => Kind::Name,
+                };
+                anchors.all.push((kind, name.clone()));
             }
             anchors.numbers.insert(name, numbers);
         }
@@ -109,8 +114,7 @@ impl Anchors {
 
     /// The paths that may be spelled like this: one of the two ends as the other does. A bare file name is that of one.
     fn same_files(&self, name: &str) -> Vec<u32> {
-        let known = self.files.get(last_part(name)).cloned();
-        let mut same = known.unwrap_or_default();
+        let mut same = self.files.get(last_part(name)).cloned().unwrap_or_default();
         same.retain(|number| {
             let path = &self.all[*number as usize].1;
             is_end(path, name) || is_end(name, path)
@@ -190,10 +194,9 @@ impl Anchors {
 fn files_of(tool: &ToolUse) -> Vec<String> {
     let mut files = files::changed_by(tool);
     files.extend(files::seen_by(tool));
-    let names = files
-        .iter()
-        .map(|path| path.trim_end_matches('/').to_owned());
-    names.filter(|path| !path.is_empty()).collect()
+    let names = files.iter().map(|path| path.trim_end_matches('/'));
+    let names = names.filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
 }
 
 /// The command line of a tool use, else its name and arguments.
@@ -245,16 +248,6 @@ fn each_name(text: &str, touched: &BTreeSet<String>, mut found: impl FnMut(&str)
             found(path.unwrap_or(name));
         }
     });
-}
-
-fn kind_of(name: &str) -> Kind {
-    if name.contains('/') {
-        Kind::Path
-    } else if VALUE.is_match(name) {
-        Kind::Value
-    } else {
-        Kind::Name
-    }
 }
 
 #[cfg(test)]

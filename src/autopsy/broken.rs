@@ -36,10 +36,8 @@ fn does(tool: &ToolUse, forbidden: &str) -> bool {
         return runs(&command_of(tool), forbidden);
     }
     let place = format!("/{}/", forbidden.trim_start_matches("./").trim_matches('/'));
-    let changed = files::changed_by(tool);
-    changed
-        .iter()
-        .any(|file| format!("/{file}/").contains(&place))
+    let mut changed = files::changed_by(tool).into_iter();
+    changed.any(|file| format!("/{file}/").contains(&place))
 }
 
 /// Whether one of the commands of a line begins with these words; the text that a command is given is none.

@@ -138,8 +138,12 @@ impl<'a> Needs<'a> {
         self.present[number as usize] > 0
     }
 
-    fn is_back(&self, number: u32, (.., back_at): &Loss) -> bool {
-        back_at.is_some() || self.is_present(number)
+    fn is_held(&self, number: u32) -> bool {
+        self.is_present(number) && !self.lost.contains_key(&number)
+    }
+
+    fn is_back(&self, (number, (.., back_at)): &(u32, Loss)) -> bool {
+        back_at.is_some() || self.is_present(*number)
     }
 
     /// A compaction has changed the prompt, in which these texts stood before; nothing shows yet how its losses are made good.
@@ -198,21 +202,17 @@ impl<'a> Needs<'a> {
 
     /// A call needs one of these, which it spells so.
     fn look_for(&mut self, call: usize, numbers: &[u32], spelled: String) {
-        let mut others = numbers
-            .iter()
-            .filter(|number| !self.lost.contains_key(number));
-        if others.any(|number| self.is_present(*number)) {
+        if numbers.iter().any(|number| self.is_held(*number)) {
             return;
         }
+        let known = &mut self.lost;
         let lost = numbers
             .iter()
-            .filter_map(|number| self.lost.remove_entry(number));
+            .filter_map(|number| known.remove_entry(number));
         let lost: Vec<(u32, Loss)> = lost.collect();
         // One that has come back, else the first.
-        let lost = lost
-            .into_iter()
-            .min_by_key(|(number, loss)| !self.is_back(*number, loss));
-        let Some((number, loss)) = lost else { return };
+        let first = lost.into_iter().min_by_key(|lost| !self.is_back(lost));
+        let Some((number, loss)) = first else { return };
         // Else the product or the agent itself put it back.
         if loss.2.is_some() || !self.is_present(number) {
             let (kind, longest) = self.anchors.all[number as usize].clone();
