@@ -445,8 +445,7 @@ fn show_text(facts: impl Serialize, template: &str) -> anyhow::Result<Exit> {
 
 /// The terminal that results go to: its width, and whether it shows colours.
 fn terminal() -> Terminal {
-    let choice = anstream::AutoStream::choice(&io::stdout());
-    let color = choice != anstream::ColorChoice::Never;
+    let color = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
     Terminal::new(terminal_width().unwrap_or(80), color)
 }
 
@@ -500,8 +499,7 @@ fn one_of<T: Copy + Send + Sync + 'static>(
     name: fn(T) -> &'static str,
 ) -> impl TypedValueParser<Value = T> {
     let all: Vec<T> = all.into_iter().collect();
-    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
-    names.try_map(move |typed| {
+    PossibleValuesParser::new(all.iter().map(|one| name(*one))).try_map(move |typed| {
         let mut named = all.iter().filter(|one| name(**one) == typed);
         named.next().copied().ok_or("there is no such value")
     })

@@ -187,8 +187,7 @@ impl Plan {
     /// this machine take turns at its slots, in their order: so most of a prompt is still there for the next one.
     pub fn at_once(&self) -> Option<usize> {
         let models = &self.scenario.models;
-        let homes = models.homes();
-        let slots = homes.map(|(_, home)| home.slots).max();
+        let slots = models.homes().map(|(_, home)| home.slots).max();
         let live = models.has_live().then_some(models.pace.at_once)?;
         Some(live.min(slots.unwrap_or(usize::MAX)))
     }
@@ -405,8 +404,7 @@ pub fn run(
     let mut sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     sink.withdraw_cut(plan)?;
     sink.withdraw_changed(plan)?;
-    let synced = sink.journal.sync();
-    sink.failure.map_or(synced, Err)?;
+    sink.failure.map_or(sink.journal.sync(), Err)?;
     let mut outcome = sink.outcome;
     outcome.budget = limits.reached(outcome.outstanding);
     // The order of one worker that is never stopped. If sorting fails, all records are still there.
@@ -470,14 +468,13 @@ fn run_cell<'a>(
         Ok((prepared, models))
     });
     let (prepared, models) = made.as_ref().map_err(CellError::NotReady)?;
-    let counter = Box::new(CallProgress::of(plan.key(session, arm), progress));
     replay_arm(
         plan,
         (session, prepared),
         arm,
         followed,
         models,
-        vec![counter],
+        vec![Box::new(CallProgress::of(plan.key(session, arm), progress))],
     )
 }
 
@@ -523,8 +520,7 @@ fn replay_arm<'a>(
             match spec.build() {
                 Ok(strategy) => Replayed::Strategy(Box::new(strategy), window),
                 Err(error) => {
-                    let end = failed(0, &error);
-                    return Ok(Replay::not_begun(prepared, name, models, end));
+                    return Ok(Replay::not_begun(prepared, name, models, failed(0, &error)));
                 }
             }
         }

@@ -129,8 +129,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         facts["few"] = json!(few);
         text = filled(&[include_str!("text/autopsy.txt")], &facts)?;
         // A command is copied as one line.
-        let command = text.rfind("\nNext ").map_or(text.len(), |at| at + 1);
-        let command = text.split_off(command);
+        let command = text.split_off(text.rfind("\nNext ").map_or(text.len(), |at| at + 1));
         text = prose::folded(&text, 0) + &command;
         if text.lines().count() <= LINES {
             break;
@@ -213,12 +212,11 @@ fn again(args: &Args, session: &Autopsy) -> String {
     let places = match &args.named[..] {
         _ if is_one_file => escape::shell(&session.file),
         [] => format!("-n {}", args.limit),
-        named => {
-            let named = named
-                .iter()
-                .map(|path| escape::shell(&path.display().to_string()));
-            named.collect::<Vec<_>>().join(" ")
-        }
+        named => named
+            .iter()
+            .map(|path| escape::shell(&path.display().to_string()))
+            .collect::<Vec<_>>()
+            .join(" "),
     };
     format!("{places} --id {}", session.session)
 }

@@ -39,8 +39,7 @@ pub(super) fn is_answered(
                         .to_owned()
                 }
             };
-            let problem = chain(&failure.into());
-            Err(CliError::new(Exit::Outstanding, problem)
+            Err(CliError::new(Exit::Outstanding, chain(&failure.into()))
                 .with_hint(hint)
                 .into())
         }

@@ -117,9 +117,8 @@ impl GateOptions {
 }
 
 fn margin(typed: &str) -> Result<(String, f64), String> {
-    let what = "METRIC=MARGIN, as in `facts=0.03`";
     let (metric, margin) = typed.split_once('=').unwrap_or((typed, ""));
-    let margin = models::number(margin, what)?;
+    let margin = models::number(margin, "METRIC=MARGIN, as in `facts=0.03`")?;
     Margins::default().set(metric, margin)?;
     Ok((metric.to_owned(), margin))
 }
@@ -159,8 +158,7 @@ fn gate(args: &Args, typed: &str, baseline: &str) -> anyhow::Result<Exit> {
     comparison::prepare(&args.output.output)?;
     let setting = args.gate.setting()?;
     let rules = rules(&setting)?;
-    let place = typed.split("::").next().unwrap_or(typed);
-    let run = read_run(Path::new(place))?;
+    let run = read_run(Path::new(typed.split("::").next().unwrap_or(typed)))?;
     let candidate = Side::find(typed, &args.options.baselines)?;
     let valid = comparison::controls_hold(&run);
     let baselines: Vec<&str> = [baseline]

@@ -41,8 +41,7 @@ pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
 }
 
 fn own_cells(run: &Run) -> impl Iterator<Item = &CellRecord> {
-    let cells = run.cells.iter();
-    cells.filter(|cell| cell.arm == Arm::Strategy)
+    run.cells.iter().filter(|cell| cell.arm == Arm::Strategy)
 }
 
 /// The cells of strategies that a run has, and those that it is to have.
@@ -239,8 +238,7 @@ pub(super) fn compare(
             return stop(Exit::Baseline, problem);
         }
     }
-    let differing = old.repriced(&new);
-    let (repriced, mut unpriced) = old.reprice(&new, &differing);
+    let (repriced, mut unpriced) = old.reprice(&new, &old.repriced(&new));
     if options.allow_different {
         unpriced.clear();
     }
@@ -398,8 +396,7 @@ pub(super) fn show(
         Some(Ending::Failed) => Exit::GateFailed,
         Some(Ending::Inconclusive) => Exit::GateInconclusive,
     };
-    let in_workflow = environment("GITHUB_ACTIONS").is_some();
-    let told = in_workflow.then(|| {
+    let told = environment("GITHUB_ACTIONS").is_some().then(|| {
         (
             github::outputs(&comparisons),
             github::annotations(&comparisons),
@@ -473,8 +470,7 @@ fn append_to(variable: &str, text: &str) -> anyhow::Result<()> {
     let Some(path) = environment(variable).map(PathBuf::from) else {
         return Ok(());
     };
-    let mut options = OpenOptions::new();
-    let file = options.create(true).append(true).open(&path);
+    let file = OpenOptions::new().create(true).append(true).open(&path);
     let written = file.and_then(|mut file| file.write_all(text.as_bytes()));
     let doing = format!("write {variable}");
     Ok(written.map_err(cannot(Exit::NotWritten, &doing, &path))?)

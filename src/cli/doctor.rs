@@ -106,8 +106,7 @@ fn price_list(list: &PriceList) -> Json {
 
 /// The sessions, strategies and models of a scenario.
 fn planned(scenario: &Scenario) -> anyhow::Result<Json> {
-    let models = scenario.models.all();
-    let models = models.map(|model| {
+    let models = scenario.models.all().map(|model| {
         let is_live = matches!(model, ModelSetting::Live(_));
         json!({ "name": model.name(), "is_live": is_live })
     });
@@ -259,8 +258,7 @@ fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
 fn knobs(spec: &StrategySpec) -> Vec<Row> {
     let mut settings = Vec::new();
     for (key, setting) in spec.table().entries() {
-        let stages = setting.as_list().unwrap_or(std::slice::from_ref(setting));
-        for stage in stages {
+        for stage in setting.as_list().unwrap_or(std::slice::from_ref(setting)) {
             match stage.as_table() {
                 Some(table) if setting.as_list().is_some() => stage_knobs(table, &mut settings),
                 _ => flatten_one(key, stage, &mut settings),

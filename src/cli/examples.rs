@@ -10,8 +10,7 @@ const HIDDEN: &str = "hidden";
 
 /// The names of commands with their examples.
 fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let blocks = EXAMPLES.split("\n\n").skip(1);
-    blocks.map(|block| {
+    EXAMPLES.split("\n\n").skip(1).map(|block| {
         block
             .trim_end()
             .split_once('\n')

@@ -28,8 +28,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     };
     let code = typed.trim_matches(['[', ']']).to_uppercase();
     let Some(one) = known.iter().find(|one| one.code == code) else {
-        let codes = known.iter().map(|one| one.code.as_str());
-        let hint = match did_you_mean(&code, codes) {
+        let hint = match did_you_mean(&code, known.iter().map(|one| one.code.as_str())) {
             Some(near) => format!("did you mean `{near}`? `proctor explain` lists all codes"),
             None => "`proctor explain` lists all codes".to_owned(),
         };

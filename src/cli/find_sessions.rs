@@ -115,11 +115,10 @@ fn sorted(
 
 /// Fails where a file that was found in a folder cannot be opened.
 pub(super) fn all_open(sources: &[SessionSource]) -> Result<(), ImportError> {
-    let found = sources.iter().filter_map(|source| match source {
+    for path in sources.iter().filter_map(|source| match source {
         SessionSource::Found(path) => Some(path),
         SessionSource::File(..) | SessionSource::Synthetic(_) => None,
-    });
-    for path in found {
+    }) {
         format_of(path)?;
     }
     Ok(())

@@ -215,8 +215,7 @@ impl GradedOptions {
             most: Usd::of_dollars(usd),
             in_batches,
         });
-        let minutes = self.minutes_of(plan.scenario()).map(Limit::Minutes);
-        let Some(limit) = money.or(minutes) else {
+        let Some(limit) = money.or(self.minutes_of(plan.scenario()).map(Limit::Minutes)) else {
             return Ok(plan);
         };
         if !forecast::asks_live_models(&plan) {

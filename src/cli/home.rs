@@ -40,8 +40,7 @@ pub(super) fn found(is_offline: bool) -> anyhow::Result<String> {
         let facts = engine.facts(&url, None)?;
         // A name that `--graded` cannot take needs an alias.
         let mut names = facts.models.into_iter();
-        let model = names.find(|name| !name.contains([' ', '\\', '@']))?;
-        Some((url, model))
+        Some((url, names.find(|name| !name.contains([' ', '\\', '@']))?))
     });
     let answers: Vec<String> = answers
         .map(|(url, model)| format!("openai:{model}@{url}"))

@@ -288,8 +288,7 @@ impl Inputs {
 /// Names variables that are nearly one of [`ENVIRONMENT`], and set nothing.
 fn say_misspelt(variables: impl Iterator<Item = String>) {
     let known = ENVIRONMENT.map(|(name, _)| name);
-    let unknown = variables.filter(|name| !known.contains(&name.as_str()));
-    for name in unknown {
+    for name in variables.filter(|name| !known.contains(&name.as_str())) {
         let Some(end) = name.strip_prefix(PREFIX) else {
             continue;
         };
@@ -498,8 +497,7 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
                 "write a number of tokens (`200000`, `200k`), `native`, `fit:0.6`, or `matched`";
             return Err(error.with_hint(hint).into());
         };
-        let tokens = Setting::new(Value::Integer(tokens), place);
-        table.overlay("window.tokens", tokens)?;
+        table.overlay("window.tokens", Setting::new(Value::Integer(tokens), place))?;
     }
     Ok(())
 }

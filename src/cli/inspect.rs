@@ -171,8 +171,7 @@ impl Args {
         if let Some(typed) = &self.synthetic {
             let Some(recipe) = recipe(typed) else {
                 let problem = format!("`{typed}` is not `family:seed:rounds`");
-                let hint = "as in `--synthetic code-review:7:40`";
-                return stop_with(Exit::Usage, problem, hint);
+                return stop_with(Exit::Usage, problem, "as in `--synthetic code-review:7:40`");
             };
             let counts = CountedTexts::new(counter.clone());
             let hint = "`proctor sessions generate list` names the families";
@@ -248,18 +247,15 @@ impl Bench {
     ) -> anyhow::Result<Replay> {
         let replayed = match spec {
             Some(spec) => {
-                let spec = self.with_sizes(spec)?;
-                Replayed::Strategy(Box::new(spec.build()?), self.window)
+                Replayed::Strategy(Box::new(self.with_sizes(spec)?.build()?), self.window)
             }
             None => Replayed::Full,
         };
-        let name = CellName::first(spec.map_or(FULL, StrategySpec::name));
-        let models = Models::offline(&self.counts);
         Ok(replay_observed(
             &self.prepared,
-            name,
+            CellName::first(spec.map_or(FULL, StrategySpec::name)),
             replayed,
-            &models,
+            &Models::offline(&self.counts),
             &NoClock,
             observers,
         ))
@@ -300,8 +296,7 @@ impl Bench {
         let name = spec.map_or(FULL, StrategySpec::name);
         let mut snapshot = None;
         let observer = Box::new(SnapshotObserver::new(call, &mut snapshot));
-        let replay = self.replay(spec, vec![observer])?;
-        let end = &replay.record.end;
+        let end = &self.replay(spec, vec![observer])?.record.end;
         let snapshot = snapshot.ok_or_else(|| early(name, call, end, self.window))?;
         Ok(Page {
             session: &self.session,

@@ -132,12 +132,10 @@ mod with_http {
         args.output.check()?;
         keep_private();
         let upstream = args.upstream.as_deref().unwrap_or_default();
-        let is_gemini = GEMINI.iter().any(|host| upstream.contains(host));
-        if is_gemini && !upstream.contains("/openai") {
-            let problem = "`live` does not read Gemini's API";
+        if GEMINI.iter().any(|host| upstream.contains(host)) && !upstream.contains("/openai") {
             let hint = "record the agent with `proctor record` and replay it with `proctor run`, or let it use \
                         `https://generativelanguage.googleapis.com/v1beta/openai`";
-            return stop_with(Exit::Usage, problem, hint);
+            return stop_with(Exit::Usage, "`live` does not read Gemini's API", hint);
         }
         let mut inputs = args.inputs.clone();
         inputs.of_agents = true;
@@ -184,8 +182,7 @@ mod with_http {
             tally.rest()
         ));
         let outcomes = read_outcomes(&args.outcomes, &held)?;
-        let shown = (args.json, &args.printed, &args.output);
-        let exit = held.end(&outcomes, shown)?;
+        let exit = held.end(&outcomes, (args.json, &args.printed, &args.output))?;
         models::close(Some(&connected), false)?;
         Ok(exit)
     }
@@ -289,8 +286,7 @@ mod with_http {
 
         /// Replays the log; the calls that would now be sent differently.
         fn restore(&self, events: &[Event]) -> anyhow::Result<Vec<Ticket>> {
-            let restored = self.front.live.restore(events);
-            restored.map_err(|error| {
+            self.front.live.restore(events).map_err(|error| {
                 let problem = format!("`{}`: {error}", self.path.display());
                 let hint = "name another folder with `--out`, or the strategies and the window of that log";
                 CliError::new(Exit::Usage, problem).with_hint(hint).into()
@@ -327,8 +323,7 @@ mod with_http {
                 }
                 let (task, repeat) = (&outcome.task, outcome.trial);
                 let strategy = outcome.strategy.as_deref().unwrap_or("any strategy");
-                let mut trials = lost.keys();
-                let counts = if trials.any(|key| {
+                let counts = if lost.keys().any(|key| {
                     (&key.session, &*key.strategy, key.repeat) == (task, strategy, repeat)
                 }) {
                     "it counts as a trial without a bill"
@@ -375,11 +370,9 @@ mod with_http {
         let only = only.map(|at| scenario.strategies[*at].name());
         let mut all = Vec::new();
         for typed in typed {
-            let mut places = typed.match_indices('=');
-            let named = places.find_map(|(at, _)| {
-                let strategy = strategy_of(&typed[..at], scenario)?;
-                Some((strategy, &typed[at + 1..]))
-            });
+            let named = typed
+                .match_indices('=')
+                .find_map(|(at, _)| Some((strategy_of(&typed[..at], scenario)?, &typed[at + 1..])));
             let path = named.map_or(&**typed, |(_, path)| path);
             for mut outcome in outcomes::read(Path::new(path)).map_err(|error| unread(&error))? {
                 let strategy = match &outcome.strategy {
@@ -481,7 +474,6 @@ mod with_http {
                  continues"
             }
         };
-        let problem = CliError::new(Exit::Usage, plain(&error.to_string())).with_hint(hint);
-        anyhow::Error::from(problem)
+        anyhow::Error::from(CliError::new(Exit::Usage, plain(&error.to_string())).with_hint(hint))
     }
 }

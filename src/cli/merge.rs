@@ -60,8 +60,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
             "folders": folders.len(),
             "missing": missing.collect::<Vec<_>>(),
         });
-        let text = template::fill(include_str!("text/merge.txt"), &run)?;
-        say(&text);
+        say(&template::fill(include_str!("text/merge.txt"), &run)?);
         facts.push(run);
     }
     if is_sweep {

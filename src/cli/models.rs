@@ -96,8 +96,7 @@ impl ModelOptions {
         scenario: &Scenario,
         folder: &Path,
     ) -> anyhow::Result<RunModels> {
-        let kept = folder.join("cassette.jsonl");
-        let access = self.access(kept, scenario.models.replay)?;
+        let access = self.access(folder.join("cassette.jsonl"), scenario.models.replay)?;
         Ok(live_run::models(scenario, &access)?)
     }
 
@@ -109,9 +108,7 @@ impl ModelOptions {
         folder: &Path,
         part: &PartOptions,
     ) -> anyhow::Result<()> {
-        let replay = plan.scenario().models.replay;
-        let access = self.access(folder.join("cassette.jsonl"), replay)?;
-        plan.connect(&access)?;
+        plan.connect(&self.access(folder.join("cassette.jsonl"), plan.scenario().models.replay)?)?;
         let models = &plan.scenario().models;
         if models.has_live()
             && let Some(cassette) = plan.models().and_then(|models| models.cassette.as_ref())

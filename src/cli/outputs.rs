@@ -59,13 +59,12 @@ fn input_at(path: &Path) -> Option<&'static str> {
     if typed.filter(|word| names(word, &there)).count() > 1 {
         return Some("named twice in this command");
     }
-    let own = [
+    let mut own = [
         (baseline::FORMAT, "a baseline"),
         (GroundTruth::FORMAT, "a file of facts"),
-    ];
-    let mut own = own
-        .into_iter()
-        .filter(|(format, _)| is_of_format(&there, format));
+    ]
+    .into_iter()
+    .filter(|(format, _)| is_of_format(&there, format));
     if let Some((_, kind)) = own.next() {
         return Some(kind);
     }

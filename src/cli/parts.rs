@@ -125,8 +125,7 @@ impl RunPart {
             find_sessions::say_passed_over(&plan);
             return Ok(plan);
         }
-        let plan = find_sessions::plan(scenario)?;
-        let mut plan = graded.sized(plan, in_batches)?;
+        let mut plan = graded.sized(find_sessions::plan(scenario)?, in_batches)?;
         self.keep(&mut plan);
         Ok(plan)
     }

@@ -40,12 +40,11 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
             continue;
         }
         let names = ALWAYS.into_iter().chain(names);
-        let values = names.filter_map(|name| Some((name.into(), environment(name)?.into())));
-        host.environment.extend(values);
+        host.environment
+            .extend(names.filter_map(|name| Some((name.into(), environment(name)?.into()))));
         let folder = place.folder();
         if let Some(script) = missing_script(&command, folder) {
-            let error = SettingError::new(place, format!("there is no file `{script}`"));
-            return Err(error.with_hint(
+            return Err(SettingError::new(place, format!("there is no file `{script}`")).with_hint(
                 "check the path; it starts at the working directory, or at the folder of the file that names it",
             ));
         }
@@ -97,13 +96,11 @@ pub(super) fn of_flag(
     let words = shlex::split(command).filter(|words| !words.is_empty());
     let Some(words) = words else {
         let problem = format!("`{command}` is no command: a quote is not closed, or it is empty");
-        let error = SettingError::new(&place, problem);
-        return Err(error.with_hint("as in `--strategy-cmd 'python3 mine.py'`"));
+        return Err(SettingError::new(&place, problem)
+            .with_hint("as in `--strategy-cmd 'python3 mine.py'`"));
     };
     let mut files = words.iter().filter(|word| Path::new(word).is_file());
-    let file = files.find(|word| !is_launcher(word));
-    let file = Path::new(file.unwrap_or(&words[0]));
-    let stem = file
+    let stem = Path::new(files.find(|word| !is_launcher(word)).unwrap_or(&words[0]))
         .file_stem()
         .unwrap_or_default()
         .to_string_lossy()

@@ -22,8 +22,7 @@ pub(super) fn say(text: &str) -> anyhow::Result<Exit> {
 pub(super) fn show_cut(facts: impl Serialize, template: &str) -> anyhow::Result<Exit> {
     let columns = terminal().columns();
     let text = template::fill(template, facts)?;
-    let lines = text.lines();
-    let lines = lines.map(|line| cut(&plain(line), columns) + "\n");
+    let lines = text.lines().map(|line| cut(&plain(line), columns) + "\n");
     print(&lines.collect::<String>())
 }
 

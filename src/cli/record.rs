@@ -74,8 +74,7 @@ mod with_http {
             args.upstream,
             log.files[0].1.display()
         );
-        let log = proxy.serve(log, None, now, &stop)?;
-        log.end()
+        proxy.serve(log, None, now, &stop)?.end()
     }
 
     /// A proxy in front of an API.

@@ -195,8 +195,7 @@ pub(super) fn read_run(folder: &Path) -> anyhow::Result<Run> {
         let inner = folder.read_dir().into_iter().flatten().flatten();
         let inner = inner.map(|entry| entry.path());
         let runs = inner.filter(|path| path.join(MANIFEST).exists());
-        let lines = runs.map(|run| format!("\n  {}", run.display()));
-        let lines: BTreeSet<String> = lines.collect();
+        let lines: BTreeSet<String> = runs.map(|run| format!("\n  {}", run.display())).collect();
         let hint = if lines.is_empty() {
             "a run says at its end which folder it wrote; most are under `reports/`".to_owned()
         } else {

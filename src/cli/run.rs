@@ -181,8 +181,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         args.graded.check_reader(&plan, &stop)?;
     }
     let cells = plan.cells();
-    let is_complete = cells.iter().all(|key| kept.contains(key));
-    let earlier = (is_whole && !is_complete)
+    let earlier = (is_whole && !cells.iter().all(|key| kept.contains(key)))
         .then(|| EarlierRun::find(&folder, &plan.manifest().scenario, !again.is_empty()))
         .flatten();
     journal.forget(&again, plan.manifest())?;
@@ -424,8 +423,7 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
         }
         _ => return error.into(),
     };
-    let problem = super::chain(&error.into());
-    CliError::new(Exit::NotWritten, problem)
+    CliError::new(Exit::NotWritten, super::chain(&error.into()))
         .with_hint(hint)
         .into()
 }
@@ -453,7 +451,6 @@ fn say_outcome(
         "is_cut": outcome.cut_at.is_some(),
         "unreached": outcome.unreached.first().map(|(_, why)| why),
     });
-    let text = template::fill(include_str!("text/outcome.txt"), facts)?;
-    say(&text);
+    say(&template::fill(include_str!("text/outcome.txt"), facts)?);
     Ok(())
 }

@@ -99,8 +99,7 @@ fn list(args: &Args) -> anyhow::Result<Exit> {
         let facts = serde_json::json!({ "recordings": found });
         print_json(&Facts::new("proctor-sessions", facts))?;
     } else {
-        let widths = found.iter().map(|one| one.format.len());
-        let width = widths.max().unwrap_or(0);
+        let width = found.iter().map(|one| one.format.len()).max().unwrap_or(0);
         for one in &found {
             let (figures, place) = (figures(one, width), place(one));
             print(&match terminal_width() {

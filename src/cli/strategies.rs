@@ -126,15 +126,13 @@ fn list(words: &[String], args: &Args) -> anyhow::Result<Exit> {
 /// Names that have no preset, each with the nearest one and the reason: found by name alone.
 fn nearest() -> anyhow::Result<Vec<(String, String, Value)>> {
     let table = Table::parse("presets/nearest.toml", NEAREST)?;
-    let entries = Reader::new(&table, "").tables("nearest")?;
-    let entries = entries.into_iter().map(|entry| {
+    Ok(Reader::new(&table, "").tables("nearest")?.into_iter().map(|entry| {
         let [name, preset, why] = ["name", "preset", "why"].map(|key| entry.text(key).unwrap_or_default());
         let product = "No preset of its own";
         let description = format!("nearest is `{preset}`: {why}");
         let shown = json!({ "name": name, "kind": "nearest", "product": product, "nearest": preset, "description": description });
         (product.to_owned(), name.to_owned(), shown)
-    });
-    Ok(entries.collect())
+    }).collect())
 }
 
 /// Shows a strategy as TOML that can be a file of one's own; its stages and knobs are comments.

@@ -176,8 +176,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
         whole.keep_prepared();
     }
     let halves = Halves::of(&whole, seed);
-    let written = points.iter().filter(|point| point.is_spelled);
-    halves.announce(points.len() - written.count());
+    halves.announce(points.len() - points.iter().filter(|point| point.is_spelled).count());
     let mut running = SweepRun {
         args,
         whole: &whole,
@@ -218,8 +217,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     confirm_choices(&mut running, &mut sweep, &points, quality, seed)?;
     models::close(whole.models(), false)?;
     let all = apply::chosen(&sweep, &points);
-    let name = &whole.manifest().scenario;
-    let applied = apply::apply(args, &sweep, &all, (name, seed));
+    let applied = apply::apply(args, &sweep, &all, (&whole.manifest().scenario, seed));
     let next = next::command(args, &all, applied.as_deref().unwrap_or_default(), &missing);
     let is_empty = sweep.points.iter().all(|point| !point.on_front);
     if !args.json {
@@ -460,8 +458,7 @@ impl SweepRun<'_> {
             self.replay(&plan, &mut journal, planned.len())?;
             let run = Run::read(&folder).context("cannot read the run back")?;
             if !super::comparison::controls_hold(&run) {
-                let problem = "a sweep needs valid runs";
-                return stop(Exit::ControlsFailed, problem);
+                return stop(Exit::ControlsFailed, "a sweep needs valid runs");
             }
             if references.is_empty() {
                 let shared = run.cells.iter().filter(|cell| cell.arm != Arm::Strategy);

@@ -62,8 +62,7 @@ async fn answer(
     if let Err((status, words)) = check(address, request) {
         return response(status, "text/plain; charset=utf-8", words.to_owned());
     }
-    let query = request.uri().query().unwrap_or_default();
-    let mut query = form_urlencoded::parse(query.as_bytes());
+    let mut query = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
     let session = query.find_map(|(name, value)| (name == "session").then(|| value.into_owned()));
     // To render is work of seconds, which must not hold up other connections.
     match tokio::task::spawn_blocking(move || render(session.as_deref())).await {

@@ -194,10 +194,9 @@ impl<L: Log + 'static> Pass<L> {
     /// Where a request is passed on to, and the cell that it belongs to.
     pub(super) fn place(&self, parts: &Parts) -> Result<(Url, LiveCell), Refusal> {
         let (cell, path) = match &self.front {
-            Some(front) => {
-                let found = front.cell_of(&parts.uri, &parts.headers);
-                found.map_err(|why| (StatusCode::BAD_REQUEST, why))?
-            }
+            Some(front) => front
+                .cell_of(&parts.uri, &parts.headers)
+                .map_err(|why| (StatusCode::BAD_REQUEST, why))?,
             None => (LiveCell::default(), parts.uri.path().to_owned()),
         };
         below(&self.upstream, &path, parts.uri.query()).map(|url| (url, cell))

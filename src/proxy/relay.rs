@@ -130,8 +130,7 @@ impl Relayed {
             body: text,
             recoveries: 0,
         });
-        let body = sent.body.map_or_else(|| body.clone(), Bytes::from);
-        (body, relayed)
+        (sent.body.map_or_else(|| body.clone(), Bytes::from), relayed)
     }
 
     /// A shorter body, where the provider refused the last one as too long and the strategy has one.

@@ -178,8 +178,7 @@ impl<L: Log + 'static> UnderWay<L> {
         let request = self
             .pass
             .client()
-            .request(asked.method.clone(), asked.url.clone());
-        let request = request
+            .request(asked.method.clone(), asked.url.clone())
             .headers(asked.headers.clone())
             .body(asked.body.clone());
         let begun = Instant::now();
@@ -325,8 +324,7 @@ fn reported(response: &str) -> Option<Problem> {
 
 /// A reported error with its type. Its own words are left out: they may repeat what was asked, or a key.
 fn reported_words(event: &Value) -> String {
-    let errors = [&event["error"], &event["response"]["error"], event];
-    let mut names = errors
+    let mut names = [&event["error"], &event["response"]["error"], event]
         .into_iter()
         .flat_map(|error| [&error["type"], &error["code"], &error["status"]]);
     let kind = names.find_map(|name| name.as_str().filter(|name| is_word(name)));

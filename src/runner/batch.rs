@@ -312,8 +312,7 @@ fn submit(live: &Live, label: &str, part: &[(&String, &Deferred)]) -> Result<Str
         name: (*key).clone(),
         body: one.dialect.body_sent(&one.request, Sending::InBatch),
     });
-    let requests: Vec<BatchRequest> = requests.collect();
-    live.submit(label, &requests)
+    live.submit(label, &requests.collect::<Vec<BatchRequest>>())
         .map_err(|cause| failed(live, cause))
 }
 

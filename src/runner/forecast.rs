@@ -169,11 +169,10 @@ impl Plan {
                     None => cell.prompts.get(&item.call).copied(),
                 };
                 // A server refuses what its window does not hold, and reads nothing of it.
-                let is_read = |prompt: &PromptDue| {
+                let Some(prompt) = prompt.filter(|prompt: &PromptDue| {
                     let sent = prompt.tokens + due.question_tokens;
                     reader.is_none_or(|home| home.holds(sent))
-                };
-                let Some(prompt) = prompt.filter(is_read) else {
+                }) else {
                     continue;
                 };
                 if asked.insert((prompt.id, item.probe, repeat)) {
@@ -235,8 +234,7 @@ fn items_due(
             ..Judge::default()
         };
         let questions = judge::questions(None, &[], probe, Asking::default());
-        let gold = probe.fact.in_words(before);
-        let gold = counts.size(&Arc::from(gold)).tokens;
+        let gold = counts.size(&Arc::from(probe.fact.in_words(before))).tokens;
         let asked = questions.len() as u64;
         let question_tokens = questions.iter().map(|it| input(it, counts));
         let due = ProbesDue {

@@ -258,8 +258,7 @@ fn connection(live: &LiveSetting, access: &Access<'_>) -> Result<Connection, Pla
     connection.notice.clone_from(&access.notice);
     connection.key = key.map(|key| Secret::new(&key));
     if let Some(path) = &live.authority {
-        let pem = read_named("certificates", path, &live.place)?;
-        connection.authority = Some(pem.into_bytes());
+        connection.authority = Some(read_named("certificates", path, &live.place)?.into_bytes());
     }
     Ok(connection)
 }

@@ -189,8 +189,7 @@ fn cells_of_task(
     };
     let replayed = |texts: &Texts, name, replayed, summariser| {
         let prepared = prepare_texts(plan, texts, Vec::new())?;
-        let models = models(summariser);
-        let record = replay(&prepared, name, replayed, &models, &ThreadClock).record;
+        let record = replay(&prepared, name, replayed, &models(summariser), &ThreadClock).record;
         Ok::<_, LiveRunError>((record, prepared.prompt_sizes()))
     };
     let full = CellName::first("full");
@@ -308,8 +307,7 @@ impl Bill {
                 caches.clear();
                 continue;
             };
-            let billed = CacheRecord::billed(scheme.rates, first);
-            caches.insert(0, billed);
+            caches.insert(0, CacheRecord::billed(scheme.rates, first));
         }
         task.entry.cache = cache;
     }
@@ -370,8 +368,7 @@ fn lost_trial((key, score): (CellKey, f64)) -> CellRecord {
 
 /// Whether an outcome is that of a cell.
 pub fn is_of(outcome: &Outcome, cell: &Finished, scenario: &Scenario) -> bool {
-    let strategy = scenario.strategies[cell.cell.strategy].name();
     outcome.task == cell.session.id()
         && outcome.trial == cell.cell.repeat
-        && outcome.strategy.as_deref() == Some(strategy)
+        && outcome.strategy.as_deref() == Some(scenario.strategies[cell.cell.strategy].name())
 }

@@ -172,8 +172,7 @@ impl TextSource {
 
     /// Reads the texts of all its sessions again, as far as they are what they were.
     fn read_again(&self, sessions: &[Weak<HeldTexts>]) -> Result<(), PlanError> {
-        let sessions = sessions.iter().filter_map(Weak::upgrade);
-        let sessions: Vec<Arc<HeldTexts>> = sessions.collect();
+        let sessions: Vec<Arc<HeldTexts>> = sessions.iter().filter_map(Weak::upgrade).collect();
         for mut read in read(&self.source, &self.counter)? {
             let id = read.texts.session.id();
             let Some(held) = sessions.iter().find(|held| held.id == id) else {

@@ -85,11 +85,10 @@ pub fn product_windows(
     let shown = compactions.filter_map(|event| {
         let calls = session.calls();
         let next = session.call_after(event.at);
-        let billed = || {
+        let line = event.pre_tokens.or_else(|| {
             let last = session.message(*calls[..next].last()?);
             Some(last.details.usage?.total())
-        };
-        let line = event.pre_tokens.or_else(billed)?;
+        })?;
         Some((next, line + AUTO_COMPACT_BUFFER))
     });
     by_version.into_iter().chain(shown).collect()

@@ -31,8 +31,7 @@ pub fn in_force(cache: &CacheSetting) -> Result<Prices, PlanError> {
             .with_hint("`--set cache.prices=FILE` adds a price file of your own");
         let models = prices.lists().iter().flat_map(|list| &list.models);
         let names = models.filter_map(|model| model.names.first());
-        let names = names.map(String::as_str);
-        return Err(with_suggestion(error, model, names).into());
+        return Err(with_suggestion(error, model, names.map(String::as_str)).into());
     }
     Ok(prices)
 }

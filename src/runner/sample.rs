@@ -19,10 +19,8 @@ pub(super) struct Unit {
 /// that every kind, and the short and the long ones of each, have their share; the seed decides which ones.
 /// This is systematic sampling from an ordered list (W. G. Cochran, *Sampling Techniques*, chapter 8).
 pub(super) fn sample(mut units: Vec<Unit>, count: usize, seed: u64) -> BTreeSet<String> {
-    let hash = |text: &str| {
-        let hash = ContentHash::of_parts([&seed.to_le_bytes()[..], text.as_bytes()]);
-        hash.hex(16)
-    };
+    let hash =
+        |text: &str| ContentHash::of_parts([&seed.to_le_bytes()[..], text.as_bytes()]).hex(16);
     units.sort_by_cached_key(|unit| (unit.kind.clone(), unit.calls, hash(&unit.id)));
     let all = units.len();
     let count = count.min(all);

@@ -85,11 +85,10 @@ impl SessionStore {
         // Of a main session that is not there, the first that names it stands for all.
         let ids: BTreeSet<&str> = self.sessions.iter().map(LoadedSession::id).collect();
         let mut absent = BTreeSet::new();
-        let is_unit = |loaded: &&LoadedSession| {
+        let main = self.sessions.iter().filter(|loaded: &&LoadedSession| {
             let root = loaded.cluster.as_deref();
             root.is_none_or(|root| !ids.contains(root) && absent.insert(root.to_owned()))
-        };
-        let main = self.sessions.iter().filter(is_unit);
+        });
         let units = main.map(|loaded| Unit {
             kind: loaded.session.kind.clone(),
             calls: loaded.session.calls().len(),
@@ -180,8 +179,7 @@ impl<'a> PlannedPart<'a> {
             });
         }
         let sessions = manifest.sessions.iter().enumerate();
-        let shards = part.by.shards(part.of, manifest);
-        let own = sessions.zip(shards);
+        let own = sessions.zip(part.by.shards(part.of, manifest));
         let own = own.filter(|(_, shard)| *shard == part.shard);
         let own = own.map(|((place, session), _)| (&*session.id, place));
         let own: BTreeMap<&str, usize> = own.collect();

@@ -86,10 +86,9 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         ("items", scenario.selection.in_words()),
         ("recovery", snippets),
         ("trigger", trigger),
-    ];
-    let found = found
-        .into_iter()
-        .filter_map(|(name, words)| Some((name.to_owned(), words?)));
+    ]
+    .into_iter()
+    .filter_map(|(name, words)| Some((name.to_owned(), words?)));
     found.collect()
 }
 

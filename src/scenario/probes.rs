@@ -40,8 +40,7 @@ fn kinds(keys: &CheckedTable<'_>) -> Result<Vec<ProbeKind>, SettingError> {
     let wrong = |problem: String| SettingError::new(keys.place_of("kinds"), problem);
     let mut kinds: Vec<ProbeKind> = Vec::new();
     for name in names {
-        let known = ProbeKind::ALL.into_iter().find(|kind| kind.name() == name);
-        let Some(kind) = known else {
+        let Some(kind) = ProbeKind::ALL.into_iter().find(|kind| kind.name() == name) else {
             let problem = format!(
                 "`{}` names no kind of probe: `{name}`",
                 keys.reader().path_of("kinds")

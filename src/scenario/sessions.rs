@@ -19,25 +19,22 @@ pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, S
         (Some((path, place)), None) if keys.setting("count").is_none() => {
             Ok(vec![SessionSource::File(path, place)])
         }
-        (None, Some(recipe)) => {
-            let seeds = (0..keys.whole("count").unwrap_or_default())
-                .map(|n: u64| recipe.seed.wrapping_add(n));
-            let of = |seed| {
+        (None, Some(recipe)) => Ok((0..keys.whole("count").unwrap_or_default())
+            .map(|n: u64| recipe.seed.wrapping_add(n))
+            .map(|seed| {
                 SessionSource::Synthetic(Recipe {
                     seed,
                     ..recipe.clone()
                 })
-            };
-            Ok(seeds.map(of).collect())
-        }
-        (Some(_), None) => {
-            let problem = "`sessions.count` needs `synthetic`: a file is read once";
-            wrong(keys.place_of("count"), problem)
-        }
+            })
+            .collect()),
+        (Some(_), None) => wrong(
+            keys.place_of("count"),
+            "`sessions.count` needs `synthetic`: a file is read once",
+        ),
         (Some(_), Some(_)) => {
             let problem = "`[[sessions]]` has both `path` and `synthetic`";
-            let hint = "give each a table of its own";
-            Err(SettingError::new(table.place(), problem).with_hint(hint))
+            Err(SettingError::new(table.place(), problem).with_hint("give each a table of its own"))
         }
         (None, None) => wrong(
             table.place(),

@@ -108,8 +108,7 @@ impl Page<'_> {
         let (compactions, fates) = (self.snapshot.patches.len().min(2), self.spans());
         let around = 12 + self.usage.len().min(10) + 3 * compactions + fates.len().min(5);
         let places = self.most_relevant(SCREEN - around);
-        let shown = places.iter().map(|at| &self.snapshot.entries[*at]);
-        let shown = self.entries(shown, width);
+        let shown = self.entries(places.iter().map(|at| &self.snapshot.entries[*at]), width);
         facts["entries"] = json!(places.iter().zip(shown).collect::<Vec<_>>());
         facts["count"] = json!(self.snapshot.entries.len());
         facts["before"] = json!(self.snapshot.before);
@@ -257,7 +256,7 @@ impl Page<'_> {
         entries: impl IntoIterator<Item = &'e Entry>,
         chars: usize,
     ) -> impl Iterator<Item = Value> {
-        let entry = move |entry: &Entry| {
+        entries.into_iter().map(move |entry: &Entry| {
             let message = &entry.message;
             let blocks = message.content().iter().zip(message.model_text());
             let blocks = blocks.enumerate().map(|(at, (block, text))| {
@@ -278,8 +277,7 @@ impl Page<'_> {
                 "tokens": entry.size().tokens.0,
                 "blocks": blocks.collect::<Vec<_>>(),
             })
-        };
-        entries.into_iter().map(entry)
+        })
     }
 }
 

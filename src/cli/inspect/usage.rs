@@ -58,8 +58,7 @@ pub(super) fn usage(
     for entry in &snapshot.entries {
         thinking += entry.message.details.hidden;
         for (content, block) in entry.message.content().iter().zip(entry.message.blocks()) {
-            let category = category(entry, content, &classes);
-            *sizes.entry(category).or_default() +=
+            *sizes.entry(category(entry, content, &classes)).or_default() +=
                 counts.block(&block).billed_by(entry.message.details.factor);
         }
     }

@@ -217,10 +217,9 @@ fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
     };
     for wanted in ["question", "answer"] {
         if !headers.iter().any(|name| name.trim() == wanted) {
-            let has: Vec<&str> = headers.iter().collect();
             let problem = format!(
                 "there is no column `{wanted}`; the header has `{}`, which commas must separate",
-                escape::plain(&has.join("`, `"))
+                escape::plain(&headers.iter().collect::<Vec<&str>>().join("`, `"))
             );
             return vec![(1, Err(problem))];
         }

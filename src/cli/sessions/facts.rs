@@ -117,8 +117,7 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
     };
     let output = args.output.output.as_deref();
     if files == args.paths && files.len() == 1 {
-        let sessions = import::load(first)?;
-        if let [session] = &sessions[..] {
+        if let [session] = &import::load(first)?[..] {
             let asked = (Arc::new(session.clone()), output.map(Path::to_owned));
             derive_asked(&[asked], args)?;
             return Ok(Exit::Done);
@@ -175,15 +174,13 @@ fn derive_asked(all: &[(Arc<Session>, Option<PathBuf>)], args: &Args) -> anyhow:
     let sessions: Vec<Arc<Session>> = all.iter().map(|(session, _)| session.clone()).collect();
     let mut decided = match &args.proposer.model {
         None => Vec::new(),
-        Some(model) => {
-            let proposer = decisions::Proposer {
-                flag: "--model",
-                model,
-                cassette: &args.proposer.cassette,
-                options: &args.proposer.judges,
-            };
-            proposer.decided(&sessions)?
+        Some(model) => decisions::Proposer {
+            flag: "--model",
+            model,
+            cassette: &args.proposer.cassette,
+            options: &args.proposer.judges,
         }
+        .decided(&sessions)?,
     }
     .into_iter();
     for (session, output) in all {
@@ -247,15 +244,13 @@ fn sound(session: &Session, proposed: GroundTruth) -> anyhow::Result<(GroundTrut
 /// Probes whose evidence the full history does not hold.
 fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<UnsoundProbe>> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let session = Arc::new(session.clone());
-    let prepared = PreparedSession::new(session, counts, truth.facts.clone())?;
+    let prepared = PreparedSession::new(Arc::new(session.clone()), counts, truth.facts.clone())?;
     Ok(unsound(&prepared))
 }
 
 fn read(path: &Path) -> anyhow::Result<TruthFile> {
     let hint = "`proctor sessions facts SESSION -o FILE` writes one";
-    let text = read_text("", path).map_err(|stop| stop.with_hint(hint))?;
-    TruthFile::read(&text)
+    TruthFile::read(&read_text("", path).map_err(|stop| stop.with_hint(hint))?)
         .or_else(|mistake| stop_with(Exit::Invalid, in_words(path, &mistake), hint))
 }
 
@@ -270,8 +265,7 @@ fn in_words(path: &Path, mistake: &Mistake) -> String {
 
 /// The recording beside a file of facts, by its name.
 fn recording_of(truth: &Path) -> Option<PathBuf> {
-    let name = truth.file_name()?.to_str()?;
-    let stem = name.strip_suffix(".truth.json")?;
+    let stem = truth.file_name()?.to_str()?.strip_suffix(".truth.json")?;
     Some(truth.with_file_name(format!("{stem}.session.jsonl")))
 }
 

@@ -15,8 +15,7 @@ fn table() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     let section = PAGE
         .split("\n## ")
         .find(|section| section.starts_with("Where "));
-    let rows = section.into_iter().flat_map(str::lines);
-    rows.filter_map(|row| {
+    section.into_iter().flat_map(str::lines).filter_map(|row| {
         let (product, cells) = row.strip_prefix("| ")?.split_once(" | `")?;
         let (_, cells) = cells.split_once("` | ")?;
         Some((product, cells.split('`').skip(1).step_by(2).collect()))

@@ -92,8 +92,7 @@ pub(super) fn in_window(path: &Path, of: usize, window: &[(String, String)]) -> 
         return path.to_owned();
     }
     let knobs = window.iter().map(|(knob, value)| format!("{knob}-{value}"));
-    let suffix = knobs.collect::<Vec<_>>().join("-");
-    let suffix = suffix.replace(
+    let suffix = knobs.collect::<Vec<_>>().join("-").replace(
         |letter: char| !letter.is_ascii_alphanumeric() && !"._-".contains(letter),
         "-",
     );

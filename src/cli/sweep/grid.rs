@@ -150,10 +150,9 @@ pub(super) fn chosen(
     let size = sizes.try_fold(1_usize, usize::checked_mul);
     let wanted = size.map(|size| random.map_or(size, |most| most.min(size)));
     let (Some(size), Some(wanted)) = (size, wanted.filter(|wanted| *wanted <= MOST_POINTS)) else {
-        let count = size.map(|size| format!("{size} settings"));
         let problem = format!(
             "the grid has {}, and at most {MOST_POINTS} are tried",
-            count
+            size.map(|size| format!("{size} settings"))
                 .as_deref()
                 .unwrap_or("more settings than can be counted")
         );

@@ -89,11 +89,10 @@ impl SweepRun<'_> {
     /// joined folders.
     pub(super) fn only_part(&mut self, points: &[Point], tune: &[String]) -> anyhow::Result<Exit> {
         self.on("tune", points, tune)?;
-        let folder = self.args.folder();
         say!(
             "one part of the sweep is in `{}`: `proctor merge FOLDER… --out SWEEP` joins all, and the same command with \
              `--out SWEEP` and without `--partition` chooses",
-            folder.display()
+            self.args.folder().display()
         );
         Ok(Exit::Done)
     }
