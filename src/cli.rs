@@ -8,6 +8,7 @@ use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -289,16 +290,12 @@ impl CliError {
 }
 
 /// Ends a command with this problem.
-fn stop<T>(exit: Exit, problem: impl Into<String>) -> anyhow::Result<T> {
+fn stop<T>(exit: Exit, problem: impl Into<String>) -> Result<T> {
     Err(CliError::new(exit, problem).into())
 }
 
 /// Ends a command with this problem, and says how to solve it.
-fn stop_with<T>(
-    exit: Exit,
-    problem: impl Into<String>,
-    hint: impl Into<String>,
-) -> anyhow::Result<T> {
+fn stop_with<T>(exit: Exit, problem: impl Into<String>, hint: impl Into<String>) -> Result<T> {
     Err(CliError::new(exit, problem).with_hint(hint).into())
 }
 
@@ -335,7 +332,7 @@ fn say(text: &str) {
 }
 
 /// Prints text on standard output. A closed pipe is not an error.
-fn print(text: &str) -> anyhow::Result<Exit> {
+fn print(text: &str) -> Result<Exit> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -344,7 +341,7 @@ fn print(text: &str) -> anyhow::Result<Exit> {
 }
 
 /// Prints facts for programs, as JSON that a terminal does not obey, line by line: some facts are many.
-fn print_json(value: &impl Serialize) -> anyhow::Result<Exit> {
+fn print_json(value: &impl Serialize) -> Result<Exit> {
     let mut lines = EscapedLines {
         out: io::BufWriter::new(io::stdout().lock()),
         line: Vec::new(),
@@ -410,12 +407,7 @@ impl<'a, T: Serialize> Facts<'a, T> {
 
 /// Prints the result of a command: its facts for programs, or for people a text that the template makes
 /// of them, in which nothing is left that a terminal obeys.
-fn show(
-    as_json: bool,
-    format: &str,
-    facts: impl Serialize,
-    template: &str,
-) -> anyhow::Result<Exit> {
+fn show(as_json: bool, format: &str, facts: impl Serialize, template: &str) -> Result<Exit> {
     if as_json {
         print_json(&Facts::new(format, facts))
     } else {
@@ -430,7 +422,7 @@ fn show_with(
     facts: Value,
     mut more: Value,
     template: &str,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit> {
     if as_json {
         return show(true, format, facts, "");
     }
@@ -439,7 +431,7 @@ fn show_with(
 }
 
 /// Prints the text that a template makes of these facts.
-fn show_text(facts: impl Serialize, template: &str) -> anyhow::Result<Exit> {
+fn show_text(facts: impl Serialize, template: &str) -> Result<Exit> {
     prose::say(&template::fill(template, facts)?)
 }
 
@@ -524,26 +516,26 @@ fn make_folder(folder: &Path) -> Result<(), CliError> {
 
 /// Refuses a command that this build does not have.
 #[cfg(not(feature = "http"))]
-fn without_http() -> anyhow::Result<Exit> {
+fn without_http() -> Result<Exit> {
     let hint = "build it with the feature `http`, which is on by default";
     stop_with(Exit::Usage, "this build of proctor speaks no HTTP", hint)
 }
 
 /// Writes a file, and says so.
-fn write_output(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+fn write_output(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole(path, bytes)?;
     say!("wrote `{}`", path.display());
     Ok(())
 }
 
 /// Writes a new file, and refuses to write over an old one without `force`.
-fn write_new(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+fn write_new(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     refuse_existing(path, force)?;
     Ok(write_whole(path, bytes)?)
 }
 
 /// Refuses to write over a file without `force`.
-fn refuse_existing(path: &Path, force: bool) -> anyhow::Result<()> {
+fn refuse_existing(path: &Path, force: bool) -> Result<()> {
     if path.exists() && !force {
         let problem = format!("`{}` is there already", path.display());
         return stop_with(Exit::NotWritten, problem, "`--force` writes over it");
@@ -552,13 +544,13 @@ fn refuse_existing(path: &Path, force: bool) -> anyhow::Result<()> {
 }
 
 /// The same for a file that holds text of sessions: only its owner may read it.
-fn write_own(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+fn write_own(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     refuse_existing(path, force)?;
     Ok(write_private(path, &mut |out| out.write_all(bytes))?)
 }
 
 /// Writes the facts about a session to a file of their own, and returns its path.
-fn write_truth(folder: &Path, truth: &GroundTruth, force: bool) -> anyhow::Result<PathBuf> {
+fn write_truth(folder: &Path, truth: &GroundTruth, force: bool) -> Result<PathBuf> {
     let path = folder.join(format!("{}.truth.json", truth.session));
     let mut bytes = serde_json::to_vec_pretty(truth)?;
     bytes.push(b'\n');
@@ -567,7 +559,7 @@ fn write_truth(folder: &Path, truth: &GroundTruth, force: bool) -> anyhow::Resul
 }
 
 /// Writes a session to a file of its own, in the native format, and returns its path.
-fn write_session(folder: &Path, session: &Session, force: bool) -> anyhow::Result<PathBuf> {
+fn write_session(folder: &Path, session: &Session, force: bool) -> Result<PathBuf> {
     let path = folder.join(format!("{}.session.jsonl", session.id()));
     let mut bytes = Vec::new();
     native::write(session, &mut bytes)?;

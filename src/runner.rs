@@ -67,7 +67,7 @@ pub(crate) use dependencies::sizes_of;
 use dependencies::{Dependencies, Lead};
 pub use each::PlannedSession;
 pub use error::PlanError;
-use error::read_named;
+use error::{Result, read_named};
 pub use first::FirstAnswers;
 use limits::Limits;
 #[cfg(feature = "http")]
@@ -97,11 +97,11 @@ pub struct Plan {
 
 impl Plan {
     /// Loads and counts all sessions of the scenario.
-    pub fn new(scenario: Scenario) -> Result<Self, PlanError> {
+    pub fn new(scenario: Scenario) -> Result<Self> {
         Self::load(scenario, None)
     }
 
-    fn load(mut scenario: Scenario, part: Option<&PlannedPart<'_>>) -> Result<Self, PlanError> {
+    fn load(mut scenario: Scenario, part: Option<&PlannedPart<'_>>) -> Result<Self> {
         for spec in &scenario.strategies {
             if let Some((path, place)) = spec.unread_prompt() {
                 let problem = format!("the prompt `{path}` was not read");
@@ -138,7 +138,7 @@ impl Plan {
 
     /// Makes the models ready that are not rules: before this is done, none of them can be asked,
     /// and no cell that needs them is run.
-    pub fn connect(&mut self, access: &Access<'_>) -> Result<(), PlanError> {
+    pub fn connect(&mut self, access: &Access<'_>) -> Result<()> {
         self.models = Some(Arc::new(RunModels::new(
             &self.scenario.models,
             &self.asked_prices,

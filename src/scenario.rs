@@ -46,6 +46,9 @@ pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
 /// The scenario for models that run on this machine.
 pub const LOCAL: &str = include_str!("../scenarios/local.toml");
 
+/// What is read of a scenario, or its first mistake.
+type Result<T> = std::result::Result<T, SettingError>;
+
 /// A run, as it is planned.
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -143,7 +146,7 @@ pub fn defaults() -> Vec<(String, String)> {
 
 impl Scenario {
     /// Reads a scenario. `folder` is where its relative paths start.
-    pub fn read(table: &Table, folder: &Path) -> Result<Self, SettingError> {
+    pub fn read(table: &Table, folder: &Path) -> Result<Self> {
         let keys = CheckedTable::new(table, "", (&KEYS, "scenario"))?;
         // A value of the wrong type is reported before an unknown name.
         keys.reader().text("name")?;
@@ -251,7 +254,7 @@ impl Scenario {
     }
 }
 
-fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, SettingError> {
+fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec> {
     let mut reader = Reader::new(table, "strategies");
     let preset = reader.text("preset")?;
     let name = reader.text("name")?;
@@ -291,11 +294,7 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec, Setti
 }
 
 /// `set = { a.b = 1 }` and `set = { "a.b" = 1 }` mean the same.
-fn with_flattened(
-    spec: StrategySpec,
-    path: &str,
-    setting: &Setting,
-) -> Result<StrategySpec, SettingError> {
+fn with_flattened(spec: StrategySpec, path: &str, setting: &Setting) -> Result<StrategySpec> {
     match &setting.value {
         Value::Table(inner) if path.rsplit('.').next() != Some("when") => inner
             .entries()

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{CliError, Exit, outputs, refuse_existing, write_new};
+use super::{CliError, Exit, Result, outputs, refuse_existing, write_new};
 use crate::report::escape::plain;
 
 /// Where a recommended preset is written.
@@ -35,7 +35,7 @@ impl ApplyOptions {
     }
 
     /// Refuses a file that cannot be written, or is there already, before anything is run.
-    pub(super) fn check(&self, unnamed: &str) -> anyhow::Result<()> {
+    pub(super) fn check(&self, unnamed: &str) -> Result<()> {
         let Some(path) = self.path(unnamed) else {
             return Ok(());
         };
@@ -44,12 +44,7 @@ impl ApplyOptions {
     }
 
     /// Writes a preset under these comments, and says so.
-    pub(super) fn write(
-        &self,
-        path: &Path,
-        comments: &[String],
-        preset: &str,
-    ) -> anyhow::Result<()> {
+    pub(super) fn write(&self, path: &Path, comments: &[String], preset: &str) -> Result<()> {
         let comments = comments.iter().map(|line| format!("# {}\n", plain(line)));
         let text = format!("{}\n{preset}", comments.collect::<String>());
         write_new(path, text.as_bytes(), self.force)?;

@@ -9,8 +9,8 @@ use super::decisions::Proposer;
 use super::inputs::Inputs;
 use super::models::JudgeOptions;
 use super::{
-    Exit, Facts, find_sessions, outputs, print, print_json, prose, say, sessions, stop_with,
-    template, terminal, write_output,
+    Exit, Facts, Result, find_sessions, outputs, print, print_json, prose, say, sessions,
+    stop_with, template, terminal, write_output,
 };
 use crate::autopsy::{Autopsy, Totals, follows_decisions, with_sub_agents};
 use crate::probe::Probe;
@@ -58,7 +58,7 @@ pub(super) struct Args {
 /// Rows of each table that a screen shows where there is room.
 const MOST_ROWS: usize = 5;
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     if let Some(file) = args.output.iter().find(|file| template_of(file).is_none()) {
         let problem = format!("`{}` has no ending that is known", file.display());
         return stop_with(Exit::Usage, problem, "write `.md`, `.html` or `.json`");
@@ -148,7 +148,7 @@ impl Args {
 }
 
 /// The decisions that `--graded` asks for, by session; only those whose fate can be followed through a compaction are asked for.
-fn decided(args: &Args, plan: &Plan) -> anyhow::Result<BTreeMap<String, Vec<Probe>>> {
+fn decided(args: &Args, plan: &Plan) -> Result<BTreeMap<String, Vec<Probe>>> {
     let Some(model) = &args.graded else {
         return Ok(BTreeMap::new());
     };
@@ -198,7 +198,7 @@ fn decided(args: &Args, plan: &Plan) -> anyhow::Result<BTreeMap<String, Vec<Prob
 }
 
 /// The text of these templates, without what would give a terminal orders.
-fn filled(templates: &[&str], facts: &Value) -> anyhow::Result<String> {
+fn filled(templates: &[&str], facts: &Value) -> Result<String> {
     let words = include_str!("text/autopsy_words.txt");
     let text = template::fill(&format!("{words}{}", templates.concat()), facts)?;
     let lines = text.lines().map(|line| escape::plain(line) + "\n");

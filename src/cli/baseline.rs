@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::comparison::{self, Side, baseline_path, read_baseline};
 use super::{
-    Exit, cannot, chain, has_ending, make_folder, outputs, print, read_run, show, show_text, stop,
-    stop_with,
+    Exit, Result, cannot, chain, has_ending, make_folder, outputs, print, read_run, show,
+    show_text, stop, stop_with,
 };
 use crate::compare::baseline::FORMAT;
 use crate::compare::judge::judge;
@@ -68,7 +68,7 @@ enum Action {
     },
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let (baselines, json) = (&*args.baselines, args.json);
     match &args.action {
         Action::Save { run, name, force } => save_run(run, name, *force, args),
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-fn save_run(typed: &str, name: &str, force: bool, args: &Args) -> anyhow::Result<Exit> {
+fn save_run(typed: &str, name: &str, force: bool, args: &Args) -> Result<Exit> {
     let baselines = &args.baselines;
     let side = Side::find(typed, baselines)?;
     // Another baseline was fit when it was saved.
@@ -111,7 +111,7 @@ fn save_run(typed: &str, name: &str, force: bool, args: &Args) -> anyhow::Result
 }
 
 /// Writes a baseline again from a run of the same, as this version measures it.
-fn refresh(name: &str, run: &Path, args: &Args) -> anyhow::Result<Exit> {
+fn refresh(name: &str, run: &Path, args: &Args) -> Result<Exit> {
     let baselines = &args.baselines;
     let old = read_baseline(name, baselines)?;
     let shown = run.display().to_string();
@@ -182,7 +182,7 @@ fn has_moved(metric: &AxisFinding) -> bool {
 }
 
 /// Writes a baseline.
-pub(super) fn save(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow::Result<()> {
+pub(super) fn save(source: &ComparedRun, name: &str, baselines: &Path) -> Result<()> {
     write(source, name, baselines)?;
     let path = baseline_path(name, baselines);
     say!("saved baseline `{}`", path.display());
@@ -190,7 +190,7 @@ pub(super) fn save(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow
 }
 
 /// Refuses a name under which there is something else than a baseline.
-pub(super) fn refuse_other(name: &str, baselines: &Path) -> anyhow::Result<()> {
+pub(super) fn refuse_other(name: &str, baselines: &Path) -> Result<()> {
     let path = baseline_path(name, baselines);
     if !path.exists() || outputs::is_of_format(&path, FORMAT) {
         return Ok(());
@@ -203,7 +203,7 @@ pub(super) fn refuse_other(name: &str, baselines: &Path) -> anyhow::Result<()> {
     )
 }
 
-fn write(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow::Result<()> {
+fn write(source: &ComparedRun, name: &str, baselines: &Path) -> Result<()> {
     refuse_other(name, baselines)?;
     let path = baseline_path(name, baselines);
     let text = source.to_text()?;
@@ -214,7 +214,7 @@ fn write(source: &ComparedRun, name: &str, baselines: &Path) -> anyhow::Result<(
     Ok(())
 }
 
-fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
+fn list(baselines: &Path, as_json: bool) -> Result<Exit> {
     let shown = baselines.display();
     let mut names = Vec::new();
     match std::fs::read_dir(baselines) {
@@ -244,7 +244,7 @@ fn list(baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
 }
 
 /// A baseline of the list, or why it cannot be read.
-fn row(name: &str, baseline: &anyhow::Result<ComparedRun>) -> Value {
+fn row(name: &str, baseline: &Result<ComparedRun>) -> Value {
     match baseline {
         Ok(baseline) => json!({
             "name": name,
@@ -257,7 +257,7 @@ fn row(name: &str, baseline: &anyhow::Result<ComparedRun>) -> Value {
     }
 }
 
-fn show_one(name: &str, baselines: &Path, as_json: bool) -> anyhow::Result<Exit> {
+fn show_one(name: &str, baselines: &Path, as_json: bool) -> Result<Exit> {
     let baseline = read_baseline(name, baselines)?;
     if as_json {
         return print(&baseline.to_text()?);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::Result;
 use crate::runner::{Outcome, Plan};
 use crate::stop::StopToken;
 
@@ -13,7 +14,7 @@ pub(super) fn is_answered(
     outcome: &Outcome,
     folder: &Path,
     stop: &StopToken,
-) -> anyhow::Result<bool> {
+) -> Result<bool> {
     use super::{CliError, Exit, chain, say};
     use crate::runner::batch::{BatchFailure, BatchWait, FILE};
 
@@ -52,6 +53,6 @@ pub(super) fn is_answered(
     clippy::unnecessary_wraps,
     reason = "with the feature `http` asking may fail"
 )]
-pub(super) fn is_answered(_: &Plan, _: &Outcome, _: &Path, _: &StopToken) -> anyhow::Result<bool> {
+pub(super) fn is_answered(_: &Plan, _: &Outcome, _: &Path, _: &StopToken) -> Result<bool> {
     Ok(false)
 }

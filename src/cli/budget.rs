@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Exit, show_with, stop_with, tokens};
+use super::{Exit, Result, show_with, stop_with, tokens};
 use crate::settings::Place;
 use crate::strategy::StrategySpec;
 use crate::strategy::trigger::{Condition, Measure, Scope, Trigger};
@@ -45,7 +45,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let window = Window {
         max_output: args.max_output,
         ..Window::new(args.window)
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// How the tokens of a window are spent.
-fn facts(args: &Args, window: Window) -> anyhow::Result<Value> {
+fn facts(args: &Args, window: Window) -> Result<Value> {
     let system = args.system_tokens;
     let preset = args.preset.as_deref();
     let stages = preset.map(|name| stages(name, window, system));
@@ -135,7 +135,7 @@ fn place(lines: &Lines, tokens: Tokens) -> Value {
 
 /// The stages of a strategy with their triggers, each with the smallest prompt at which it fires, where its trigger asks
 /// for a size; it is exact where the trigger counts by the counter of the scenario.
-fn stages(name: &str, window: Window, system: Tokens) -> anyhow::Result<Vec<Value>> {
+fn stages(name: &str, window: Window, system: Tokens) -> Result<Vec<Value>> {
     let common = Trigger::of(Condition::window_fraction(0.8));
     let place = Place::Flag(format!("--preset {name}").into());
     let spec = StrategySpec::parse(name, &common, &place)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{Exit, read_run, show, show_with, stop, stop_with};
+use super::{Exit, Result, read_run, show, show_with, stop, stop_with};
 use crate::metric::cached_calls;
 use crate::model::Purpose;
 use crate::model::cassette::{self, Entry};
@@ -62,7 +62,7 @@ enum Command {
     },
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     match &args.command {
         Command::List { cassettes } => list(cassettes, args.json),
         Command::Verify { cassettes, run } => verify(cassettes, run.as_deref(), args.json),
@@ -76,12 +76,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Reads a cassette that must be there.
-fn read(path: &Path) -> anyhow::Result<cassette::Contents> {
+fn read(path: &Path) -> Result<cassette::Contents> {
     check_exists(path)?;
     Ok(cassette::read(path)?)
 }
 
-fn check_exists(path: &Path) -> anyhow::Result<()> {
+fn check_exists(path: &Path) -> Result<()> {
     if !path.exists() {
         let problem = format!("there is no cassette `{}`", path.display());
         let hint = "a run keeps its answers in `cassette.jsonl` in its folder, or where \
@@ -91,7 +91,7 @@ fn check_exists(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn renew(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
+fn renew(path: &Path, as_json: bool) -> Result<Exit> {
     check_exists(path)?;
     let answers = cassette::renew(path)?;
     let facts = json!({ "file": path.display().to_string(), "answers": answers });
@@ -113,7 +113,7 @@ impl AnswerTotal {
     }
 }
 
-fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
+fn list(cassettes: &[PathBuf], as_json: bool) -> Result<Exit> {
     let mut listed = Vec::new();
     for path in cassettes {
         let entries = read(path)?.entries;
@@ -138,7 +138,7 @@ fn list(cassettes: &[PathBuf], as_json: bool) -> anyhow::Result<Exit> {
     show(as_json, "proctor-cassettes", facts, template)
 }
 
-fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::Result<Exit> {
+fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> Result<Exit> {
     let own = run.map(|run| run.join("cassette.jsonl"));
     let own = own.iter().filter(|_| cassettes.is_empty());
     let (mut verified, mut entries) = (Vec::new(), Vec::new());
@@ -165,7 +165,7 @@ fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> anyhow::R
 }
 
 /// The faults of a cassette: it is to be whole, canonical and to hold every answer once.
-fn problems(path: &Path, contents: &cassette::Contents) -> anyhow::Result<Vec<String>> {
+fn problems(path: &Path, contents: &cassette::Contents) -> Result<Vec<String>> {
     let entries = &contents.entries;
     let bytes = crate::files::read(path)?;
     // The first line is the head, and the last one ends with a line feed.
@@ -236,7 +236,7 @@ fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
     (lines, agrees)
 }
 
-fn clear(path: &Path, model: Option<&str>, force: bool, as_json: bool) -> anyhow::Result<Exit> {
+fn clear(path: &Path, model: Option<&str>, force: bool, as_json: bool) -> Result<Exit> {
     let (shown, mut kept) = (path.display().to_string(), read(path)?.entries);
     let mut gone = AnswerTotal::default();
     kept.retain(|entry| {

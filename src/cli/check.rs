@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Exit, listed, outputs, programs, prompts, show, stop_with};
+use super::{Exit, Result, listed, outputs, programs, prompts, show, stop_with};
 use crate::check::{self, Checked, Finding, Level, Outcome, Settings, State};
 use crate::record::journal::write_whole;
 use crate::report::escape;
@@ -90,7 +90,7 @@ struct ForClients {
     laws: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut named = args.allow.iter().chain(&args.only);
     if let Some(name) = named.find(|name| !check::laws().any(|law| law == **name)) {
         let hint = format!("the laws are {}", listed(check::laws()));
@@ -156,7 +156,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 impl Args {
-    fn spec(&self) -> anyhow::Result<StrategySpec> {
+    fn spec(&self) -> Result<StrategySpec> {
         if let Some(name) = &self.strategy {
             let place = Place::Flag(format!("--strategy {name}").into());
             let spec = StrategySpec::parse(name, &Trigger::default(), &place)?;
@@ -201,7 +201,7 @@ impl Args {
     }
 
     /// The laws that are broken on purpose: by a preset, and as the flags say.
-    fn settings(&self, spec: &StrategySpec) -> anyhow::Result<Settings> {
+    fn settings(&self, spec: &StrategySpec) -> Result<Settings> {
         let declared = spec.breaks()?.into_iter().flat_map(laws_of);
         let mut allowed: BTreeMap<String, String> = declared
             .map(|law| ((*law).to_owned(), "the preset declares it".to_owned()))

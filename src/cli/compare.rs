@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::comparison::{self, ComparisonOptions, OutputFormat, SEED, Side, Unpaired, target};
 use super::report::PrintedTables;
-use super::{Exit, models, read_run, read_text, say, stop_with};
+use super::{Exit, Result, models, read_run, read_text, say, stop_with};
 use crate::compare::gate::{Rules, gate as gate_one};
 use crate::compare::{Axis, Margins};
 use crate::report::comparison::Comparisons;
@@ -100,7 +100,7 @@ impl MarginOptions {
 
 impl GateOptions {
     /// The `[gate]` of the file, or else the default, with the command line over it.
-    fn setting(&self) -> anyhow::Result<GateSetting> {
+    fn setting(&self) -> Result<GateSetting> {
         let table = match &self.rules {
             Some(path) => {
                 let text = read_text("scenario ", path)?;
@@ -123,7 +123,7 @@ fn margin(typed: &str) -> Result<(String, f64), String> {
     Ok((metric.to_owned(), margin))
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     match (&args.gate.baseline, &args.sides[..]) {
         (Some(baseline), [candidate]) => gate(args, candidate, baseline),
         (None, sides @ [_, _, ..]) => compare(args, sides),
@@ -136,7 +136,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Compares each side with the first, or with every other.
-fn compare(args: &Args, sides: &[String]) -> anyhow::Result<Exit> {
+fn compare(args: &Args, sides: &[String]) -> Result<Exit> {
     let files = &args.output.output;
     comparison::prepare_ungated(files)?;
     let sides: Vec<Side> = sides
@@ -154,7 +154,7 @@ fn compare(args: &Args, sides: &[String]) -> anyhow::Result<Exit> {
 }
 
 /// Gates a run.
-fn gate(args: &Args, typed: &str, baseline: &str) -> anyhow::Result<Exit> {
+fn gate(args: &Args, typed: &str, baseline: &str) -> Result<Exit> {
     comparison::prepare(&args.output.output)?;
     let setting = args.gate.setting()?;
     let rules = rules(&setting)?;
@@ -186,7 +186,7 @@ pub(super) fn against(
     seed: u64,
     files: &[PathBuf],
     printed: OutputFormat<'_>,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit> {
     let mut found = Comparisons::default();
     let sides: Vec<Side> = baselines
         .iter()

@@ -10,7 +10,8 @@ use anyhow::Context as _;
 
 use super::report::PrintedTables;
 use super::{
-    CliError, Exit, cannot, environment, has_ending, listed, read_run, report, say, stop, stop_with,
+    CliError, Exit, Result, cannot, environment, has_ending, listed, read_run, report, say, stop,
+    stop_with,
 };
 use crate::compare::gate::{Ending, Rules};
 use crate::compare::judge::judge;
@@ -53,7 +54,7 @@ fn cells(run: &Run) -> (usize, usize) {
 }
 
 /// Refuses a run without a cell, and says where some are missing.
-fn refuse_empty(name: &str, run: &Run) -> anyhow::Result<()> {
+fn refuse_empty(name: &str, run: &Run) -> Result<()> {
     let (there, planned) = cells(run);
     if there == planned {
         return Ok(());
@@ -116,7 +117,7 @@ pub(super) struct Side {
 
 impl Side {
     /// Finds `PATH` or `NAME`, or one strategy of it: `PATH::STRATEGY`.
-    pub(super) fn find(typed: &str, baselines: &Path) -> anyhow::Result<Self> {
+    pub(super) fn find(typed: &str, baselines: &Path) -> Result<Self> {
         let (place, strategy) = match typed.split_once("::") {
             Some((place, strategy)) => (place, Some(strategy)),
             None => (typed, None),
@@ -190,7 +191,7 @@ pub(super) fn baseline_name(typed: &str) -> Result<String, String> {
     Ok(typed.to_owned())
 }
 
-pub(super) fn read_baseline(name: &str, baselines: &Path) -> anyhow::Result<ComparedRun> {
+pub(super) fn read_baseline(name: &str, baselines: &Path) -> Result<ComparedRun> {
     let path = baseline_path(name, baselines);
     let bytes = crate::files::read(&path)
         .map_err(cannot(Exit::Baseline, "read baseline", &path))
@@ -214,7 +215,7 @@ pub(super) fn compare(
     (options, rules): (&ComparisonOptions, &Rules),
     unpaired: Unpaired,
     seed: u64,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let [one, other] = [baseline, candidate].map(|side| &side.name);
     if baseline.source == candidate.source {
         say!("note: `{one}` and `{other}` are the same results");
@@ -390,7 +391,7 @@ pub(super) fn show(
     comparisons: Comparisons,
     files: &[PathBuf],
     printed: OutputFormat<'_>,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit> {
     let exit = match comparisons.ending {
         None | Some(Ending::Passed) => Exit::Done,
         Some(Ending::Failed) => Exit::GateFailed,
@@ -421,13 +422,13 @@ pub(super) fn show(
 
 /// Checks the files that a comparison is to be written to, before any work is done, and removes earlier
 /// ones: none of them is taken for a comparison that was never made.
-pub(super) fn prepare(files: &[PathBuf]) -> anyhow::Result<()> {
+pub(super) fn prepare(files: &[PathBuf]) -> Result<()> {
     report::check(Kind::Comparison, files)?;
     files.iter().try_for_each(|path| remove_earlier(path))
 }
 
 /// Removes a file or a link, and never what a link leads to.
-fn remove_earlier(path: &Path) -> anyhow::Result<()> {
+fn remove_earlier(path: &Path) -> Result<()> {
     let is_earlier = path.is_symlink() || path.is_file();
     if report::is_stdout(path) || !is_earlier {
         return Ok(());
@@ -440,7 +441,7 @@ fn remove_earlier(path: &Path) -> anyhow::Result<()> {
 
 /// The same as [`prepare`] where nothing is gated. Refuses results for build servers: a suite of no tests
 /// reads as a success.
-pub(super) fn prepare_ungated(files: &[PathBuf]) -> anyhow::Result<()> {
+pub(super) fn prepare_ungated(files: &[PathBuf]) -> Result<()> {
     for path in files {
         if report::format_of(Kind::Comparison, path)?.ending == "junit.xml" {
             let problem = format!(
@@ -458,7 +459,7 @@ pub(super) fn prepare_ungated(files: &[PathBuf]) -> anyhow::Result<()> {
 }
 
 /// The report of a run that is compared with nothing, as the summary of its step.
-pub(super) fn summarise(report: &Report) -> anyhow::Result<()> {
+pub(super) fn summarise(report: &Report) -> Result<()> {
     if environment("GITHUB_ACTIONS").is_none() {
         return Ok(());
     }
@@ -466,7 +467,7 @@ pub(super) fn summarise(report: &Report) -> anyhow::Result<()> {
 }
 
 /// Appends to the file that a variable of the workflow names.
-fn append_to(variable: &str, text: &str) -> anyhow::Result<()> {
+fn append_to(variable: &str, text: &str) -> Result<()> {
     let Some(path) = environment(variable).map(PathBuf::from) else {
         return Ok(());
     };

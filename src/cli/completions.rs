@@ -4,7 +4,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory as _, ValueHint};
 use clap_complete::Shell;
 
-use super::{Cli, Exit, print};
+use super::{Cli, Exit, Result, print};
 use crate::strategy::preset::PRESETS;
 
 /// Arguments of `proctor completions`.
@@ -14,7 +14,7 @@ pub(super) struct Args {
     shell: Shell,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut script = Vec::new();
     let mut command = with_values(Cli::command());
     clap_complete::generate(args.shell, &mut command, "proctor", &mut script);

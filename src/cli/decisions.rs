@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::models::{self, JudgeOptions};
-use super::{CliError, say};
+use super::{CliError, Result, say};
 use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::probe::derive::decisions;
 use crate::probe::grade::Rules;
@@ -39,7 +39,7 @@ impl Proposer<'_> {
     pub(super) fn decided(
         &self,
         sessions: &[Arc<Session>],
-    ) -> anyhow::Result<Vec<Result<Vec<PlantedFact>, CliError>>> {
+    ) -> Result<Vec<Result<Vec<PlantedFact>, CliError>>> {
         if sessions.is_empty() {
             return Ok(Vec::new());
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::find_sessions;
+use super::{Result, find_sessions};
 use crate::session::import::file_info::format_of;
 use crate::settings::{Place, Setting, Table};
 use crate::strategy::preset::PRESETS;
@@ -18,7 +18,7 @@ const MOST_PRODUCTS: usize = 3;
 /// alternatives.
 pub(super) fn of_recordings<'p>(
     recordings: impl Iterator<Item = &'p Path>,
-) -> anyhow::Result<Vec<Setting>> {
+) -> Result<Vec<Setting>> {
     let defaults = Table::parse("presets/defaults.toml", DEFAULTS)?;
     let mut names = vec!["recorded".to_owned()];
     names.extend(products(recordings, &defaults));

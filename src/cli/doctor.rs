@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::compare::rules;
 use super::inputs::{ENVIRONMENT, Inputs};
-use super::{Exit, chain, environment, show_with, terminal};
+use super::{Exit, Result, chain, environment, show_with, terminal};
 use crate::model::price::PriceList;
 use crate::runner::{self, prices};
 use crate::scenario::{self, ModelSetting, Scenario, SessionSource, is_variable_name};
@@ -42,7 +42,7 @@ const KEYS: &[&str] = &[
     "OPENROUTER_API_KEY",
 ];
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     args.inputs.refuse_caller("doctor")?;
     let (table, folder) = args.inputs.laid_over()?;
     let scenario = args.inputs.scenario_of(table.clone(), &folder);
@@ -105,7 +105,7 @@ fn price_list(list: &PriceList) -> Json {
 }
 
 /// The sessions, strategies and models of a scenario.
-fn planned(scenario: &Scenario) -> anyhow::Result<Json> {
+fn planned(scenario: &Scenario) -> Result<Json> {
     let models = scenario.models.all().map(|model| {
         let is_live = matches!(model, ModelSetting::Live(_));
         json!({ "name": model.name(), "is_live": is_live })
@@ -131,7 +131,7 @@ fn planned(scenario: &Scenario) -> anyhow::Result<Json> {
         "faults": (!faults.is_empty()).then(|| faults.to_string()),
         "models": models.collect::<Vec<_>>(),
         "sessions": sessions.collect::<Vec<_>>(),
-        "strategies": strategies.collect::<anyhow::Result<Vec<_>>>()?,
+        "strategies": strategies.collect::<Result<Vec<_>>>()?,
     }))
 }
 

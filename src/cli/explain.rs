@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Exit, print, stop_with};
+use super::{Exit, Result, print, stop_with};
 use crate::compare::code::explanations;
 use crate::report::layout::wrap;
 use crate::settings::did_you_mean;
@@ -17,7 +17,7 @@ pub(super) struct Args {
     code: Option<String>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let known = explanations()?;
     let Some(typed) = &args.code else {
         let mut list = String::new();

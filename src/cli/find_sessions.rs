@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::sessions::places;
-use super::{CliError, Exit, listed, stop_with};
+use super::{CliError, Exit, Result, listed, stop_with};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::runner::{Plan, PlanError};
@@ -137,7 +137,7 @@ pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> CliError {
 }
 
 /// The sources, all of which have to be there, with the recordings in a folder in place of the folder.
-pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> anyhow::Result<Vec<SessionSource>> {
+pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> Result<Vec<SessionSource>> {
     let mut all = Vec::with_capacity(sources.len());
     for source in sources {
         let (path, place) = match &source {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::json;
 
-use super::template;
+use super::{Result, template};
 use crate::metric::forecast::{Forecast, Inputs as ForecastInputs, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
@@ -23,7 +23,7 @@ const DEVIATION: f64 = 0.45;
 const CORRELATION: f64 = 0.1;
 
 /// Forecasts the cells of a plan that are not done.
-pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> anyhow::Result<Forecast> {
+pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> Result<Forecast> {
     let mut cells = plan.forecast()?;
     cells.retain(|cell| !done.contains(&cell.record.key()));
     Ok(with_asking(plan, |inputs| {
@@ -96,7 +96,7 @@ impl Detectable {
 }
 
 /// The same in a sentence.
-pub(super) fn detectable_in_words(plan: &Plan) -> anyhow::Result<String> {
+pub(super) fn detectable_in_words(plan: &Plan) -> Result<String> {
     let seen = Detectable::of(&plan.planted_items());
     template::fill(include_str!("text/detectable.txt"), json!({ "seen": seen }))
 }
@@ -112,7 +112,7 @@ pub(super) fn minutes_in_words(milliseconds: u64) -> String {
 }
 
 /// The spending of the run itself, in a sentence or two.
-pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> anyhow::Result<String> {
+pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> Result<String> {
     let homes = plan.scenario().models.homes();
     let (homes, timed): (BTreeSet<&str>, Vec<Option<Tokens>>) = homes
         .map(|(live, home)| (&*live.model, home.timing.and_then(|timing| timing.longest)))

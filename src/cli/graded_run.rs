@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::home::{self, Homes};
 use super::inputs::{Inputs, Without};
-use super::{Exit, forecast, models, say, stop_with};
+use super::{Exit, Result, forecast, models, say, stop_with};
 use crate::metric::forecast::Spend;
 use crate::model::ModelKind;
 use crate::model::cassette::ReplayMode;
@@ -119,7 +119,7 @@ impl GradedOptions {
     }
 
     /// Asks the reader a few items before all others. A run of a reader that knows too little ends here.
-    pub(super) fn check_reader(&self, plan: &Plan, stop: &StopToken) -> anyhow::Result<()> {
+    pub(super) fn check_reader(&self, plan: &Plan, stop: &StopToken) -> Result<()> {
         let reader = plan.manifest().reader.as_ref();
         let reader = reader.filter(|reader| reader.kind == ModelKind::Live);
         let Some(reader) = reader.filter(|_| !self.anyway) else {
@@ -145,7 +145,7 @@ impl GradedOptions {
         inputs: &Inputs,
         is_offline: bool,
         (reports, out): (&Path, Option<&Path>),
-    ) -> anyhow::Result<Scenario> {
+    ) -> Result<Scenario> {
         let graded = match self.graded.as_deref() {
             Some("local") => Some(home::found(is_offline)?),
             graded => graded.map(str::to_owned),
@@ -183,7 +183,7 @@ impl GradedOptions {
         given.filter(|_| self.usd.is_none())
     }
 
-    fn lay_over(&self, table: &mut Table, graded: Option<&str>) -> anyhow::Result<()> {
+    fn lay_over(&self, table: &mut Table, graded: Option<&str>) -> Result<()> {
         if let Some(typed) = graded {
             let place = Place::Flag(format!("--graded {typed}").into());
             let model = parse_value(&models::written("--graded", typed)?, &place);
@@ -202,7 +202,7 @@ impl GradedOptions {
     }
 
     /// The largest plan that can be afforded, of the sessions whose summaries its models can write. Prints the choice.
-    pub(super) fn sized(&self, plan: Plan, in_batches: bool) -> anyhow::Result<Plan> {
+    pub(super) fn sized(&self, plan: Plan, in_batches: bool) -> Result<Plan> {
         let (plan, known) = match Summariser::of(&plan) {
             Some(summariser) => {
                 let cells = plan.forecast()?;
@@ -264,7 +264,7 @@ impl GradedOptions {
         plan: Plan,
         mut cells: Vec<ForecastCell>,
         summariser: &Summariser,
-    ) -> anyhow::Result<(Plan, Vec<ForecastCell>)> {
+    ) -> Result<(Plan, Vec<ForecastCell>)> {
         let too_large = cells.iter().filter(|cell| !summariser.holds(cell));
         let too_large: BTreeSet<String> =
             too_large.map(|cell| cell.record.session.clone()).collect();
@@ -306,7 +306,7 @@ impl GradedOptions {
         cells: &[ForecastCell],
         limit: Limit,
         verdict: Option<u64>,
-    ) -> anyhow::Result<Plan> {
+    ) -> Result<Plan> {
         let size = match largest(plan, cells, limit, 1)? {
             Ok(size) => size,
             Err(least) => return too_little(limit, 1, least),
@@ -366,7 +366,7 @@ impl Summariser {
     }
 }
 
-fn too_little(limit: Limit, sessions: usize, cheapest: Option<u64>) -> anyhow::Result<Plan> {
+fn too_little(limit: Limit, sessions: usize, cheapest: Option<u64>) -> Result<Plan> {
     let known = cheapest.filter(|cheapest| *cheapest < u64::MAX);
     let least = known.map(|least| format!(": {} is the least", limit.in_words(least)));
     let problem = format!(
@@ -386,7 +386,7 @@ fn too_little(limit: Limit, sessions: usize, cheapest: Option<u64>) -> anyhow::R
 }
 
 /// Says what is needed before a run can be sized by time.
-fn untimed(plan: &Plan) -> anyhow::Result<Plan> {
+fn untimed(plan: &Plan) -> Result<Plan> {
     let mut untimed = plan.scenario().models.live_names();
     untimed.retain(|model| plan.timing_of(model).is_none());
     let problem = format!(
@@ -399,7 +399,7 @@ fn untimed(plan: &Plan) -> anyhow::Result<Plan> {
 }
 
 /// Names the entries that a price file needs before a run can be sized.
-fn unpriced(plan: &Plan, spend: &Spend) -> anyhow::Result<Plan> {
+fn unpriced(plan: &Plan, spend: &Spend) -> Result<Plan> {
     let mut missing = Vec::new();
     for model in plan.scenario().models.live_names() {
         let known = plan

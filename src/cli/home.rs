@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CliError, Exit, listed, models, stop_with};
+use super::{CliError, Exit, Result, listed, models, stop_with};
 use crate::model::http::Engine;
 use crate::model::http::home::PORTS;
 use crate::model::timing::ServerTiming;
@@ -28,7 +28,7 @@ const HOW_TO_GET_ONE: &str = "start one, then run the same command:
   or name it: `--graded openai:NAME@http://127.0.0.1:PORT/v1`";
 
 /// Finds a server on this machine, and names its model as `--graded` takes it.
-pub(super) fn found(is_offline: bool) -> anyhow::Result<String> {
+pub(super) fn found(is_offline: bool) -> Result<String> {
     if is_offline {
         let problem = "`--graded local` looks for a server, and `--offline` opens no socket";
         let hint = "name the model whose answers are recorded: `--graded openai:NAME@http://127.0.0.1:PORT/v1`";
@@ -88,7 +88,7 @@ impl Homes {
         scenario: &mut Scenario,
         is_offline: bool,
         is_timed: bool,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         if scenario.models.homes().next().is_none() {
             return Ok(());
         }
@@ -134,11 +134,7 @@ impl Homes {
     }
 }
 
-fn timed(
-    live: &LiveSetting,
-    url: &str,
-    counter: &dyn TokenCounter,
-) -> anyhow::Result<ServerTiming> {
+fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> Result<ServerTiming> {
     let model = &live.model;
     say!("timing {model} at {url}");
     let count = |text: &str| counter.count(text);

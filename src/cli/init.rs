@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Exit, listed, make_folder, print, refuse_existing, write_new};
+use super::{Exit, Result, listed, make_folder, print, refuse_existing, write_new};
 
 /// Arguments of `proctor init`.
 #[derive(Debug, clap::Args)]
@@ -63,7 +63,7 @@ const TYPESCRIPT: &Files = &[
     ),
 ];
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     if args.python {
         let tests = "pytest      # needs `pip install pytest` and Proctor's wheel, which `pip install` of its clone makes";
         return write_all(args, PYTHON, "python3 compaction.py", tests);
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Writes all of the files, or none where one of them is there already; says what to do with them.
-fn write_all(args: &Args, files: &Files, program: &str, tests: &str) -> anyhow::Result<Exit> {
+fn write_all(args: &Args, files: &Files, program: &str, tests: &str) -> Result<Exit> {
     let folder = args.path.as_deref().unwrap_or(Path::new("."));
     for (name, _) in files {
         refuse_existing(&folder.join(name), args.force)?;

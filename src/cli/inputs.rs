@@ -7,7 +7,8 @@ use anyhow::Context as _;
 
 use super::default_strategies;
 use super::{
-    Exit, environment, find_sessions, has_ending, programs, prompts, read_text, stop_with, tokens,
+    Exit, Result, environment, find_sessions, has_ending, programs, prompts, read_text, stop_with,
+    tokens,
 };
 use crate::naming::StrategyName;
 use crate::report::escape::{flag, plain, shell};
@@ -88,7 +89,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
 
 impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
-    pub(super) fn read(&self) -> anyhow::Result<Scenario> {
+    pub(super) fn read(&self) -> Result<Scenario> {
         self.read_with(Without::QuickStart, |_| Ok(()))
     }
 
@@ -96,15 +97,15 @@ impl Inputs {
     pub(super) fn read_with(
         &self,
         without: Without,
-        lay_over: impl FnOnce(&mut Table) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Scenario> {
+        lay_over: impl FnOnce(&mut Table) -> Result<()>,
+    ) -> Result<Scenario> {
         let (mut table, folder) = self.laid_over_base(without)?;
         lay_over(&mut table)?;
         self.scenario_of(table, &folder)
     }
 
     /// The scenario of settings that were laid over one another.
-    pub(super) fn scenario_of(&self, mut table: Table, folder: &Path) -> anyhow::Result<Scenario> {
+    pub(super) fn scenario_of(&self, mut table: Table, folder: &Path) -> Result<Scenario> {
         let mut scenario = loop {
             match Scenario::read(&table, folder) {
                 Err(error) if self.has_default_strategies()? && leave_out(&mut table, &error) => {}
@@ -130,11 +131,11 @@ impl Inputs {
 
     /// The scenario's settings with environment and flags laid over them, and the folder where
     /// its relative paths start.
-    pub(super) fn laid_over(&self) -> anyhow::Result<(Table, PathBuf)> {
+    pub(super) fn laid_over(&self) -> Result<(Table, PathBuf)> {
         self.laid_over_base(Without::QuickStart)
     }
 
-    fn laid_over_base(&self, without: Without) -> anyhow::Result<(Table, PathBuf)> {
+    fn laid_over_base(&self, without: Without) -> Result<(Table, PathBuf)> {
         let (scenario, recordings) = self.scenario_and_recordings()?;
         let (mut table, folder) = match scenario {
             None if recordings.is_empty() => (without.table()?, PathBuf::new()),
@@ -183,7 +184,7 @@ impl Inputs {
 
     /// The scenario that is named, if any, and the recordings that take the place of its sessions,
     /// each with the flag that names it.
-    fn scenario_and_recordings(&self) -> anyhow::Result<(Option<&Path>, Vec<Named<'_>>)> {
+    fn scenario_and_recordings(&self) -> Result<(Option<&Path>, Vec<Named<'_>>)> {
         let (recordings, scenarios): (Vec<&PathBuf>, Vec<&PathBuf>) =
             self.named.iter().partition(|path| is_recording(path));
         let named = recordings.into_iter().map(|path| (path, ""));
@@ -242,7 +243,7 @@ impl Inputs {
     }
 
     /// Refuses a strategy that has standard output to itself, where the command needs it.
-    pub(super) fn refuse_caller(&self, command: &str) -> anyhow::Result<()> {
+    pub(super) fn refuse_caller(&self, command: &str) -> Result<()> {
         if !self.has_caller() {
             return Ok(());
         }
@@ -257,13 +258,13 @@ impl Inputs {
     }
 
     /// Whether the strategies are those of the built-in quick start.
-    fn has_default_strategies(&self) -> anyhow::Result<bool> {
+    fn has_default_strategies(&self) -> Result<bool> {
         let is_chosen = !self.strategy.is_empty() || !self.strategy_cmd.is_empty();
         Ok(!is_chosen && self.scenario_and_recordings()?.0.is_none())
     }
 
     /// Strategies named on the command line; one that ends in `.toml` is the file of a preset.
-    fn strategies(&self, table: &mut Table) -> anyhow::Result<()> {
+    fn strategies(&self, table: &mut Table) -> Result<()> {
         if self.strategy.is_empty() && self.strategy_cmd.is_empty() {
             return Ok(());
         }
@@ -300,7 +301,7 @@ fn say_misspelt(variables: impl Iterator<Item = String>) {
 }
 
 /// A strategy as it is typed: a file, one of the scenario's own, or a preset.
-fn strategy(name: &str, written: &[Setting]) -> anyhow::Result<Setting> {
+fn strategy(name: &str, written: &[Setting]) -> Result<Setting> {
     let place = Place::Flag(format!("--strategy {name}").into());
     if has_ending(name, "toml") {
         return Ok(Setting::new(preset_of(Path::new(name), &place)?, &place));
@@ -340,11 +341,7 @@ fn leave_out(table: &mut Table, error: &SettingError) -> bool {
 }
 
 /// The strategy that the scenario itself calls so, with the overrides in brackets.
-fn own_strategy(
-    written: &[Setting],
-    typed: &str,
-    place: &Place,
-) -> anyhow::Result<Option<Setting>> {
+fn own_strategy(written: &[Setting], typed: &str, place: &Place) -> Result<Option<Setting>> {
     // A name that cannot be read is refused where presets are named.
     let Ok(typed) = typed.parse::<StrategyName>() else {
         return Ok(None);
@@ -380,7 +377,7 @@ fn may_be_scenario(path: &Path, error: &ImportError) -> bool {
 }
 
 /// The settings of a scenario, and the folder where its relative paths start.
-fn table_of(path: &Path) -> anyhow::Result<(Table, PathBuf)> {
+fn table_of(path: &Path) -> Result<(Table, PathBuf)> {
     let shown = path.display().to_string();
     // The reason why it is no recording says more than that it is no scenario.
     match format_of(path) {
@@ -442,7 +439,7 @@ fn absolute(path: &Path) -> String {
 }
 
 /// A preset from a file, named after it.
-fn preset_of(path: &Path, place: &Place) -> anyhow::Result<Table> {
+fn preset_of(path: &Path, place: &Place) -> Result<Table> {
     let hint = "`--strategy` takes the name of a preset, or a file that ends in `.toml`";
     let text = read_text("preset ", path).map_err(|stop| stop.with_hint(hint))?;
     let table = Table::parse(&path.display().to_string(), &text);
@@ -473,7 +470,7 @@ fn name_after(path: &Path, table: &mut Table) {
 }
 
 /// `--window`: a number, `native`, `fit:F`, or `matched`.
-fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<()> {
+fn set_window(table: &mut Table, window: &str, place: &Place) -> Result<()> {
     // With `matched` the size stays as the scenario names it.
     let own = table.get("window").and_then(Setting::as_table).cloned();
     if let Some(mut own) = own.filter(|_| window != "matched") {
@@ -503,7 +500,7 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> anyhow::Result<
 }
 
 /// `--set PATH=VALUE`: a path that begins with a strategy's name changes that strategy.
-fn set(table: &mut Table, assignment: &str) -> anyhow::Result<()> {
+fn set(table: &mut Table, assignment: &str) -> Result<()> {
     let Some((path, value)) = assignment.split_once('=') else {
         let problem = format!("`--set {assignment}` sets nothing");
         return stop_with(Exit::Usage, problem, "write `--set PATH=VALUE`");

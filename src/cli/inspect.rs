@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::inputs::Inputs;
 use super::prose::show_cut;
-use super::{CliError, Exit, show, show_with, stop, stop_with, terminal};
+use super::{CliError, Exit, Result, show, show_with, stop, stop_with, terminal};
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::record::End;
@@ -107,7 +107,7 @@ struct Bench {
     names: Vec<String>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     if let (Some(folder), Some(cell), Some(metric)) = (&args.session, &args.cell, &args.metric) {
         return number::explain(folder, cell, metric, args.json);
     }
@@ -146,7 +146,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 
 impl Args {
     /// The contexts to look at: one, or the two that `--diff` names.
-    fn views(&self) -> anyhow::Result<Vec<View<'_>>> {
+    fn views(&self) -> Result<Vec<View<'_>>> {
         let own = self.strategy.as_deref().filter(|name| *name != FULL);
         let [left, right] = &self.diff[..] else {
             return Ok(vec![(own, self.at)]);
@@ -167,7 +167,7 @@ impl Args {
         }
     }
 
-    fn session(&self, counter: &Arc<dyn TokenCounter>) -> anyhow::Result<Session> {
+    fn session(&self, counter: &Arc<dyn TokenCounter>) -> Result<Session> {
         if let Some(typed) = &self.synthetic {
             let Some(recipe) = recipe(typed) else {
                 let problem = format!("`{typed}` is not `family:seed:rounds`");
@@ -200,7 +200,7 @@ impl Args {
 }
 
 impl Bench {
-    fn new(args: &Args, views: &[View<'_>]) -> anyhow::Result<Self> {
+    fn new(args: &Args, views: &[View<'_>]) -> Result<Self> {
         let names = views.iter().filter_map(|(name, _)| *name);
         let mut names: Vec<String> = names.map(str::to_owned).collect();
         names.dedup();
@@ -244,7 +244,7 @@ impl Bench {
         &self,
         spec: Option<&StrategySpec>,
         observers: Vec<Box<dyn Observer + '_>>,
-    ) -> anyhow::Result<Replay> {
+    ) -> Result<Replay> {
         let replayed = match spec {
             Some(spec) => {
                 Replayed::Strategy(Box::new(self.with_sizes(spec)?.build()?), self.window)
@@ -262,7 +262,7 @@ impl Bench {
     }
 
     /// The same strategy; one that follows another has the sizes that the other had.
-    fn with_sizes(&self, spec: &StrategySpec) -> anyhow::Result<StrategySpec> {
+    fn with_sizes(&self, spec: &StrategySpec) -> Result<StrategySpec> {
         let Some(followed) = spec.follows() else {
             return Ok(spec.clone());
         };
@@ -279,7 +279,7 @@ impl Bench {
     }
 
     /// Replays the session as far as the call, and looks at what is sent.
-    fn page(&self, (strategy, call): &View<'_>, chars: usize) -> anyhow::Result<Page<'_>> {
+    fn page(&self, (strategy, call): &View<'_>, chars: usize) -> Result<Page<'_>> {
         let id = self.session.id();
         let Some(last) = self.session.calls().len().checked_sub(1) else {
             let problem = format!("session `{id}` has no call");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{Exit, stop_with};
+use super::{Exit, Result, stop_with};
 use crate::model::Request;
 use crate::probe::judge::JudgeTask;
 use crate::probe::judge::known_answer::known_answers;
@@ -21,7 +21,7 @@ pub(super) enum Action {
     Test(test::Args),
 }
 
-pub(super) fn run(action: &Action) -> anyhow::Result<Exit> {
+pub(super) fn run(action: &Action) -> Result<Exit> {
     match action {
         Action::Score(args) => score::run(args),
         Action::Test(args) => test::run(args),
@@ -74,7 +74,7 @@ fn answers<'a>(cells: &'a [CellRecord], texts: &Texts<'a>) -> impl Iterator<Item
 }
 
 /// The end of a command about the answers of a run that has none.
-fn no_answers(folder: &Path) -> anyhow::Result<Exit> {
+fn no_answers(folder: &Path) -> Result<Exit> {
     let folder = folder.display();
     let problem = format!("the run in `{folder}` holds no answers with their questions");
     let hint = "only runs whose reader answered, and that have cells of `full`, have them";

@@ -92,7 +92,9 @@ mod with_http {
     use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::record::{ENDING, Tally, keep_private, listen, now};
     use crate::cli::report::{Output, Printed, print_as};
-    use crate::cli::{CliError, Exit, cannot, make_folder, models, print, say, stop, stop_with};
+    use crate::cli::{
+        CliError, Exit, Result, cannot, make_folder, models, print, say, stop, stop_with,
+    };
     use crate::files;
     use crate::live::{Event, Live, Log as EventLog, TaskNames, Ticket, read_log};
     use crate::naming::short_name;
@@ -118,7 +120,7 @@ mod with_http {
     /// The file of the log.
     const EVENTS: &str = "events.jsonl";
 
-    pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    pub(crate) fn run(args: &Args) -> Result<Exit> {
         let typed = &args.inputs;
         if typed.named.is_empty() && typed.strategy.is_empty() && typed.strategy_cmd.is_empty() {
             let hint = "as in `--strategy observation-masking`; `proctor strategies` lists them";
@@ -188,7 +190,7 @@ mod with_http {
     }
 
     /// Feeds the log to the strategies again.
-    fn check(held: &Loop, events: &[Event]) -> anyhow::Result<Exit> {
+    fn check(held: &Loop, events: &[Event]) -> Result<Exit> {
         if events.is_empty() {
             let problem = format!("`{}` is empty", held.path.display());
             return stop(Exit::NothingSelected, problem);
@@ -229,7 +231,7 @@ mod with_http {
             models: &RunModels,
             (timeout, tasks): (Duration, TaskNames),
             folder: &Path,
-        ) -> anyhow::Result<(Self, Vec<Event>)> {
+        ) -> Result<(Self, Vec<Event>)> {
             let settings = live_run::settings(&scenario, models).map_err(|error| match error {
                 LiveRunError::Plan(error) => anyhow::Error::from(error),
                 other => CliError::new(Exit::Usage, other.to_string()).into(),
@@ -285,7 +287,7 @@ mod with_http {
         }
 
         /// Replays the log; the calls that would now be sent differently.
-        fn restore(&self, events: &[Event]) -> anyhow::Result<Vec<Ticket>> {
+        fn restore(&self, events: &[Event]) -> Result<Vec<Ticket>> {
             self.front.live.restore(events).map_err(|error| {
                 let problem = format!("`{}`: {error}", self.path.display());
                 let hint = "name another folder with `--out`, or the strategies and the window of that log";
@@ -294,7 +296,7 @@ mod with_http {
         }
 
         /// Writes what happens from now on.
-        fn keep(&self, is_empty: bool) -> anyhow::Result<()> {
+        fn keep(&self, is_empty: bool) -> Result<()> {
             self.log.set_len(self.whole)?;
             let log = EventLog::new(self.log.try_clone()?);
             self.front.live.keep(log, is_empty);
@@ -302,7 +304,7 @@ mod with_http {
         }
 
         /// Writes the run, and returns its folder; nothing where no call was answered.
-        fn write(&self, outcomes: &[Outcome]) -> anyhow::Result<Option<PathBuf>> {
+        fn write(&self, outcomes: &[Outcome]) -> Result<Option<PathBuf>> {
             let live = &self.front.live;
             if let Some(error) = live.broken() {
                 let path = self.path.display();
@@ -343,7 +345,7 @@ mod with_http {
             &self,
             outcomes: &[Outcome],
             (is_json, printed, output): (bool, &Printed, &Output),
-        ) -> anyhow::Result<Exit> {
+        ) -> Result<Exit> {
             let Some(folder) = self.write(outcomes)? else {
                 say("no call was answered: there is no run");
                 return Ok(Exit::NothingSelected);
@@ -363,7 +365,7 @@ mod with_http {
     }
 
     /// Reads how tasks ended, each file or folder under the strategy named before it. Trials without a score are left out.
-    fn read_outcomes(typed: &[String], held: &Loop) -> anyhow::Result<Vec<Outcome>> {
+    fn read_outcomes(typed: &[String], held: &Loop) -> Result<Vec<Outcome>> {
         let scenario = &held.scenario;
         let ran = held.front.live.strategies_that_ran();
         let only = ran.first().filter(|_| ran.len() == 1);

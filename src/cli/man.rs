@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Command, CommandFactory as _};
 
-use super::{Cli, Exit, make_folder, print};
+use super::{Cli, Exit, Result, make_folder, print};
 use crate::record::journal::write_whole;
 
 /// Arguments of `proctor man`.
@@ -15,7 +15,7 @@ pub(super) struct Args {
     output: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut command = super::examples::with_examples(Cli::command());
     // Names of subcommands are known once the command is built.
     command.build();
@@ -34,7 +34,7 @@ fn page(command: &Command) -> std::io::Result<Vec<u8>> {
 }
 
 /// Writes the page of a command and those of its subcommands: `proctor-run.1`.
-fn write(command: &Command, folder: &Path) -> anyhow::Result<()> {
+fn write(command: &Command, folder: &Path) -> Result<()> {
     let name = command
         .get_display_name()
         .unwrap_or_else(|| command.get_name());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::parts::command;
-use super::{CliError, Exit, say, show, stop_with, template};
+use super::{CliError, Exit, Result, say, show, stop_with, template};
 use crate::record::journal::merge::{MergeError, MissingPart, join_answers, merge};
 use crate::record::journal::{MANIFEST, SHARD};
 
@@ -24,7 +24,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut runs = BTreeSet::new();
     for folder in &args.folders {
         runs.extend(runs_in(folder)?);
@@ -89,7 +89,7 @@ fn inside(folder: &Path, run: &Path) -> PathBuf {
 }
 
 /// The run folders of a folder that is named: itself, or those that a sweep made in it.
-fn runs_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+fn runs_in(folder: &Path) -> Result<Vec<PathBuf>> {
     if folder.join(MANIFEST).exists() || folder.join(SHARD).exists() {
         return Ok(vec![PathBuf::new()]);
     }

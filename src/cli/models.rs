@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::parts::PartOptions;
-use super::{CliError, Exit, environment, forecast, say, stop_with};
+use super::{CliError, Exit, Result, environment, forecast, say, stop_with};
 use crate::metric::forecast::{Span, Spend};
 use crate::model::cassette::{ReplayMode, Sharing};
 #[cfg(feature = "http")]
@@ -69,7 +69,7 @@ pub(super) fn asking() -> Access<'static> {
 
 impl ModelOptions {
     /// Access to the models; `scenario` is the mode of a scenario that the flag takes the place of.
-    fn access(self, cassette: PathBuf, scenario: ReplayMode) -> anyhow::Result<Access<'static>> {
+    fn access(self, cassette: PathBuf, scenario: ReplayMode) -> Result<Access<'static>> {
         if self.offline && self.replay.unwrap_or(scenario) == ReplayMode::Record {
             let problem = "`record` asks models for all answers again, and `--offline` asks none";
             let hint = "leave out `--offline`, or answer from the cassette with `--replay strict`";
@@ -91,23 +91,14 @@ impl ModelOptions {
     /// Connects the models of a scenario that has no recorded sessions; answers are kept in this folder if it names
     /// no other place.
     #[cfg(feature = "http")]
-    pub(super) fn of_scenario(
-        self,
-        scenario: &Scenario,
-        folder: &Path,
-    ) -> anyhow::Result<RunModels> {
+    pub(super) fn of_scenario(self, scenario: &Scenario, folder: &Path) -> Result<RunModels> {
         let access = self.access(folder.join("cassette.jsonl"), scenario.models.replay)?;
         Ok(live_run::models(scenario, &access)?)
     }
 
     /// Connects the models of a plan; answers are kept in the run's folder if the scenario names no
     /// other place. Parts whose folders are beside one another share them.
-    pub(super) fn connect(
-        self,
-        plan: &mut Plan,
-        folder: &Path,
-        part: &PartOptions,
-    ) -> anyhow::Result<()> {
+    pub(super) fn connect(self, plan: &mut Plan, folder: &Path, part: &PartOptions) -> Result<()> {
         plan.connect(&self.access(folder.join("cassette.jsonl"), plan.scenario().models.replay)?)?;
         let models = &plan.scenario().models;
         if models.has_live()
@@ -160,7 +151,7 @@ impl Consent {
         plan: &Plan,
         done: &BTreeSet<CellKey>,
         in_batches: bool,
-    ) -> anyhow::Result<Spend> {
+    ) -> Result<Spend> {
         let cassette = plan.models().and_then(|models| models.cassette.as_ref());
         let is_recorded = cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
         if !forecast::asks_live_models(plan) || is_recorded || self.yes {
@@ -178,7 +169,7 @@ impl Consent {
     }
 
     /// Asks on a terminal whether to spend more than the limit, and refuses where it cannot ask.
-    fn to_spend(self, spend: &Spend, hint: &str) -> anyhow::Result<()> {
+    fn to_spend(self, spend: &Spend, hint: &str) -> Result<()> {
         match self.question(spend) {
             Some(question) => agree(&question, hint, Exit::Usage),
             None => Ok(()),
@@ -206,7 +197,7 @@ impl Consent {
 }
 
 /// Asks on a terminal whether to go on; anything but a yes ends the program, as it does where nobody can be asked.
-pub(super) fn agree(question: &str, hint: &str, exit: Exit) -> anyhow::Result<()> {
+pub(super) fn agree(question: &str, hint: &str, exit: Exit) -> Result<()> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return stop_with(exit, question, hint);
     }
@@ -235,9 +226,9 @@ impl JudgeOptions {
         flag: &str,
         typed: &[String],
         cassette: &Path,
-    ) -> anyhow::Result<RunModels> {
+    ) -> Result<RunModels> {
         let written = typed.iter().map(|typed| written(flag, typed));
-        let judges = written.collect::<anyhow::Result<Vec<String>>>()?.join(", ");
+        let judges = written.collect::<Result<Vec<String>>>()?.join(", ");
         let place = format!("{flag} {}", typed.join(&format!(" {flag} ")));
         let table = Table::parse(&place, &format!("judge = [{judges}]"))?;
         let models = ModelsSetting::of_judges(&table, &Place::Flag(place.into()))?;
@@ -253,7 +244,7 @@ impl JudgeOptions {
         judges: &RunModels,
         requests: &[(&[Request], u32)],
         counter: &dyn TokenCounter,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         let spend = spend(&judges.judges, requests, counter)?;
         if spend.calls > 0 {
             let money = match spend.dollars {
@@ -275,7 +266,7 @@ fn spend(
     judges: &[Arc<dyn Model>],
     requests: &[(&[Request], u32)],
     counter: &dyn TokenCounter,
-) -> anyhow::Result<Spend> {
+) -> Result<Spend> {
     let prices = Prices::built_in()?;
     let mut spend = Spend {
         dollars: Some(Span::default()),
@@ -306,7 +297,7 @@ fn spend(
 }
 
 /// A model as a scenario writes it: `KIND:MODEL`, at another address `KIND:MODEL@URL`, or a table.
-pub(super) fn written(flag: &str, typed: &str) -> anyhow::Result<String> {
+pub(super) fn written(flag: &str, typed: &str) -> Result<String> {
     if typed.trim_start().starts_with('{') {
         return Ok(typed.trim().to_owned());
     }
@@ -367,7 +358,7 @@ pub(super) fn unheard(model: &dyn Model, failure: &CallFailure) -> CliError {
 
 /// Sorts the cassette. Answers that could not be kept end the command. If every answer
 /// `must_be_recorded`, a missing one ends the command.
-pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> anyhow::Result<()> {
+pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> Result<()> {
     let Some(connected) = connected else {
         return Ok(());
     };

@@ -8,10 +8,10 @@
 
 use std::path::Path;
 
-use super::{Exit, stop_with};
+use super::{Exit, Result, stop_with};
 use crate::scenario::Scenario;
 
-pub(super) fn found(_: bool) -> anyhow::Result<String> {
+pub(super) fn found(_: bool) -> Result<String> {
     let problem = "this build asks no models, because it was made without the feature `http`";
     stop_with(Exit::Usage, problem, "`--graded local` needs it")
 }
@@ -26,7 +26,7 @@ impl Homes {
         Self
     }
 
-    pub(super) fn ask(self, _: &mut Scenario, _: bool, _: bool) -> anyhow::Result<()> {
+    pub(super) fn ask(self, _: &mut Scenario, _: bool, _: bool) -> Result<()> {
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use super::{Exit, has_ending, report, stop_with};
+use super::{Exit, Result, has_ending, report, stop_with};
 use crate::compare::baseline;
 use crate::files;
 use crate::record::journal::{MANIFEST, check_writable, is_part_of_run};
@@ -12,7 +12,7 @@ use crate::session::ground_truth::GroundTruth;
 use crate::session::import::{self, file_info::format_of};
 
 /// Refuses a file that cannot be written, whose folder is not there, or that would take the place of an input.
-pub(super) fn check(path: &Path) -> anyhow::Result<()> {
+pub(super) fn check(path: &Path) -> Result<()> {
     if report::is_stdout(path) {
         return Ok(());
     }
@@ -35,7 +35,7 @@ pub(super) fn check(path: &Path) -> anyhow::Result<()> {
 
 /// Refuses a file that a command reads: one that this command names twice, a recording, a baseline, facts, or a part
 /// of a run. A link is what it leads to.
-fn refuse_input(path: &Path) -> anyhow::Result<()> {
+fn refuse_input(path: &Path) -> Result<()> {
     let Some(input) = input_at(path) else {
         return Ok(());
     };

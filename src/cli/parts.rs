@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::graded_run::GradedOptions;
 use super::models::Consent;
-use super::{environment, find_sessions};
+use super::{Result, environment, find_sessions};
 use crate::record::journal::{Journal, JournalError, read_manifest, read_sources};
 use crate::record::shard::{Partition, Shard};
 use crate::report::escape::{plain, shell};
@@ -118,7 +118,7 @@ impl RunPart {
         scenario: Scenario,
         graded: &GradedOptions,
         in_batches: bool,
-    ) -> anyhow::Result<Plan> {
+    ) -> Result<Plan> {
         if let (Some(folder), Some(part)) = (&self.plan, self.partition) {
             let (manifest, sources) = (read_manifest(folder)?, read_sources(folder)?);
             let plan = Plan::planned(scenario, (&manifest, &sources), part)?;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{Exit, print, template, terminal, terminal_width};
+use super::{Exit, Result, print, template, terminal, terminal_width};
 use crate::report::escape::plain;
 use crate::report::layout::{cut, width, words};
 
@@ -12,14 +12,14 @@ const NARROWEST: usize = 40;
 
 /// Prints lines of text, in which nothing is left that a terminal obeys. They are folded for a terminal, and where `COLUMNS` says how wide one is; another program gets
 /// them whole.
-pub(super) fn say(text: &str) -> anyhow::Result<Exit> {
+pub(super) fn say(text: &str) -> Result<Exit> {
     let lines = text.lines().map(|line| plain(line) + "\n");
     print(&folded(&lines.collect::<String>(), 0))
 }
 
 /// Prints the text that a template makes of these facts; the ends of lines that are too long are left out, so that a
 /// screen has as many lines as were counted.
-pub(super) fn show_cut(facts: impl Serialize, template: &str) -> anyhow::Result<Exit> {
+pub(super) fn show_cut(facts: impl Serialize, template: &str) -> Result<Exit> {
     let columns = terminal().columns();
     let text = template::fill(template, facts)?;
     let lines = text.lines().map(|line| cut(&plain(line), columns) + "\n");

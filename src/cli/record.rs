@@ -45,7 +45,7 @@ mod with_http {
 
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
-    use crate::cli::{CliError, Exit, cannot, make_folder, print, say, write_session};
+    use crate::cli::{CliError, Exit, Result, cannot, make_folder, print, say, write_session};
     use crate::proxy::{Exchange, Failure, Log, Proxy};
 
     use crate::session::wire::stream::Api;
@@ -62,7 +62,7 @@ mod with_http {
         rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     }
 
-    pub(crate) fn run(args: &Args) -> anyhow::Result<Exit> {
+    pub(crate) fn run(args: &Args) -> Result<Exit> {
         keep_private();
         make_folder(&args.output)?;
         let proxy = listen(args.listen, &args.upstream)?;
@@ -78,7 +78,7 @@ mod with_http {
     }
 
     /// A proxy in front of an API.
-    pub(crate) fn listen(address: SocketAddr, upstream: &str) -> anyhow::Result<Proxy> {
+    pub(crate) fn listen(address: SocketAddr, upstream: &str) -> Result<Proxy> {
         let proxy = Proxy::bind(address, upstream)
             .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))
             .map_err(|stop| stop.with_hint("as in `--upstream https://api.anthropic.com`"))?;
@@ -172,7 +172,7 @@ mod with_http {
 
     impl Requests {
         /// Makes a file that is not there yet, named after the time, which only its owner can read.
-        fn begin(folder: &Path) -> anyhow::Result<Self> {
+        fn begin(folder: &Path) -> Result<Self> {
             let at = time(now()).replace([':', '-'], "");
             let path = folder.join(format!("recorded-{at}.jsonl"));
             let file = File::create_new(&path).map_err(cannot(Exit::NotWritten, "make", &path))?;
@@ -202,7 +202,7 @@ mod with_http {
         }
 
         /// Writes the sessions that the logs hold.
-        fn end(mut self) -> anyhow::Result<Exit> {
+        fn end(mut self) -> Result<Exit> {
             let rest = self.tally.rest();
             if self.tally.answered == 0 {
                 for (_, path, _) in &self.files {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 
-use super::{CliError, Exit, listed, one_of, outputs, print, stop_with, terminal};
+use super::{CliError, Exit, Result, listed, one_of, outputs, print, stop_with, terminal};
 use crate::record::journal::{MANIFEST, Run, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
@@ -71,7 +71,7 @@ fn table_names() -> impl Iterator<Item = &'static str> {
 
 impl Printed {
     /// Prints the report for people: one screen, all tables, or one of them.
-    pub(super) fn print(&self, report: &Report, took: Option<Duration>) -> anyhow::Result<Exit> {
+    pub(super) fn print(&self, report: &Report, took: Option<Duration>) -> Result<Exit> {
         let sort = self.sort;
         self.tables.print(report, ScreenOptions { sort, took })
     }
@@ -90,7 +90,7 @@ impl PrintedTables {
     }
 
     /// Prints one screen, all tables, or one of them.
-    pub(super) fn print(&self, report: &Report, options: ScreenOptions) -> anyhow::Result<Exit> {
+    pub(super) fn print(&self, report: &Report, options: ScreenOptions) -> Result<Exit> {
         let Some(name) = self.tables.as_deref() else {
             return print(&terminal().screen(report, options));
         };
@@ -118,7 +118,7 @@ pub(super) struct Output {
     output: Vec<PathBuf>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     args.output.check()?;
     if args.serve {
         return serve(args);
@@ -143,13 +143,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 #[cfg(not(feature = "http"))]
-fn serve(_: &Args) -> anyhow::Result<Exit> {
+fn serve(_: &Args) -> Result<Exit> {
     super::without_http()
 }
 
 /// Serves the page of a run on this machine.
 #[cfg(feature = "http")]
-fn serve(args: &Args) -> anyhow::Result<Exit> {
+fn serve(args: &Args) -> Result<Exit> {
     use super::{chain, say};
 
     read_run(&args.run)?;
@@ -168,7 +168,7 @@ fn serve(args: &Args) -> anyhow::Result<Exit> {
 
 /// The page of the folder as it is now.
 #[cfg(feature = "http")]
-fn page(folder: &Path, session: Option<&str>) -> anyhow::Result<String> {
+fn page(folder: &Path, session: Option<&str>) -> Result<String> {
     let run = read_run(folder)?;
     let mut report = Report::of(&run.manifest, &run.cells);
     if let Some(id) = session {
@@ -183,7 +183,7 @@ fn page(folder: &Path, session: Option<&str>) -> anyhow::Result<String> {
 }
 
 /// Reads a run folder.
-pub(super) fn read_run(folder: &Path) -> anyhow::Result<Run> {
+pub(super) fn read_run(folder: &Path) -> Result<Run> {
     let shown = folder.display();
     if folder.is_file() {
         let problem = format!("`{shown}` is a file, and a run is a folder");
@@ -207,7 +207,7 @@ pub(super) fn read_run(folder: &Path) -> anyhow::Result<Run> {
 }
 
 /// Prints the report, for people or for programs.
-pub(super) fn print_as(report: &Report, is_json: bool) -> anyhow::Result<Exit> {
+pub(super) fn print_as(report: &Report, is_json: bool) -> Result<Exit> {
     if is_json {
         print(&json::render(report)?)
     } else {
@@ -216,7 +216,7 @@ pub(super) fn print_as(report: &Report, is_json: bool) -> anyhow::Result<Exit> {
 }
 
 /// Refuses an ending that nothing writes and a place where nothing can be written, before any work is done.
-pub(super) fn check(kind: Kind, files: &[PathBuf]) -> anyhow::Result<()> {
+pub(super) fn check(kind: Kind, files: &[PathBuf]) -> Result<()> {
     for path in files {
         let format = format_of(kind, path)?;
         outputs::check(path)?;
@@ -243,7 +243,7 @@ pub(super) fn takes_stdout(files: &[PathBuf]) -> bool {
 }
 
 /// Writes a report to files.
-pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> anyhow::Result<()> {
+pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> Result<()> {
     for path in files {
         let artifacts = format_of(kind, path)?.render(report)?;
         if is_stdout(path) {
@@ -266,7 +266,7 @@ pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> anyhow::R
 }
 
 impl Output {
-    pub(super) fn check(&self) -> anyhow::Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         check(Kind::Run, &self.output)
     }
 
@@ -277,7 +277,7 @@ impl Output {
 
     /// Writes the files. The exit code says whether the controls held, those of the judges
     /// among them.
-    pub(super) fn write(&self, report: &Report) -> anyhow::Result<Exit> {
+    pub(super) fn write(&self, report: &Report) -> Result<Exit> {
         write(Kind::Run, report, &self.output)?;
         let problem = match report.controls() {
             Ok(()) if report.unfit_judges.is_empty() => return Ok(Exit::Done),
@@ -295,7 +295,7 @@ impl Output {
 }
 
 /// The format of a file, by its ending.
-pub(super) fn format_of(kind: Kind, path: &Path) -> anyhow::Result<&'static Format> {
+pub(super) fn format_of(kind: Kind, path: &Path) -> Result<&'static Format> {
     let name = match path.file_name().unwrap_or_default().to_string_lossy() {
         name if name == "-" || path == Path::new("/dev/stdout") => "report.json".into(),
         name => name,

@@ -17,7 +17,9 @@ use super::messages::{self, MessageProgress, Summary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
-use super::{CliError, Exit, batch, find_sessions, listed, report, say, stop, stop_with, template};
+use super::{
+    CliError, Exit, Result, batch, find_sessions, listed, report, say, stop, stop_with, template,
+};
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
@@ -101,7 +103,7 @@ fn share(typed: &str) -> Result<f64, String> {
 }
 
 /// Estimates a run, and runs nothing.
-fn dry_run(args: &Args, scenario: Scenario) -> anyhow::Result<Exit> {
+fn dry_run(args: &Args, scenario: Scenario) -> Result<Exit> {
     args.dry_run
         .check(args.out.is_some(), args.graded.usd().is_some())?;
     let plan = find_sessions::plan(scenario)?;
@@ -111,7 +113,7 @@ fn dry_run(args: &Args, scenario: Scenario) -> anyhow::Result<Exit> {
         .show(&plan, args.out.as_deref(), is_whole, args.json)
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let prints = [
         (args.json, "--json"),
         (args.output.takes_stdout(), "-o -"),
@@ -247,7 +249,7 @@ fn replay(
     (plan, journal, workers): (&mut Plan, &mut Journal, &Workers),
     earlier: Option<&EarlierRun>,
     summary: &mut Summary,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit> {
     let started = now();
     let folder = journal.folder().to_owned();
     let outcome = run_cells(args, plan, journal, workers)?;
@@ -342,11 +344,7 @@ fn is_failed(cell: &CellRecord) -> bool {
 }
 
 /// Writes the preset of the strategy that the verdict recommends.
-fn write_recommended(
-    apply: &ApplyOptions,
-    plan: &Plan,
-    verdict: Option<&Verdict>,
-) -> anyhow::Result<()> {
+fn write_recommended(apply: &ApplyOptions, plan: &Plan, verdict: Option<&Verdict>) -> Result<()> {
     let recommended = verdict.filter(|verdict| verdict.answer == Answer::Use);
     let name = recommended.and_then(|verdict| verdict.strategy.as_deref());
     let mut specs = plan.scenario().strategies.iter();
@@ -372,7 +370,7 @@ fn run_cells(
     plan: &Plan,
     journal: &mut Journal,
     workers: &Workers,
-) -> anyhow::Result<Outcome> {
+) -> Result<Outcome> {
     let mut outcome = pass(args, plan, journal, workers)?;
     // Each pass defers requests without an answer: first questions, then verdicts on the answers.
     while batch::is_answered(plan, &outcome, journal.folder(), &workers.stop)? {
@@ -386,12 +384,7 @@ fn run_cells(
 }
 
 /// Runs the cells that are missing once.
-fn pass(
-    args: &Args,
-    plan: &Plan,
-    journal: &mut Journal,
-    workers: &Workers,
-) -> anyhow::Result<Outcome> {
+fn pass(args: &Args, plan: &Plan, journal: &mut Journal, workers: &Workers) -> Result<Outcome> {
     let folder = journal.folder().to_owned();
     let bar = (!args.json).then(|| ProgressDisplay::new(plan, journal));
     let progress = bar
@@ -434,7 +427,7 @@ fn say_outcome(
     outcome: &Outcome,
     planned: usize,
     (part, folder): (Option<Partition>, &str),
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let called = part.map_or("run".to_owned(), |part| format!("part {part} in"));
     let facts = json!({
         "called": format!("{called} `{folder}`"),

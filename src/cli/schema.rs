@@ -1,7 +1,7 @@
 //! `proctor schema`: JSON Schemas, for editors and for programs that write scenarios or read the
 //! files of a run.
 
-use super::{Exit, print};
+use super::{Exit, Result, print};
 use crate::session::native;
 use crate::{compare, record, report};
 
@@ -39,7 +39,7 @@ enum SchemaKind {
     Import,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let schema = match args.what {
         SchemaKind::Scenario => scenario::schema(),
         SchemaKind::Session => native::schema(),

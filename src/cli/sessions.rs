@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::find_sessions::{self, Input};
-use super::{Exit, Facts, print, print_json, say, stop_with, terminal_width};
+use super::{Exit, Facts, Result, print, print_json, say, stop_with, terminal_width};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
 use crate::report::layout::cut_middle;
@@ -68,7 +68,7 @@ struct Found {
     compactions: usize,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     match &args.action {
         None => list(args),
         Some(Action::Import(args)) => import::run(args),
@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-fn list(args: &Args) -> anyhow::Result<Exit> {
+fn list(args: &Args) -> Result<Exit> {
     let Some(home) = args.home.clone().or_else(std::env::home_dir) else {
         let hint = "name it: `proctor sessions --home DIR`";
         return stop_with(Exit::Usage, "there is no home folder".to_owned(), hint);

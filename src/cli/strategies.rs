@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Exit, print, prose, show, show_with, stop_with, template};
+use super::{Exit, Result, print, prose, show, show_with, stop_with, template};
 use crate::settings::{Place, Reader, Table};
 use crate::strategy::control::CONTROLS;
 use crate::strategy::law::Law;
@@ -49,7 +49,7 @@ enum Command {
     Stages,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     match &args.command {
         None => list(&[], args),
         Some(Command::Find { words }) => list(words, args),
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-fn named(name: &str) -> anyhow::Result<StrategySpec> {
+fn named(name: &str) -> Result<StrategySpec> {
     let trigger = Trigger::of(Condition::window_fraction(0.8));
     let read = StrategySpec::parse(name, &trigger, &Place::BuiltIn);
     // The name is the only argument, so that the error need not say where it is.
@@ -70,7 +70,7 @@ fn named(name: &str) -> anyhow::Result<StrategySpec> {
 }
 
 /// Presets by product, in the order of each product's first one, and controls; those with all of the words.
-fn list(words: &[String], args: &Args) -> anyhow::Result<Exit> {
+fn list(words: &[String], args: &Args) -> Result<Exit> {
     let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
     let mut strategies = Vec::new();
     for (name, text) in PRESETS {
@@ -124,7 +124,7 @@ fn list(words: &[String], args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Names that have no preset, each with the nearest one and the reason: found by name alone.
-fn nearest() -> anyhow::Result<Vec<(String, String, Value)>> {
+fn nearest() -> Result<Vec<(String, String, Value)>> {
     let table = Table::parse("presets/nearest.toml", NEAREST)?;
     Ok(Reader::new(&table, "").tables("nearest")?.into_iter().map(|entry| {
         let [name, preset, why] = ["name", "preset", "why"].map(|key| entry.text(key).unwrap_or_default());
@@ -136,7 +136,7 @@ fn nearest() -> anyhow::Result<Vec<(String, String, Value)>> {
 }
 
 /// Shows a strategy as TOML that can be a file of one's own; its stages and knobs are comments.
-fn show_one(name: &str, as_json: bool) -> anyhow::Result<Exit> {
+fn show_one(name: &str, as_json: bool) -> Result<Exit> {
     let spec = named(name)?;
     let stages = spec.stages()?;
     let names: Vec<&str> = stages

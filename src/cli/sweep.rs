@@ -12,7 +12,7 @@ use super::interrupt::{FINISHING, stop_on_interrupt};
 use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::{
-    CliError, Exit, find_sessions, models, one_of, print, prompts, report, stop, stop_with,
+    CliError, Exit, Result, find_sessions, models, one_of, print, prompts, report, stop, stop_with,
     terminal,
 };
 use crate::compare::judge;
@@ -148,7 +148,7 @@ struct SweepRun<'a> {
     stop: Option<StopToken>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     report::check(Kind::Sweep, &args.output)?;
     args.inputs.refuse_caller("sweep")?;
     let (mut table, folder) = args.inputs.laid_over()?;
@@ -239,7 +239,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// The strategy whose knobs are turned.
-fn one_strategy(scenario: &Scenario) -> anyhow::Result<&StrategySpec> {
+fn one_strategy(scenario: &Scenario) -> Result<&StrategySpec> {
     match scenario.strategies.as_slice() {
         [strategy] => Ok(strategy),
         all => {
@@ -258,7 +258,7 @@ fn confirm_choices(
     points: &[Point],
     quality: Objective,
     seed: u64,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     if sweep.confirm.is_empty() {
         return Ok(());
     }
@@ -305,7 +305,7 @@ fn points(
     folder: &Path,
     own: Scenario,
     grid: &[Knobs],
-) -> anyhow::Result<(Vec<Point>, Vec<WindowRun>)> {
+) -> Result<(Vec<Point>, Vec<WindowRun>)> {
     let base = one_strategy(&own)?;
     let mut points = vec![Point::default_in(0, Vec::new(), base)];
     let mut defaults = Vec::new();
@@ -366,12 +366,7 @@ impl Point {
     }
 
     /// The strategy with these knobs turned. Where all have the default's values it is the default, which runs once.
-    fn of(
-        window: usize,
-        values: Knobs,
-        knobs: &Knobs,
-        default: &StrategySpec,
-    ) -> anyhow::Result<Self> {
+    fn of(window: usize, values: Knobs, knobs: &Knobs, default: &StrategySpec) -> Result<Self> {
         let mut spec = default.clone();
         let mut is_spelled = true;
         // A knob may be named with its strategy, as `--set` takes it.
@@ -398,7 +393,7 @@ impl Point {
 
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
-    fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> anyhow::Result<Vec<Point>> {
+    fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> Result<Vec<Point>> {
         let saves = self.args.tuning.saves;
         let rounds = points.len().ilog2();
         for round in 0..rounds {
@@ -420,12 +415,7 @@ impl SweepRun<'_> {
     }
 
     /// Runs points on sessions, one run folder per window; cells that were run before are reused.
-    fn on(
-        &mut self,
-        part: &str,
-        points: &[Point],
-        sessions: &[String],
-    ) -> anyhow::Result<Vec<Trial>> {
+    fn on(&mut self, part: &str, points: &[Point], sessions: &[String]) -> Result<Vec<Trial>> {
         let ids: BTreeSet<&str> = sessions.iter().map(String::as_str).collect();
         let mut tried: Vec<Option<Trial>> = vec![None; points.len()];
         let mut references: Vec<CellRecord> = Vec::new();
@@ -483,7 +473,7 @@ impl SweepRun<'_> {
     }
 
     /// Runs the cells that are missing, all of them.
-    fn replay(&mut self, plan: &Plan, journal: &mut Journal, cells: usize) -> anyhow::Result<()> {
+    fn replay(&mut self, plan: &Plan, journal: &mut Journal, cells: usize) -> Result<()> {
         let spend = self.consent.to_run(plan, journal.done(), false)?;
         // The limit is one for all parts of the sweep.
         let dollars = spend.dollars.map_or(0.0, |span| span.high.0 as f64 / 1e9);

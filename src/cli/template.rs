@@ -5,6 +5,7 @@ use minijinja::value::{Serde, Value};
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
+use super::Result;
 use crate::report::display::{many, percent, tokens};
 use crate::report::escape::{markdown, shell, short, xml};
 use crate::report::layout::blanks;
@@ -12,7 +13,7 @@ use crate::report::layout::cut_middle;
 use crate::units::Usd;
 
 /// Fills a template with facts. A name that the facts do not have is a mistake.
-pub(super) fn fill(template: &str, facts: impl Serialize) -> anyhow::Result<String> {
+pub(super) fn fill(template: &str, facts: impl Serialize) -> Result<String> {
     let mut syntax = SyntaxConfig::builder();
     syntax.trim_blocks(true).lstrip_blocks(true);
     let mut templates = Environment::new();

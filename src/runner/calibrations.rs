@@ -1,11 +1,11 @@
 //! The calibrations of a scenario's judges, as `proctor judge test` wrote them.
 
 use crate::record::JudgeCalibration;
-use crate::runner::PlanError;
+use crate::runner::{PlanError, Result};
 use crate::scenario::{ModelSetting, ModelsSetting};
 
 /// Reads the files that a scenario names; each must be of one of its judges, or of all of them.
-pub(super) fn read(models: &ModelsSetting) -> Result<Vec<JudgeCalibration>, PlanError> {
+pub(super) fn read(models: &ModelsSetting) -> Result<Vec<JudgeCalibration>> {
     let judges: Vec<&str> = models.judges.iter().map(ModelSetting::name).collect();
     let panel = judges.join(" + ");
     let mut all = Vec::new();

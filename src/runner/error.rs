@@ -8,6 +8,9 @@ use crate::session::import::ImportError;
 use crate::session::synthetic::SyntheticError;
 use crate::settings::{Place, SettingError};
 
+/// What is made of a scenario, or why it cannot be run.
+pub(super) type Result<T, E = PlanError> = std::result::Result<T, E>;
+
 /// Why a scenario cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -155,11 +158,7 @@ impl PlanError {
 }
 
 /// The text of a file that `place` names; `what` says what it holds.
-pub(super) fn read_named(
-    what: &'static str,
-    path: &Path,
-    place: &Place,
-) -> Result<String, PlanError> {
+pub(super) fn read_named(what: &'static str, path: &Path, place: &Place) -> Result<String> {
     crate::files::read_to_string(path).map_err(|cause| PlanError::Unread {
         what,
         file: path.display().to_string(),

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Access, PlanError, read_named};
+use super::{Access, PlanError, Result, read_named};
 use crate::model::api::Dialect;
 use crate::model::http::pace::{PaceSetting, Pacer};
 use crate::model::http::{CallTime, Connection, Engine, Live, Waits};
@@ -62,7 +62,7 @@ impl Servers {
         live: &LiveSetting,
         dialect: &Dialect,
         access: &Access<'_>,
-    ) -> Result<Arc<dyn Model>, PlanError> {
+    ) -> Result<Arc<dyn Model>> {
         let http = |cause| PlanError::Http {
             model: live.model.clone(),
             place: live.place.clone(),
@@ -208,7 +208,7 @@ pub fn time_server(
     access: &Access<'_>,
     nonce: &str,
     count: &dyn Fn(&str) -> Tokens,
-) -> Result<Result<ServerTiming, CallFailure>, PlanError> {
+) -> Result<Result<ServerTiming, CallFailure>> {
     let http = |cause| PlanError::Http {
         model: live.model.clone(),
         place: live.place.clone(),
@@ -228,7 +228,7 @@ pub fn time_server(
 ///
 /// A key of the environment goes only to the provider's own address, or to one that the environment
 /// names: a scenario that names another address must name the key for it.
-fn connection(live: &LiveSetting, access: &Access<'_>) -> Result<Connection, PlanError> {
+fn connection(live: &LiveSetting, access: &Access<'_>) -> Result<Connection> {
     let (key_name, url_name) = match live.provider {
         Provider::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         Provider::OpenAi => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),

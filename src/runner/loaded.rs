@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::queue::Prepared;
-use super::{PlanError, native_hash};
+use super::{PlanError, Result, native_hash};
 use crate::bill::Bill;
 use crate::patterns::PatternsError;
 use crate::probe::Probe;
@@ -87,7 +87,7 @@ pub(super) struct ReadSession {
 
 impl ReadSession {
     /// Takes out what it repeats.
-    pub(super) fn shorten(&mut self, repeated: SharedPrefix) -> Result<(), PlanError> {
+    pub(super) fn shorten(&mut self, repeated: SharedPrefix) -> Result<()> {
         self.texts.session = Arc::new(repeated.after(Session::clone(&self.texts.session))?);
         self.repeated = Some(repeated);
         Ok(())
@@ -95,10 +95,7 @@ impl ReadSession {
 }
 
 /// Reads the sessions of a source, with the probes that were planted in them.
-pub(super) fn read(
-    source: &SessionSource,
-    counter_name: &str,
-) -> Result<Vec<ReadSession>, PlanError> {
+pub(super) fn read(source: &SessionSource, counter_name: &str) -> Result<Vec<ReadSession>> {
     let of = |session: Session, counts, probes| ReadSession {
         texts: Texts {
             session: Arc::new(session),
@@ -126,7 +123,7 @@ pub(super) fn read(
 }
 
 /// An empty table of the sizes of texts, images counted as for this model.
-pub(super) fn counts(name: &str, model: Option<&str>) -> Result<Arc<CountedTexts>, PlanError> {
+pub(super) fn counts(name: &str, model: Option<&str>) -> Result<Arc<CountedTexts>> {
     let counter = counter(name).ok_or_else(|| PlanError::NoCounter(name.to_owned()))?;
     Ok(Arc::new(CountedTexts::new(counter).with_images_of(model)))
 }
@@ -171,7 +168,7 @@ impl TextSource {
     }
 
     /// Reads the texts of all its sessions again, as far as they are what they were.
-    fn read_again(&self, sessions: &[Weak<HeldTexts>]) -> Result<(), PlanError> {
+    fn read_again(&self, sessions: &[Weak<HeldTexts>]) -> Result<()> {
         let sessions: Vec<Arc<HeldTexts>> = sessions.iter().filter_map(Weak::upgrade).collect();
         for mut read in read(&self.source, &self.counter)? {
             let id = read.texts.session.id();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::PlanError;
+use super::Result;
 use super::live::Servers;
 use crate::model::api::Dialect;
 use crate::model::cassette::{self, Cassette, CassetteModel, ReplayMode};
@@ -90,11 +90,7 @@ fn is_worth_keeping(request: &Request, response: &Response) -> bool {
 
 impl RunModels {
     /// Makes all models of a scenario ready. No socket is opened before the first request.
-    pub fn new(
-        models: &ModelsSetting,
-        prices: &Prices,
-        access: &Access<'_>,
-    ) -> Result<Self, PlanError> {
+    pub fn new(models: &ModelsSetting, prices: &Prices, access: &Access<'_>) -> Result<Self> {
         // Without a network only what is recorded can be answered by a live model.
         let mode = if access.is_offline && models.has_live() {
             ReplayMode::Strict
@@ -176,7 +172,7 @@ struct ModelFactory<'a> {
 }
 
 impl ModelFactory<'_> {
-    fn handle(&mut self, setting: &ModelSetting) -> Result<Handle, PlanError> {
+    fn handle(&mut self, setting: &ModelSetting) -> Result<Handle> {
         Ok(match setting {
             ModelSetting::Offline => Handle::Offline,
             ModelSetting::Scripted { name, script } => {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::{Access, PlanError};
+use super::{Access, PlanError, Result};
 use crate::model::Model;
 use crate::model::api::Dialect;
 use crate::scenario::{LiveSetting, Pace};
@@ -25,7 +25,7 @@ impl Servers {
         live: &LiveSetting,
         _: &Dialect,
         _: &Access<'_>,
-    ) -> Result<Arc<dyn Model>, PlanError> {
+    ) -> Result<Arc<dyn Model>> {
         Err(PlanError::NoHttp {
             model: live.model.clone(),
             place: live.place.clone(),

@@ -1,7 +1,7 @@
 //! A part of a run: some of its sessions, for one of several machines.
 
 use super::session_store::PlannedPart;
-use super::{Manifest, Plan, PlanError};
+use super::{Manifest, Plan, PlanError, Result};
 use crate::record::shard::{Partition, PlannedSource, work};
 use crate::scenario::Scenario;
 use crate::units::{Tokens, Usd};
@@ -12,7 +12,7 @@ impl Plan {
         scenario: Scenario,
         (manifest, sources): (&Manifest, &[PlannedSource]),
         part: Partition,
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self> {
         let part = PlannedPart::of(&scenario, (manifest, sources), part)?;
         Self::load(scenario, Some(&part))
     }
@@ -23,7 +23,7 @@ impl Plan {
     }
 
     /// Takes the manifest of the plan, once it is known to be of the same run.
-    pub(super) fn take_plan(&mut self, part: &PlannedPart<'_>) -> Result<(), PlanError> {
+    pub(super) fn take_plan(&mut self, part: &PlannedPart<'_>) -> Result<()> {
         let (planned, wanted) = (&part.manifest.fingerprint, &self.manifest.fingerprint);
         if planned != wanted {
             return Err(PlanError::AnotherPlan {

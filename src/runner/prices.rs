@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::bill::ABSURD;
 use crate::model::price::{CacheScheme, DatedModel, Prices};
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
-use crate::runner::PlanError;
+use crate::runner::Result;
 use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
 use crate::session::wire::RuleSet;
 use crate::session::{InnerRequest, Session};
@@ -16,7 +16,7 @@ use crate::units::{Tokens, Usage, Usd, whole};
 
 /// Reads the prices that a scenario asks for. A model that it names is one of them, unless it brings a cache
 /// scheme of its own.
-pub fn in_force(cache: &CacheSetting) -> Result<Prices, PlanError> {
+pub fn in_force(cache: &CacheSetting) -> Result<Prices> {
     let mut prices = Prices::built_in()?;
     if let Some((path, place)) = &cache.prices {
         let text = super::read_named("prices", path, place)?;

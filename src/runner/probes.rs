@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::loaded::Outline;
-use super::{Plan, PlanError};
+use super::{Plan, PlanError, Result};
 use crate::probe::ProbeExt as _;
 use crate::probe::check::{Mistake, TruthFile};
 use crate::probe::{Probe, ProbeKind, Selection};
@@ -50,7 +50,7 @@ pub(super) struct Facts(Vec<(String, TruthFile)>);
 
 impl Facts {
     /// Reads these files.
-    pub(super) fn read(files: &[(PathBuf, Place)]) -> Result<Self, PlanError> {
+    pub(super) fn read(files: &[(PathBuf, Place)]) -> Result<Self> {
         let mut read = Vec::new();
         for (path, place) in files {
             let name = path.display().to_string();
@@ -66,7 +66,7 @@ impl Facts {
         &mut self,
         session: &Session,
         probes: &mut Vec<Probe>,
-    ) -> Result<(), PlanError> {
+    ) -> Result<()> {
         let about = |(_, file): &mut (String, TruthFile)| file.truth.session == session.id();
         for (name, file) in self.0.extract_if(.., about) {
             if let Some(mistake) = file.mistakes(session).into_iter().next() {
@@ -78,7 +78,7 @@ impl Facts {
     }
 
     /// Whether each file is about a session of the scenario.
-    pub(super) fn all_placed(&self) -> Result<(), PlanError> {
+    pub(super) fn all_placed(&self) -> Result<()> {
         let Some((name, file)) = self.0.first() else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::{Plan, PlanError, prepare};
+use super::{Plan, PlanError, Result, prepare};
 use crate::model::cassette::ReplayMode;
 use crate::record::journal::{Journal, JournalError};
 use crate::record::{CellKey, CellRecord, End, ProgramState};
@@ -200,7 +200,7 @@ impl Plan {
     }
 
     /// Refuses programs that are not those which the plan of a part was made with.
-    pub(super) fn has_planned_programs(&self) -> Result<(), PlanError> {
+    pub(super) fn has_planned_programs(&self) -> Result<()> {
         for at in self.programs() {
             let planned = self.manifest.strategies[at].program.clone();
             let now = ProgramState {

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::loaded::{LoadedSession, ReadSession, TextSource, Texts, found, read};
 use super::probes::{self, Facts};
 use super::sample::{Unit, sample};
-use super::{PlanError, prices};
+use super::{PlanError, Result, prices};
 use crate::model::price::Prices;
 use crate::probe::Probe;
 use crate::record::shard::{Partition, PlannedSource};
@@ -170,7 +170,7 @@ impl<'a> PlannedPart<'a> {
         scenario: &Scenario,
         (manifest, sources): (&'a Manifest, &'a [PlannedSource]),
         part: Partition,
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self> {
         let names = scenario.sessions.iter().map(name_of);
         if !names.eq(sources.iter().map(|source| source.name.clone())) {
             return Err(PlanError::OtherSources {
@@ -208,7 +208,7 @@ impl<'a> PlannedPart<'a> {
     }
 
     /// Adds what the manifest says of all other sessions.
-    fn complete(&self, all: &mut SessionStore) -> Result<(), PlanError> {
+    fn complete(&self, all: &mut SessionStore) -> Result<()> {
         let loaded: BTreeSet<&str> = all.sessions.iter().map(LoadedSession::id).collect();
         if let Some(id) = self.own.keys().find(|id| !loaded.contains(*id)) {
             return Err(PlanError::PlannedSession((*id).to_owned()));
@@ -239,7 +239,7 @@ pub(super) fn load_all(
     scenario: &Scenario,
     prices: &Prices,
     part: Option<&PlannedPart<'_>>,
-) -> Result<SessionStore, PlanError> {
+) -> Result<SessionStore> {
     // A vocabulary takes the most memory while it is loaded: that comes before the sessions.
     if let Some(counter) = counter(&scenario.counter) {
         counter.count("vocabulary");
@@ -316,11 +316,11 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// Reads, places and counts the sessions of some sources, and drops the texts for which there is no
     /// room.
-    fn batch(&mut self, sources: &[(usize, &SessionSource)]) -> Result<(), PlanError> {
+    fn batch(&mut self, sources: &[(usize, &SessionSource)]) -> Result<()> {
         let read = sources
             .par_iter()
             .map(|(at, source)| self.read(*at, source));
-        let read: Vec<_> = read.collect::<Result<_, PlanError>>()?;
+        let read: Vec<_> = read.collect::<Result<_>>()?;
         let mut placed = Vec::new();
         for ((_, source), read) in sources.iter().zip(read) {
             match read {
@@ -364,7 +364,7 @@ impl Reading<'_> {
         &self,
         at: usize,
         source: &SessionSource,
-    ) -> Result<Result<Vec<ReadSession>, ImportError>, PlanError> {
+    ) -> Result<Result<Vec<ReadSession>, ImportError>> {
         if self.part.is_some_and(|part| !part.reads[at]) {
             return Ok(Ok(Vec::new()));
         }
@@ -386,7 +386,7 @@ impl Reading<'_> {
         source: &SessionSource,
         mut sessions: Vec<ReadSession>,
         placed: &mut Vec<PlacedSession>,
-    ) -> Result<(), PlanError> {
+    ) -> Result<()> {
         // `record` and `import` write a session beside the recording that it is read from.
         if let Some(path) = found(source).filter(|path| !is_written(path)) {
             let before = sessions.len();
@@ -448,7 +448,7 @@ impl Reading<'_> {
     }
 
     /// Leaves out what the scenario does not want, once all sessions are known.
-    fn finish(self) -> Result<SessionStore, PlanError> {
+    fn finish(self) -> Result<SessionStore> {
         let (scenario, mut all) = (self.scenario, self.all);
         for path in self.both {
             let path = path.display();

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
+use super::Result;
 use crate::model::price::{CacheScheme, Placement};
-use crate::settings::{CheckedTable, Place, SettingError};
+use crate::settings::{CheckedTable, Place};
 
 /// The provider's prompt cache and prices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,7 +27,7 @@ pub struct CacheSetting {
 }
 
 /// Reads `[cache]`; `folder` is where relative paths start.
-pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<CacheSetting, SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<CacheSetting> {
     let breakpoints = keys.one_of("breakpoints", Placement::ALL, Placement::name);
     let scheme = keys.reader().table("scheme")?;
     Ok(CacheSetting {

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
+use super::Result;
 use crate::model::fault::{Fault, FaultSchedule, Faults};
 use crate::settings::{CheckedTable, Reader, Setting, SettingError, Value};
 
 /// Reads `[faults]`; without one nothing goes wrong.
-pub(super) fn read(reader: Option<Reader<'_>>) -> Result<Faults, SettingError> {
+pub(super) fn read(reader: Option<Reader<'_>>) -> Result<Faults> {
     let mut faults = Faults::default();
     let Some(mut reader) = reader else {
         return Ok(faults);
@@ -41,7 +42,7 @@ pub(super) fn schema() -> Json {
 }
 
 /// A probability, a list of calls, or `{ calls = […], attempts = n }`.
-fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule, SettingError> {
+fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule> {
     let probability = match &setting.value {
         Value::Table(table) => {
             let keys = CheckedTable::new(table, path, (&super::KEYS, "strike"))?;
@@ -74,7 +75,7 @@ fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule, SettingError> 
         .with_hint("as in `0.3`, `[4, 7]` or `{ calls = [4], attempts = 3 }`"))
 }
 
-fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>, SettingError> {
+fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>> {
     let call = |item: &Setting| match item.value {
         Value::Integer(call) => usize::try_from(call).ok(),
         _ => None,

@@ -1,5 +1,6 @@
 //! Strategies that follow another one: finds it, and checks that it follows none itself.
 
+use super::Result;
 use crate::settings::{Place, SettingError, with_suggestion};
 use crate::strategy::StrategySpec;
 
@@ -10,7 +11,7 @@ use crate::strategy::StrategySpec;
 pub(super) fn find_followed(
     mut strategies: Vec<StrategySpec>,
     place: &Place,
-) -> Result<Vec<StrategySpec>, SettingError> {
+) -> Result<Vec<StrategySpec>> {
     let names = |specs: &[StrategySpec], follow: bool| -> Vec<String> {
         let chosen = specs
             .iter()

@@ -1,5 +1,6 @@
 //! `[gate]`: what a change must not make worse.
 
+use super::Result;
 use crate::settings::{CheckedTable, Place, Setting, SettingError, Table, Value};
 
 /// The limits for a change. Names of metrics are checked where they are known.
@@ -24,7 +25,7 @@ pub struct GateSetting {
 }
 
 /// Reads `[gate]`; the defaults where there is none.
-pub(super) fn read(keys: &CheckedTable<'_>) -> Result<GateSetting, SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>) -> Result<GateSetting> {
     let owned = |name: &str| keys.text(name).map(str::to_owned);
     Ok(GateSetting {
         margins: keys.setting("margins").map_or(Ok(Vec::new()), margins)?,
@@ -39,11 +40,11 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<GateSetting, SettingError>
 }
 
 /// Reads the `[gate]` of a scenario file, and nothing else of it.
-pub fn read_gate(table: &Table) -> Result<GateSetting, SettingError> {
+pub fn read_gate(table: &Table) -> Result<GateSetting> {
     read(&CheckedTable::unchecked(table, "", (&super::KEYS, "scenario")).table("gate")?)
 }
 
-fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>, SettingError> {
+fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>> {
     let Value::Table(table) = &setting.value else {
         return Err(
             SettingError::new(&setting.place, "`gate.margins` must be a table")

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::Result;
 use crate::model::api::{Dialect, THINKING};
 use crate::model::cassette::ReplayMode;
 use crate::model::price::Prices;
@@ -250,7 +251,7 @@ impl ModelsSetting {
     }
 
     /// Only judges: what a table of `judge = …` says.
-    pub fn of_judges(table: &Table, place: &Place) -> Result<Self, SettingError> {
+    pub fn of_judges(table: &Table, place: &Place) -> Result<Self> {
         let keys = CheckedTable::new(table, "", (&super::KEYS, "models"))?;
         let models = read(&keys, Path::new(""))?;
         if models.judges.is_empty() {
@@ -290,7 +291,7 @@ impl ModelSetting {
 }
 
 /// Reads `[models]`; `folder` is where relative paths start.
-pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetting, SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetting> {
     let path_of = |name: &str| keys.reader().path_of(name);
     let named = |name: &str| {
         let setting = keys.given(name);
@@ -375,7 +376,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
 }
 
 /// A model that only has recorded answers needs a file of them.
-pub(super) fn check(models: &ModelsSetting) -> Result<(), SettingError> {
+pub(super) fn check(models: &ModelsSetting) -> Result<()> {
     for model in models.all() {
         if let ModelSetting::Cassette { place, .. } = model
             && models.cassette.is_none()
@@ -387,11 +388,7 @@ pub(super) fn check(models: &ModelsSetting) -> Result<(), SettingError> {
     Ok(())
 }
 
-fn judges_of(
-    path: &str,
-    setting: &Setting,
-    folder: &Path,
-) -> Result<Vec<ModelSetting>, SettingError> {
+fn judges_of(path: &str, setting: &Setting, folder: &Path) -> Result<Vec<ModelSetting>> {
     let items = setting.as_list().unwrap_or(std::slice::from_ref(setting));
     let mut judges: Vec<ModelSetting> = Vec::new();
     for item in items {
@@ -412,7 +409,7 @@ fn judges_of(
 }
 
 /// A word, or a table that says more.
-fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetting>, SettingError> {
+fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetting>> {
     const HINT: &str = "`offline`, `none`, or a table as in `{ kind = \"openai\", model = \"…\" }`";
     match &setting.value {
         Value::Text(word) if word == "offline" => Ok(Some(ModelSetting::Offline)),
@@ -429,7 +426,7 @@ fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetti
     }
 }
 
-fn table_of(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSetting, SettingError> {
+fn table_of(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSetting> {
     let must_be_set = |key: &str| keys.reader().must_be_set(key);
     let Some(kind) = keys.text("kind") else {
         return Err(must_be_set("kind")
@@ -479,11 +476,7 @@ pub fn is_variable_name(text: &str) -> bool {
         && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-fn live(
-    model: String,
-    keys: &CheckedTable<'_>,
-    folder: &Path,
-) -> Result<ModelSetting, SettingError> {
+fn live(model: String, keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSetting> {
     let provider = provider(keys, "kind");
     let base_url = keys.text("base_url").map(str::to_owned);
     let key = keys.text("key").map(str::to_owned);

@@ -1,10 +1,11 @@
 //! `[probes]`: files of facts, and the selection of facts that are asked.
 
+use super::Result;
 use crate::probe::{ProbeKind, Selection};
 use crate::settings::{CheckedTable, Setting, SettingError, Value};
 
 /// Reads which items are asked; `seed` draws them where there are more than are asked.
-pub(super) fn read(keys: &CheckedTable<'_>, seed: u64) -> Result<Selection, SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>, seed: u64) -> Result<Selection> {
     let points = keys.given("points");
     Ok(Selection {
         seed,
@@ -16,7 +17,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, seed: u64) -> Result<Selection, Sett
 }
 
 /// Percents of a session, ascending.
-fn points_of(keys: &CheckedTable<'_>, setting: &Setting) -> Result<Vec<u8>, SettingError> {
+fn points_of(keys: &CheckedTable<'_>, setting: &Setting) -> Result<Vec<u8>> {
     let items = setting.as_list().unwrap_or_default();
     let percent = |item: &Setting| match item.value {
         Value::Integer(percent @ 1..=100) => u8::try_from(percent).ok(),
@@ -35,7 +36,7 @@ fn points_of(keys: &CheckedTable<'_>, setting: &Setting) -> Result<Vec<u8>, Sett
     })
 }
 
-fn kinds(keys: &CheckedTable<'_>) -> Result<Vec<ProbeKind>, SettingError> {
+fn kinds(keys: &CheckedTable<'_>) -> Result<Vec<ProbeKind>> {
     let names = keys.reader().texts("kinds")?.unwrap_or_default();
     let wrong = |problem: String| SettingError::new(keys.place_of("kinds"), problem);
     let mut kinds: Vec<ProbeKind> = Vec::new();

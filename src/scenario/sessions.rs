@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::SessionSource;
+use super::{Result, SessionSource};
 use crate::session::synthetic::{FAMILIES, LEAST_WINDOW, Language, Length, Recipe, families_in};
 use crate::settings::{CheckedTable, SettingError, Table, with_suggestion};
 use crate::units::Tokens;
 
 /// Reads one entry of `[[sessions]]`; `folder` is where relative paths start.
-pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, SettingError> {
+pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>> {
     let keys = CheckedTable::new(table, "sessions", (&super::KEYS, "session"))?;
     let recipe = match keys.setting("synthetic") {
         Some(_) => Some(recipe(&keys.table("synthetic")?)?),
@@ -44,11 +44,11 @@ pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>, S
 }
 
 /// Reads what a command line says of a synthetic session, as `synthetic` says it in a scenario.
-pub fn synthetic(keys: &Table) -> Result<Recipe, SettingError> {
+pub fn synthetic(keys: &Table) -> Result<Recipe> {
     recipe(&CheckedTable::new(keys, "", (&super::KEYS, "recipe"))?)
 }
 
-fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe, SettingError> {
+fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe> {
     let Some(family) = keys.text("family") else {
         return Err(with_suggestion(
             keys.reader().must_be_set("family"),

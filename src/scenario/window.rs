@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::Result;
 use crate::settings::{CheckedTable, SettingError};
 use crate::strategy::trigger::Trigger;
 use crate::units::Tokens;
@@ -114,7 +115,7 @@ impl fmt::Display for WindowSetting {
 }
 
 /// Reads `[window]`.
-pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger), SettingError> {
+pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger)> {
     let mode = keys.text("mode").unwrap_or_default();
     let fraction = keys.number("fraction");
     let tokens = keys.whole("tokens").map(Tokens);

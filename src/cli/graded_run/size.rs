@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Limit;
 use crate::cli::forecast::{self, Detectable};
-use crate::cli::say;
+use crate::cli::{Result, say};
 use crate::probe::Selection;
 use crate::record::{Arm, ForecastCell};
 use crate::report::escape::plain;
@@ -56,7 +56,7 @@ pub(super) struct Sized {
 
 impl Sized {
     /// The plan; says what it is, and which strategies and sessions of the whole plan it leaves out.
-    pub(super) fn say(self, of: &Plan, limit: Limit) -> anyhow::Result<Plan> {
+    pub(super) fn say(self, of: &Plan, limit: Limit) -> Result<Plan> {
         let [all, kept] = [of, &self.plan].map(|plan| &plan.manifest().sessions);
         let sessions = all.iter().filter(|entry| !kept.contains(entry));
         let sessions: Vec<&str> = sessions.map(|entry| &*entry.id).collect();
@@ -89,7 +89,7 @@ pub(super) fn largest(
     cells: &[ForecastCell],
     limit: Limit,
     enough: usize,
-) -> anyhow::Result<Result<Sized, Option<u64>>> {
+) -> Result<Result<Sized, Option<u64>>> {
     let strategies = own_strategies(plan);
     let mut least = None;
     for count in (1..=strategies.len()).rev() {
@@ -112,7 +112,7 @@ fn fitting(
     cells: &[ForecastCell],
     limit: Limit,
     enough: usize,
-) -> anyhow::Result<Result<Sized, Option<u64>>> {
+) -> Result<Result<Sized, Option<u64>>> {
     let names = plan.manifest().strategies.iter();
     let names: BTreeSet<&str> = names.map(|entry| entry.name.as_str()).collect();
     let mut cells = cells.to_vec();

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::cli::{Exit, print, print_json, read_run, stop, stop_with, terminal};
+use crate::cli::{Exit, Result, print, print_json, read_run, stop, stop_with, terminal};
 use crate::metric::name::called;
 use crate::naming::short_name;
 use crate::record::{CellKey, CellRecord};
@@ -20,7 +20,7 @@ pub(super) fn explain_run(
     metric: Option<&str>,
     strategy: Option<&str>,
     as_json: bool,
-) -> anyhow::Result<Exit> {
+) -> Result<Exit> {
     let mut run = read_run(folder)?;
     // A control that the run added is explained if it is asked for.
     for entry in &mut run.manifest.strategies {
@@ -60,7 +60,7 @@ pub(super) fn explain_run(
 }
 
 /// Says why a number is not explained: for another word the name of today, or all names.
-fn refused<T>(metric: &str, known: &[&str], error: &ExplainError) -> anyhow::Result<T> {
+fn refused<T>(metric: &str, known: &[&str], error: &ExplainError) -> Result<T> {
     if !matches!(error, ExplainError::Metric(_)) {
         return stop(Exit::NothingSelected, error.to_string());
     }
@@ -77,12 +77,7 @@ fn refused<T>(metric: &str, known: &[&str], error: &ExplainError) -> anyhow::Res
 }
 
 /// Prints a number of a cell: the formula, the numerator and the denominator, and their terms.
-pub(super) fn explain(
-    folder: &Path,
-    cell: &str,
-    metric: &str,
-    as_json: bool,
-) -> anyhow::Result<Exit> {
+pub(super) fn explain(folder: &Path, cell: &str, metric: &str, as_json: bool) -> Result<Exit> {
     let run = read_run(folder)?;
     let keys: Vec<CellKey> = run.cells.iter().map(CellRecord::key).collect();
     let Some(key) = keys.iter().find(|key| is_called(key, cell)) else {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::usage::{self, Category};
 use crate::cli::prose::show_cut;
-use crate::cli::{Exit, listed, show_text};
+use crate::cli::{Exit, Result, listed, show_text};
 use crate::context::{Entry, Origin};
 use crate::replay::observe::snapshot::{MessageFate, Representation, Snapshot};
 use crate::report::escape;
@@ -76,7 +76,7 @@ impl Page<'_> {
     }
 
     /// Prints the facts as text, for a terminal of this many columns.
-    pub(super) fn print(&self, width: usize) -> anyhow::Result<Exit> {
+    pub(super) fn print(&self, width: usize) -> Result<Exit> {
         let chars = match self.chars {
             0 => usize::MAX >> 1,
             chars => chars,
@@ -103,7 +103,7 @@ impl Page<'_> {
     }
 
     /// Prints one screen: the largest categories, the newest and the changed entries, and the newest fates.
-    pub(super) fn print_screen(&self, width: usize) -> anyhow::Result<Exit> {
+    pub(super) fn print_screen(&self, width: usize) -> Result<Exit> {
         let mut facts = self.text_facts(width);
         let (compactions, fates) = (self.snapshot.patches.len().min(2), self.spans());
         let around = 12 + self.usage.len().min(10) + 3 * compactions + fates.len().min(5);

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::{Answer, answers, known_requests, no_answers, texts};
 use crate::bill::Scale;
-use crate::cli::{CliError, Exit, models, read_run, report, stop};
+use crate::cli::{CliError, Exit, Result, models, read_run, report, stop};
 use crate::model::{CallFailure, Model, Request};
 use crate::probe::judge::{self, JudgeTask};
 use crate::probe::{Unscored, Verdict};
@@ -57,7 +57,7 @@ pub(in crate::cli) struct Args {
     output: report::Output,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     args.output.check()?;
     let run = read_run(&args.run)?;
     let texts = texts(&run.cells);
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Reads calibrations, each of which must be of one of the judges.
-fn calibrations(files: &[PathBuf], judges: &str) -> anyhow::Result<Vec<JudgeCalibration>> {
+fn calibrations(files: &[PathBuf], judges: &str) -> Result<Vec<JudgeCalibration>> {
     let mut calibrations = Vec::new();
     for path in files {
         let text = crate::files::read_to_string(path).map_err(|error| error.to_string());

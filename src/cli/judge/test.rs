@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::known_requests;
 use crate::cli::{
-    CliError, Exit, Facts, has_ending, models, outputs, read_text, show, stop, stop_with,
+    CliError, Exit, Facts, Result, has_ending, models, outputs, read_text, show, stop, stop_with,
     write_output,
 };
 use crate::model::Request;
@@ -94,7 +94,7 @@ struct Row {
     strategy: Option<String>,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     if let (Some(folder), Some(path)) = (&args.from_run, &args.output) {
         return sheet::write(folder, args.answers, path);
     }
@@ -177,7 +177,7 @@ fn is_right(verdict: Verdict) -> Option<bool> {
 }
 
 /// The rows of a file, in CSV where its ending says so, else one JSON object a line.
-fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
+fn read(path: &Path) -> Result<Vec<Row>> {
     let text = read_text("", path)?;
     let shown = path.display();
     let values = if has_ending(path, "csv") {
@@ -351,7 +351,7 @@ struct UnlabelledAnswers {
 }
 
 impl Agreement {
-    fn of(judge: String, prompt: String, rows: &[Row]) -> anyhow::Result<Self> {
+    fn of(judge: String, prompt: String, rows: &[Row]) -> Result<Self> {
         let labelled: Vec<LabelledAnswer> = rows.iter().filter_map(Row::labelled).collect();
         let Some(all) = Calibration::of(&labelled) else {
             let problem = "no answer has both a label and a verdict";

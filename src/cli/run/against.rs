@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::compare::{MarginOptions, against, rules};
 use crate::cli::comparison::{self, ComparisonOptions, OutputFormat, Side};
 use crate::cli::report::PrintedTables;
-use crate::cli::{Exit, baseline, stop_with};
+use crate::cli::{Exit, Result, baseline, stop_with};
 use crate::record::journal::Run;
 use crate::scenario::GateSetting;
 
@@ -44,7 +44,7 @@ impl AgainstBaseline {
     }
 
     /// Refuses files of a comparison that is not asked for, and removes those of an earlier one.
-    pub(super) fn prepare_files(&self) -> anyhow::Result<()> {
+    pub(super) fn prepare_files(&self) -> Result<()> {
         let files = &self.comparison_output;
         if !self.is_compared() && !files.is_empty() {
             let problem = "`--comparison-output` has no comparison to write";
@@ -58,14 +58,14 @@ impl AgainstBaseline {
     }
 
     /// Finds mistakes in the rules, and baselines that are missing, before any work is done.
-    pub(super) fn check(&self, setting: &GateSetting) -> anyhow::Result<()> {
+    pub(super) fn check(&self, setting: &GateSetting) -> Result<()> {
         rules(setting)?;
         let mut names = self.names(setting)?.into_iter();
         names.try_for_each(|name| Side::find(name, &self.baselines).map(drop))
     }
 
     /// The baselines that are asked for, the newest first.
-    pub(super) fn names<'a>(&'a self, setting: &'a GateSetting) -> anyhow::Result<Vec<&'a str>> {
+    pub(super) fn names<'a>(&'a self, setting: &'a GateSetting) -> Result<Vec<&'a str>> {
         if !self.is_compared() {
             return Ok(Vec::new());
         }
@@ -87,7 +87,7 @@ impl AgainstBaseline {
         folder: &str,
         exit: Exit,
         tables: Option<&PrintedTables>,
-    ) -> anyhow::Result<Exit> {
+    ) -> Result<Exit> {
         let names = self.names(setting)?;
         if names.is_empty() && self.save_baseline.is_none() {
             return Ok(exit);

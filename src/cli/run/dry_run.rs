@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::forecast::{
     Detectable, asks_live_models, detectable_in_words, forecast, spend_in_words,
 };
-use crate::cli::{Exit, print, prose, read_run, show, show_with, stop_with, terminal};
+use crate::cli::{Exit, Result, print, prose, read_run, show, show_with, stop_with, terminal};
 use crate::record::journal::Journal;
 use crate::record::shard::{Division, MOST_SHARDS, Partition, work};
 use crate::report::{Report, Section};
@@ -61,7 +61,7 @@ struct Share {
 
 impl DryRunOptions {
     /// Refuses to keep a plan that `run --plan` could not take.
-    pub(super) fn check(&self, is_kept: bool, is_sized: bool) -> anyhow::Result<()> {
+    pub(super) fn check(&self, is_kept: bool, is_sized: bool) -> Result<()> {
         if self.shards.is_some() && is_kept && is_sized {
             let problem = "a plan is kept of the sessions as the scenario has them, and `--usd` chooses among them";
             let hint = "leave out `--out`: `proctor run --usd --partition` makes the same choice in each part";
@@ -77,7 +77,7 @@ impl DryRunOptions {
         out: Option<&Path>,
         is_whole: bool,
         is_json: bool,
-    ) -> anyhow::Result<Exit> {
+    ) -> Result<Exit> {
         if let Some(shards) = self.shards {
             return shards.show(plan, out, is_json);
         }
@@ -118,7 +118,7 @@ const HOW_TO_KNOW_NOISE: &str = "Noise is not known before models were asked: ru
 `proctor run --dry-run --pilot RUN` says which further repeat buys most.\n";
 
 /// Where the noise of a run comes from.
-fn noise(folder: &Path) -> anyhow::Result<Section> {
+fn noise(folder: &Path) -> Result<Section> {
     let run = read_run(folder)?;
     if let Some(noise) = Report::noise(&run.manifest, &run.cells) {
         return Ok(noise);
@@ -133,7 +133,7 @@ fn noise(folder: &Path) -> anyhow::Result<Section> {
 
 impl Shards {
     /// Prints the shards, and keeps the plan where a folder is named.
-    fn show(self, plan: &Plan, out: Option<&Path>, is_json: bool) -> anyhow::Result<Exit> {
+    fn show(self, plan: &Plan, out: Option<&Path>, is_json: bool) -> Result<Exit> {
         let Self { of, by } = self;
         let manifest = plan.manifest();
         let mut shares = vec![Share::default(); of as usize];

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cli::{print, say, sessions};
+use crate::cli::{Result, print, say, sessions};
 use crate::compare::{
     Axis, AxisFinding, Chance, ComparedRun, Findings, Margins, Rule, Target, judge,
 };
@@ -119,7 +119,7 @@ pub(super) fn when(folder: &Path) -> Option<String> {
 }
 
 /// The last line of a screen; piped output is the same bytes each time, so it goes to standard error there.
-pub(super) fn close_screen(line: &str, is_terminal: bool) -> anyhow::Result<()> {
+pub(super) fn close_screen(line: &str, is_terminal: bool) -> Result<()> {
     if is_terminal {
         print(&format!("{line}\n"))?;
     } else {

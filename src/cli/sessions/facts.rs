@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::cli::{
-    Exit, chain, decisions, find_sessions, has_ending, listed, make_folder, models, print,
+    Exit, Result, chain, decisions, find_sessions, has_ending, listed, make_folder, models, print,
     read_text, say, show_with, stop, stop_with, write_own,
 };
 use crate::probe::ProbeExt as _;
@@ -75,7 +75,7 @@ struct Target {
     json: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     if let Some(file) = &args.show {
         return show_file(file, args.output.json);
     }
@@ -103,7 +103,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Derives facts for each session of each recording.
-fn derive_all(args: &Args) -> anyhow::Result<Exit> {
+fn derive_all(args: &Args) -> Result<Exit> {
     let mut files = Vec::new();
     for path in &args.paths {
         if find_sessions::is_walked(path) {
@@ -170,7 +170,7 @@ fn derive_all(args: &Args) -> anyhow::Result<Exit> {
 }
 
 /// Derives facts for these sessions, with those of the model if there is one, and writes each to its file.
-fn derive_asked(all: &[(Arc<Session>, Option<PathBuf>)], args: &Args) -> anyhow::Result<()> {
+fn derive_asked(all: &[(Arc<Session>, Option<PathBuf>)], args: &Args) -> Result<()> {
     let sessions: Vec<Arc<Session>> = all.iter().map(|(session, _)| session.clone()).collect();
     let mut decided = match &args.proposer.model {
         None => Vec::new(),
@@ -196,7 +196,7 @@ fn derive_one(
     output: Option<&Path>,
     decided: Vec<PlantedFact>,
     args: &Args,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let mut derived = derive::derive(session);
     if !decided.is_empty() {
         derived.facts.extend(decided);
@@ -231,7 +231,7 @@ fn derive_one(
 }
 
 /// The facts that can be asked for and that the full history answers, and how many were dropped.
-fn sound(session: &Session, proposed: GroundTruth) -> anyhow::Result<(GroundTruth, usize)> {
+fn sound(session: &Session, proposed: GroundTruth) -> Result<(GroundTruth, usize)> {
     let unsound = unsound_in(session, &proposed)?.into_iter();
     let unsound: BTreeSet<String> = unsound.map(|unsound| unsound.probe).collect();
     let before = proposed.facts.len();
@@ -242,13 +242,13 @@ fn sound(session: &Session, proposed: GroundTruth) -> anyhow::Result<(GroundTrut
 }
 
 /// Probes whose evidence the full history does not hold.
-fn unsound_in(session: &Session, truth: &GroundTruth) -> anyhow::Result<Vec<UnsoundProbe>> {
+fn unsound_in(session: &Session, truth: &GroundTruth) -> Result<Vec<UnsoundProbe>> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let prepared = PreparedSession::new(Arc::new(session.clone()), counts, truth.facts.clone())?;
     Ok(unsound(&prepared))
 }
 
-fn read(path: &Path) -> anyhow::Result<TruthFile> {
+fn read(path: &Path) -> Result<TruthFile> {
     let hint = "`proctor sessions facts SESSION -o FILE` writes one";
     TruthFile::read(&read_text("", path).map_err(|stop| stop.with_hint(hint))?)
         .or_else(|mistake| stop_with(Exit::Invalid, in_words(path, &mistake), hint))
@@ -270,7 +270,7 @@ fn recording_of(truth: &Path) -> Option<PathBuf> {
 }
 
 /// Lists the mistakes of a file; returns how many there are.
-fn check_file(path: &Path, args: &Args) -> anyhow::Result<usize> {
+fn check_file(path: &Path, args: &Args) -> Result<usize> {
     let shown = path.display();
     let file = read(path)?;
     let Some(recording) = args.session.clone().or_else(|| recording_of(path)) else {
@@ -316,7 +316,7 @@ fn check_file(path: &Path, args: &Args) -> anyhow::Result<usize> {
     Ok(mistakes.len())
 }
 
-fn show_file(path: &Path, as_json: bool) -> anyhow::Result<Exit> {
+fn show_file(path: &Path, as_json: bool) -> Result<Exit> {
     let file = read(path)?;
     let (mut probes, mut never_said, mut all_known) = (Vec::new(), Vec::new(), Vec::new());
     for probe in &file.truth.facts {

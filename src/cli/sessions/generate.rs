@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::cli::{
-    CliError, Exit, make_folder, prose, show, stop_with, tokens, write_session, write_truth,
+    CliError, Exit, Result, make_folder, prose, show, stop_with, tokens, write_session, write_truth,
 };
 use crate::scenario;
 use crate::session::synthetic::{self, FAMILIES, Generated, Recipe};
@@ -103,7 +103,7 @@ impl Args {
         &self,
         family: &str,
         count: u64,
-    ) -> Result<impl Iterator<Item = anyhow::Result<(Generated, CountedTexts)>>, SettingError> {
+    ) -> Result<impl Iterator<Item = Result<(Generated, CountedTexts)>>, SettingError> {
         let first = self.recipe(family)?;
         Ok((0..count).map(move |n| {
             let seed = first.seed.wrapping_add(n);
@@ -121,7 +121,7 @@ impl Args {
     }
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     if args.describe {
         return describe::run(args);
     }

@@ -9,8 +9,8 @@ use schemars::generate::SchemaSettings;
 
 use crate::cli::find_sessions::{self, Input};
 use crate::cli::{
-    Exit, chain, make_folder, print_json, prose, refuse_existing, say, say_error, stop, stop_with,
-    write_truth,
+    Exit, Result, chain, make_folder, print_json, prose, refuse_existing, say, say_error, stop,
+    stop_with, write_truth,
 };
 use crate::record::journal::write_private;
 use crate::report::display::many;
@@ -106,7 +106,7 @@ pub(in crate::cli) fn schema() -> serde_json::Value {
         .to_value()
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     if args.list {
         return list::list(find_sessions::inputs(&args.files), args.json);
     }
@@ -190,7 +190,7 @@ struct ImportRun<'a> {
 impl ImportRun<'_> {
     /// Reads one file and writes its sessions; returns its tally, or `None` if it is not a
     /// recording.
-    fn one(&mut self, input: &Input) -> anyhow::Result<Option<Tally>> {
+    fn one(&mut self, input: &Input) -> Result<Option<Tally>> {
         let path = &input.path;
         let recordings = match import::load_with_truth(path, self.format) {
             Ok(recordings) => recordings,
@@ -243,12 +243,7 @@ impl ImportRun<'_> {
     }
 
     /// Writes a session, and the facts about it.
-    fn write(
-        &mut self,
-        path: &Path,
-        mut recording: Recording,
-        tally: &mut Tally,
-    ) -> anyhow::Result<()> {
+    fn write(&mut self, path: &Path, mut recording: Recording, tally: &mut Tally) -> Result<()> {
         let repeated = self.forks.repeated(&recording.session);
         if let Some(redactor) = &mut self.redactor {
             recording.session = redactor.session(&recording.session)?;
@@ -283,7 +278,7 @@ impl ImportRun<'_> {
     }
 
     /// The file of a session, unless it exists.
-    fn target(&self, path: &Path, session: &Session) -> anyhow::Result<PathBuf> {
+    fn target(&self, path: &Path, session: &Session) -> Result<PathBuf> {
         let id = session.id();
         let end = match self.args.to {
             OutputFormat::Native => "session.jsonl",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Args, Point, typed};
 use crate::cli::apply::not_written;
-use crate::cli::listed;
+use crate::cli::{Result, listed};
 use crate::compare::sweep::{Choice, Sweep};
 use crate::report::sweep::verdict;
 use crate::settings::Value;
@@ -64,7 +64,7 @@ pub(super) fn apply(
     sweep: &Sweep,
     all: &[Chosen<'_>],
     (scenario, seed): (&str, u64),
-) -> anyhow::Result<Vec<PathBuf>> {
+) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for one in all {
         let Some(path) = args.apply.path(&unnamed(&one.default.spec)) else {

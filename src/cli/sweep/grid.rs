@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::cli::{Exit, stop_with};
+use crate::cli::{Exit, Result, stop_with};
 use crate::settings::{Place, Setting, Table, Value, parse_value};
 use crate::strategy::StrategySpec;
 use crate::strategy::preset::Tune;
@@ -13,7 +13,7 @@ use crate::units::ContentHash;
 const MOST_POINTS: usize = 10_000;
 
 /// The knobs that are typed; without one, those that the strategy offers.
-pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> anyhow::Result<Vec<Tune>> {
+pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> Result<Vec<Tune>> {
     if !typed.is_empty() {
         return typed.iter().map(|typed| read(typed)).collect();
     }
@@ -31,7 +31,7 @@ pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> anyhow::Result<
 }
 
 /// Reads `knob=a,b,c` or `knob=min..max:step`.
-fn read(typed: &str) -> anyhow::Result<Tune> {
+fn read(typed: &str) -> Result<Tune> {
     let Some((path, listed)) = typed.split_once('=') else {
         return wrong(typed, "no values");
     };
@@ -67,7 +67,7 @@ fn read(typed: &str) -> anyhow::Result<Tune> {
     })
 }
 
-fn wrong<T>(typed: &str, problem: &str) -> anyhow::Result<T> {
+fn wrong<T>(typed: &str, problem: &str) -> Result<T> {
     let hint = "write `-P stage.knob=1,3,10` or `-P stage.knob=1..10:3`";
     stop_with(Exit::Usage, format!("`-P {typed}`: {problem}"), hint)
 }
@@ -138,7 +138,7 @@ pub(super) fn chosen(
     axes: &[Tune],
     random: Option<usize>,
     seed: u64,
-) -> anyhow::Result<Vec<Vec<(String, Setting)>>> {
+) -> Result<Vec<Vec<(String, Setting)>>> {
     for (at, axis) in axes.iter().enumerate() {
         if axes[..at].iter().any(|other| other.knob == axis.knob) {
             let problem = format!("`-P {}` is there twice", axis.knob);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::{Args, Point, SweepRun};
-use crate::cli::Exit;
+use crate::cli::{Exit, Result};
 use crate::report::display::many;
 use crate::report::sweep::independent;
 use crate::runner::Plan;
@@ -87,7 +87,7 @@ impl Args {
 impl SweepRun<'_> {
     /// Runs the part of the sessions to choose on. Choosing and confirming is for the same sweep over the
     /// joined folders.
-    pub(super) fn only_part(&mut self, points: &[Point], tune: &[String]) -> anyhow::Result<Exit> {
+    pub(super) fn only_part(&mut self, points: &[Point], tune: &[String]) -> Result<Exit> {
         self.on("tune", points, tune)?;
         say!(
             "one part of the sweep is in `{}`: `proctor merge FOLDER… --out SWEEP` joins all, and the same command with \

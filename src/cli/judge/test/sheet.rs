@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::judge::{answers, no_answers, texts};
-use crate::cli::{Exit, has_ending, read_run, stop_with};
+use crate::cli::{Exit, Result, has_ending, read_run, stop_with};
 use crate::probe::{Outcome, ProbeKind, Verdict};
 use crate::record::journal::{Run, write_private};
 use crate::units::ContentHash;
@@ -33,7 +33,7 @@ struct SheetRow<'a> {
 type Strata<'a> = BTreeMap<(ProbeKind, Option<Outcome>), VecDeque<(ContentHash, SheetRow<'a>)>>;
 
 /// Writes at most `most` answers of a run to a file that does not exist yet.
-pub(super) fn write(folder: &Path, most: u32, path: &Path) -> anyhow::Result<Exit> {
+pub(super) fn write(folder: &Path, most: u32, path: &Path) -> Result<Exit> {
     let run = read_run(folder)?;
     let shown = path.display();
     if path.exists() {
@@ -111,7 +111,7 @@ fn drawn(mut strata: Strata<'_>, most: usize) -> Vec<SheetRow<'_>> {
     drawn.into_iter().map(|(_, row)| row).collect()
 }
 
-fn lines(drawn: &[SheetRow<'_>]) -> anyhow::Result<Vec<u8>> {
+fn lines(drawn: &[SheetRow<'_>]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     for row in drawn {
         serde_json::to_writer(&mut out, row)?;
@@ -120,7 +120,7 @@ fn lines(drawn: &[SheetRow<'_>]) -> anyhow::Result<Vec<u8>> {
     Ok(out)
 }
 
-fn csv(drawn: &[SheetRow<'_>]) -> anyhow::Result<Vec<u8>> {
+fn csv(drawn: &[SheetRow<'_>]) -> Result<Vec<u8>> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for (at, row) in drawn.iter().enumerate() {
         let Value::Object(fields) = serde_json::to_value(row)? else {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::cli::{Exit, Facts, find_sessions, print, print_json, say_error, stop_with, template};
+use crate::cli::{
+    Exit, Facts, Result, find_sessions, print, print_json, say_error, stop_with, template,
+};
 use crate::report::escape::{plain, short};
 use crate::session::import;
 use crate::session::session_profile::{self, Profiler, SessionProfile};
@@ -19,7 +21,7 @@ const COUNT: u64 = 4;
 /// Columns of a name.
 const NAME: usize = 22;
 
-pub(super) fn run(args: &Args) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut names = args.targets.clone();
     if names.is_empty() {
         names.extend(FAMILIES.iter().map(|family| family.name.to_owned()));

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 
 use crate::cli::find_sessions::Input;
 use crate::cli::sessions::recorded_in_utc;
-use crate::cli::{Exit, Facts, print_json, prose, say_error, template};
+use crate::cli::{Exit, Facts, Result, print_json, prose, say_error, template};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::import::file_info::{FileInfo, file_info};
 
 /// Prints a line for each recording, in the order of the paths, and holds none of them for it.
-pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> anyhow::Result<Exit> {
+pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> Result<Exit> {
     let looked: Vec<_> = inputs
         .into_par_iter()
         .map(|input| (file_info(&input.path), input))

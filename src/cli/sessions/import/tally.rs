@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::cli::template;
+use crate::cli::{Result, template};
 use crate::session::import::{Recording, SharedPrefix};
 use crate::session::redact::Class;
 use crate::session::{Missing, Tag};
@@ -170,7 +170,7 @@ impl Tally {
     }
 
     /// One line for the file.
-    pub(super) fn line(&self) -> anyhow::Result<String> {
+    pub(super) fn line(&self) -> Result<String> {
         template::fill(include_str!("../../text/import.txt"), self)
     }
 }
