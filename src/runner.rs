@@ -80,6 +80,9 @@ use session_store::{PlannedPart, native_hash};
 use sink::Sink;
 use thread_clock::ThreadClock;
 
+/// After so many calls, some seconds of work, a cell says how far it has come.
+const LONG_CELL: usize = 10_000;
+
 /// A scenario with its sessions loaded: ready to run.
 #[derive(Debug)]
 pub struct Plan {
@@ -116,15 +119,11 @@ impl Plan {
         manifest.left_out = loaded.left_out;
         manifest.calibrations = calibrations::read(&scenario.models)?;
         let mut plan = Self {
-            manifest,
             sessions: loaded.sessions,
             passed_over: loaded.passed_over,
             lost_lines: loaded.lost_lines,
             sources: loaded.sources,
-            asked_prices: Arc::new(prices::asked(&scenario.models, &prices)),
-            scenario,
-            prices: Arc::new(prices),
-            models: None,
+            ..Self::without_sessions(scenario, manifest, prices)
         };
         if !plan.scenario.models.has_any() {
             plan.connect(&Access::none())?;
@@ -134,6 +133,21 @@ impl Plan {
             Some(part) => plan.take_plan(part)?,
         }
         Ok(plan)
+    }
+
+    /// A plan of no session.
+    fn without_sessions(scenario: Scenario, manifest: Manifest, prices: Prices) -> Self {
+        Self {
+            manifest,
+            sessions: Vec::new(),
+            passed_over: Vec::new(),
+            lost_lines: BTreeSet::new(),
+            sources: Vec::new(),
+            asked_prices: Arc::new(prices::asked(&scenario.models, &prices)),
+            scenario,
+            prices: Arc::new(prices),
+            models: None,
+        }
     }
 
     /// Makes the models ready that are not rules: before this is done, none of them can be asked,
@@ -344,7 +358,11 @@ pub fn run(
         arms.map(move |arm| (plan.key(session, arm), work(&plan.manifest, place)))
     };
     progress.begin(&missing.iter().flat_map(work_of).collect::<Vec<_>>());
-    let followed = followed_cells(plan, &missing, journal)?;
+    let running = Cells {
+        plan,
+        followed: followed_cells(plan, &missing, journal)?,
+        progress,
+    };
     let queue = Queue::new(missing);
     let limits = Limits::new(plan.models());
     let sink = Mutex::new(Sink {
@@ -365,7 +383,7 @@ pub fn run(
                 break;
             };
             // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
-            let run = || run_cell_twice(plan, &shared, arm, &followed, progress);
+            let run = || running.run_twice(&shared, arm);
             let replay = match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(Ok(done)) => Ok(Some(done)),
                 // The cell that it follows is outstanding itself, and says why.
@@ -376,7 +394,9 @@ pub fn run(
             let key = plan.key(shared.session, arm);
             let record = replay.as_ref().ok().and_then(Option::as_ref);
             let record = record.filter(|replay| replay.unanswered.is_none());
-            followed.finish(&key, record.map(|replay| &replay.record));
+            running
+                .followed
+                .finish(&key, record.map(|replay| &replay.record));
             let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
             match sink.take(key, replay, plan) {
                 ControlFlow::Break(()) => break,
@@ -435,47 +455,50 @@ fn followed_cells(
     Ok(Dependencies::new(wanted, &done))
 }
 
-/// Runs a cell; again where its program failed, for what fails twice on a session is a result and no accident.
-fn run_cell_twice<'a>(
+/// A cell that was run, or why it was not.
+type CellResult<'a> = Result<Replay, CellError<'a>>;
+
+/// What the cells of a run have in common.
+struct Cells<'a> {
     plan: &'a Plan,
-    shared: &'a SessionState,
-    arm: ArmIndex,
-    followed: &Dependencies,
-    progress: &dyn Progress,
-) -> Result<Replay, CellError<'a>> {
-    let first = run_cell(plan, shared, arm, followed, progress)?;
-    let has_failed = first.unanswered.is_none() && matches!(first.record.end, End::Failed { .. });
-    if has_failed && plan.is_of_program(&first.record.strategy) {
-        return run_cell(plan, shared, arm, followed, progress);
-    }
-    Ok(first)
+    followed: Dependencies,
+    progress: &'a dyn Progress,
 }
 
-fn run_cell<'a>(
-    plan: &'a Plan,
-    shared: &'a SessionState,
-    arm: ArmIndex,
-    followed: &Dependencies,
-    progress: &dyn Progress,
-) -> Result<Replay, CellError<'a>> {
-    let session = shared.session;
-    let loaded = &plan.sessions[session];
-    let models = plan.models().ok_or(CellError::NotConnected)?;
-    let prepared = loaded.cached.as_deref().unwrap_or(&shared.prepared);
-    let made = prepared.get_or_init(|| {
-        let prepared = prepare(plan, loaded, loaded.probes.clone())?;
-        let models = models.for_session(prepared.counts());
-        Ok((prepared, models))
-    });
-    let (prepared, models) = made.as_ref().map_err(CellError::NotReady)?;
-    replay_arm(
-        plan,
-        (session, prepared),
-        arm,
-        followed,
-        models,
-        vec![Box::new(CallProgress::of(plan.key(session, arm), progress))],
-    )
+impl Cells<'_> {
+    /// Runs a cell; again where its program failed, for what fails twice on a session is a result and no accident.
+    fn run_twice<'s>(&'s self, shared: &'s SessionState, arm: ArmIndex) -> CellResult<'s> {
+        let first = self.run(shared, arm)?;
+        let has_failed =
+            first.unanswered.is_none() && matches!(first.record.end, End::Failed { .. });
+        if has_failed && self.plan.is_of_program(&first.record.strategy) {
+            return self.run(shared, arm);
+        }
+        Ok(first)
+    }
+
+    fn run<'s>(&'s self, shared: &'s SessionState, arm: ArmIndex) -> CellResult<'s> {
+        let (plan, session) = (self.plan, shared.session);
+        let loaded = &plan.sessions[session];
+        let models = plan.models().ok_or(CellError::NotConnected)?;
+        let prepared = loaded.cached.as_deref().unwrap_or(&shared.prepared);
+        let made = prepared.get_or_init(|| {
+            let prepared = prepare(plan, loaded, loaded.probes.clone())?;
+            let models = models.for_session(prepared.counts());
+            Ok((prepared, models))
+        });
+        let (prepared, models) = made.as_ref().map_err(CellError::NotReady)?;
+        let counter = CallProgress {
+            cell: plan.key(session, arm),
+            every: LONG_CELL,
+            progress: self.progress,
+        };
+        let (of, more) = (
+            (session, prepared),
+            vec![Box::new(counter) as Box<dyn Observer>],
+        );
+        replay_arm(plan, of, arm, &self.followed, models, more)
+    }
 }
 
 /// Replays one cell, watched by `more` observers in addition to the usual ones.
@@ -486,7 +509,7 @@ fn replay_arm<'a>(
     followed: &Dependencies,
     models: &Models,
     more: Vec<Box<dyn Observer + '_>>,
-) -> Result<Replay, CellError<'a>> {
+) -> CellResult<'a> {
     let name = CellName {
         strategy: plan.name_of(arm),
         repeat: arm.repeat,

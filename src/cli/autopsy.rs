@@ -9,8 +9,8 @@ use super::decisions::Proposer;
 use super::inputs::Inputs;
 use super::models::JudgeOptions;
 use super::{
-    Exit, Facts, Result, find_sessions, outputs, print, print_json, prose, say, sessions,
-    stop_with, template, terminal, write_output,
+    Exit, Facts, Result, find_sessions, outputs, print, print_json, prose, sessions, stop_with,
+    template, terminal, write_output,
 };
 use crate::autopsy::{Autopsy, Totals, follows_decisions, with_sub_agents};
 use crate::probe::Probe;
@@ -63,9 +63,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let problem = format!("`{}` has no ending that is known", file.display());
         return stop_with(Exit::Usage, problem, "write `.md`, `.html` or `.json`");
     }
-    args.output
-        .iter()
-        .try_for_each(|file| outputs::check(file))?;
+    let mut files = args.output.iter();
+    files.try_for_each(|file| outputs::check(file))?;
     let session = match &args.named[..] {
         [] => sessions::newest(args.limit),
         named => named.to_vec(),
@@ -84,8 +83,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         set: set.collect(),
         ..Inputs::default()
     };
-    let plan = Plan::new(inputs.read()?)?;
-    find_sessions::say_passed_over(&plan);
+    let plan = find_sessions::plan(inputs.read()?)?;
     let decisions = decided(args, &plan)?;
     let mut all: Vec<Autopsy> = Vec::new();
     let looked = plan.each_session(|planned| {
@@ -95,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     for looked in looked {
         match looked.map(|found| found.map_err(|error| error.to_string())) {
             Ok(Ok(found)) => all.push(found),
-            Ok(Err(why)) | Err(why) => say(&format!("not looked at: {}", escape::plain(&why))),
+            Ok(Err(why)) | Err(why) => say!("not looked at: {why}"),
         }
     }
     all.retain(|found| args.is_meant(&found.session, found.main.as_ref()));
@@ -118,8 +116,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         write_output(file, bytes.as_bytes())?;
     }
     if args.json {
-        print_json(&Facts::new("proctor-autopsy", facts))?;
-        return Ok(Exit::Done);
+        return print_json(&Facts::new("proctor-autopsy", facts));
     }
     facts["columns"] = json!(terminal().columns());
     facts["again"] = json!(again(args, &all[0]));
@@ -135,8 +132,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
             break;
         }
     }
-    print(&text)?;
-    Ok(Exit::Done)
+    print(&text)
 }
 
 impl Args {
@@ -168,16 +164,12 @@ fn decided(args: &Args, plan: &Plan) -> Result<BTreeMap<String, Vec<Probe>>> {
             calm += 1;
         } else {
             let id = escape::plain(&id);
-            say(&format!(
-                "not asked for decisions: `{id}`, whose compactions cannot be followed"
-            ));
+            say!("not asked for decisions: `{id}`, whose compactions cannot be followed");
         }
     }
     if calm > 0 {
         let count = many(calm, "session", "sessions");
-        say(&format!(
-            "not asked for decisions: {count} without a compaction"
-        ));
+        say!("not asked for decisions: {count} without a compaction");
     }
     let proposer = Proposer {
         flag: "--graded",
@@ -191,7 +183,7 @@ fn decided(args: &Args, plan: &Plan) -> Result<BTreeMap<String, Vec<Probe>>> {
             Ok(decisions) => {
                 found.insert(id, decisions);
             }
-            Err(why) => say(&escape::plain(&format!("no decisions of `{id}`: {why}"))),
+            Err(why) => say!("no decisions of `{id}`: {why}"),
         }
     }
     Ok(found)

@@ -196,11 +196,8 @@ pub(super) fn refuse_other(name: &str, baselines: &Path) -> Result<()> {
         return Ok(());
     }
     let problem = format!("`{}` is there, and is not a baseline", path.display());
-    stop_with(
-        Exit::NotWritten,
-        problem,
-        "name another file for the baseline",
-    )
+    let hint = "name another file for the baseline";
+    stop_with(Exit::NotWritten, problem, hint)
 }
 
 fn write(source: &ComparedRun, name: &str, baselines: &Path) -> Result<()> {

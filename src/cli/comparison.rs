@@ -448,11 +448,8 @@ pub(super) fn prepare_ungated(files: &[PathBuf]) -> Result<()> {
                 "`{}` would have no test case: nothing is gated here",
                 path.display()
             );
-            return stop_with(
-                Exit::Usage,
-                problem,
-                "`proctor compare --gate RUN --baseline NAME -o gate.junit.xml` writes one",
-            );
+            let hint = "`proctor compare --gate RUN --baseline NAME -o gate.junit.xml` writes one";
+            return stop_with(Exit::Usage, problem, hint);
         }
     }
     prepare(files)

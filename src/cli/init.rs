@@ -74,11 +74,10 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     let path = args.path.as_deref().unwrap_or(Path::new("proctor.toml"));
     write_new(path, STARTER.as_bytes(), args.force)?;
+    let path = path.display();
     print(&format!(
-        "wrote `{0}`; run it with `proctor run {0}`\n",
-        path.display()
-    ))?;
-    Ok(Exit::Done)
+        "wrote `{path}`; run it with `proctor run {path}`\n"
+    ))
 }
 
 /// Writes all of the files, or none where one of them is there already; says what to do with them.

@@ -219,20 +219,15 @@ impl Inputs {
     }
 
     fn words(&self) -> Vec<String> {
-        let named = self
-            .named
-            .iter()
-            .map(|path| shell(&path.display().to_string()));
-        let sessions = self.session.iter();
-        let sessions = sessions.map(|path| flag("--session", &path.display().to_string()));
-        let window = self.window.iter().map(|window| flag("--window", window));
-        let sample = self
-            .sample
-            .iter()
-            .map(|count| flag("--sample", &count.to_string()));
-        let set = self.set.iter().map(|typed| flag("--set", typed));
-        let flags = sessions.chain(window).chain(sample).chain(set);
-        named.chain(flags).collect()
+        let named = self.named.iter().map(|path| path.display().to_string());
+        let mut words: Vec<String> = named.map(|path| shell(&path)).collect();
+        let sessions = self.session.iter().map(|path| path.display().to_string());
+        words.extend(sessions.map(|path| flag("--session", &path)));
+        words.extend(self.window.iter().map(|window| flag("--window", window)));
+        let sample = self.sample.map(|count| count.to_string());
+        words.extend(sample.map(|count| flag("--sample", &count)));
+        words.extend(self.set.iter().map(|typed| flag("--set", typed)));
+        words
     }
 
     /// Whether standard input and output belong to a strategy.
@@ -250,11 +245,8 @@ impl Inputs {
         let problem = format!(
             "`--strategy-cmd -` has standard output to itself, and `{command}` prints there"
         );
-        stop_with(
-            Exit::Usage,
-            problem,
-            "`run --strategy-cmd - -o report.json` writes its report to a file",
-        )
+        let hint = "`run --strategy-cmd - -o report.json` writes its report to a file";
+        stop_with(Exit::Usage, problem, hint)
     }
 
     /// Whether the strategies are those of the built-in quick start.

@@ -251,10 +251,10 @@ impl JudgeOptions {
                 Some(dollars) => format!("at most {}", dollars.high),
                 None => "an unknown price".to_owned(),
             };
-            say(&format!(
-                "live models are asked at most {} times, with {} tokens of prompts, for {money}",
-                spend.calls, spend.input_tokens
-            ));
+            let (calls, tokens) = (spend.calls, spend.input_tokens);
+            say!(
+                "live models are asked at most {calls} times, with {tokens} tokens of prompts, for {money}"
+            );
         }
         let hint = "`--yes` agrees to it, and `--cost-limit` says what may be spent unasked";
         self.consent.to_spend(&spend, hint)
@@ -363,12 +363,10 @@ pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> Re
         return Ok(());
     };
     for (model, why) in connected.refused_schemas() {
-        say(&format!(
-            "warning: the server of {} refused the JSON schema for verdicts ({}); they were asked for in \
-             words. `structured = false` asks so at once",
-            escape::plain(&model),
-            escape::plain(&why)
-        ));
+        say!(
+            "warning: the server of {model} refused the JSON schema for verdicts ({why}); they were asked for in \
+             words. `structured = false` asks so at once"
+        );
     }
     let Some(cassette) = &connected.cassette else {
         return Ok(());

@@ -330,10 +330,8 @@ fn replay(
         .gate
         .apply(&plan.scenario().gate, &run, &shown, exit, tables)?;
     if exit == Exit::Done && args.apply.is_asked() {
-        let verdict = summary
-            .report
-            .as_ref()
-            .and_then(|made| made.verdict.as_ref());
+        let made = summary.report.as_ref();
+        let verdict = made.and_then(|made| made.verdict.as_ref());
         write_recommended(&args.apply, plan, verdict)?;
     }
     Ok(exit)

@@ -6,9 +6,10 @@ use std::time::SystemTime;
 
 use rayon::prelude::*;
 use serde::Serialize;
+use serde_json::json;
 
 use super::find_sessions::{self, Input};
-use super::{Exit, Facts, Result, print, print_json, say, stop_with, terminal_width};
+use super::{Exit, Result, print, say, show, stop_with, terminal_width};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
 use crate::report::layout::cut_middle;
@@ -96,8 +97,7 @@ fn list(args: &Args) -> Result<Exit> {
     let older = found.len().saturating_sub(args.limit);
     found.truncate(args.limit);
     if args.json {
-        let facts = serde_json::json!({ "recordings": found });
-        print_json(&Facts::new("proctor-sessions", facts))?;
+        show(true, "proctor-sessions", json!({ "recordings": found }), "")?;
     } else {
         let width = found.iter().map(|one| one.format.len()).max().unwrap_or(0);
         for one in &found {

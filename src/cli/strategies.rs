@@ -109,11 +109,8 @@ fn list(words: &[String], args: &Args) -> Result<Exit> {
             "no strategy has `{}` in its name, product, description, source or stages",
             words.join(" ")
         );
-        return stop_with(
-            Exit::NothingSelected,
-            problem,
-            "`proctor strategies` lists all",
-        );
+        let hint = "`proctor strategies` lists all";
+        return stop_with(Exit::NothingSelected, problem, hint);
     }
     let strategies: Vec<Value> = strategies.into_iter().map(|(.., entry)| entry).collect();
     let is_described = args.all || !words.is_empty() && strategies.len() <= DESCRIBED;

@@ -7,21 +7,10 @@ use crate::replay::observe::{CallView, Observer};
 /// Counts the calls of a cell.
 #[derive(Debug)]
 pub(super) struct CallProgress<'p> {
-    cell: CellKey,
-    every: usize,
-    progress: &'p dyn Progress,
-}
-
-impl<'p> CallProgress<'p> {
-    /// Tells `progress` of every 10,000th call of this cell: some seconds of work.
-    pub(super) fn of(cell: CellKey, progress: &'p dyn Progress) -> Self {
-        let every = 10_000;
-        Self {
-            cell,
-            every,
-            progress,
-        }
-    }
+    pub(super) cell: CellKey,
+    /// After how many calls it says so.
+    pub(super) every: usize,
+    pub(super) progress: &'p dyn Progress,
 }
 
 impl Observer for CallProgress<'_> {
@@ -70,8 +59,9 @@ mod tests {
         let heard = Heard::default();
         let name = CellName::first("full");
         let counter = CallProgress {
+            cell: CellRecord::default().key(),
             every: 3,
-            ..CallProgress::of(CellRecord::default().key(), &heard)
+            progress: &heard,
         };
         let models = Models::offline(&counts);
         let more: Vec<Box<dyn Observer + '_>> = vec![Box::new(counter)];

@@ -1,6 +1,6 @@
 //! A closed loop as a run: each cell is replayed as it happened, and so measured as any other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -101,17 +101,8 @@ pub fn write(
     let repeats = repeats.chain(unanswered.keys().map(|it| it.repeat));
     scenario.repeats = repeats.max().unwrap_or_default() + 1;
     let scenario = &scenario;
-    let mut plan = Plan {
-        sources: Vec::new(),
-        manifest: manifest_of(scenario, Vec::new(), &prices),
-        sessions: Vec::new(),
-        passed_over: Vec::new(),
-        lost_lines: BTreeSet::new(),
-        scenario: scenario.clone(),
-        asked_prices: Arc::new(prices::asked(&scenario.models, &prices)),
-        prices: Arc::new(prices),
-        models: None,
-    };
+    let manifest = manifest_of(scenario, Vec::new(), &prices);
+    let mut plan = Plan::without_sessions(scenario.clone(), manifest, prices);
     let mut cells: BTreeMap<String, Vec<Finished>> = BTreeMap::new();
     for one in finished {
         cells

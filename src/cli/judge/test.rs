@@ -98,9 +98,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if let (Some(folder), Some(path)) = (&args.from_run, &args.output) {
         return sheet::write(folder, args.answers, path);
     }
-    args.output
-        .iter()
-        .try_for_each(|file| outputs::check(file))?;
+    let mut files = args.output.iter();
+    files.try_for_each(|file| outputs::check(file))?;
     // Clap asks for one of them.
     let labels = args.labels.as_deref().unwrap_or(Path::new(""));
     let mut rows = read(labels)?;
@@ -194,11 +193,8 @@ fn read(path: &Path) -> Result<Vec<Row>> {
     for (line, value) in values {
         rows.push(value.and_then(row).or_else(|problem| {
             let problem = format!("line {line} of `{shown}`: {problem}");
-            stop_with(
-                Exit::Invalid,
-                problem,
-                "`proctor judge test --help` says what a row has",
-            )
+            let hint = "`proctor judge test --help` says what a row has";
+            stop_with(Exit::Invalid, problem, hint)
         })?);
     }
     Ok(rows)

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::cli::{
-    Exit, Facts, Result, find_sessions, print, print_json, say_error, stop_with, template,
-};
+use crate::cli::{Exit, Result, find_sessions, print, say_error, show, stop_with, template};
 use crate::report::escape::{plain, short};
 use crate::session::import;
 use crate::session::session_profile::{self, Profiler, SessionProfile};
@@ -51,14 +49,12 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if args.output.json {
         let rows: Vec<Value> = rows.into_iter().map(row).collect::<Result<_, _>>()?;
         let facts = json!({ "counter": "o200k", "rows": rows, "recorded": recorded });
-        print_json(&Facts::new("proctor-habits", facts))?;
+        show(true, "proctor-habits", facts, "")?;
     } else {
         let rows = rows.iter().map(|(name, profile)| (shown(name), profile));
         let facts = json!({ "described": rows.collect::<Vec<_>>(), "recorded": recorded });
-        print(&template::fill(
-            include_str!("../../text/habits.txt"),
-            facts,
-        )?)?;
+        let template = include_str!("../../text/habits.txt");
+        print(&template::fill(template, facts)?)?;
     }
     Ok(worst)
 }

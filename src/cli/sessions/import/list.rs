@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::cli::find_sessions::Input;
 use crate::cli::sessions::recorded_in_utc;
-use crate::cli::{Exit, Facts, Result, print_json, prose, say_error, template};
+use crate::cli::{Exit, Result, prose, say_error, show, template};
 use crate::report::display::many;
 use crate::report::escape::plain;
 use crate::session::import::file_info::{FileInfo, file_info};
@@ -34,7 +34,7 @@ pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> Result<Exit> {
     let is_empty = rows.is_empty();
     if as_json {
         let facts = json!({ "recordings": rows, "passed_over": passed_over });
-        print_json(&Facts::new("proctor-recordings", facts))?;
+        show(true, "proctor-recordings", facts, "")?;
     }
     if passed_over > 0 {
         let files = many(passed_over, "file", "files");
