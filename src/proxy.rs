@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
@@ -21,6 +22,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use reqwest::Url;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::session::wire::stream::Api;
@@ -145,9 +147,19 @@ impl Proxy {
         stop: &StopToken,
     ) -> Result<L, ProxyError> {
         let runtime = runtime()?;
-        let clients = (pass::client(usize::MAX)?, pass::client(0)?);
+        let pass = Arc::new(pass::Pass {
+            client: pass::client(usize::MAX)?,
+            careful: pass::client(0)?,
+            is_careful: AtomicBool::new(false),
+            address: self.address,
+            upstream: self.upstream,
+            now,
+            log: Mutex::new(log),
+            front,
+            error: watch::Sender::new(None),
+            is_stopped: watch::Sender::new(false),
+        });
         runtime.block_on(async move {
-            let pass = pass::Pass::new(clients, self.address, self.upstream, now, log, front);
             let answering = pass.clone();
             let answer = move |request| {
                 let pass = answering.clone();

@@ -153,11 +153,8 @@ impl Plan {
     /// Makes the models ready that are not rules: before this is done, none of them can be asked,
     /// and no cell that needs them is run.
     pub fn connect(&mut self, access: &Access<'_>) -> Result<()> {
-        self.models = Some(Arc::new(RunModels::new(
-            &self.scenario.models,
-            &self.asked_prices,
-            access,
-        )?));
+        let models = RunModels::new(&self.scenario.models, &self.asked_prices, access)?;
+        self.models = Some(Arc::new(models));
         Ok(())
     }
 
@@ -218,6 +215,7 @@ impl Plan {
 
 fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices) -> Manifest {
     let models = &scenario.models;
+    let reader = models.reader.as_ref();
     let mut manifest = Manifest {
         format: journal::FORMAT.to_owned(),
         version: FORMAT_VERSION,
@@ -227,8 +225,8 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
         counter: scenario.counter.clone(),
         seed: scenario.seed,
         window: scenario.window.to_string(),
-        summariser: models::summariser(models),
-        reader: models::reader(models),
+        summariser: models::entry(models, &models.summariser),
+        reader: reader.map(|reader| models::entry(models, reader)),
         judge: models::panel(models),
         sessions,
         sample: scenario.sample,
@@ -383,8 +381,7 @@ pub fn run(
                 break;
             };
             // A panic is a mistake in Proctor; it costs one cell, and is shown as such.
-            let run = || running.run_twice(&shared, arm);
-            let replay = match catch_unwind(AssertUnwindSafe(run)) {
+            let replay = match catch_unwind(AssertUnwindSafe(|| running.run_twice(&shared, arm))) {
                 Ok(Ok(done)) => Ok(Some(done)),
                 // The cell that it follows is outstanding itself, and says why.
                 Ok(Err(CellError::NothingToFollow)) => Ok(None),
@@ -530,11 +527,8 @@ fn replay_arm<'a>(
                     Lead::Broken => return Err(CellError::NothingToFollow),
                 }
             }
-            let window = plan.scenario.window.resolve(
-                plan.manifest.sessions[plan.sessions[session].place].native_window,
-                prepared.largest_prompt(),
-                prepared.bill().scale(0).head,
-            );
+            let own = plan.manifest.sessions[plan.sessions[session].place].native_window;
+            let window = native::resolved(&plan.scenario.window, own, prepared);
             if let Err(error) = spec.check_window(window, &prepared.prompt_sizes()) {
                 let why = error.to_string();
                 let end = End::NotMeasurable { call: 0, why };

@@ -162,6 +162,7 @@ impl Scenario {
         let probes = keys.table("probes")?;
         let selection = probes::read(&probes, seed)?;
         let recovery = keys.table("recovery")?;
+        let recovery = keys.setting("recovery").map(|_| recovery.read());
         let faults = faults::read(keys.reader().table("faults")?)?;
         let cache = cache::read(&keys.table("cache")?, folder)?;
         let gate = gate::read(&keys.table("gate")?)?;
@@ -222,10 +223,7 @@ impl Scenario {
             probes: probes.files("files", folder),
             selection,
             models,
-            recovery: keys
-                .setting("recovery")
-                .map(|_| recovery.read())
-                .transpose()?,
+            recovery: recovery.transpose()?,
             faults,
             cache,
             gate,
@@ -239,10 +237,8 @@ impl Scenario {
     #[must_use]
     pub fn with_controls(mut self) -> Self {
         if self.controls {
-            let added = self
-                .strategies
-                .iter()
-                .filter_map(StrategySpec::added_control);
+            let own = self.strategies.iter();
+            let added = own.filter_map(StrategySpec::added_control);
             let is_new = |spec: &StrategySpec| {
                 let mut own = self.strategies.iter();
                 own.all(|other| other.name() != spec.name())

@@ -77,12 +77,11 @@ impl Anchors {
             text: text.clone(),
             boundary: Boundary::Word,
         });
+        let phrases_of = Patterns::new(patterns.collect())?;
+        let all = phrases.into_iter().map(|(text, kind)| (kind, text));
         let mut anchors = Self {
-            phrases: Patterns::new(patterns.collect())?,
-            all: phrases
-                .into_iter()
-                .map(|(text, kind)| (kind, text))
-                .collect(),
+            phrases: phrases_of,
+            all: all.collect(),
             numbers: HashMap::new(),
             files: HashMap::new(),
             touched,

@@ -262,8 +262,7 @@ impl Observer for Needs<'_> {
                 _ => continue,
             };
             for number in self.anchors.in_block(content, text).iter() {
-                let lost = self.lost.get_mut(number);
-                if let Some((_, known, at @ None)) = lost {
+                if let Some((_, known, at @ None)) = self.lost.get_mut(number) {
                     (*known, *at) = (how, Some(back_at));
                 }
             }

@@ -12,7 +12,7 @@ pub(super) struct ApplyOptions {
     /// nothing is recommended, nothing is written and the exit code is 4. Of several windows each has a file, with the
     /// window in its name
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = UNNAMED, conflicts_with = "partition")]
-    apply: Option<PathBuf>,
+    pub(super) apply: Option<PathBuf>,
     /// Overwrite the file of `--apply`
     #[arg(short, long, requires = "apply")]
     force: bool,
@@ -22,11 +22,6 @@ pub(super) struct ApplyOptions {
 const UNNAMED: &str = "STRATEGY.toml";
 
 impl ApplyOptions {
-    /// Whether a preset is to be written.
-    pub(super) fn is_asked(&self) -> bool {
-        self.apply.is_some()
-    }
-
     /// The file that is typed, else this one; `None` without the flag.
     pub(super) fn path(&self, unnamed: &str) -> Option<PathBuf> {
         let path = self.apply.clone()?;

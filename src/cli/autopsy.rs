@@ -38,12 +38,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "KIND:MODEL", help_heading = "Models")]
     graded: Option<String>,
     /// File that keeps the model's replies
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "autopsy.cassette.jsonl",
-        help_heading = "Models"
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Models")]
+    #[arg(default_value = "autopsy.cassette.jsonl")]
     cassette: PathBuf,
     #[command(flatten, next_help_heading = "Models")]
     models: JudgeOptions,
@@ -204,11 +200,13 @@ fn again(args: &Args, session: &Autopsy) -> String {
     let places = match &args.named[..] {
         _ if is_one_file => escape::shell(&session.file),
         [] => format!("-n {}", args.limit),
-        named => named
-            .iter()
-            .map(|path| escape::shell(&path.display().to_string()))
-            .collect::<Vec<_>>()
-            .join(" "),
+        named => {
+            let named = named.iter().map(|path| path.display().to_string());
+            named
+                .map(|path| escape::shell(&path))
+                .collect::<Vec<_>>()
+                .join(" ")
+        }
     };
     format!("{places} --id {}", session.session)
 }

@@ -168,12 +168,8 @@ fn refresh(name: &str, run: &Path, args: &Args) -> Result<Exit> {
         "repriced_sessions": old.repriced(&source),
         "moved": moved,
     });
-    show(
-        args.json,
-        "proctor-baseline-refreshed",
-        facts,
-        include_str!("text/refreshed.txt"),
-    )
+    let template = include_str!("text/refreshed.txt");
+    show(args.json, "proctor-baseline-refreshed", facts, template)
 }
 
 fn has_moved(metric: &AxisFinding) -> bool {
@@ -232,12 +228,8 @@ fn list(baselines: &Path, as_json: bool) -> Result<Exit> {
         .iter()
         .map(|name| row(name, &read_baseline(name, baselines)));
     let facts = json!({ "baselines": rows.collect::<Vec<_>>() });
-    show(
-        as_json,
-        "proctor-baselines",
-        facts,
-        include_str!("text/baselines.txt"),
-    )
+    let template = include_str!("text/baselines.txt");
+    show(as_json, "proctor-baselines", facts, template)
 }
 
 /// A baseline of the list, or why it cannot be read.

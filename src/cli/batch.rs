@@ -15,7 +15,7 @@ pub(super) fn is_answered(
     folder: &Path,
     stop: &StopToken,
 ) -> Result<bool> {
-    use super::{CliError, Exit, chain, say};
+    use super::{Exit, chain, say, stop_with};
     use crate::runner::batch::{BatchFailure, BatchWait, FILE};
 
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
@@ -40,9 +40,7 @@ pub(super) fn is_answered(
                         .to_owned()
                 }
             };
-            Err(CliError::new(Exit::Outstanding, chain(&failure.into()))
-                .with_hint(hint)
-                .into())
+            stop_with(Exit::Outstanding, chain(&failure.into()), hint)
         }
     }
 }

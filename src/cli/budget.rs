@@ -18,12 +18,6 @@ const TYPICAL_READ: u64 = 1_500;
 
 /// Arguments of `proctor budget`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "The lines are those of Claude Code: automatic compaction 13,000 tokens \
-                        below the effective window, blocking 3,000 below it, warnings 20,000 \
-                        below a line. Its documents measure warnings from two lines: both are \
-                        printed."
-)]
 pub(super) struct Args {
     /// Context window in tokens
     #[arg(long, value_name = "TOKENS", default_value = "200k", value_parser = tokens)]

@@ -32,11 +32,7 @@ const MESSAGES: usize = 12;
 
 /// Arguments of `proctor check`.
 #[derive(Debug, clap::Args)]
-#[command(
-    group = clap::ArgGroup::new("checked").required(true),
-    after_help = "Exit code 100: a law that must hold is broken. Other findings leave it at 0, but for `--strict`. Exit code 5: \
-                  the time was over before all laws were judged."
-)]
+#[command(group = clap::ArgGroup::new("checked").required(true))]
 pub(super) struct Args {
     /// The program and its arguments, after `--`
     #[arg(last = true, group = "checked", value_name = "COMMAND")]
@@ -140,12 +136,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         "laws": laws,
     });
     if !args.clients.strategy_stdio {
-        show(
-            args.json,
-            "proctor-check",
-            all,
-            include_str!("text/check.txt"),
-        )?;
+        let template = include_str!("text/check.txt");
+        show(args.json, "proctor-check", all, template)?;
     }
     let is_failed = broken[0] > 0 || args.strict && broken[1] > 0;
     Ok(match unjudged {
@@ -283,10 +275,8 @@ fn got(finding: &Finding) -> String {
 }
 
 fn found(law: &str, finding: &Finding, args: &Args) -> Value {
-    let words = args
-        .command
-        .iter()
-        .map(|word| " ".to_owned() + &escape::shell(word));
+    let typed = args.command.iter();
+    let words = typed.map(|word| " ".to_owned() + &escape::shell(word));
     let of = match &args.strategy {
         Some(name) => escape::flag("--strategy", name),
         None if args.clients.strategy_stdio => "--strategy-stdio --results FILE".to_owned(),

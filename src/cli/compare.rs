@@ -13,14 +13,6 @@ use crate::settings::{Place, SettingError, Table, with_suggestion};
 
 /// Arguments of `proctor compare`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A side is the folder of a run, the file of a baseline, or a baseline's name; `SIDE::STRATEGY` is one \
-strategy of it. All others are compared with the first.
-
-With `--gate` each metric is improved, non-inferior, regressed or inconclusive. Where prices changed, both sides are \
-priced with the candidate's, and the result says so. Exit codes: 0 passed, 100 regressed, 102 the run is invalid, \
-103 inconclusive with `--fail-on inconclusive`, 106 no such baseline, or one measured by something else."
-)]
 pub(super) struct Args {
     /// Runs or baselines to compare, the baseline first; with `--gate`, the run that is the candidate
     #[arg(value_name = "SIDE", required = true)]
@@ -139,10 +131,10 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 fn compare(args: &Args, sides: &[String]) -> Result<Exit> {
     let files = &args.output.output;
     comparison::prepare_ungated(files)?;
-    let sides: Vec<Side> = sides
+    let found = sides
         .iter()
-        .map(|typed| Side::find(typed, &args.options.baselines))
-        .collect::<Result<_, _>>()?;
+        .map(|typed| Side::find(typed, &args.options.baselines));
+    let sides: Vec<Side> = found.collect::<Result<_, _>>()?;
     let rules = rules(&args.gate.setting()?)?;
     let mut found = Comparisons::default();
     for candidate in &sides[1..] {
@@ -161,10 +153,8 @@ fn gate(args: &Args, typed: &str, baseline: &str) -> Result<Exit> {
     let run = read_run(Path::new(typed.split("::").next().unwrap_or(typed)))?;
     let candidate = Side::find(typed, &args.options.baselines)?;
     let valid = comparison::controls_hold(&run);
-    let baselines: Vec<&str> = [baseline]
-        .into_iter()
-        .chain(setting.anchor.as_deref())
-        .collect();
+    let mut baselines = vec![baseline];
+    baselines.extend(setting.anchor.as_deref());
     let exit = against(
         &candidate,
         &baselines,
@@ -188,10 +178,9 @@ pub(super) fn against(
     printed: OutputFormat<'_>,
 ) -> Result<Exit> {
     let mut found = Comparisons::default();
-    let sides: Vec<Side> = baselines
-        .iter()
-        .map(|name| Side::find(name, &options.baselines))
-        .collect::<Result<_, _>>()?;
+    let named = baselines.iter();
+    let olds = named.map(|name| Side::find(name, &options.baselines));
+    let sides: Vec<Side> = olds.collect::<Result<_, _>>()?;
     for (at, baseline) in sides.iter().enumerate() {
         // Strategies that are newer than the anchor are compared with the baseline.
         let unpaired = if at == 0 {

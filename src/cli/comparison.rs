@@ -373,10 +373,9 @@ fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow
 
 /// Adjusts p values over comparisons of the same strategy.
 pub(super) fn adjust(comparisons: &mut [GatedComparison]) {
-    let mut names: Vec<String> = comparisons
-        .iter()
-        .map(|one| one.comparison.baseline.clone())
-        .collect();
+    let all = comparisons.iter();
+    let baselines = all.map(|one| one.comparison.baseline.clone());
+    let mut names: Vec<String> = baselines.collect();
     names.sort();
     names.dedup();
     for name in names {
@@ -397,12 +396,8 @@ pub(super) fn show(
         Some(Ending::Failed) => Exit::GateFailed,
         Some(Ending::Inconclusive) => Exit::GateInconclusive,
     };
-    let told = environment("GITHUB_ACTIONS").is_some().then(|| {
-        (
-            github::outputs(&comparisons),
-            github::annotations(&comparisons),
-        )
-    });
+    let outputs = github::outputs(&comparisons);
+    let annotations = github::annotations(&comparisons);
     let report = comparisons.report();
     match printed {
         _ if report::takes_stdout(files) => {}
@@ -411,7 +406,7 @@ pub(super) fn show(
         OutputFormat::Nothing => {}
     }
     report::write(Kind::Comparison, &report, files)?;
-    if let Some((outputs, annotations)) = told {
+    if environment("GITHUB_ACTIONS").is_some() {
         append_to("GITHUB_STEP_SUMMARY", &comment::render(&report)?)?;
         append_to("GITHUB_OUTPUT", &outputs)?;
         // The runner obeys such lines on either stream; standard output is for results.

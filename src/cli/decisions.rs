@@ -52,10 +52,8 @@ impl Proposer<'_> {
         let missing: Vec<(Vec<Request>, u32)> = each
             .flat_map(|session| missing(&**model, session))
             .collect();
-        let requests: Vec<(&[Request], u32)> = missing
-            .iter()
-            .map(|(requests, times)| (&requests[..], *times))
-            .collect();
+        let asked = missing.iter().map(|(all, times)| (&all[..], *times));
+        let requests: Vec<(&[Request], u32)> = asked.collect();
         self.options.confirm(&connected, &requests, &CharsPer4)?;
         let each = sessions.iter();
         let mut found: Vec<Result<Vec<PlantedFact>, CliError>> =

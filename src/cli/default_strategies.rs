@@ -67,8 +67,8 @@ fn preset_of(format: &str, defaults: &Table) -> Option<String> {
     let products = defaults.get("products").and_then(Setting::as_table);
     let named = products.and_then(|products| products.text(format));
     let name = named.unwrap_or(format);
-    PRESETS
-        .iter()
+    let mut presets = PRESETS.iter();
+    presets
         .any(|(preset, _)| *preset == name)
         .then(|| name.to_owned())
 }

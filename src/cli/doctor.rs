@@ -19,7 +19,6 @@ use crate::tokens::COUNTERS;
 
 /// Arguments of `proctor doctor`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Says which keys are set, and never shows them.")]
 pub(super) struct Args {
     #[command(flatten, next_help_heading = "Input")]
     inputs: Inputs,

@@ -2,19 +2,27 @@
 
 use clap::Command;
 
-/// A block for each command: its name, and its examples as they are shown.
+/// A block for each command, behind a blank line: its name, and its examples as they are shown.
 const EXAMPLES: &str = include_str!("text/examples.txt");
 
 /// Commands below this block are not in the help.
 const HIDDEN: &str = "hidden";
 
+/// How the help of some commands ends: a block for each, behind two blank lines.
+const ENDS: &str = include_str!("text/help_ends.txt");
+
 /// The names of commands with their examples.
 fn blocks() -> impl Iterator<Item = (&'static str, &'static str)> {
-    EXAMPLES.split("\n\n").skip(1).map(|block| {
-        block
-            .trim_end()
-            .split_once('\n')
-            .unwrap_or((block.trim_end(), ""))
+    parts(EXAMPLES, "\n\n")
+}
+
+fn parts(
+    text: &'static str,
+    gap: &'static str,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    text.split(gap).skip(1).map(|block| {
+        let block = block.trim_end();
+        block.split_once('\n').unwrap_or((block, ""))
     })
 }
 
@@ -50,13 +58,16 @@ fn with_own_examples(command: Command, parent: &str) -> Command {
         let takes_one = arg.get_action().takes_values() && !arg.is_positional();
         arg.allow_negative_numbers(takes_one)
     });
-    let found = blocks().find(|(name, examples)| *name == path && !examples.is_empty());
-    let Some((_, examples)) = found else {
+    let own = command.get_after_help().map(ToString::to_string);
+    let end = parts(ENDS, "\n\n\n").find(|(name, _)| *name == path);
+    let end = end.map(|(_, end)| end.to_owned()).or(own);
+    let examples = blocks().find(|(name, examples)| *name == path && !examples.is_empty());
+    let examples = examples.map(|(_, examples)| format!("Examples:\n{examples}"));
+    let help: Vec<String> = examples.into_iter().chain(end).collect();
+    if help.is_empty() {
         return command;
-    };
-    let more = command.get_after_help().map(|more| format!("\n\n{more}"));
-    let more = more.unwrap_or_default();
-    command.after_help(format!("Examples:\n{examples}{more}"))
+    }
+    command.after_help(help.join("\n\n"))
 }
 
 #[cfg(test)]

@@ -29,8 +29,7 @@ pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Input> {
         if is_walked(path) {
             walk(path, true, &mut inputs);
         } else {
-            let path = path.clone();
-            let is_named = true;
+            let (path, is_named) = (path.clone(), true);
             inputs.push(Input { path, is_named });
         }
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::home::{self, Homes};
-use super::inputs::{Inputs, Without};
+use super::inputs::{AT_HOME, Inputs, QUICK};
 use super::{Exit, Result, forecast, models, say, stop_with};
 use crate::metric::forecast::Spend;
 use crate::model::ModelKind;
@@ -44,7 +44,7 @@ pub(super) struct GradedOptions {
     /// Choose sessions, points, items and strategies so that the expected cost of the run is at most this many
     /// dollars, and begin no session once they are spent
     #[arg(long, value_name = "USD", value_parser = models::dollars)]
-    usd: Option<f64>,
+    pub(super) usd: Option<f64>,
     /// Choose them so that the run is expected to take at most this many minutes of a server on this machine [default: 10]
     #[arg(long, value_name = "MINUTES", value_parser = minutes, conflicts_with = "usd")]
     minutes: Option<f64>,
@@ -105,11 +105,6 @@ impl Limit {
 }
 
 impl GradedOptions {
-    /// The amount that the run is sized to.
-    pub(super) fn usd(&self) -> Option<f64> {
-        self.usd
-    }
-
     /// The same for a plan, which asks nobody whether to go on.
     pub(super) fn to_look_at(&self) -> Self {
         Self {
@@ -152,8 +147,8 @@ impl GradedOptions {
         };
         let url = graded.as_deref().and_then(|model| model.split_once('@'));
         let base = match url {
-            Some((_, url)) if is_at_home(url) => Without::Local,
-            _ => Without::QuickStart,
+            Some((_, url)) if is_at_home(url) => AT_HOME,
+            _ => QUICK,
         };
         let scenario = inputs.read_with(base, |table| self.lay_over(table, graded.as_deref()))?;
         let mut scenario = scenario.with_controls();
@@ -402,10 +397,8 @@ fn untimed(plan: &Plan) -> Result<Plan> {
 fn unpriced(plan: &Plan, spend: &Spend) -> Result<Plan> {
     let mut missing = Vec::new();
     for model in plan.scenario().models.live_names() {
-        let known = plan
-            .asked_prices()
-            .of(model)
-            .map(|(_, price)| price.per_token);
+        let listed = plan.asked_prices().of(model);
+        let known = listed.map(|(_, price)| price.per_token);
         let price = known.unwrap_or_default();
         let written = spend.cache_written.0 > 0;
         let keys = [

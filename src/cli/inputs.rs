@@ -56,23 +56,14 @@ pub(super) struct Inputs {
     pub(super) sample: Option<usize>,
 }
 
-/// The scenario of a command that names neither a scenario nor a recording.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Without {
-    /// The quick start.
-    QuickStart,
-    /// Sessions for models on this machine.
-    Local,
-}
+/// A scenario that is compiled in, by its name: one for commands that name neither a scenario nor a recording.
+type BuiltIn = (&'static str, &'static str);
 
-impl Without {
-    fn table(self) -> Result<Table, SettingError> {
-        match self {
-            Self::QuickStart => Table::parse("built-in quick start", QUICK_START),
-            Self::Local => Table::parse("built-in `local.toml`", LOCAL),
-        }
-    }
-}
+/// The quick start.
+pub(super) const QUICK: BuiltIn = ("built-in quick start", QUICK_START);
+
+/// Sessions for models on this machine.
+pub(super) const AT_HOME: BuiltIn = ("built-in `local.toml`", LOCAL);
 
 /// A recording on the command line, with what names it.
 type Named<'a> = (&'a Path, Place);
@@ -90,16 +81,16 @@ pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
 impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> Result<Scenario> {
-        self.read_with(Without::QuickStart, |_| Ok(()))
+        self.read_with(QUICK, |_| Ok(()))
     }
 
     /// The same, with something else laid over it.
     pub(super) fn read_with(
         &self,
-        without: Without,
+        built_in: BuiltIn,
         lay_over: impl FnOnce(&mut Table) -> Result<()>,
     ) -> Result<Scenario> {
-        let (mut table, folder) = self.laid_over_base(without)?;
+        let (mut table, folder) = self.laid_over_base(built_in)?;
         lay_over(&mut table)?;
         self.scenario_of(table, &folder)
     }
@@ -132,14 +123,20 @@ impl Inputs {
     /// The scenario's settings with environment and flags laid over them, and the folder where
     /// its relative paths start.
     pub(super) fn laid_over(&self) -> Result<(Table, PathBuf)> {
-        self.laid_over_base(Without::QuickStart)
+        self.laid_over_base(QUICK)
     }
 
-    fn laid_over_base(&self, without: Without) -> Result<(Table, PathBuf)> {
+    fn laid_over_base(&self, built_in: BuiltIn) -> Result<(Table, PathBuf)> {
         let (scenario, recordings) = self.scenario_and_recordings()?;
         let (mut table, folder) = match scenario {
-            None if recordings.is_empty() => (without.table()?, PathBuf::new()),
-            None => (Without::QuickStart.table()?, PathBuf::new()),
+            None => {
+                let (name, text) = if recordings.is_empty() {
+                    built_in
+                } else {
+                    QUICK
+                };
+                (Table::parse(name, text)?, PathBuf::new())
+            }
             Some(path) => table_of(path)?,
         };
         put_sessions(&mut table, &recordings);

@@ -77,12 +77,8 @@ pub(super) struct Args {
     all: bool,
     /// Explain the number of this cell alone, `SESSION/STRATEGY` or `SESSION/STRATEGY/REPEAT`, call by
     /// call or fact by fact
-    #[arg(
-        long,
-        value_name = "KEY",
-        requires = "metric",
-        conflicts_with = "strategy"
-    )]
+    #[arg(long, value_name = "KEY")]
+    #[arg(requires = "metric", conflicts_with = "strategy")]
     cell: Option<String>,
     /// Write JSON
     #[arg(long)]
@@ -227,13 +223,11 @@ impl Bench {
         let mut prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new())?
             .billed(Arc::new(bill));
         prepared.product_windows = native::product_windows(&session, native, &scenario.window);
-        let head = prepared.bill().scale(0).head;
-        let largest = prepared.largest_prompt();
         Ok(Self {
             session,
             counts,
+            window: native::resolved(&scenario.window, native, &prepared),
             prepared,
-            window: scenario.window.resolve(native, largest, head),
             strategies: scenario.strategies,
             names,
         })
@@ -251,13 +245,10 @@ impl Bench {
             }
             None => Replayed::Full,
         };
+        let name = CellName::first(spec.map_or(FULL, StrategySpec::name));
+        let (of, models) = (&self.prepared, &Models::offline(&self.counts));
         Ok(replay_observed(
-            &self.prepared,
-            CellName::first(spec.map_or(FULL, StrategySpec::name)),
-            replayed,
-            &Models::offline(&self.counts),
-            &NoClock,
-            observers,
+            of, name, replayed, models, &NoClock, observers,
         ))
     }
 

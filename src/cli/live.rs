@@ -9,15 +9,6 @@ use super::report;
 
 /// Arguments of `proctor live`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Set the agent's base URL to the printed address: ANTHROPIC_BASE_URL for Anthropic's API, OPENAI_BASE_URL \
-                  (followed by /v1) for OpenAI's. Its path says which task and strategy a request belongs to: \
-                  `http://ADDRESS/t/TASK/s/STRATEGY/r/REPEAT`, each part optional; the headers `x-proctor-task`, \
-                  `x-proctor-strategy` and `x-proctor-repeat` do the same. Where one base URL serves all tasks, their names \
-                  come from `--task-prompts`, `--task-pattern` or `metadata.proctor_task` of the request. Without a task each \
-                  conversation is a session of its own, without a strategy the first one is used. Keys pass through and are never written. Ctrl-C \
-                  ends it and writes the run."
-)]
 #[command(mut_args(without_recordings))]
 pub(super) struct Args {
     /// Base URL of the API, such as `https://api.anthropic.com`, or a server of your own
@@ -146,12 +137,10 @@ mod with_http {
         let connected = args.models.of_scenario(&scenario, &args.out)?;
         let timeout = Duration::from_secs_f64(args.timeout);
         let prompts = args.task_prompts.as_deref().map(outcomes::prompts);
+        let prompts = prompts.transpose().map_err(|error| unread(&error))?;
         let tasks = TaskNames {
             pattern: args.task_pattern.clone(),
-            prompts: prompts
-                .transpose()
-                .map_err(|error| unread(&error))?
-                .unwrap_or_default(),
+            prompts: prompts.unwrap_or_default(),
         };
         let (held, events) = Loop::open(scenario, &connected, (timeout, tasks), &args.out)?;
         if args.check {
@@ -419,10 +408,8 @@ mod with_http {
         for outcome in outcomes {
             let strategy = outcome.strategy.as_deref().unwrap_or("any strategy");
             if outcome.score.is_err() {
-                missing
-                    .entry(strategy)
-                    .or_default()
-                    .push(outcome.to_string());
+                let own = missing.entry(strategy).or_default();
+                own.push(outcome.to_string());
             }
             beside.extend(
                 outcome

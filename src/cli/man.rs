@@ -41,8 +41,9 @@ fn write(command: &Command, folder: &Path) -> Result<()> {
     let path = folder.join(format!("{name}.1"));
     write_whole(&path, &page(command)?)?;
     print(&format!("{}\n", path.display()))?;
-    command
-        .get_subcommands()
-        .filter(|inner| inner.get_name() != "help")
-        .try_for_each(|inner| write(inner, folder))
+    let mut inner = command.get_subcommands();
+    inner.try_for_each(|inner| match inner.get_name() {
+        "help" => Ok(()),
+        _ => write(inner, folder),
+    })
 }

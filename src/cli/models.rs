@@ -105,7 +105,7 @@ impl ModelOptions {
             && let Some(cassette) = plan.models().and_then(|models| models.cassette.as_ref())
         {
             let beside = folder.parent().unwrap_or(Path::new(""));
-            if part.part().is_some() {
+            if part.partition.is_some() {
                 let name = format!("answers-{}.jsonl", &plan.manifest().fingerprint[..8]);
                 cassette.share(&beside.join(name), Sharing::All)?;
             }
@@ -383,9 +383,7 @@ pub(super) fn close(connected: Option<&RunModels>, must_be_recorded: bool) -> Re
         Some((_, first)) if must_be_recorded => {
             let hint =
                 "`--replay auto` sends the missing requests to the model and keeps the answers";
-            Err(CliError::new(Exit::ReplayMiss, first)
-                .with_hint(hint)
-                .into())
+            stop_with(Exit::ReplayMiss, first, hint)
         }
         _ => Ok(()),
     }

@@ -1,26 +1,12 @@
 //! Commands that have another name today.
 
 /// The old words, and those of today.
-const COMMANDS: &[(&str, &str)] = &[
-    ("eval", "run"),
-    ("gate", "compare --gate"),
-    ("plan", "run --dry-run"),
-    ("validate", "doctor"),
-    ("view", "report --serve"),
-    ("import", "sessions import"),
-    ("generate", "sessions generate"),
-    ("probes derive", "sessions facts"),
-    ("probes check", "sessions facts --check"),
-    ("probes show", "sessions facts --show"),
-    ("probes", "sessions facts"),
-    ("score", "judge score"),
-    ("calibrate", "judge test"),
-    ("tasks", "live"),
-];
+const COMMANDS: &str = include_str!("text/old_names.txt");
 
 /// The command line of today for one that begins with an old command.
 pub(super) fn command_of_today(line: &str) -> Option<String> {
-    COMMANDS.iter().find_map(|(old, now)| {
+    COMMANDS.lines().find_map(|row| {
+        let (old, now) = row.split_once(": ")?;
         let rest = line.strip_prefix(old)?;
         let is_whole = rest.is_empty() || rest.starts_with(' ');
         is_whole.then(|| format!("proctor {now}{rest}"))

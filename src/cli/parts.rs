@@ -17,7 +17,7 @@ pub(super) struct PartOptions {
     /// Run one part of the sessions, to be joined by `proctor merge`: part K of N, divided by the work of
     /// sessions or by a hash of their ids; `auto` for the task of a Slurm, Kubernetes or GitLab job
     #[arg(long, value_name = "cost:K/N|hash:K/N|auto", value_parser = partition)]
-    partition: Option<Partition>,
+    pub(super) partition: Option<Partition>,
 }
 
 /// Which part of a run is run.
@@ -26,12 +26,8 @@ pub(super) struct RunPart {
     #[command(flatten)]
     own: PartOptions,
     /// A folder that `run --dry-run --shards N --out DIR` wrote: the sessions of other parts are neither read nor counted
-    #[arg(
-        long,
-        value_name = "DIR",
-        requires = "partition",
-        conflicts_with = "usd"
-    )]
+    #[arg(long, value_name = "DIR")]
+    #[arg(requires = "partition", conflicts_with = "usd")]
     plan: Option<PathBuf>,
 }
 
@@ -43,11 +39,6 @@ fn partition(typed: &str) -> Result<Partition, String> {
 }
 
 impl PartOptions {
-    /// The part, if not all is run.
-    pub(super) fn part(&self) -> Option<Partition> {
-        self.partition
-    }
-
     /// Leaves only the part to be run.
     pub(super) fn keep(&self, plan: &mut Plan) {
         if let Some(part) = self.partition {

@@ -79,10 +79,8 @@ fn missing_script<'a>(command: &[&'a str], folder: &Path) -> Option<&'a str> {
 
 /// Whether a word is one of these, whatever its folder and version: `../venv/bin/python3.12`.
 fn is_launcher(word: &str) -> bool {
-    let name = Path::new(word)
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy();
+    let name = Path::new(word).file_name().unwrap_or_default();
+    let name = name.to_string_lossy();
     let name = name.trim_end_matches(".exe");
     LAUNCHERS.contains(&name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.'))
 }
@@ -123,10 +121,8 @@ pub(super) fn of_flag(
     };
     let mut entry = Table::new(place.clone());
     entry.put("name", name, &place);
-    let words: Vec<Setting> = words
-        .into_iter()
-        .map(|word| Setting::new(word, &place))
-        .collect();
+    let words = words.into_iter().map(|word| Setting::new(word, &place));
+    let words: Vec<Setting> = words.collect();
     entry.put("command", words, &place);
     Ok(Setting::new(entry, &place))
 }

@@ -52,21 +52,18 @@ fn fold_line(line: &str, columns: usize, out: &mut String) {
     let (head, hang) = head(line, columns);
     out.push_str(head);
     let mut at = width(head);
-    let mut is_first = true;
     let words = words(&line[head.len()..]).into_iter();
-    for word in words.filter(|word| !word.is_empty()) {
-        let blank = usize::from(!is_first);
-        if !is_first && at + blank + width(word) > columns {
+    for (number, word) in words.filter(|word| !word.is_empty()).enumerate() {
+        if number > 0 && at + 1 + width(word) > columns {
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', hang));
             at = hang;
-        } else if blank == 1 {
+        } else if number > 0 {
             out.push(' ');
             at += 1;
         }
         out.push_str(word);
         at += width(word);
-        is_first = false;
     }
 }
 

@@ -5,12 +5,6 @@ use std::path::PathBuf;
 
 /// Arguments of `proctor record`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Set the agent's base URL to the printed address: ANTHROPIC_BASE_URL for \
-                  Anthropic's API, OPENAI_BASE_URL (followed by /v1) for OpenAI's, \
-                  GOOGLE_GEMINI_BASE_URL for Gemini's. Keys pass through and are never written. Ctrl-C ends the recording and writes the \
-                  sessions."
-)]
 pub(super) struct Args {
     /// Base URL of the API, such as `https://api.anthropic.com`, or a server of your own
     #[arg(long, value_name = "URL")]
@@ -19,13 +13,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Folder for the log and the sessions
-    #[arg(
-        short,
-        long,
-        value_name = "DIR",
-        default_value = ".",
-        help_heading = "Output"
-    )]
+    #[arg(short, long, value_name = "DIR")]
+    #[arg(default_value = ".", help_heading = "Output")]
     output: PathBuf,
 }
 

@@ -50,7 +50,7 @@ pub(super) struct PrintedTables {
         hide_possible_values = true,
         conflicts_with = "json"
     )]
-    tables: Option<String>,
+    pub(super) tables: Option<String>,
 }
 
 /// The parts of a run's report that are printed.
@@ -78,11 +78,6 @@ impl Printed {
 }
 
 impl PrintedTables {
-    /// Whether tables are asked for.
-    pub(super) fn is_asked(&self) -> bool {
-        self.tables.is_some()
-    }
-
     /// The same for another report, which has tables of other names.
     pub(super) fn of_another(&self) -> Self {
         let tables = self.tables.clone().filter(|name| name == ALL_TABLES);
@@ -300,25 +295,22 @@ pub(super) fn format_of(kind: Kind, path: &Path) -> Result<&'static Format> {
         name if name == "-" || path == Path::new("/dev/stdout") => "report.json".into(),
         name => name,
     };
-    format(kind, &name).ok_or_else(|| {
-        let shown = path.display();
-        if cfg!(not(feature = "parquet")) && name.to_ascii_lowercase().ends_with(".parquet") {
-            let problem = format!("this build writes no Parquet, and so not `{shown}`");
-            return CliError::new(Exit::Usage, problem)
-                .with_hint(
-                    "build it with `--features parquet`, or write `.csv`: the columns are the same",
-                )
-                .into();
-        }
-        let what = match kind {
-            Kind::Run => "report",
-            Kind::Comparison => "comparison",
-            Kind::Sweep => "sweep",
-        };
-        let endings = listed(endings(kind).map(|ending| format!("`.{ending}`")));
-        let problem = format!("a {what} cannot be written to `{shown}`");
-        CliError::new(Exit::Usage, problem)
-            .with_hint(format!("the file's ending must be one of {endings}"))
-            .into()
-    })
+    if let Some(format) = format(kind, &name) {
+        return Ok(format);
+    }
+    let shown = path.display();
+    if cfg!(not(feature = "parquet")) && name.to_ascii_lowercase().ends_with(".parquet") {
+        let problem = format!("this build writes no Parquet, and so not `{shown}`");
+        let hint = "build it with `--features parquet`, or write `.csv`: the columns are the same";
+        return stop_with(Exit::Usage, problem, hint);
+    }
+    let what = match kind {
+        Kind::Run => "report",
+        Kind::Comparison => "comparison",
+        Kind::Sweep => "sweep",
+    };
+    let endings = listed(endings(kind).map(|ending| format!("`.{ending}`")));
+    let hint = format!("the file's ending must be one of {endings}");
+    let problem = format!("a {what} cannot be written to `{shown}`");
+    stop_with(Exit::Usage, problem, hint)
 }

@@ -105,10 +105,10 @@ fn share(typed: &str) -> Result<f64, String> {
 /// Estimates a run, and runs nothing.
 fn dry_run(args: &Args, scenario: Scenario) -> Result<Exit> {
     args.dry_run
-        .check(args.out.is_some(), args.graded.usd().is_some())?;
+        .check(args.out.is_some(), args.graded.usd.is_some())?;
     let plan = find_sessions::plan(scenario)?;
     let plan = args.graded.to_look_at().sized(plan, args.batch)?;
-    let is_whole = args.printed.tables.is_asked();
+    let is_whole = args.printed.tables.tables.is_some();
     args.dry_run
         .show(&plan, args.out.as_deref(), is_whole, args.json)
 }
@@ -119,22 +119,19 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         (args.output.takes_stdout(), "-o -"),
         (args.dry_run.dry_run, "--dry-run"),
         (args.gate.is_asked(), "--baseline"),
-        (args.part.part().is_some(), "--partition"),
+        (args.part.partition.is_some(), "--partition"),
     ];
     if let Some((_, flag)) = prints.iter().find(|(is_given, _)| *is_given) {
         args.inputs.refuse_caller(flag)?;
     }
     let beside = args.out.as_deref().and_then(Path::parent);
     let beside = beside.unwrap_or(&args.reports);
-    let is_typed_offline = args.models.is_offline();
     if !args.dry_run.dry_run {
         args.gate.prepare_files()?;
     }
-    let mut scenario = args.graded.scenario(
-        &args.inputs,
-        is_typed_offline,
-        (beside, args.out.as_deref()),
-    )?;
+    let folders = (beside, args.out.as_deref());
+    let graded = &args.graded;
+    let mut scenario = graded.scenario(&args.inputs, args.models.is_offline(), folders)?;
     if args.dry_run.dry_run {
         return dry_run(args, scenario);
     }
@@ -158,13 +155,13 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         cassette.defer();
     }
     let mut journal = args.part.open(&plan, &folder)?;
-    if args.graded.usd().is_some() {
+    if args.graded.usd.is_some() {
         // A run that was sized to an amount is agreed to, and its budget stops it there.
         consent.cost_limit = f64::INFINITY;
     }
     let is_offline = cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
     // Where nothing may be asked, what the same program asked before is not asked again.
-    let remembered = if is_offline || args.part.part().is_some() {
+    let remembered = if is_offline || args.part.partition.is_some() {
         Remembered::Part
     } else {
         Remembered::Unfinished
@@ -176,7 +173,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     };
     let kept: BTreeSet<CellKey> = journal.done().difference(&again).cloned().collect();
     consent.to_run(&plan, &kept, args.batch)?;
-    let is_whole = args.part.part().is_none();
+    let is_whole = args.part.partition.is_none();
     let is_asked = !is_offline && !args.batch && is_whole && kept.len() < plan.cells().len();
     let stop = stop_on_interrupt(FINISHING);
     if is_asked {
@@ -281,7 +278,7 @@ fn replay(
     summary.failed = Some(failed);
     summary.answers = Some((silence.asked, silence.items()));
     let has_stdout = !args.json && !args.output.takes_stdout() && !args.inputs.has_caller();
-    if has_stdout && args.part.part().is_none() {
+    if has_stdout && args.part.partition.is_none() {
         // Piped output is the same bytes each time, so it holds no time.
         let is_terminal = io::stdout().is_terminal();
         let took = is_terminal.then(|| started.elapsed());
@@ -297,11 +294,12 @@ fn replay(
         }
     }
     let mut exit = args.output.write(&made)?;
-    if args.gate.names(&plan.scenario().gate)?.is_empty() && args.part.part().is_none() {
+    if args.gate.names(&plan.scenario().gate)?.is_empty() && args.part.partition.is_none() {
         comparison::summarise(&made)?;
     }
     summary.report = Some(made);
-    say_outcome(plan, &outcome, summary.planned, (args.part.part(), &shown))?;
+    let of = (args.part.partition, &*shown);
+    say_outcome(plan, &outcome, summary.planned, of)?;
     if !outcome.broken.is_empty() {
         let broken = outcome.broken.iter();
         let lines: Vec<String> = broken.map(|(key, why)| format!("{key}: {why}")).collect();
@@ -329,7 +327,7 @@ fn replay(
     let exit = args
         .gate
         .apply(&plan.scenario().gate, &run, &shown, exit, tables)?;
-    if exit == Exit::Done && args.apply.is_asked() {
+    if exit == Exit::Done && args.apply.apply.is_some() {
         let made = summary.report.as_ref();
         let verdict = made.and_then(|made| made.verdict.as_ref());
         write_recommended(&args.apply, plan, verdict)?;

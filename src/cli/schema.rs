@@ -9,7 +9,6 @@ mod scenario;
 
 /// Arguments of `proctor schema`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "An editor that knows TOML uses it if the first line is `#:schema FILE`.")]
 pub(super) struct Args {
     /// Files or output to describe
     #[arg(value_enum)]

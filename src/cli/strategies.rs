@@ -136,10 +136,8 @@ fn nearest() -> Result<Vec<(String, String, Value)>> {
 fn show_one(name: &str, as_json: bool) -> Result<Exit> {
     let spec = named(name)?;
     let stages = spec.stages()?;
-    let names: Vec<&str> = stages
-        .iter()
-        .filter_map(|line| line.split([' ', '(']).next())
-        .collect();
+    let names = stages.iter().map(|line| line.split([' ', '(']).next());
+    let names: Vec<&str> = names.flatten().collect();
     // In the order of the documentation.
     let kinds = STAGES.iter().filter(|kind| names.contains(&kind.name));
     let breaks: Vec<&str> = spec.breaks()?.into_iter().map(Law::name).collect();

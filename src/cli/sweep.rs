@@ -42,15 +42,6 @@ use part::Halves;
 
 /// Arguments of `proctor sweep`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Without `-P` the strategy's trigger and the number that it keeps are varied, or what its `[[tune]]` tables name.
-
-On one half of the sessions the cheapest setting is chosen that keeps no less than the best kept, give or \
-take the margin; in each window by itself. It is recommended only if the other half confirms it against the default: \
-shown to be cheaper, and no worse by more than the margin. A knob is \
-`stage.knob`, `stage.when.CONDITION` (which takes the place of the stage's own condition), `guards.…`, `overflow.…` or `window.…`; its values are a list (`1,3,10`) or a range \
-(`0.5..0.9:0.1`)."
-)]
 pub(super) struct Args {
     #[command(flatten, next_help_heading = "Settings to try")]
     tuning: TuneOptions,
@@ -187,7 +178,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if args.tuning.halving {
         points = running.halve(points, &halves.tune)?;
     }
-    if args.part.part().is_some() {
+    if args.part.partition.is_some() {
         return running.only_part(&points, &halves.tune);
     }
     let tried = running.on("tune", &points, &halves.tune)?;
@@ -199,13 +190,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     };
     let unmeasured = unmeasured(args, &kept, &tried, &halves.tune);
     let [_, independent_confirm] = halves.independent;
-    let mut sweep = judge_settings(
-        &tried,
-        halves.tune,
-        halves.confirm,
-        args.tuning.saves,
-        quality,
-    );
+    let (tune, confirm, saves) = (halves.tune, halves.confirm, args.tuning.saves);
+    let mut sweep = judge_settings(&tried, tune, confirm, saves, quality);
     sweep.independent_confirm = independent_confirm;
     sweep.quality_reason = kept.reason;
     sweep.repairs = repairs(&whole.manifest().sessions);
@@ -327,11 +313,8 @@ fn points(
             let sessions = &window_runs[0].scenario.sessions;
             scenario.sessions.clone_from(sessions);
             // Its settings are compared with the default in the same window.
-            defaults.push(Point::default_in(
-                window,
-                outer.clone(),
-                &scenario.strategies[0],
-            ));
+            let default = &scenario.strategies[0];
+            defaults.push(Point::default_in(window, outer.clone(), default));
             window_runs.push(WindowRun::of(outer, scenario));
         }
         if knobs.is_empty() {
@@ -394,14 +377,13 @@ impl Point {
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
     fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> Result<Vec<Point>> {
-        let saves = self.args.tuning.saves;
         let rounds = points.len().ilog2();
         for round in 0..rounds {
             let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
             let sessions = &tune[..count];
             let tried = self.on(&format!("round-{}", round + 1), &points, sessions)?;
             let keeps = KeptMetric::of(self.args, &tried, sessions).axis;
-            let better = better_half(&tried, sessions, saves, keeps);
+            let better = better_half(&tried, sessions, self.args.tuning.saves, keeps);
             let before = points.len();
             // The defaults stay: the choice is compared with them.
             let all = points.into_iter().enumerate();

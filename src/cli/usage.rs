@@ -79,24 +79,18 @@ fn flag_of(arg: &str) -> &str {
     arg.split([' ', '[', '=', '`']).next().unwrap_or(arg)
 }
 
+/// The reasons of parsers of numbers and addresses, each with words for people.
+const REASONS: &str = include_str!("text/reasons.txt");
+
 /// The reason for which a value is refused, in words for people.
 fn wanted<'a>(why: &'a str, value: &str) -> &'a str {
-    match why {
-        "invalid digit found in string" if value.starts_with('-') => "it must not be negative",
-        range if value.starts_with('-') && range.contains(" is not in 0..") => {
-            "it must not be negative"
-        }
-        "invalid digit found in string" | "cannot parse integer from empty string" => {
-            "it must be a whole number"
-        }
-        "number too large to fit in target type" => "the number is too large",
-        "number would be zero for non-zero type" => "it must be at least 1",
-        "invalid float literal" => "it must be a number",
-        "invalid socket address syntax" => {
-            "it must be an address with a port, as in `127.0.0.1:8787`"
-        }
-        other => other,
+    let is_of_digits = why == "invalid digit found in string" || why.contains(" is not in 0..");
+    if value.starts_with('-') && is_of_digits {
+        return "it must not be negative";
     }
+    let rows = REASONS.lines().filter_map(|row| row.split_once(": "));
+    let mut known = rows.filter(|(reason, _)| *reason == why);
+    known.next().map_or(why, |(_, words)| words)
 }
 
 /// The command that was called.
@@ -145,10 +139,8 @@ impl<'a> Call<'a> {
             let problem = format!("`{} {typed}` is written in another way now", self.name);
             return (problem, format!("`{now}`"));
         }
-        let shown = self
-            .command
-            .get_subcommands()
-            .filter(|it| !it.is_hide_set());
+        let all = self.command.get_subcommands();
+        let shown = all.filter(|command| !command.is_hide_set());
         let names: Vec<&str> = shown.map(Command::get_name).collect();
         let problem = format!("`{}` has no command `{typed}`", self.name);
         if let Some(meant) = near(typed, names.iter().copied()) {

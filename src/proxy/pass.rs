@@ -83,46 +83,24 @@ pub(super) fn client(kept: usize) -> Result<reqwest::Client, ProxyError> {
 #[derive(Debug)]
 pub(super) struct Pass<L> {
     /// Keeps its connections.
-    client: reqwest::Client,
+    pub(super) client: reqwest::Client,
     /// Takes a new connection for each request.
-    careful: reqwest::Client,
+    pub(super) careful: reqwest::Client,
     /// Whether the API has closed a connection instead of answering: it may close others without a word.
-    is_careful: AtomicBool,
+    pub(super) is_careful: AtomicBool,
     pub(super) address: SocketAddr,
-    upstream: Url,
+    pub(super) upstream: Url,
     pub(super) now: fn() -> Timestamp,
-    log: Mutex<L>,
+    pub(super) log: Mutex<L>,
     /// The strategies, if requests pass through any.
     pub(super) front: Option<Arc<Front>>,
     /// How the log failed, if it did.
-    error: watch::Sender<Option<io::Error>>,
+    pub(super) error: watch::Sender<Option<io::Error>>,
     /// Whether requests under way are to end; each of them listens until it has ended.
     pub(super) is_stopped: watch::Sender<bool>,
 }
 
 impl<L: Log + 'static> Pass<L> {
-    pub(super) fn new(
-        (client, careful): (reqwest::Client, reqwest::Client),
-        address: SocketAddr,
-        upstream: Url,
-        now: fn() -> Timestamp,
-        log: L,
-        front: Option<Arc<Front>>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            client,
-            careful,
-            is_careful: AtomicBool::new(false),
-            address,
-            upstream,
-            now,
-            log: Mutex::new(log),
-            front,
-            error: watch::Sender::new(None),
-            is_stopped: watch::Sender::new(false),
-        })
-    }
-
     /// Waits until no request is under way.
     pub(super) async fn quiet(&self) {
         self.is_stopped.closed().await;

@@ -33,12 +33,8 @@ impl Dependencies {
         wanted: BTreeSet<CellKey>,
         done: impl IntoIterator<Item = &'a CellRecord>,
     ) -> Self {
-        let followed = Self(
-            wanted
-                .into_iter()
-                .map(|key| (key, OnceLock::new()))
-                .collect(),
-        );
+        let waiting = wanted.into_iter().map(|key| (key, OnceLock::new()));
+        let followed = Self(waiting.collect());
         for record in done {
             followed.finish(&record.key(), Some(record));
         }

@@ -120,10 +120,8 @@ impl Plan {
     fn first_items(&self, loaded: &LoadedSession) -> Vec<usize> {
         let (selection, calls) = (&self.scenario.selection, loaded.session.calls());
         let items = selection.items_at(loaded.id(), calls, &loaded.probes);
-        let last = selection
-            .ask_points(calls.len())
-            .last()
-            .map(|(_, call)| *call);
+        let points = selection.ask_points(calls.len());
+        let last = points.last().map(|(_, call)| *call);
         let is_planted = |probe: &Probe| !probe.kind().is_never_said();
         let items = items.iter().filter(|item| Some(item.call) == last);
         let probes: BTreeSet<usize> = items.map(|item| item.probe).collect();
@@ -132,15 +130,10 @@ impl Plan {
             .filter(|at| is_planted(&loaded.probes[*at]));
         let planted: Vec<usize> = planted.collect();
         let step = (planted.len() / ITEMS[0]).max(1);
-        let (first, others): (Vec<_>, Vec<_>) = planted
-            .iter()
-            .enumerate()
-            .partition(|(at, _)| at % step == 0);
-        first
-            .into_iter()
-            .chain(others)
-            .map(|(_, probe)| *probe)
-            .collect()
+        let numbered = planted.iter().enumerate();
+        let (first, others): (Vec<_>, Vec<_>) = numbered.partition(|(at, _)| at % step == 0);
+        let all = first.into_iter().chain(others);
+        all.map(|(_, probe)| *probe).collect()
     }
 
     /// The answers under full history and under an empty context; `None` where one did not come.

@@ -65,10 +65,8 @@ impl Plan {
         };
         // Strategies that follow another come last.
         let arms = self.arms(session);
-        let wanted: BTreeSet<CellKey> = arms
-            .iter()
-            .filter_map(|arm| Some(self.key(session, self.followed_by(*arm)?)))
-            .collect();
+        let leads = arms.iter().filter_map(|arm| self.followed_by(*arm));
+        let wanted: BTreeSet<CellKey> = leads.map(|arm| self.key(session, arm)).collect();
         let followed = Dependencies::new(wanted, []);
         let prepared = prepare(self, loaded, Vec::new())
             .map_err(|why| fails(arms[0], CellError::NotReady(&why).to_string()))?;

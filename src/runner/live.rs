@@ -184,10 +184,10 @@ impl Servers {
     pub(super) fn waited(&self) -> Option<String> {
         let waited = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |of: fn(&Waited) -> f64| waited.iter().map(of).sum::<f64>() / 1_000.0;
-        let mut off: Vec<f64> = waited
+        let ratios = waited
             .iter()
-            .map(|one| (one.modelled / one.measured.max(1e-3) - 1.0).abs())
-            .collect();
+            .map(|one| one.modelled / one.measured.max(1e-3));
+        let mut off: Vec<f64> = ratios.map(|ratio| (ratio - 1.0).abs()).collect();
         off.sort_by(f64::total_cmp);
         let median = off.get(off.len() / 2)?;
         Some(format!(

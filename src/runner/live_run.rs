@@ -105,10 +105,8 @@ pub fn write(
     let mut plan = Plan::without_sessions(scenario.clone(), manifest, prices);
     let mut cells: BTreeMap<String, Vec<Finished>> = BTreeMap::new();
     for one in finished {
-        cells
-            .entry(one.session.id().to_owned())
-            .or_default()
-            .push(one);
+        let task = one.session.id().to_owned();
+        cells.entry(task).or_default().push(one);
     }
     let all = cells.values().flatten();
     let bill = Bill::of(all.map(|cell| &cell.measured));
@@ -254,10 +252,8 @@ const MANY_ANSWERS: usize = 10;
 
 impl Bill {
     fn of<'a>(cells: impl Iterator<Item = &'a Measured> + Clone) -> Self {
-        let answers = cells
-            .clone()
-            .map(|it| it.calls - it.unbilled)
-            .sum::<usize>();
+        let answers = cells.clone().map(|cell| cell.calls - cell.unbilled);
+        let answers: usize = answers.sum();
         let billed: Usage = cells.map(|it| it.billed).sum();
         Self {
             is_known: answers > 0,

@@ -229,10 +229,8 @@ impl LoadedSession {
             repeated: read.repeated,
             texts: Mutex::new(Some(read.texts).filter(|_| source.is_kept)),
         });
-        let mut sessions = source
-            .sessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let sessions = source.sessions.lock();
+        let mut sessions = sessions.unwrap_or_else(PoisonError::into_inner);
         sessions.push(Arc::downgrade(&held));
         drop(sessions);
         Self {

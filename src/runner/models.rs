@@ -216,7 +216,8 @@ impl ModelFactory<'_> {
     }
 }
 
-fn entry(models: &ModelsSetting, setting: &ModelSetting) -> ModelEntry {
+/// A model as the manifest names it.
+pub(super) fn entry(models: &ModelsSetting, setting: &ModelSetting) -> ModelEntry {
     ModelEntry {
         name: setting.name().to_owned(),
         kind: match setting {
@@ -239,11 +240,6 @@ pub(super) fn scripts(models: &ModelsSetting) -> String {
     hashes.join(" ")
 }
 
-/// The summariser as the manifest names it.
-pub(super) fn summariser(models: &ModelsSetting) -> ModelEntry {
-    entry(models, &models.summariser)
-}
-
 /// The servers on this machine, by the names of their models.
 pub(super) fn servers(models: &ModelsSetting) -> BTreeMap<String, ServerWindow> {
     let servers = models.homes().map(|(live, home)| {
@@ -251,12 +247,6 @@ pub(super) fn servers(models: &ModelsSetting) -> BTreeMap<String, ServerWindow> 
         (live.model.clone(), ServerWindow { tokens, counted })
     });
     servers.collect()
-}
-
-/// The reader as the manifest names it.
-pub(super) fn reader(models: &ModelsSetting) -> Option<ModelEntry> {
-    let reader = models.reader.as_ref();
-    reader.map(|reader| entry(models, reader))
 }
 
 /// The judges one by one, in the order of the scenario.

@@ -2,6 +2,7 @@
 
 use crate::bill::Bill;
 use crate::model::price::Prices;
+use crate::replay::PreparedSession;
 use crate::scenario::{Line, WindowSetting};
 use crate::session::{RecordedCompaction, Session};
 use crate::units::Tokens;
@@ -66,6 +67,11 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
         max_output,
         known_by: next.map_or(known_by, |_| KnownBy::Bill),
     }
+}
+
+/// The window in which a session is replayed, whose own is `native`.
+pub fn resolved(setting: &WindowSetting, native: NativeWindow, of: &PreparedSession) -> Window {
+    setting.resolve(native, of.largest_prompt(), of.bill().scale(0).head)
 }
 
 /// The effective windows that Claude Code is known to work in where it is not that of `native`, each with

@@ -78,10 +78,8 @@ pub(super) fn of_session(
         let other = details.model.as_deref().filter(|other| *other != model);
         let other = other.and_then(|other| {
             let theirs = prices.of(other)?.1.per_token;
-            let theirs = cache
-                .scheme
-                .as_ref()
-                .map_or(theirs, |scheme| theirs.under(scheme));
+            let scheme = cache.scheme.as_ref();
+            let theirs = scheme.map_or(theirs, |scheme| theirs.under(scheme));
             Some((other, theirs.cost_of_call(&usage)?))
         });
         billed += other.map_or(cost, |(_, cost)| cost);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::{Plan, PlanError, Result, prepare};
+use super::{Plan, PlanError, Result, native, prepare};
 use crate::model::cassette::ReplayMode;
 use crate::record::journal::{Journal, JournalError};
 use crate::record::{CellKey, CellRecord, End, ProgramState};
@@ -100,20 +100,13 @@ impl Plan {
     /// The finished cells of programs that are not what they were when the run was planned, each with the difference.
     pub(super) fn changed_cells(&self, done: &BTreeSet<CellKey>) -> BTreeMap<CellKey, String> {
         let mut found = BTreeMap::new();
-        for (spec, own) in self
-            .scenario
-            .strategies
-            .iter()
-            .zip(&self.manifest.strategies)
-        {
+        let specs = self.scenario.strategies.iter();
+        for (spec, own) in specs.zip(&self.manifest.strategies) {
             let Some(planned) = &own.program else {
                 continue;
             };
-            let own_cells: BTreeSet<CellKey> = done
-                .iter()
-                .filter(|key| key.strategy == own.name)
-                .cloned()
-                .collect();
+            let own_cells = done.iter().filter(|key| key.strategy == own.name);
+            let own_cells: BTreeSet<CellKey> = own_cells.cloned().collect();
             if own_cells.is_empty() {
                 continue;
             }
@@ -168,11 +161,8 @@ impl Plan {
         let shortest = sessions.min_by_key(|loaded| loaded.session.messages().len());
         let prepared = shortest.and_then(|shortest| {
             let prepared = prepare(self, shortest, Vec::new()).ok()?;
-            let window = self.scenario.window.resolve(
-                self.manifest.sessions[shortest.place].native_window,
-                prepared.largest_prompt(),
-                prepared.bill().scale(0).head,
-            );
+            let own = self.manifest.sessions[shortest.place].native_window;
+            let window = native::resolved(&self.scenario.window, own, &prepared);
             Some((prepared, window))
         });
         for at in programs {

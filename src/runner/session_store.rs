@@ -134,9 +134,10 @@ fn is_small(texts: &Texts, entry: &SessionEntry, scenario: &Scenario) -> bool {
     let prepared = PreparedSession::selecting(session, counts, Vec::new(), &scenario.selection);
     prepared.is_ok_and(|prepared| {
         let prepared = prepared.billed(Arc::new(texts.bill(scenario)));
-        let (largest, head) = (prepared.largest_prompt(), prepared.bill().scale(0).head);
-        let window = scenario.window.resolve(entry.native_window, largest, head);
-        scenario.window.is_below_floor(window, head)
+        let window = super::native::resolved(&scenario.window, entry.native_window, &prepared);
+        scenario
+            .window
+            .is_below_floor(window, prepared.bill().scale(0).head)
     })
 }
 
@@ -332,13 +333,9 @@ impl Reading<'_> {
             }
         }
         let entries = placed.par_iter().map(|one| {
-            let entry = entry_of(
-                &one.read.texts,
-                &one.read.probes,
-                self.scenario,
-                self.prices,
-            );
-            let is_small = is_small(&one.read.texts, &entry, self.scenario);
+            let (texts, probes) = (&one.read.texts, &one.read.probes);
+            let entry = entry_of(texts, probes, self.scenario, self.prices);
+            let is_small = is_small(texts, &entry, self.scenario);
             (entry, is_small)
         });
         let entries: Vec<(SessionEntry, bool)> = entries.collect();

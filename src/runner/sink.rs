@@ -120,10 +120,8 @@ impl Sink<'_> {
         }
         self.journal.forget(void, plan.manifest())?;
         let planned = plan.cells();
-        let left = planned
-            .iter()
-            .filter(|key| self.journal.done().contains(*key))
-            .count();
+        let done = self.journal.done();
+        let left = planned.iter().filter(|key| done.contains(*key)).count();
         self.outcome.withdrawn += void.len();
         self.outcome.outstanding = planned.len() - left;
         self.outcome.already_done = self.outcome.already_done.min(left);

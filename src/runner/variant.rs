@@ -10,6 +10,7 @@ use super::{Plan, manifest_of, probes};
 use crate::probe::judge::{self, Judging};
 use crate::record::{JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, evaluators};
 use crate::scenario::{Line, Scenario};
+use crate::units::Tokens;
 
 /// The conditions that decide results and may differ between two runs of the same sessions, by
 /// name, in words. Models, counter, faults and window mode have places of their own in the
@@ -25,10 +26,8 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         window.max_output.unwrap_or_default().0,
         window.overflow_reserve.0
     );
-    let scheme = cache
-        .scheme
-        .as_ref()
-        .map(|scheme| json!(scheme).to_string());
+    let own = cache.scheme.as_ref();
+    let scheme = own.map(|own| json!(own).to_string());
     let cached = format!(
         "model {}, breakpoints {}, scheme {}, {} s from call to call",
         cache.model.as_deref().unwrap_or("of the session"),
@@ -45,51 +44,38 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         let (number, tokens) = (recovery.snippets, recovery.snippet_tokens);
         format!("{number} snippets of {tokens} tokens")
     });
-    let trigger = window
-        .is_matched
-        .then(|| json!(scenario.trigger).to_string());
+    let trigger = json!(scenario.trigger).to_string();
+    let is_by_rule = window.line() == Some(Line::Rule);
+    let asking = &models.asking;
     let found = [
         (evaluators::EVALUATORS, Some(evaluators::all())),
         ("provider", Some(scenario.provider.to_string())),
         ("sizes", Some(head.unwrap_or_else(|| sizes.to_owned()))),
         ("window reserves", Some(reserves)),
-        (
-            "line",
-            (window.line() == Some(Line::Rule)).then(|| "by rule".to_owned()),
-        ),
+        ("line", is_by_rule.then(|| "by rule".to_owned())),
         ("cache", Some(cached)),
-        (
-            "reader window",
-            models
-                .asking
-                .window
-                .map(|window| format!("{} tokens", window.0)),
-        ),
-        (
-            "reader tools",
-            models.asking.omits_tools.then(|| "left out".to_owned()),
-        ),
-        (
-            "reader output",
-            models
-                .asking
-                .longest
-                .map(|longest| format!("{} tokens", longest.0)),
-        ),
-        (
-            "reader escape",
-            models.asking.omits_escape.then(|| "left out".to_owned()),
-        ),
+        ("reader window", asking.window.map(in_words)),
+        ("reader tools", left_out(asking.omits_tools)),
+        ("reader output", asking.longest.map(in_words)),
+        ("reader escape", left_out(asking.omits_escape)),
         (JUDGE_RUBRIC, is_judged.then(judge::rubric_hash)),
         (JUDGE_PROMPT, is_judged.then(judge::prompt_id)),
         (JUDGED, is_judged.then(|| judged.to_owned())),
         ("items", scenario.selection.in_words()),
         ("recovery", snippets),
-        ("trigger", trigger),
+        ("trigger", window.is_matched.then_some(trigger)),
     ]
     .into_iter()
     .filter_map(|(name, words)| Some((name.to_owned(), words?)));
     found.collect()
+}
+
+fn in_words(tokens: Tokens) -> String {
+    format!("{} tokens", tokens.0)
+}
+
+fn left_out(is_left_out: bool) -> Option<String> {
+    is_left_out.then(|| "left out".to_owned())
 }
 
 /// Whether sessions are prepared in the same way under both: windows and strategies may differ.

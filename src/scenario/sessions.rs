@@ -50,11 +50,8 @@ pub fn synthetic(keys: &Table) -> Result<Recipe> {
 
 fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe> {
     let Some(family) = keys.text("family") else {
-        return Err(with_suggestion(
-            keys.reader().must_be_set("family"),
-            "",
-            super::names("families"),
-        ));
+        let error = keys.reader().must_be_set("family");
+        return Err(with_suggestion(error, "", super::names("families")));
     };
     let window = keys.whole("for_window");
     let sized = Recipe::default().for_window(window.unwrap_or(LEAST_WINDOW));

@@ -258,10 +258,8 @@ fn selections(own: &Selection) -> Vec<Selection> {
 /// The indices of sessions of these sizes, those of the largest last: a server on this machine may need longer for
 /// one of them than for all others. Sizes are doublings of the smallest one, and the sessions of each are spread.
 fn smallest_first(sizes: &[Tokens]) -> Vec<usize> {
-    let smallest = sizes
-        .iter()
-        .min()
-        .map_or(1.0, |least| least.0.max(1) as f64);
+    let least = sizes.iter().min();
+    let smallest = least.map_or(1.0, |least| least.0.max(1) as f64);
     let mut order = spread(sizes.len());
     order.sort_by_key(|at| whole((sizes[*at].0.max(1) as f64 / smallest).log2().round()));
     order

@@ -103,10 +103,9 @@ fn is_called(key: &CellKey, typed: &str) -> bool {
 
 /// The cell that was meant, or the strategies of its session.
 fn hint(cell: &str, keys: &[CellKey]) -> String {
-    let names: Vec<String> = keys
-        .iter()
-        .map(|key| key.to_string().trim_end_matches("/0").to_owned())
-        .collect();
+    let full = keys.iter().map(CellKey::to_string);
+    let names = full.map(|name| name.trim_end_matches("/0").to_owned());
+    let names: Vec<String> = names.collect();
     if let Some(meant) = did_you_mean(cell, names.iter().map(String::as_str)) {
         return format!("did you mean `{meant}`?");
     }

@@ -24,15 +24,6 @@ use crate::units::{Usage, many};
 
 /// Arguments of `proctor judge score`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Verdicts are added to `verdicts.jsonl` in the run's folder; the judge that was \
-                  added last, or the panel, is the run's. Verdicts it gave before are not asked \
-                  for again. It first grades answers with a known verdict: a judge that misses too \
-                  many of them is only asked whether an answer gives the known value, yes or no. If it \
-                  misses too many of those, it is unfit, and the exit code is 102. If a judge \
-                  cannot be reached, no verdict is added; if it fails at single answers, these are \
-                  left out. The exit code is 5 then, and the same command continues."
-)]
 pub(in crate::cli) struct Args {
     /// Folder of the run
     run: PathBuf,
@@ -279,9 +270,8 @@ impl Panel<'_> {
         models::heard(judge, &answered.answer)?;
         self.in_a_row.store(0, Ordering::Relaxed);
         let booked = RequestBill::new(&request, &answered, Scale::COUNTED, self.counts);
-        let reply = answered.answer;
         Ok(Some(GivenVerdict {
-            verdict: judge::verdict(task.read(&reply), item.kind.is_never_said()),
+            verdict: judge::verdict(task.read(&answered.answer), item.kind.is_never_said()),
             usage: answered.paid.unwrap_or_default(),
             key: booked.kept.map(|kept| kept.key),
             lost: booked.lost,

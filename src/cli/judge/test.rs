@@ -27,15 +27,6 @@ mod sheet;
 
 /// Arguments of `proctor judge test`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A row has `question`, `reference`, `answer`, and `label`, a person's verdict: \
-                  right or incomplete, stale, another's, invented, abstained (or correct, \
-                  incorrect, true, false, 1, 0). `verdict` is a judge's; without it `--judge` is \
-                  asked. `form`, `older`, `others` and `strategy` are optional. Rows without a \
-                  label are judged, and their share of right answers is corrected. `--from-run RUN \
-                  -n 100 -o labels.csv` writes such rows from the answers of a run, for people to \
-                  label."
-)]
 pub(in crate::cli) struct Args {
     /// Labelled answers: .csv with a header, or .jsonl
     #[arg(required_unless_present = "from_run")]
@@ -53,11 +44,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     repeats: u32,
     /// File that keeps the judge's replies
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "calibration.cassette.jsonl"
-    )]
+    #[arg(long, value_name = "FILE")]
+    #[arg(default_value = "calibration.cassette.jsonl")]
     cassette: PathBuf,
     /// Print the figures as JSON
     #[arg(long, help_heading = "Output")]
@@ -365,6 +353,8 @@ impl Agreement {
         let verdicts: Vec<Vec<bool>> = verdicts.map(Iterator::collect).collect();
         let without = rows.iter().filter(|row| row.label.is_none());
         let without: Vec<bool> = without.filter_map(Row::verdict).collect();
+        let groups = groups.into_iter();
+        let strategies = groups.filter_map(|(name, own)| Some((name, Calibration::of(&own)?)));
         let called_right = without.iter().filter(|right| **right).count();
         Ok(Self {
             judge,
@@ -373,10 +363,7 @@ impl Agreement {
             answers: rows.len(),
             unscored: rows.iter().filter(|row| row.verdict().is_none()).count(),
             self_consistency: self_consistency(&verdicts),
-            strategies: groups
-                .into_iter()
-                .filter_map(|(name, labelled)| Some((name, Calibration::of(&labelled)?)))
-                .collect(),
+            strategies: strategies.collect(),
             unlabelled: UnlabelledAnswers {
                 judged: without.len(),
                 called_right,

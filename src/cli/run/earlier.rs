@@ -65,10 +65,8 @@ impl EarlierRun {
             seed: run.manifest.seed,
         };
         let pairs = self.results.pairs(&now);
-        let found = pairs
-            .pairs
-            .iter()
-            .map(|(old, new)| judge::judge(old, new, &rule));
+        let pairs = pairs.pairs.iter();
+        let found = pairs.map(|(old, new)| judge::judge(old, new, &rule));
         let found: Vec<Findings> = found.filter(|found| !found.axes.is_empty()).collect();
         if found.is_empty() {
             return None;

@@ -25,11 +25,6 @@ use crate::tokens::{CharsPer4, CountedTexts};
 
 /// Arguments of `proctor sessions facts`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "A run finds `ID.truth.json` beside the recording of the session `ID`. Facts of a single session go to \
-                  standard output unless `--output` names a file. Those of several sessions go to a file \
-                  `ID.truth.json` each, in the folder of `--output` or beside the recording."
-)]
 pub(super) struct Args {
     /// Recordings, and folders of recordings
     #[arg(value_name = "PATH", required_unless_present_any = ["check", "show"])]
@@ -93,10 +88,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if mistakes == 0 {
         return Ok(Exit::Done);
     }
-    let quoted = args
-        .check
-        .iter()
-        .map(|file| format!("`{}`", file.display()));
+    let paths = args.check.iter().map(|file| file.display());
+    let quoted = paths.map(|path| format!("`{path}`"));
     let files = listed(quoted);
     let mistakes = many(mistakes, "mistake", "mistakes");
     stop(Exit::Invalid, format!("{mistakes} in {files}"))
@@ -306,13 +299,8 @@ fn check_file(path: &Path, args: &Args) -> Result<usize> {
     let words: Vec<String> = words.collect();
     let more = json!({ "file": shown.to_string(), "mistakes": words });
     let template = include_str!("../text/checked.txt");
-    show_with(
-        args.output.json,
-        "proctor-probes-check",
-        facts,
-        more,
-        template,
-    )?;
+    let as_json = args.output.json;
+    show_with(as_json, "proctor-probes-check", facts, more, template)?;
     Ok(mistakes.len())
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cli::{
     CliError, Exit, Result, make_folder, prose, show, stop_with, tokens, write_session, write_truth,
@@ -18,11 +18,6 @@ mod describe;
 
 /// Arguments of `proctor sessions generate`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Writes ID.session.jsonl and, apart from it, ID.truth.json. With `--describe` \
-                  nothing is written: all families, or those that are named, and recordings are \
-                  described side by side."
-)]
 pub(super) struct Args {
     /// Family of sessions, or `list`; with `--describe` families, recordings and folders of them
     #[arg(value_name = "FAMILY", required_unless_present = "describe")]
@@ -75,20 +70,12 @@ impl Args {
             (None, tokens, None) => ("tokens", tokens.unwrap_or(Tokens(100_000)).0),
         };
         let mut table = Table::new(Place::Flag("sessions generate".into()));
-        for (flag, key, value) in [
-            (family.to_owned(), "family", family.to_owned()),
-            (
-                format!("--seed {}", self.seed),
-                "seed",
-                self.seed.to_string(),
-            ),
-            (
-                format!("--{} {number}", length.replace('_', "-")),
-                length,
-                number.to_string(),
-            ),
-        ] {
-            table.overlay(key, parse_value(&value, &Place::Flag(flag.into())))?;
+        let place = Place::Flag(family.into());
+        table.overlay("family", parse_value(family, &place))?;
+        for (key, number) in [("seed", self.seed), (length, number)] {
+            let flag = format!("--{} {number}", key.replace('_', "-"));
+            let place = Place::Flag(flag.into());
+            table.overlay(key, parse_value(&number.to_string(), &place))?;
         }
         for typed in &self.set {
             let place = Place::Flag(format!("--set {typed}").into());
@@ -131,17 +118,12 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     };
     let output = &args.output;
     if family == "list" {
-        let facts = FAMILIES.iter();
-        let facts: Vec<Value> = facts
-            .map(|family| json!({ "name": family.name, "description": family.description }))
-            .collect();
+        let families = FAMILIES
+            .iter()
+            .map(|family| json!({ "name": family.name, "description": family.description }));
+        let facts = json!({ "families": families.collect::<Vec<_>>() });
         let template = include_str!("../text/families.txt");
-        return show(
-            output.json,
-            "proctor-families",
-            json!({ "families": facts }),
-            template,
-        );
+        return show(output.json, "proctor-families", facts, template);
     }
     make_folder(&output.output)?;
     let mut written = Vec::new();
@@ -167,10 +149,6 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
             "facts": facts,
         }));
     }
-    show(
-        output.json,
-        "proctor-generated",
-        json!({ "sessions": written }),
-        "",
-    )
+    let facts = json!({ "sessions": written });
+    show(output.json, "proctor-generated", facts, "")
 }

@@ -33,23 +33,13 @@ mod tally;
     reason = "each is a flag of the command line"
 )]
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Writes ID.session.jsonl, ID.anthropic.json, ID.openai.json, ID.atif.json or ID.otlp.json \
-                  for each session, and prints one line for each file that was read. A file that cannot be read is \
-                  reported on standard error; the others are still read."
-)]
 pub(super) struct Args {
     /// Recordings (files, or folders that are one), and folders of them
     #[arg(required = true, value_name = "PATH")]
     files: Vec<PathBuf>,
     /// Folder the sessions are written to
-    #[arg(
-        short,
-        long,
-        value_name = "DIR",
-        default_value = ".",
-        help_heading = "Output"
-    )]
+    #[arg(short, long, value_name = "DIR")]
+    #[arg(default_value = ".", help_heading = "Output")]
     output: PathBuf,
     /// Format of the recordings; detected if not given
     #[arg(long, value_name = "NAME",

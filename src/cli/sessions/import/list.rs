@@ -12,8 +12,8 @@ use crate::session::import::file_info::{FileInfo, file_info};
 
 /// Prints a line for each recording, in the order of the paths, and holds none of them for it.
 pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> Result<Exit> {
+    let inputs = inputs.into_par_iter();
     let looked: Vec<_> = inputs
-        .into_par_iter()
         .map(|input| (file_info(&input.path), input))
         .collect();
     let mut worst = Exit::Done;
