@@ -206,9 +206,8 @@ impl<'a> Needs<'a> {
             return;
         }
         let known = &mut self.lost;
-        let lost = numbers
-            .iter()
-            .filter_map(|number| known.remove_entry(number));
+        let numbered = numbers.iter();
+        let lost = numbered.filter_map(|number| known.remove_entry(number));
         let lost: Vec<(u32, Loss)> = lost.collect();
         // One that has come back, else the first.
         let first = lost.into_iter().min_by_key(|lost| !self.is_back(lost));

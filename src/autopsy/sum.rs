@@ -34,9 +34,8 @@ impl Totals {
     /// The sum over these sessions and their sub-agents.
     pub fn of(sessions: &[Autopsy]) -> Self {
         let mut sum = Self::default();
-        let all = sessions
-            .iter()
-            .flat_map(|main| once(main).chain(&main.sub_agents));
+        let mains = sessions.iter();
+        let all = mains.flat_map(|main| once(main).chain(&main.sub_agents));
         for autopsy in all {
             sum.usd += autopsy.usd.unwrap_or_default();
             sum.estimated_usd += autopsy.estimated_usd;
@@ -70,10 +69,8 @@ impl Totals {
 pub fn with_sub_agents(all: Vec<Autopsy>) -> Vec<Autopsy> {
     let (agents, mut all): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.main.is_some());
     for own in agents {
-        match all
-            .iter_mut()
-            .find(|main| own.main.as_ref() == Some(&main.session))
-        {
+        let mut mains = all.iter_mut();
+        match mains.find(|main| own.main.as_ref() == Some(&main.session)) {
             Some(main) => main.sub_agents.push(own),
             None => all.push(own),
         }

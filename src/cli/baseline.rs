@@ -253,9 +253,8 @@ fn show_one(name: &str, baselines: &Path, as_json: bool) -> Result<Exit> {
     }
     let strategies = baseline.samples().map(|stored| {
         let sessions = stored.sessions.values();
-        let probes: Vec<_> = sessions
-            .flat_map(|session| session.probes.values())
-            .collect();
+        let probes = sessions.flat_map(|session| session.probes.values());
+        let probes: Vec<_> = probes.collect();
         let lost = probes
             .iter()
             .filter(|probe| probe.survival.iter().all(|score| *score < 0.5));

@@ -119,9 +119,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         write_whole(path, lines.concat().as_bytes())?;
     }
     let late = outcome.laws.iter();
-    let unjudged = late
-        .filter(|law| matches!(law.state, State::OutOfTime))
-        .count();
+    let unjudged = late.filter(|law| matches!(law.state, State::OutOfTime));
+    let unjudged = unjudged.count();
     let (changed, sessions) = outcome.changed;
     let all = json!({
         "strategy": spec.name(),
@@ -161,9 +160,8 @@ impl Args {
         let place = Place::Flag("check".into());
         let mut table = Table::new(place.clone());
         let caller = self.clients.strategy_stdio.then_some(programs::CALLER);
-        let words = caller
-            .into_iter()
-            .chain(self.command.iter().map(|word| &**word));
+        let command = self.command.iter().map(|word| &**word);
+        let words = caller.into_iter().chain(command);
         let words: Vec<Setting> = words.map(|word| Setting::new(word, &place)).collect();
         table.put("command", words, &place);
         for (key, seconds) in [
@@ -195,9 +193,8 @@ impl Args {
     /// The laws that are broken on purpose: by a preset, and as the flags say.
     fn settings(&self, spec: &StrategySpec) -> Result<Settings> {
         let declared = spec.breaks()?.into_iter().flat_map(laws_of);
-        let mut allowed: BTreeMap<String, String> = declared
-            .map(|law| ((*law).to_owned(), "the preset declares it".to_owned()))
-            .collect();
+        let declared = declared.map(|law| ((*law).to_owned(), "the preset declares it".to_owned()));
+        let mut allowed: BTreeMap<String, String> = declared.collect();
         let flags = self.allow.iter().cloned();
         allowed.extend(flags.map(|law| (law, "`--allow`".to_owned())));
         Ok(Settings {

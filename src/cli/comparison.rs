@@ -34,9 +34,8 @@ pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
         let why = format!("{missing} of its {planned} cells are missing");
         return Some((Exit::Outstanding, why));
     }
-    let failed = own_cells(run)
-        .filter(|cell| matches!(cell.end, End::Failed { .. }))
-        .count();
+    let failed = own_cells(run).filter(|cell| matches!(cell.end, End::Failed { .. }));
+    let failed = failed.count();
     let why = format!("{failed} of its {planned} cells failed");
     (failed > 0).then_some((Exit::TooManyFailures, why))
 }

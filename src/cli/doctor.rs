@@ -154,9 +154,8 @@ struct Key<'a> {
 
 /// The usual keys, and those that the models of the scenario name.
 fn keys(scenario: Option<&Scenario>) -> Vec<Key<'_>> {
-    let models = scenario
-        .into_iter()
-        .flat_map(|scenario| scenario.models.all());
+    let scenarios = scenario.into_iter();
+    let models = scenarios.flat_map(|scenario| scenario.models.all());
     let named = models.filter_map(|model| match model {
         ModelSetting::Live(live) => Some((live.key.as_deref()?, Some(live.model.as_str()))),
         _ => None,

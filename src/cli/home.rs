@@ -42,9 +42,8 @@ pub(super) fn found(is_offline: bool) -> Result<String> {
         let mut names = facts.models.into_iter();
         Some((url, names.find(|name| !name.contains([' ', '\\', '@']))?))
     });
-    let answers: Vec<String> = answers
-        .map(|(url, model)| format!("openai:{model}@{url}"))
-        .collect();
+    let answers = answers.map(|(url, model)| format!("openai:{model}@{url}"));
+    let answers: Vec<String> = answers.collect();
     let Some((first, others)) = answers.split_first() else {
         let ports = listed(PORTS);
         let problem = format!("no server with a model answers on this machine (ports {ports})");

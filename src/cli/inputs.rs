@@ -229,9 +229,8 @@ impl Inputs {
 
     /// Whether standard input and output belong to a strategy.
     pub(super) fn has_caller(&self) -> bool {
-        self.strategy_cmd
-            .iter()
-            .any(|command| command == programs::CALLER)
+        let mut commands = self.strategy_cmd.iter();
+        commands.any(|command| command == programs::CALLER)
     }
 
     /// Refuses a strategy that has standard output to itself, where the command needs it.

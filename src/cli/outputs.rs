@@ -47,9 +47,8 @@ fn refuse_input(path: &Path) -> Result<()> {
 fn input_at(path: &Path) -> Option<&'static str> {
     let there = path.canonicalize();
     let target = there.as_deref().unwrap_or(path);
-    let folder = target
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = target.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     let name = target.file_name()?.to_string_lossy();
     if is_part_of_run(&name) && folder.unwrap_or(Path::new(".")).join(MANIFEST).is_file() {
         return Some("part of a run");

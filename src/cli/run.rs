@@ -324,9 +324,8 @@ fn replay(
         exit = models::exit_of(plan, &outcome, summary.planned);
     }
     let tables = (!args.json).then_some(&args.printed.tables);
-    let exit = args
-        .gate
-        .apply(&plan.scenario().gate, &run, &shown, exit, tables)?;
+    let (gate, setting) = (&args.gate, &plan.scenario().gate);
+    let exit = gate.apply(setting, &run, &shown, exit, tables)?;
     if exit == Exit::Done && args.apply.apply.is_some() {
         let made = summary.report.as_ref();
         let verdict = made.and_then(|made| made.verdict.as_ref());
@@ -412,7 +411,8 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
         }
         _ => return error.into(),
     };
-    CliError::new(Exit::NotWritten, super::chain(&error.into()))
+    let problem = super::chain(&error.into());
+    CliError::new(Exit::NotWritten, problem)
         .with_hint(hint)
         .into()
 }

@@ -199,13 +199,12 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
     let found = own.into_iter().map(|session| {
         let mut times = session.messages().iter().rev();
         let last = times.find_map(|message| message.details.timestamp.filter(|_| is_one_of));
+        let last = last.and_then(recorded_in_utc);
         Found {
             file: path.display().to_string(),
             format: session.source().format.clone(),
             session: is_one_of.then(|| session.id().to_owned()),
-            written: last
-                .and_then(recorded_in_utc)
-                .unwrap_or_else(|| file.clone()),
+            written: last.unwrap_or_else(|| file.clone()),
             bytes: file_info(path).map_or(0, |info| info.bytes),
             sessions: sessions.len(),
             calls: session.calls().len(),

@@ -17,9 +17,8 @@ use crate::settings::did_you_mean;
 /// The error of a command line that clap refuses.
 pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) -> CliError {
     let typed = typed.iter().skip(1);
-    let typed: Vec<String> = typed
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+    let typed = typed.map(|word| word.to_string_lossy().into_owned());
+    let typed: Vec<String> = typed.collect();
     let call = Call::of(program, &typed);
     let invalid = text(error, ContextKind::InvalidArg);
     let value = text(error, ContextKind::InvalidValue);

@@ -126,12 +126,10 @@ impl<L: Log + 'static> Pass<L> {
             }
             tokio::task::yield_now().await;
         };
+        let log = pass.log.into_inner();
         match pass.error.send_replace(None) {
             Some(error) => Err(ProxyError::Log(error)),
-            None => Ok(pass
-                .log
-                .into_inner()
-                .unwrap_or_else(PoisonError::into_inner)),
+            None => Ok(log.unwrap_or_else(PoisonError::into_inner)),
         }
     }
 

@@ -175,12 +175,10 @@ impl<L: Log + 'static> UnderWay<L> {
         asked: &Asked,
         client: &mut Client,
     ) -> Result<reqwest::Response, Unanswered> {
-        let request = self
-            .pass
-            .client()
-            .request(asked.method.clone(), asked.url.clone())
-            .headers(asked.headers.clone())
-            .body(asked.body.clone());
+        let (method, url) = (asked.method.clone(), asked.url.clone());
+        let request = self.pass.client().request(method, url);
+        let request = request.headers(asked.headers.clone());
+        let request = request.body(asked.body.clone());
         let begun = Instant::now();
         let sent = tokio::select! {
             biased;

@@ -189,9 +189,8 @@ impl Plan {
                 else {
                     continue;
                 };
-                let asked = models
-                    .servers
-                    .until(&|| stop.is_requested(), || live.batch(id));
+                let servers = &models.servers;
+                let asked = servers.until(&|| stop.is_requested(), || live.batch(id));
                 match asked {
                     Err(_) if stop.is_requested() => return Ok(BatchWait::Stopped),
                     Ok(None) => under_way.push(sent),

@@ -51,9 +51,8 @@ impl Dependencies {
 
     /// Waits for a cell to end.
     pub(super) fn wait_for(&self, key: &CellKey) -> Lead {
-        self.0
-            .get(key)
-            .map_or(Lead::Broken, |known| known.wait().clone())
+        let known = self.0.get(key);
+        known.map_or(Lead::Broken, |known| known.wait().clone())
     }
 }
 

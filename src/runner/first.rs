@@ -125,9 +125,8 @@ impl Plan {
         let is_planted = |probe: &Probe| !probe.kind().is_never_said();
         let items = items.iter().filter(|item| Some(item.call) == last);
         let probes: BTreeSet<usize> = items.map(|item| item.probe).collect();
-        let planted = probes
-            .into_iter()
-            .filter(|at| is_planted(&loaded.probes[*at]));
+        let probes = probes.into_iter();
+        let planted = probes.filter(|at| is_planted(&loaded.probes[*at]));
         let planted: Vec<usize> = planted.collect();
         let step = (planted.len() / ITEMS[0]).max(1);
         let numbered = planted.iter().enumerate();

@@ -84,10 +84,8 @@ impl Plan {
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.asked_prices);
         let mut prompts = ReaderPrompts::new(texts, counts, scheme);
         let mut cells = Vec::new();
-        for arm in arms
-            .into_iter()
-            .filter(|arm| !matches!(arm.kind, ArmKind::Empty))
-        {
+        let arms = arms.into_iter();
+        for arm in arms.filter(|arm| !matches!(arm.kind, ArmKind::Empty)) {
             let window = self.scenario.models.asking.window;
             let watch = Box::new(Watch {
                 prompts: &mut prompts,

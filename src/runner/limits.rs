@@ -37,10 +37,9 @@ impl<'a> Limits<'a> {
     pub(super) fn allow(&self) -> bool {
         let mut first = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some(models)) = (&*first, self.models) {
-            *first = self
-                .minutes()
-                .map(|minutes| format!("{minutes} minutes are over"))
-                .or_else(|| models.spending.reached(&models.budget));
+            let over = self.minutes();
+            let over = over.map(|minutes| format!("{minutes} minutes are over"));
+            *first = over.or_else(|| models.spending.reached(&models.budget));
         }
         first.is_none()
     }
@@ -50,8 +49,7 @@ impl<'a> Limits<'a> {
         if outstanding > 0 && self.is_late() {
             self.allow();
         }
-        self.reached
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
+        let reached = self.reached.into_inner();
+        reached.unwrap_or_else(PoisonError::into_inner)
     }
 }

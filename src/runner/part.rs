@@ -45,9 +45,8 @@ impl Plan {
     /// The share of the whole run's work that a part is.
     pub fn share(&self, part: Partition) -> f64 {
         let shards = part.by.shards(part.of, &self.manifest).into_iter();
-        let works = shards
-            .enumerate()
-            .map(|(at, shard)| (shard, work(&self.manifest, at)));
+        let numbered = shards.enumerate();
+        let works = numbered.map(|(at, shard)| (shard, work(&self.manifest, at)));
         let own = works.clone().filter(|(shard, _)| *shard == part.shard);
         let [own, all] = [
             own.map(|(_, work)| work).sum::<u64>(),

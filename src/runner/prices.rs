@@ -155,9 +155,8 @@ fn scheme_of(
         return cache(&own.name, CacheBasis::Set);
     }
     let model = model(&scenario.cache, session);
-    let list = model
-        .and_then(|model| prices.of(model))
-        .map(|(list, _)| list);
+    let known = model.and_then(|model| prices.of(model));
+    let list = known.map(|(list, _)| list);
     let scheme = list.and_then(|list| list.schemes.first());
     // OpenAI has one scheme, whether a model bills writes or not.
     let may_be_anthropic = scheme.is_none_or(|scheme| scheme.rates.write.is_some());
@@ -217,10 +216,8 @@ fn named(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheSc
     if let Some(own) = &scenario.cache.scheme {
         let mut own = own.clone();
         // Its output and long prompts have the prices of the model.
-        if let Some(any) = schemes
-            .iter()
-            .find(|scheme| scheme.name == CacheScheme::none().name)
-        {
+        let none = CacheScheme::none().name;
+        if let Some(any) = schemes.iter().find(|scheme| scheme.name == none) {
             own.rates.output = any.rates.output;
             own.rates.long_prompts = any.rates.long_prompts;
         }

@@ -233,9 +233,7 @@ pub fn starts(spec: &StrategySpec) -> Result<(), SettingError> {
 /// The files that the programs of a strategy consist of now.
 fn loaded_files(spec: &StrategySpec) -> BTreeMap<String, String> {
     let built = spec.build().ok();
-    built
-        .map(|strategy| strategy.loaded_files())
-        .unwrap_or_default()
+    built.map_or_else(BTreeMap::new, |built| built.loaded_files())
 }
 
 /// The cell of a strategy without a model; `None` where its program fails.

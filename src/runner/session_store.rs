@@ -202,9 +202,8 @@ impl<'a> PlannedPart<'a> {
     fn place(&self, loaded: &mut LoadedSession) {
         if let Some(place) = self.own.get(loaded.id()) {
             loaded.place = *place;
-            loaded
-                .cluster
-                .clone_from(&self.manifest.sessions[*place].cluster);
+            let planned = &self.manifest.sessions[*place];
+            loaded.cluster.clone_from(&planned.cluster);
         }
     }
 
@@ -318,9 +317,8 @@ impl Reading<'_> {
     /// Reads, places and counts the sessions of some sources, and drops the texts for which there is no
     /// room.
     fn batch(&mut self, sources: &[(usize, &SessionSource)]) -> Result<()> {
-        let read = sources
-            .par_iter()
-            .map(|(at, source)| self.read(*at, source));
+        let each = sources.par_iter();
+        let read = each.map(|(at, source)| self.read(*at, source));
         let read: Vec<_> = read.collect::<Result<_>>()?;
         let mut placed = Vec::new();
         for ((_, source), read) in sources.iter().zip(read) {

@@ -132,9 +132,8 @@ impl Plan {
             })
             .unzip();
         let mut manifest = manifest_of(&scenario, entries, &self.prices);
-        manifest
-            .calibrations
-            .clone_from(&self.manifest.calibrations);
+        let own = &self.manifest;
+        manifest.calibrations.clone_from(&own.calibrations);
         manifest.left_out.clone_from(&self.manifest.left_out);
         Self {
             manifest,

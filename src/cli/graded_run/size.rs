@@ -271,9 +271,8 @@ fn spread(sessions: usize) -> Vec<usize> {
     let bits = sessions.max(1).next_power_of_two().trailing_zeros();
     let all = 0..1_usize << bits;
     let all = all.map(|at| {
-        at.reverse_bits()
-            .checked_shr(usize::BITS - bits)
-            .unwrap_or(0)
+        let reversed = at.reverse_bits().checked_shr(usize::BITS - bits);
+        reversed.unwrap_or(0)
     });
     all.filter(|at| *at < sessions).collect()
 }

@@ -93,9 +93,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut rows = read(labels)?;
     let mut prompt = judge::prompt_id();
     let name = if !args.judge.is_empty() {
-        let connected = args
-            .judges
-            .connect("--judge", &args.judge, &args.cassette)?;
+        let judges = &args.judges;
+        let connected = judges.connect("--judge", &args.judge, &args.cassette)?;
         let of_rows = rows.iter().map(|row| row.request(JudgeTask::Wide));
         let (known, of_rows) = (known_requests(), of_rows.collect::<Vec<_>>());
         let requests: [(&[Request], u32); 2] = [(&known, 1), (&of_rows, args.repeats)];

@@ -135,9 +135,8 @@ fn csv(drawn: &[SheetRow<'_>]) -> Result<Vec<u8>> {
 }
 
 fn text_of(value: &Value) -> String {
-    let items = value
-        .as_array()
-        .map_or(std::slice::from_ref(value), Vec::as_slice);
+    let list = value.as_array();
+    let items = list.map_or(std::slice::from_ref(value), Vec::as_slice);
     let items: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
     neutralised(&items.join("\n"))
 }
