@@ -8,9 +8,9 @@ mod numbers;
 
 pub use numbers::{Number, Numbers, Pooling, SessionValue, explain_column, explained};
 
-use super::{AskedItem, Cell, Column, Role, Row, Section, Value, asked_items, display, sections};
+use super::{Cell, Role, Row, Section, Value, asked_items, columns, display, sections};
 use crate::metric::calls::is_on_the_bill;
-use crate::metric::cost::SchemeCost;
+use crate::metric::cost::{SchemeCost, TokenClasses};
 use crate::metric::survival::is_planted;
 use crate::metric::{Mark, metric};
 use crate::record::words::{Placement, Verdict};
@@ -60,23 +60,30 @@ pub enum ExplainError {
     #[error("`{0}` is not explained")]
     Metric(String),
     /// The run did not measure it.
-    #[error("`{metric}` was not measured in {place}")]
-    NotMeasured {
-        /// The metric.
-        metric: &'static str,
-        /// The cell or the run.
-        place: String,
-    },
+    #[error("`{0}` was not measured in {1}")]
+    NotMeasured(&'static str, String),
 }
 
 /// What a value is computed from.
-#[derive(Default)]
 struct Terms {
     /// Numerator and denominator.
     fraction: (f64, f64),
-    columns: Vec<&'static str>,
+    /// The headings, as [`columns`] reads them.
+    columns: &'static str,
     rows: Vec<Row>,
     notes: Vec<String>,
+}
+
+impl Terms {
+    fn new(fraction: (f64, f64), columns: &'static str, rows: Vec<Row>) -> Self {
+        let notes = Vec::new();
+        Self {
+            fraction,
+            columns,
+            rows,
+            notes,
+        }
+    }
 }
 
 /// Explains a metric of a cell.
@@ -86,15 +93,14 @@ pub fn explain(
     key: &CellKey,
     name: &str,
 ) -> Result<Explanation, ExplainError> {
-    let find = |strategy: &str, repeat| {
-        let mut cells = cells.iter();
-        cells.find(|it| it.session == key.session && it.strategy == strategy && it.repeat == repeat)
+    let of_session = |strategy: &str, repeat| {
+        let mut own = cells.iter().filter(|cell| cell.session == key.session);
+        own.find(|cell| cell.strategy == strategy && cell.repeat == repeat)
     };
-    let cell = find(&key.strategy, key.repeat);
+    let cell = of_session(&key.strategy, key.repeat);
     let cell = cell.ok_or_else(|| ExplainError::Cell(key.to_string()))?;
-    let full = find("full", key.repeat).or_else(|| find("full", 0));
-    let mut known = EXPLAINED.into_iter();
-    let known = known.find(|it| *it == name).and_then(metric);
+    let full = of_session("full", key.repeat).or_else(|| of_session("full", 0));
+    let known = metric(name).filter(|_| EXPLAINED.contains(&name));
     let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
     let terms = match metric.name {
         "tokens" => full.map(|full| billed(cell, full, true).unwrap_or_else(|| tokens(cell, full))),
@@ -110,24 +116,18 @@ pub fn explain(
         "fired" => Some(fired(cell)),
         _ => Some(own_calls(cell)),
     };
-    let terms = terms.ok_or_else(|| ExplainError::NotMeasured {
-        metric: metric.name,
-        place: format!("cell `{key}`"),
-    })?;
+    let place = || format!("cell `{key}`");
+    let terms = terms.ok_or_else(|| ExplainError::NotMeasured(metric.name, place()))?;
     let (numerator, denominator) = terms.fraction;
     let share = (denominator > 0.0).then(|| numerator / denominator);
     let is_saving = is_saving(metric.name);
-    let columns = terms.columns.iter().skip(1);
-    let columns = columns.map(|label| Column::new(label, *label, 0));
-    let first = terms.columns.first().copied().unwrap_or("term");
     let mut section = Section::new("explained", terms.rows)
         .fill("metric", metric.label)
         .fill("cell", &key.to_string())
         .fill("doc", metric.doc)
-        .more_columns(columns)
         .with_notes([format!("formula: {}", metric.formula)])
         .with_notes(terms.notes);
-    section.table.columns[0] = Column::new("term", first, 0);
+    section.table.columns = columns(terms.columns);
     Ok(Explanation {
         cell: key.to_string(),
         metric: metric.name,
@@ -147,23 +147,17 @@ fn is_saving(name: &str) -> bool {
 impl Explanation {
     /// Numerator, denominator and value in words.
     pub fn in_words(&self) -> String {
-        let number = |value: f64| {
-            if value.fract() == 0.0 {
-                format!("{value:.0}")
-            } else {
-                format!("{value:.3}")
-            }
-        };
-        let (numerator, denominator) = (number(self.numerator), number(self.denominator));
+        let [numerator, denominator] = [self.numerator, self.denominator]
+            .map(|value| format!("{value:.*}", if value.fract() == 0.0 { 0 } else { 3 }));
         match self.value {
             None => format!("{numerator} of 0: there is nothing to measure"),
             Some(value) if matches!(self.metric, "calls" | "fired") => format!("{value:.0}"),
             Some(value) if self.metric == "bill" => format!("${value:.4}"),
-            Some(value) if is_saving(self.metric) => {
+            Some(value) => {
+                let from = if is_saving(self.metric) { "1 − " } else { "" };
                 let value = display::percent(value);
-                format!("1 − {numerator} / {denominator} = {value}")
+                format!("{from}{numerator} / {denominator} = {value}")
             }
-            Some(value) => format!("{numerator} / {denominator} = {}", display::percent(value)),
         }
     }
 }
@@ -197,12 +191,9 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
     });
     let spent: Tokens = prompts.iter().chain(&asked).copied().sum();
     let reference: Tokens = full.iter().copied().sum();
-    Terms {
-        fraction: (spent.0 as f64, reference.0 as f64),
-        columns: vec!["call", "prompt", "own calls", "full history"],
-        rows: rows.collect(),
-        ..Terms::default()
-    }
+    let fraction = (spent.0 as f64, reference.0 as f64);
+    let columns = "term: call | prompt | own calls | full history";
+    Terms::new(fraction, columns, rows.collect())
 }
 
 /// The provider's bill, in tokens or as they cost; `None` where that is not known.
@@ -211,35 +202,20 @@ fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<Te
     let cost = costs.first().filter(|cost| cost.is_billed())?;
     let (asked, [own, reference]) = (cost.of_strategy(), [cost.agent, cost.reference]);
     let row_of = |(name, usage): (&str, Usage)| {
-        let Usage {
-            input_uncached,
-            cache_read,
-            output,
-            ..
-        } = usage;
-        let written = usage.prompt() - input_uncached - cache_read;
-        let classes = [input_uncached, written, cache_read, output];
-        row(name, classes.map(Cell::tokens).into())
+        let classes = TokenClasses::from(usage);
+        let cells = [classes.input, classes.written, classes.read, classes.output];
+        row(name, cells.map(Cell::tokens).into())
     };
-    let parts = [
-        ("the agent", own),
-        ("the strategy", asked),
-        ("full history", reference),
-    ];
-    let (spent, whole) = if is_in_tokens {
-        (
-            1_000 * (own.prompt() + asked.total()).0,
-            1_000 * reference.prompt().0,
-        )
-    } else {
-        (cost.cost, cost.reference_cost)
-    };
-    Some(Terms {
-        fraction: (spent as f64 / 1_000.0, whole as f64 / 1_000.0),
-        columns: vec!["billed", "uncached", "written", "read", "output"],
-        rows: parts.map(row_of).into(),
-        ..Terms::default()
-    })
+    let names = ["the agent", "the strategy", "full history"].into_iter();
+    let parts = names.zip([own, asked, reference]);
+    let (spent, whole) = (own.prompt() + asked.total(), reference.prompt());
+    let mut fraction = (spent.0 as f64, whole.0 as f64);
+    if !is_in_tokens {
+        let costs = [cost.cost, cost.reference_cost];
+        fraction = costs.map(|cost| cost as f64 / 1_000.0).into();
+    }
+    let columns = "term: billed | uncached | written | read | output";
+    Some(Terms::new(fraction, columns, parts.map(row_of).collect()))
 }
 
 /// The cost under the first scheme of the cell, in input tokens.
@@ -273,24 +249,15 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
         let full_prompt = other.of_call(call, full.prompt_tokens[call]);
         // What the agent wrote is the same under both.
         let output = full.output_tokens.get(call).copied().unwrap_or_default();
+        let [answered, full_cost] = [(own, prompt), (other, full_prompt)]
+            .map(|(cache, prompt)| of_call(cache, Usage { output, ..prompt }));
         let prompt_cost = of_call(own, prompt);
-        let answer_cost = of_call(own, Usage { output, ..prompt }) - prompt_cost;
-        let full_prompt = Usage {
-            output,
-            ..full_prompt
-        };
-        let full_cost = of_call(other, full_prompt);
-        spent += prompt_cost + answer_cost + asked;
+        spent += answered + asked;
         reference += full_cost;
-        let cells = vec![
-            Cell::tokens(prompt.input_uncached),
-            Cell::tokens(prompt.cache_write_5m + prompt.cache_write_1h),
-            Cell::tokens(prompt.cache_read),
-            tokens(prompt_cost),
-            tokens(answer_cost),
-            tokens(asked),
-            tokens(full_cost),
-        ];
+        let classes = TokenClasses::from(prompt);
+        let classes = [classes.input, classes.written, classes.read].map(Cell::tokens);
+        let costs = [prompt_cost, answered - prompt_cost, asked, full_cost].map(tokens);
+        let cells = classes.into_iter().chain(costs).collect();
         rows.push(row(&call.to_string(), cells));
     }
     if asked[calls] > 0 {
@@ -303,16 +270,8 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
     let write = rates.write.map(|write| format!("write {}, ", times(write)));
     Some(Terms {
         fraction: (spent as f64 / 1_000.0, reference as f64 / 1_000.0),
-        columns: vec![
-            "call",
-            "uncached",
-            "written",
-            "read",
-            "prompt, in input tokens",
-            "answer, in input tokens",
-            "own calls, in input tokens",
-            "full history, in input tokens",
-        ],
+        columns: "term: call | uncached | written | read | prompt, in input tokens | \
+                  answer, in input tokens | own calls, in input tokens | full history, in input tokens",
         rows,
         notes: vec![format!(
             "scheme `{}`, {} breakpoints; prices relative to input: {}read {}, output {}",
@@ -346,33 +305,26 @@ fn bill(terms: Terms, price: &PriceEntry) -> Option<Terms> {
 /// The calls at which the strategy changed the context, and how full the window was.
 fn fired(cell: &CellRecord) -> Terms {
     let effective = cell.window.map(|window| window.effective());
-    let rows = cell.compactions.iter().map(|event| {
-        let before = cell.fixed_tokens + event.before;
-        let cells = vec![
-            Cell::text(event.stage.as_str()),
-            Cell::tokens(before),
-            Cell::tokens(cell.fixed_tokens + event.after),
-            Cell::share(effective.and_then(|effective| before.share_of(effective))),
-        ];
-        row(&event.call.to_string(), cells)
-    });
-    let rows: Vec<Row> = rows.collect();
-    Terms {
-        fraction: (f64::from(u8::from(!rows.is_empty())), 1.0),
-        columns: vec!["call", "stage", "before", "after", "window in use"],
-        rows,
-        ..Terms::default()
+    let mut rows = Vec::new();
+    for event in &cell.compactions {
+        let [before, after] = [event.before, event.after].map(|part| cell.fixed_tokens + part);
+        let share = effective.and_then(|effective| before.share_of(effective));
+        let mut cells = vec![Cell::text(event.stage.as_str())];
+        cells.extend([before, after].map(Cell::tokens));
+        cells.push(Cell::share(share));
+        rows.push(row(&event.call.to_string(), cells));
     }
+    let fraction = (f64::from(u8::from(!rows.is_empty())), 1.0);
+    let columns = "term: call | stage | before | after | window in use";
+    Terms::new(fraction, columns, rows)
 }
 
 /// The planted items with their scores: of facts by string search, each by its weight, or of answers.
 /// `None` if no item has a score.
 fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
     let (mut sum, mut weights, mut rows) = (0.0, 0.0, Vec::new());
-    for AskedItem {
-        probe: item, text, ..
-    } in asked_items([cell])
-    {
+    for asked in asked_items([cell]) {
+        let (item, text) = (asked.probe, asked.text);
         if !is_planted(item.kind) {
             continue;
         }
@@ -402,12 +354,13 @@ fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
         rows.push(row(&format!("{}@{}", item.probe, item.percent), cells));
     }
     let corrected = "the table of the report corrects the mean over sessions for what is found by chance (decoys)";
-    let found = if is_of_answers { "answer" } else { "lost" };
+    let mut columns = "term: fact | score | weight | question | value | lost";
+    if is_of_answers {
+        columns = "term: fact | score | weight | question | value | answer";
+    }
     (!is_of_answers || weights > 0.0).then(|| Terms {
-        fraction: (sum, weights),
-        columns: vec!["fact", "score", "weight", "question", "value", found],
-        rows,
         notes: Vec::from_iter((!is_of_answers).then(|| corrected.to_owned())),
+        ..Terms::new((sum, weights), columns, rows)
     })
 }
 
@@ -427,31 +380,23 @@ fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
             rows.push(row(&call.to_string(), cells.into()));
         }
     }
-    Terms {
-        fraction: (f64::from(present), f64::from(wanted)),
-        columns: vec!["call", "present", "needed"],
-        rows,
-        ..Terms::default()
-    }
+    let fraction = (f64::from(present), f64::from(wanted));
+    Terms::new(fraction, "term: call | present | needed", rows)
 }
 
 fn own_calls(cell: &CellRecord) -> Terms {
+    let mut rows = Vec::new();
     let asked = cell.model_calls.iter();
-    let asked = asked.filter(|it| is_on_the_bill(it.purpose));
-    let rows = asked.map(|it| {
+    for asked in asked.filter(|call| is_on_the_bill(call.purpose)) {
         let cells = vec![
-            Cell::text(display::name_of(&it.purpose)),
-            Cell::tokens(it.usage.prompt()),
-            Cell::tokens(it.usage.output),
-            Cell::text(it.failure.clone().unwrap_or_default()),
+            Cell::text(display::name_of(&asked.purpose)),
+            Cell::tokens(asked.usage.prompt()),
+            Cell::tokens(asked.usage.output),
+            Cell::text(asked.failure.clone().unwrap_or_default()),
         ];
-        row(&it.call.to_string(), cells)
-    });
-    let rows: Vec<Row> = rows.collect();
-    Terms {
-        fraction: (rows.len() as f64, 1.0),
-        columns: vec!["call", "purpose", "prompt", "answer", "failure"],
-        rows,
-        ..Terms::default()
+        rows.push(row(&asked.call.to_string(), cells));
     }
+    let fraction = (rows.len() as f64, 1.0);
+    let columns = "term: call | purpose | prompt | answer | failure";
+    Terms::new(fraction, columns, rows)
 }

@@ -8,14 +8,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ExplainError;
+use crate::metric::completion::Completion;
 use crate::metric::cost::Bill;
 use crate::metric::fidelity::Anchors;
-use crate::metric::{CellSummary, Formula, Metric, Unit, estimate, metric};
+use crate::metric::survival::{chance, uncorrected};
+use crate::metric::{CellSummary, Formula, Metric, Unit, metric};
 use crate::record::PriceEntry;
 use crate::report::json::Figure;
 use crate::report::sections::comparison::pooled_cell;
 use crate::report::sections::cost;
-use crate::report::{Column, Report, Row, Value, display, headline, layout};
+use crate::report::{Report, Row, Value, display, headline, layout};
 use crate::units::Usd;
 
 /// The most lines of an explanation on a terminal.
@@ -94,18 +96,16 @@ pub struct SessionValue {
 
 /// The columns of the comparison with any number, in the order of the comparison.
 pub fn explained(report: &Report) -> Vec<&'static str> {
-    let columns = report.section("comparison");
-    let columns = columns.iter().flat_map(|section| &section.table.columns);
-    let shown = columns
-        .skip(1)
-        .filter(|column| column.priority != Column::FILES_ONLY);
-    shown.map(|column| column.id).collect()
+    let comparison = report.section("comparison");
+    let columns = comparison.iter().flat_map(|section| &section.table.columns);
+    let numbers = columns.skip(1).filter(|column| !column.is_for_files());
+    numbers.map(|column| column.id).collect()
 }
 
 /// Explains a column of the comparison of a run.
 pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainError> {
-    let found = metric(name).filter(|metric| metric.column.is_some());
-    let metric = found.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
+    let metric = metric(name).filter(|metric| metric.column.is_some());
+    let metric = metric.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
     let cells_of = |strategy: &str| -> Vec<&CellSummary> {
         let cells = report.cells.iter().chain(&report.quoted_cells);
         cells.filter(|cell| cell.strategy == strategy).collect()
@@ -116,23 +116,21 @@ pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainErr
         let cell = headline::cell(report, row, metric.name);
         let cell = cell.filter(|cell| cell.value != Value::NotApplicable)?;
         let interval = display::interval(cell).map(|interval| format!(" {interval}"));
-        let decoys = estimate(&cells, |cell| cell.survival.decoys().counted());
-        let chance = decoys.map_or(0.0, |decoys| decoys.point_estimate);
         Some(Number {
             strategy: row.name.clone(),
             value: Figure::of(cell),
             shown: display::cell(cell) + &interval.unwrap_or_default(),
-            chance: (pooling(metric) == Pooling::Corrected).then_some(chance),
+            chance: (pooling(metric) == Pooling::Corrected).then(|| chance(&cells)),
             sessions: values(metric, &cells, anchors),
         })
     };
     let rows = report.compared().iter().chain(&report.quoted_controls);
     let strategies: Vec<Number> = rows.filter_map(number).collect();
     if strategies.is_empty() {
-        return Err(ExplainError::NotMeasured {
-            metric: metric.name,
-            place: "this run".to_owned(),
-        });
+        return Err(ExplainError::NotMeasured(
+            metric.name,
+            "this run".to_owned(),
+        ));
     }
     Ok(Numbers {
         metric: metric.name,
@@ -192,15 +190,10 @@ fn value(
             Some((amount.own?, amount.reference))
         }),
         _ if metric.name == "completion" => {
-            let ends = || cells.iter().map(|cell| cell.completion);
-            let reached: usize = ends().map(|end| end.reached).sum();
-            let planned: usize = ends().map(|end| end.planned).sum();
-            (Some(reached as f64), Some(planned as f64))
+            let end = Completion::over(cells);
+            (Some(end.reached as f64), Some(end.planned as f64))
         }
-        _ if metric.name == "facts" => {
-            let kept = estimate(cells, |cell| cell.survival.planted().counted());
-            (kept.map(|kept| kept.point_estimate), None)
-        }
+        _ if metric.name == "facts" => (uncorrected(cells).map(|kept| kept.point_estimate), None),
         _ => {
             let Some(pooled) = metric.over(cells, anchors) else {
                 return (None, None);
@@ -226,9 +219,8 @@ fn totals(
     }
     sessions.retain(|_, repeats| !repeats.is_empty());
     let sum = |side: fn(&(f64, f64)) -> f64| {
-        let means = sessions
-            .values()
-            .map(|repeats| repeats.iter().map(side).sum::<f64>() / repeats.len() as f64);
+        let repeats = sessions.values();
+        let means = repeats.map(|own| own.iter().map(side).sum::<f64>() / own.len() as f64);
         (!sessions.is_empty()).then(|| means.sum())
     };
     (sum(|pair| pair.0), sum(|pair| pair.1))
@@ -263,6 +255,11 @@ fn price(price: &PriceEntry) -> String {
 }
 
 impl Pooling {
+    /// Whether each session has two values.
+    pub(crate) fn is_of_pairs(self) -> bool {
+        matches!(self, Self::Saved | Self::Share)
+    }
+
     /// How the number comes from the values, in words.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -333,43 +330,32 @@ impl Numbers {
         }
         let mut lines: Vec<String> = layout::wrap(&head, columns).into_iter().take(1).collect();
         let values = number.sessions.iter().map(|session| self.in_words(session));
-        let mut wrapped = layout::wrap(&display::joined(values, " "), columns.saturating_sub(4));
-        if wrapped.len() > most {
-            wrapped.truncate(most);
-            if let Some(last) = wrapped.last_mut() {
-                last.push_str(" …");
-            }
+        let wrapped = layout::wrap(&display::joined(values, " "), columns.saturating_sub(4));
+        for (at, line) in wrapped.iter().take(most).enumerate() {
+            let is_cut = at + 1 == most && wrapped.len() > most;
+            lines.push(format!("  {line}{}", if is_cut { " …" } else { "" }));
         }
-        lines.extend(wrapped.into_iter().map(|line| format!("  {line}")));
         lines
     }
 
     fn in_words(&self, session: &SessionValue) -> String {
         let word = |value: f64| match metric(self.metric).map(|metric| metric.unit) {
-            Some(Unit::Share)
-                if self.pooling != Pooling::Saved && self.pooling != Pooling::Share =>
-            {
-                display::points(value)
-            }
+            Some(Unit::Share) if !self.pooling.is_of_pairs() => display::points(value),
             Some(Unit::Dollars | Unit::Share) if value.fract() != 0.0 => format!("{value:.4}"),
             Some(Unit::Seconds) => format!("{value:.1}"),
             _ => format!("{value:.0}"),
         };
         let value = session.value.map_or_else(|| "–".to_owned(), word);
-        let of = session
-            .of
-            .filter(|_| matches!(self.pooling, Pooling::Saved | Pooling::Share));
+        let of = session.of.filter(|_| self.pooling.is_of_pairs());
         value + &of.map(|of| format!("/{}", word(of))).unwrap_or_default()
     }
 
     /// The sessions in the order of the values; none where they would fill the screen.
     fn session_names(&self, columns: usize) -> Vec<String> {
-        let most = self.strategies.iter().map(|number| &number.sessions);
-        let sessions = most
-            .max_by_key(|sessions| sessions.len())
-            .into_iter()
-            .flatten();
-        let names: Vec<&str> = sessions.map(|session| &*session.session).collect();
+        let sessions = self.strategies.iter().map(|number| &number.sessions);
+        let most = sessions.max_by_key(|sessions| sessions.len());
+        let names = most.into_iter().flatten().map(|session| &*session.session);
+        let names: Vec<&str> = names.collect();
         let lines = layout::wrap(&format!("sessions: {}", names.join(", ")), columns);
         if lines.len() > MOST_LINES / 4 {
             return vec![format!("{} sessions, by their names: --json", names.len())];
