@@ -12,7 +12,7 @@ use super::prelude::*;
 use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
 use crate::record::words::PerToken;
 use crate::record::{Arm, CacheRecord, ForecastCell, Manifest, PriceEntry};
-use crate::units::{Usage, Usd};
+use crate::units::Usd;
 
 mod carry;
 mod spend;
@@ -33,36 +33,34 @@ pub struct Span<T> {
 }
 
 impl<T: Copy> Span<T> {
-    /// A span of one value.
-    pub fn exact(value: T) -> Self {
+    /// From the least to the most.
+    fn new(low: T, expected: T, high: T) -> Self {
         Self {
-            low: value,
-            expected: value,
-            high: value,
+            low,
+            expected,
+            high,
         }
     }
 
-    fn map<U>(self, each: impl Fn(T) -> U) -> Span<U> {
+    /// A span of one value.
+    pub fn exact(value: T) -> Self {
+        Self::new(value, value, value)
+    }
+
+    fn map<U: Copy>(self, each: impl Fn(T) -> U) -> Span<U> {
         self.zip(self, |value, _| each(value))
     }
 
-    fn zip<U, V>(self, other: Span<U>, each: impl Fn(T, U) -> V) -> Span<V> {
-        Span {
-            low: each(self.low, other.low),
-            expected: each(self.expected, other.expected),
-            high: each(self.high, other.high),
-        }
+    fn zip<U: Copy, V: Copy>(self, other: Span<U>, each: impl Fn(T, U) -> V) -> Span<V> {
+        let (low, high) = (each(self.low, other.low), each(self.high, other.high));
+        Span::new(low, each(self.expected, other.expected), high)
     }
 }
 
 impl Span<Tokens> {
     /// As far below and above another number.
     fn around(self, expected: Tokens) -> Self {
-        Self {
-            low: expected - self.less(),
-            expected,
-            high: expected + self.more(),
-        }
+        Self::new(expected - self.less(), expected, expected + self.more())
     }
 
     fn less(self) -> Tokens {
@@ -74,14 +72,10 @@ impl Span<Tokens> {
     }
 }
 
-impl<T> Span<Option<T>> {
+impl<T: Copy> Span<Option<T>> {
     /// The span where all three values are known.
     fn known(self) -> Option<Span<T>> {
-        Some(Span {
-            low: self.low?,
-            expected: self.expected?,
-            high: self.high?,
-        })
+        Some(Span::new(self.low?, self.expected?, self.high?))
     }
 }
 
@@ -148,9 +142,8 @@ pub struct CostForecast {
 /// Writes money as dollars.
 #[expect(clippy::ref_option, reason = "serde asks for it so")]
 fn in_dollars<S: Serializer>(money: &Option<Span<Usd>>, serializer: S) -> Result<S::Ok, S::Error> {
-    money
-        .map(|span| span.map(Usd::in_dollars))
-        .serialize(serializer)
+    let money = money.map(|span| span.map(Usd::in_dollars));
+    money.serialize(serializer)
 }
 
 /// Everything that is forecast of a run.
@@ -166,12 +159,10 @@ impl Forecast {
     /// Sums cells up. `inputs` says what the models of the run itself cost and may write.
     pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Inputs<'_>) -> Self {
         let names = manifest.strategies.iter().map(|entry| entry.name.as_str());
+        let names = std::iter::once("full").chain(names);
         let of_strategy = |name| StrategyForecast::of(manifest, name, cells, &inputs.thinking);
         Self {
-            strategies: std::iter::once("full")
-                .chain(names)
-                .map(of_strategy)
-                .collect(),
+            strategies: names.map(of_strategy).collect(),
             spend: Spend::of(manifest, cells, inputs),
         }
     }
@@ -240,11 +231,8 @@ impl CostForecast {
             let nothing = (0, Some(Usd::default()));
             cache.map_or(nothing, |cache| beyond(carry, cost, cache, price, side))
         });
-        let thousandths = Span {
-            low: cost.cost.saturating_sub(less),
-            expected: cost.cost,
-            high: cost.cost.saturating_add(more),
-        };
+        let low = cost.cost.saturating_sub(less);
+        let thousandths = Span::new(low, cost.cost, cost.cost.saturating_add(more));
         let change = dollars.zip(less_dollars.zip(more_dollars));
         Self {
             bill,
@@ -253,10 +241,9 @@ impl CostForecast {
             cache_written: total.cache_write_5m + total.cache_write_1h,
             input_equivalents: thousandths.map(rounded),
             thousandths,
-            dollars: change.map(|(expected, (less, more))| Span {
-                low: Usd(expected.0.saturating_sub(less.0)),
-                expected,
-                high: expected + more,
+            dollars: change.map(|(expected, (less, more))| {
+                let low = Usd(expected.0.saturating_sub(less.0));
+                Span::new(low, expected, expected + more)
             }),
         }
     }
@@ -294,12 +281,10 @@ fn beyond(
     price: Option<&PerToken>,
     side: fn(Span<Tokens>) -> Tokens,
 ) -> (u64, Option<Usd>) {
+    let output = price.and_then(|price| price.output);
     let requests = carry.requests.iter().map(|request| {
         let (rate, each) = match cache.other_models.get(&request.number) {
-            None => (
-                u64::from(cache.rates.output),
-                price.and_then(|price| price.output),
-            ),
+            None => (cache.rates.output.into(), output),
             Some(other) => {
                 let input = price.and_then(|price| price.input);
                 let each = input.zip(*other).map(|(input, other)| {
@@ -313,10 +298,8 @@ fn beyond(
         (tokens, tokens.0.saturating_mul(rate), money)
     });
     // Prompts are read and written in the same shares as all prompts of the agent.
-    let agent = Usage {
-        output: Tokens::ZERO,
-        ..cost.paid_by_agent()
-    };
+    let mut agent = cost.paid_by_agent();
+    agent.output = Tokens::ZERO;
     let tokens = side(carry.total());
     // They cost as much more in long prompts as those do: the price of all is divided by the tokens that were sent.
     let whole = u128::from(cost.agent.prompt().0.max(1));

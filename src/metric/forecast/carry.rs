@@ -47,41 +47,34 @@ impl Carry {
             };
             let is_summary = matches!(asked.purpose, Purpose::Compaction | Purpose::Recovery);
             if is_summary && asked.failure.is_none() {
-                *written.entry(asked.call).or_default() += Span {
-                    low: Tokens::ZERO,
-                    expected: asked.usage.output,
-                    high: (*most).max(asked.usage.output),
-                };
+                let output = asked.usage.output;
+                *written.entry(asked.call).or_default() +=
+                    Span::new(Tokens::ZERO, output, output.max(*most));
             }
         }
         let window = record.window.map(|window| window.tokens);
         let limit = window.unwrap_or(Tokens(u64::MAX));
         let with = |summary: Option<(&usize, &Span<Tokens>)>, messages: Tokens, prompt: Tokens| {
             let summary = summary.map_or_else(Span::default, |(_, summary)| *summary);
-            Span {
-                low: prompt - summary.expected.min(messages),
-                expected: prompt,
-                high: prompt + (summary.high - summary.expected).min(limit - prompt),
-            }
+            let (less, more) = (summary.expected.min(messages), summary.more());
+            Span::new(prompt - less, prompt, prompt + more.min(limit - prompt))
         };
-        let prompts = record.prompt_tokens.iter().enumerate();
-        let prompts = prompts.map(|(call, prompt)| {
+        let all = record.prompt_tokens.iter().enumerate();
+        let prompts = all.map(|(call, prompt)| {
             let messages = *prompt - record.fixed_tokens;
             with(written.range(..=call).next_back(), messages, *prompt)
         });
-        let requests = record.model_calls.iter().enumerate();
-        let requests = requests.filter(|(_, asked)| is_on_the_bill(asked.purpose));
+        let each = record.model_calls.iter().enumerate();
+        let requests = each.filter(|(_, asked)| is_on_the_bill(asked.purpose));
         let requests = requests.map(|(number, asked)| {
             let (output, prompt) = (asked.usage.output, asked.usage.prompt());
             StrategyRequest {
                 number,
                 prompt: with(written.range(..asked.call).next_back(), prompt, prompt),
                 output: match writes.zip(cell.asks.get(&number)) {
-                    Some((thinking, most)) => Span {
-                        low: Tokens::ZERO,
-                        expected: output,
-                        high: (*most).max(output) + thinking,
-                    },
+                    Some((thinking, most)) => {
+                        Span::new(Tokens::ZERO, output, output.max(*most) + thinking)
+                    }
                     None => Span::exact(output),
                 },
             }

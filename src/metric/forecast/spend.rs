@@ -131,12 +131,10 @@ impl Spend {
             }
             for (at, judge) in inputs.judges.iter().enumerate() {
                 if judge.kind == ModelKind::Live {
-                    let thinking = inputs.thinking.judges.get(at).copied();
-                    let verdict = Span {
-                        low: Tokens::ZERO,
-                        expected: Tokens(inputs.longest_verdict.0 / VERDICT_PART),
-                        high: inputs.longest_verdict + thinking.unwrap_or_default(),
-                    };
+                    let thinking = inputs.thinking.judges.get(at).copied().unwrap_or_default();
+                    let longest = inputs.longest_verdict;
+                    let usual = Tokens(longest.0 / VERDICT_PART);
+                    let verdict = Span::new(Tokens::ZERO, usual, longest + thinking);
                     spend.verdicts(cell, inputs.batched(&judge.name), inputs, verdict);
                 }
             }
@@ -169,17 +167,14 @@ impl Spend {
             let prompts = prompts.iter();
             prompts.map(move |(prompt, due)| (*prompt, *due, tokens.around(prompt.tokens)))
         });
-        let floor = cell.floor.iter();
-        let floor = floor.map(|(prompt, due)| (*prompt, *due, Span::exact(prompt.tokens)));
+        let each = cell.floor.iter();
+        let floor = each.map(|(prompt, due)| (*prompt, *due, Span::exact(prompt.tokens)));
         let asked = asked.chain(floor).filter(|(_, due, _)| due.questions > 0);
         for (prompt, due, tokens) in asked {
             let thinking = inputs.thinking.reader.times(due.questions);
             let longest = inputs.longest_answer.times(due.questions);
-            let output = Span {
-                low: Tokens::ZERO,
-                expected: due.gold_tokens,
-                high: longest.max(due.gold_tokens) + thinking,
-            };
+            let (gold, most) = (due.gold_tokens, longest.max(due.gold_tokens) + thinking);
+            let output = Span::new(Tokens::ZERO, gold, most);
             let all = tokens.zip(output, |tokens, output| {
                 let questions = Usage::uncached(due.question_tokens, output);
                 of_prompt(&prompt, tokens, due.questions) + questions
@@ -209,11 +204,7 @@ impl Spend {
         for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {
             self.judged_at_most += due.judged;
             let mut usage = judged(due, inputs, verdict);
-            let mut calls = Span {
-                low: 0,
-                expected: due.different,
-                high: due.judged,
-            };
+            let mut calls = Span::new(0, due.different, due.judged);
             // Without the conversation a reader says that it does not know, and rules read that.
             if is_floor {
                 (usage.expected, calls.expected) = (Usage::default(), 0);
@@ -227,15 +218,10 @@ impl Spend {
             };
             self.add(due.calls, usage(due.tokens, due.calls), terms);
             // Only a judge that is unfit for the first ones is asked these.
-            let narrow = Span {
-                high: usage(due.narrow_tokens, due.narrow_calls).high,
-                ..Span::default()
-            };
-            let calls = Span {
-                high: due.narrow_calls,
-                ..Span::default()
-            };
-            self.pay(calls, narrow, terms);
+            let narrow = usage(due.narrow_tokens, due.narrow_calls).high;
+            let nothing = Usage::default();
+            let calls = Span::new(0, 0, due.narrow_calls);
+            self.pay(calls, Span::new(nothing, nothing, narrow), terms);
         }
     }
 
@@ -326,14 +312,10 @@ fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
 fn judged(due: &ProbesDue, inputs: &Inputs<'_>, verdict: Span<Tokens>) -> Span<Usage> {
     let longest = inputs.longest_answer.times(due.judged);
     let shown = due.judge_tokens + due.judged_gold;
-    let input = Span {
-        low: Tokens::ZERO,
-        expected: Tokens(shown.times(due.different).0 / due.judged.max(1)),
-        high: due.judge_tokens + longest.max(due.judged_gold),
-    };
-    let output = Span {
-        expected: verdict.expected.times(due.different),
-        ..verdict.map(|tokens| tokens.times(due.judged))
-    };
+    let usual = Tokens(shown.times(due.different).0 / due.judged.max(1));
+    let most = due.judge_tokens + longest.max(due.judged_gold);
+    let input = Span::new(Tokens::ZERO, usual, most);
+    let mut output = verdict.map(|tokens| tokens.times(due.judged));
+    output.expected = verdict.expected.times(due.different);
     input.zip(output, Usage::uncached)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::record::words::{LongPrompts, Purpose, RelativePrice};
 use crate::record::{Asks, ModelCall, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
+use crate::units::Usage;
 use crate::window::Window;
 
 fn entry(kind: ModelKind) -> ModelEntry {
