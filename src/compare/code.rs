@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! codes {
     ($($name:ident = $text:literal),* $(,)?) => {
         /// The code of a verdict or a warning. One that no code emits is a warning of the compiler.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
         #[serde(into = "&'static str")]
         #[schemars(with = "String")]
         pub(crate) enum Code {

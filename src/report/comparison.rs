@@ -95,8 +95,8 @@ impl Comparisons {
             );
             BannerLevel::Warning.banner(Code::Differs, text)
         };
-        let notes = self.notes().into_iter();
-        let notes = notes.map(|(code, text)| BannerLevel::Note.banner(code, text));
+        let each = self.notes().into_iter();
+        let notes = each.map(|(code, text)| BannerLevel::Note.banner(code, text));
         let differs = self.mismatches.iter().map(differs);
         Report {
             title: self.title(),
@@ -109,23 +109,17 @@ impl Comparisons {
 
     /// Which costs were computed again at the candidate's prices, what importers mended in the sessions, and how
     /// far simulated costs are from the bill, in words: once for all strategies of a run.
-    fn notes(&self) -> Vec<(Code, String)> {
-        let all = || self.comparisons.iter();
-        let repriced = all().filter_map(|one| one.comparison.repriced.as_ref());
-        let repairs = all().flat_map(|one| &one.repairs).cloned();
-        let simulated = all().flat_map(|one| &one.simulated_cost);
-        let notes: [(Code, BTreeSet<String>); 3] = [
-            (Code::Repriced, repriced.map(Repriced::words).collect()),
-            (Code::Repaired, repairs.collect()),
-            (
-                Code::SimulatedCost,
-                simulated.map(SimulatedCost::words).collect(),
-            ),
-        ];
-        let notes = notes.into_iter();
+    fn notes(&self) -> BTreeSet<(Code, String)> {
+        let mut notes = BTreeSet::new();
+        for one in &self.comparisons {
+            let repriced = one.comparison.repriced.iter().map(Repriced::words);
+            let simulated = one.simulated_cost.iter().map(SimulatedCost::words);
+            notes.extend(repriced.map(|text| (Code::Repriced, text)));
+            let repairs = one.repairs.iter().cloned();
+            notes.extend(repairs.map(|text| (Code::Repaired, text)));
+            notes.extend(simulated.map(|text| (Code::SimulatedCost, text)));
+        }
         notes
-            .flat_map(|(code, texts)| texts.into_iter().map(move |text| (code, text)))
-            .collect()
     }
 
     fn title(&self) -> String {
@@ -238,8 +232,8 @@ impl Comparisons {
             Verdict::Inconclusive if !self.fails_on_inconclusive => Outcome::Skipped,
             Verdict::Inconclusive | Verdict::Regressed => Outcome::Failed(verdict.name()),
         };
-        let messages = messages.into_iter();
-        let messages = messages.map(|message| verdict.code().behind(&message));
+        let all = messages.into_iter();
+        let messages = all.map(|message| verdict.code().behind(&message));
         Case {
             name: name.to_owned(),
             outcome,

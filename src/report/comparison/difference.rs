@@ -24,28 +24,22 @@ pub(crate) fn change(metric: &AxisFinding) -> String {
 
 /// Whether the difference is exact on these sessions.
 fn is_exact(metric: &AxisFinding) -> bool {
-    metric.bounds.is_some_and(|it| it.deviation.is_none())
+    metric.bounds.is_some_and(|bounds| bounds.is_exact())
 }
 
 /// The interval of candidate − baseline; of a total, as a share of the baseline's.
-pub(crate) fn ends(metric: &AxisFinding, target: Target) -> Option<(f64, f64)> {
-    let bounds = metric.bounds?;
-    if target == Target::Suite && is_exact(metric) {
-        return None;
-    }
-    // Bounds are turned so that higher is better.
-    let ends = [bounds.interval_lower, bounds.interval_upper].map(|end| metric.axis.turned(end));
-    Some((ends[0].min(ends[1]), ends[0].max(ends[1])))
+pub(crate) fn ends(metric: &AxisFinding, target: Target) -> Option<[f64; 2]> {
+    let has_none = target == Target::Suite && is_exact(metric);
+    metric.ends().filter(|_| !has_none)
 }
 
 /// The interval of a change, in the same unit; `exact` where it has none.
 pub(crate) fn interval(metric: &AxisFinding, target: Target) -> String {
-    let Some((low, high)) = ends(metric, target) else {
-        let is_known = metric.bounds.is_some();
-        return if is_known { "exact" } else { "no interval" }.to_owned();
+    let Some(ends) = ends(metric, target) else {
+        return metric.bounds.map_or("no interval", |_| "exact").to_owned();
     };
     let (factor, digits, _) = scale(metric.kind);
-    let [low, high] = [low, high].map(|end| signed(end * factor, digits));
+    let [low, high] = ends.map(|end| signed(end * factor, digits));
     format!("[{low}, {high}]")
 }
 
@@ -98,34 +92,30 @@ pub(super) fn paired(metric: &AxisFinding) -> String {
 
 /// How the interval was made: `t(19), clustered by session · MDE 8.1`.
 pub(super) fn basis(metric: &AxisFinding, target: Target) -> String {
+    if is_exact(metric) {
+        return "exact on this suite".to_owned();
+    }
     let mut parts = Vec::new();
     let is_population = target == Target::Population;
-    if is_exact(metric) {
-        parts.push("exact on this suite".to_owned());
-    } else {
-        if is_population {
-            let freedom = metric.paired.by_session.n.sessions.max(1) - 1;
-            parts.push(format!("t({freedom}), clustered by session"));
-        } else if let Some(suite) = &metric.suite {
-            let (freedom, repeats) = (suite.freedom, suite.repeats);
-            parts.push(format!("t({freedom}) of {repeats} repeats, on this suite"));
-        }
-        let is_share = matches!(metric.kind, Kind::Probes | Kind::Share);
-        let drawn = metric.paired.bootstrap;
-        if let Some(drawn) = drawn.filter(|_| is_population && is_share) {
-            let ends = [drawn.lower_bound, drawn.upper_bound];
-            let [low, high] = ends.map(|end| signed(end * 100.0, 1));
-            parts.push(format!("bootstrap [{low}, {high}]"));
-        }
-        if let Some(p) = metric.adjusted_p {
-            let test = match metric.suite {
-                Some(_) => "permutation",
-                None => "sign flip",
-            };
-            parts.push(format!("{test} p {p:.3}"));
-        }
-        parts.extend(detectable(metric));
+    if is_population {
+        let freedom = metric.paired.by_session.n.sessions.max(1) - 1;
+        parts.push(format!("t({freedom}), clustered by session"));
+    } else if let Some(suite) = &metric.suite {
+        let (freedom, repeats) = (suite.freedom, suite.repeats);
+        parts.push(format!("t({freedom}) of {repeats} repeats, on this suite"));
     }
+    let is_share = matches!(metric.kind, Kind::Probes | Kind::Share);
+    let drawn = metric.paired.bootstrap;
+    if let Some(drawn) = drawn.filter(|_| is_population && is_share) {
+        let ends = [drawn.lower_bound, drawn.upper_bound];
+        let [low, high] = ends.map(|end| signed(end * 100.0, 1));
+        parts.push(format!("bootstrap [{low}, {high}]"));
+    }
+    if let Some(p) = metric.adjusted_p {
+        let test = metric.suite.map_or("sign flip", |_| "permutation");
+        parts.push(format!("{test} p {p:.3}"));
+    }
+    parts.extend(detectable(metric));
     parts.join(" · ")
 }
 

@@ -8,21 +8,19 @@ use crate::report::display;
 
 /// One line per hard break; a fact that is lost at several points of a session has one line.
 pub(super) fn lines(gated: &GateResult) -> Vec<String> {
-    let deaths = gated.deaths.iter().map(death);
-    let lines = deaths.chain(facts(&gated.lost)).chain(refusals(gated));
-    lines.collect()
+    let mut lines: Vec<String> = gated.deaths.iter().map(death).collect();
+    lines.extend(facts(&gated.lost).into_iter().chain(refusals(gated)));
+    lines
 }
 
 /// The same in short: how many facts were lost, and each other hard break.
 pub(super) fn in_short(gated: &GateResult) -> Vec<String> {
-    let lost = gated.lost.iter().map(fact_of).collect::<BTreeSet<_>>();
-    let lost = lost.len();
-    let facts = display::many(lost, "lost fact", "lost facts");
-    let facts = (lost > 0)
-        .then(|| format!("{facts} of high importance"))
-        .into_iter();
+    let lost: BTreeSet<_> = gated.lost.iter().map(fact_of).collect();
+    let facts = display::many(lost.len(), "lost fact", "lost facts");
+    let facts = (!lost.is_empty()).then(|| format!("{facts} of high importance"));
     let deaths = gated.deaths.iter().map(death);
-    facts.chain(deaths).chain(refusals(gated)).collect()
+    let lines = facts.into_iter().chain(deaths);
+    lines.chain(refusals(gated)).collect()
 }
 
 /// Prompts that the provider would refuse, and coverage that is too low.

@@ -1,5 +1,6 @@
 //! Comparisons on one screen: what changed in a few rows each, the verdict, and what was lost.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -27,25 +28,21 @@ impl Terminal {
         room: Room,
     ) -> Vec<String> {
         let mut comparisons: Vec<&GatedComparison> = compared.comparisons.iter().collect();
-        comparisons
-            .sort_by_key(|one| std::cmp::Reverse(one.gated.as_ref().map(|gated| gated.verdict)));
+        comparisons.sort_by_key(|one| Reverse(one.gated.as_ref().map(|gated| gated.verdict)));
         let [rows, lost, sentences, _] = room;
         // Each takes some six lines.
         let shown = comparisons.len().min((rows / 3).max(1));
         let first = comparisons.first().map(|one| sides(one));
         let is_one_pair = comparisons.iter().all(|one| Some(sides(one)) == first);
-        let heading = |one: &GatedComparison| {
-            if is_one_pair {
-                one.title()
-            } else {
-                format!("{}: {}", sides(one), one.title())
-            }
-        };
         let title = title(compared, is_one_pair);
         let mut out = self.paragraph("", &title, INDENT.len());
         add(&mut out, self.notices(report));
         for one in &comparisons[..shown] {
-            add(&mut out, self.rows_of(one, &heading(one)));
+            let mut heading = one.title();
+            if !is_one_pair {
+                heading.insert_str(0, &format!("{}: ", sides(one)));
+            }
+            add(&mut out, self.rows_of(one, &heading));
         }
         let more = comparisons.len() - shown;
         if more > 0 {
@@ -66,23 +63,20 @@ impl Terminal {
     fn rows_of(self, one: &GatedComparison, heading: &str) -> Vec<String> {
         let heads = ["before", "after", "change"].map(str::to_owned);
         let mut rows = vec![GridRow::of("", heads)];
-        rows.extend(shown(one).map(|metric| {
+        for metric in shown(one) {
             let gated = one.gated_axis(metric.axis);
             let verdict = gated.map_or(metric.state.name(), |gated| gated.verdict.name());
-            let interval = match interval(metric, one.comparison.target) {
-                interval if interval == "exact" => String::new(),
-                interval => format!(" {interval}"),
-            };
-            let cells = [
-                level(metric, metric.baseline),
-                level(metric, metric.candidate),
-                change(metric) + &interval,
-            ];
-            GridRow {
-                end: verdict.to_owned(),
-                ..GridRow::of(metric.axis.name(), cells)
+            let mut change = change(metric);
+            let interval = interval(metric, one.comparison.target);
+            if interval != "exact" {
+                change.extend([" ", &interval]);
             }
-        }));
+            let [before, after] =
+                [metric.baseline, metric.candidate].map(|side| level(metric, side));
+            let mut row = GridRow::of(metric.axis.name(), [before, after, change]);
+            row.end = verdict.to_owned();
+            rows.push(row);
+        }
         let mut out = vec![self.heading(&escape::plain(heading))];
         out.extend(self.grid(&rows));
         out
@@ -157,8 +151,8 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
 fn lost(one: &GatedComparison) -> impl Iterator<Item = &ChangedProbe> {
     let gated = one.gated.iter().flat_map(|gated| &gated.lost);
     let is_free = one.gated.is_none();
-    let changed = one.comparison.changed.iter();
-    let changed = changed.filter(move |probe| is_free && probe.lost && probe.high_importance);
+    let all = one.comparison.changed.iter();
+    let changed = all.filter(move |probe| is_free && probe.lost && probe.high_importance);
     gated.chain(changed)
 }
 
@@ -167,16 +161,15 @@ fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
     let Some(gated) = &one.gated else {
         return of_pair(&one.comparison);
     };
-    let of = (!is_alone).then(|| format!("{}: ", one.title()));
-    let (of, reasons) = (of.unwrap_or_default(), reasons(one, gated).join("; "));
-    let notes = gated
-        .notes
-        .iter()
-        .map(|note| format!(" {}.", capital(note)));
-    let notes: String = notes.collect();
-    let verdict = capital(gated.verdict.name());
-    let text = format!("{verdict}: {of}{reasons}.{notes}");
-    Line::new(gated.code, text)
+    let mut text = format!("{}: ", capital(gated.verdict.name()));
+    if !is_alone {
+        text.extend([&*one.title(), ": "]);
+    }
+    text += &reasons(one, gated).join("; ");
+    for note in &gated.notes {
+        let _ = write!(text, ". {}", capital(note));
+    }
+    Line::new(gated.code, text + ".")
 }
 
 /// The reasons for a verdict: hard breaks first, then the metrics with that verdict.
@@ -200,41 +193,29 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
             continue;
         };
         let reason = it.reason.as_ref().map(|reason| format!(" ({reason})"));
-        reasons.push(format!(
-            "{} {}, margin {}{}",
-            it.axis,
-            change(metric),
-            margin(metric.kind, it.margin),
-            reason.unwrap_or_default()
-        ));
+        let (change, margin) = (change(metric), margin(metric.kind, it.margin));
+        let reason = reason.unwrap_or_default();
+        reasons.push(format!("{} {change}, margin {margin}{reason}", it.axis));
     }
     reasons
 }
 
 /// Says which sessions the differences are about, and if nothing in them depends on chance.
 fn trust(compared: &Comparisons) -> String {
-    let targets = compared.comparisons.iter().map(|one| one.comparison.target);
-    let about = if targets.clone().all(|target| target == Target::Suite) {
+    let all = || compared.comparisons.iter().map(|one| &one.comparison);
+    let about = if all().all(|one| one.target == Target::Suite) {
         "Differences are about these sessions, and say nothing about others (`--target population`)."
     } else {
         "Differences are about sessions like these; in brackets the 95 % interval."
     };
-    let chance = compared.comparisons.iter().any(|one| {
-        let mut metrics = one.comparison.axes.iter();
-        metrics.any(|metric| metric.bounds.is_some_and(|bounds| bounds.error.is_some()))
-    });
-    let chance = if chance {
-        ""
-    } else {
-        " Nothing in them depends on chance."
-    };
-    let axes = compared
-        .comparisons
-        .iter()
-        .flat_map(|one| &one.comparison.axes);
-    let apart = axes.filter(|found| found.state == State::NotComparable);
+    let mut text = about.to_owned();
+    let axes = || all().flat_map(|one| &one.axes);
+    let mut bounds = axes().filter_map(|found| found.bounds);
+    if bounds.all(|bounds| bounds.is_exact()) {
+        text += " Nothing in them depends on chance.";
+    }
+    let apart = axes().filter(|found| found.state == State::NotComparable);
     let apart: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
-    let mut text = format!("{about}{chance}");
     for why in apart {
         let why = format!("Not comparable: {why}");
         let _ = write!(text, " {}.", Code::NotComparable.behind(&why));

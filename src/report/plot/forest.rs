@@ -38,15 +38,14 @@ pub(crate) fn scene(report: &Report, _: f64) -> Scene {
         scene.note(&format!("baseline: {baseline}"));
     }
     let mut same: Vec<&str> = Vec::new();
-    for axis in axes(comparisons) {
-        let differs = |one: &GatedComparison| {
-            let found = one.comparison.axis(axis);
-            found.is_some_and(|it| it.paired.counts.wins + it.paired.counts.losses > 0)
-        };
-        if comparisons.iter().any(differs) {
-            panel(&mut scene, axis, comparisons, &titles);
-        } else {
+    for axis in Axis::ALL {
+        let all = comparisons.iter();
+        let found = all.filter_map(|one| one.comparison.axis(axis));
+        let mut counts = found.map(|found| found.paired.counts).peekable();
+        if counts.peek().is_some() && counts.all(|count| count.wins + count.losses == 0) {
             same.push(axis.name());
+        } else {
+            panel(&mut scene, axis, comparisons, &titles);
         }
     }
     if !same.is_empty() {
@@ -86,31 +85,21 @@ fn color(verdict: Option<Verdict>) -> Color {
 }
 
 /// The axes of all comparisons, in the order of tables.
-fn axes(comparisons: &[GatedComparison]) -> Vec<Axis> {
-    let has = |axis: &Axis| {
-        comparisons
-            .iter()
-            .any(|one| one.comparison.axis(*axis).is_some())
-    };
-    Axis::ALL.into_iter().filter(has).collect()
-}
 
 /// The difference with its interval, in the unit of the panel, and the verdict of the gate.
 fn row(one: &GatedComparison, title: &str, metric: &AxisFinding) -> Option<Row> {
     let target = one.comparison.target;
     let at = metric.axis.turned(metric.bounds?.difference);
-    let interval = comparison::ends(metric, target);
+    let interval = comparison::ends(metric, target).map(<(f64, f64)>::from);
     let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
     let gated = one.gated_axis(metric.axis);
     let verdict = gated.map(|gated| gated.verdict);
-    let (change, words) = (
-        comparison::change(metric),
-        comparison::interval(metric, target),
-    );
-    let says = verdict.map(|verdict| format!(" {verdict}"));
+    let mut words = format!("{} ", comparison::change(metric));
+    words += &comparison::interval(metric, target);
+    words.extend(verdict.map(|verdict| format!(" {verdict}")));
     at.is_finite().then(|| Row {
         title: title.to_owned(),
-        words: format!("{change} {words}{}", says.unwrap_or_default()),
+        words,
         margin: gated.map(|gated| margin(metric, gated.margin)),
         at,
         interval,
