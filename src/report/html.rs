@@ -7,7 +7,9 @@
 use serde_json::{Value as Json, json};
 
 use crate::report::plot::{NARROW, Scene, WIDE, bill, curves, pareto, svg, tokens};
-use crate::report::{BannerLevel, RenderError, Report, Subject, escape, template, view};
+use crate::report::{
+    Banner, BannerLevel, RenderError, Report, Section, Subject, escape, template, view,
+};
 
 mod calls;
 mod compactions;
@@ -42,31 +44,23 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         Ok(json!({ "session": session, "picture": picture }))
     });
     let compactions = compactions::all(report, &sessions);
-    let others = report.sections.iter();
-    let others = others.filter(|section| !PLACED.contains(&section.id));
-    let section = |id: &str| {
-        report
-            .section(id)
-            .map(|section| view::section(section, &section.table, shown))
-    };
+    let all = report.sections.iter();
+    let others = all.filter(|section| !PLACED.contains(&section.id));
+    let of_section = |section: &Section| view::section(section, &section.table, shown);
     let verdict = report.verdict.as_ref().map(|verdict| {
-        let lines = verdict.lines().into_iter();
-        let lines: Vec<Json> = lines
-            .map(|line| json!({ "text": line.in_full() }))
-            .collect();
-        json!({ "lines": lines, "trust": report.totals })
+        let each = verdict.lines().into_iter();
+        let lines = each.map(|line| json!({ "text": line.in_full() }));
+        json!({ "lines": lines.collect::<Vec<_>>(), "trust": report.totals })
     });
-    let banners = |is_urgent: bool| {
-        let banners = report.banners.iter();
-        let banners = banners.filter(|it| (it.level != BannerLevel::Note) == is_urgent);
-        banners.collect::<Vec<_>>()
-    };
+    let banners = report.banners.iter();
+    let (caveats, urgent): (Vec<&Banner>, Vec<&Banner>) =
+        banners.partition(|banner| banner.level == BannerLevel::Note);
     Ok(json!({
         "title": report.title,
         "verdict": verdict,
         "lines": report.lines,
-        "urgent": banners(true),
-        "caveats": banners(false),
+        "urgent": urgent,
+        "caveats": caveats,
         "headline": both(|width| pareto::scene(report, width))?,
         "comparison": tables::comparison(report),
         "numbers": tables::numbers(report)?,
@@ -82,9 +76,9 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "compactions": compactions.len(),
         "most_compactions": compactions::MOST,
         "changes": compactions::data(&compactions)?,
-        "findings": section("findings"),
-        "tables": others.map(|section| view::section(section, &section.table, shown)).collect::<Vec<_>>(),
-        "metrics": section("metrics"),
+        "findings": report.section("findings").map(of_section),
+        "tables": others.map(of_section).collect::<Vec<_>>(),
+        "metrics": report.section("metrics").map(of_section),
     }))
 }
 
@@ -118,8 +112,8 @@ fn drawing(scene: &Scene, class: &str) -> Result<Json, RenderError> {
     });
     let axis = scene.call_axis.map(|axis| {
         let [left, upper, right, lower] = axis.edges;
-        let (from, to) = axis.calls;
-        format!("{left} {upper} {right} {lower} {from} {to} {}", axis.most)
+        let (from, to) = axis.x;
+        format!("{left} {upper} {right} {lower} {from} {to} {}", axis.y.1)
     });
     Ok(json!({
         "class": class, "inner": inner, "series": series.collect::<Vec<_>>(), "axis": axis,

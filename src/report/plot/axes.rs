@@ -9,13 +9,13 @@ use crate::units;
 
 /// Part of a scene with an axis below and one on the left.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Panel {
+pub(crate) struct Panel {
     /// Left, upper, right and lower edge, in pixels.
-    pub(super) edges: [f64; 4],
+    pub(crate) edges: [f64; 4],
     /// The values at the left and right edge.
-    pub(super) x: (f64, f64),
+    pub(crate) x: (f64, f64),
     /// The values at the lower and upper edge.
-    pub(super) y: (f64, f64),
+    pub(crate) y: (f64, f64),
 }
 
 /// The title of an axis with its unit, the most figures there is room for, and the text of a value.
@@ -64,10 +64,8 @@ impl Panel {
     pub(super) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         let [left, upper, right, lower] = self.edges;
         let share = |value: f64, (from, to): (f64, f64)| (value - from) / (to - from);
-        (
-            left + share(x, self.x) * (right - left),
-            lower - share(y, self.y) * (lower - upper),
-        )
+        let (across, up) = (share(x, self.x), share(y, self.y));
+        (left + across * (right - left), lower - up * (lower - upper))
     }
 
     /// The same, moved to the edge if it lies outside.

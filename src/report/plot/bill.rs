@@ -36,14 +36,11 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     scene.legend(&CLASSES.map(|(color, name)| (Mark::Band(1.0), color, name)));
     let rows = headline::rows(report).into_iter();
     let sound = rows.filter(|row| !row.is_broken() && row.name != "full");
-    let names = sound.map(|row| (&*row.name, label(&row.name)));
-    let names = [("full", "full history".to_owned())]
-        .into_iter()
-        .chain(names);
+    let full = [("full", "full history".to_owned())].into_iter();
+    let bars = full.chain(sound.map(|row| (&*row.name, label(&row.name))));
     let is_priced = report.cells.iter().all(|cell| cell.price.is_some());
-    let bars: Vec<(String, Amounts)> = names
-        .filter_map(|(name, label)| Some((label, amounts(report, name, is_priced)?)))
-        .collect();
+    let bars = bars.filter_map(|(name, label)| Some((label, amounts(report, name, is_priced)?)));
+    let bars: Vec<(String, Amounts)> = bars.collect();
     let totals = bars.iter().map(|(_, amounts)| amounts.iter().sum::<f64>());
     let Some(full) = totals.clone().next().filter(|full| *full > 0.0) else {
         scene.note("no prompt cache was simulated in this run");

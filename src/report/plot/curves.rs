@@ -82,8 +82,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
 fn curve(report: &Report, strategy: &str) -> Vec<(f64, f64)> {
     let items = report.retention(strategy);
     let ages = items.by_tokens();
-    let means = ages.iter().enumerate();
-    means
-        .filter_map(|(at, age)| Some((at as f64, age.mean()?)))
-        .collect()
+    let ages = ages.iter().enumerate();
+    let means = ages.filter_map(|(at, age)| Some((at as f64, age.mean()?)));
+    means.collect()
 }

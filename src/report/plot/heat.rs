@@ -41,11 +41,10 @@ const BLACK_FROM: f64 = 0.179;
 /// The maps of these pairs of knobs.
 pub(super) fn scene(sweep: &Sweep, pairs: &[KnobPair], width: f64) -> Scene {
     let mut scene = Scene::new("What each pair of knobs saves and keeps", width);
-    let words = format!(
-        "mean over {} and all other knobs, in percent; outlined: with the chosen setting; ×: broken; empty: not tried",
-        display::many(sweep.tune.len(), "session", "sessions")
-    );
-    scene.paragraph(&words);
+    let sessions = display::many(sweep.tune.len(), "session", "sessions");
+    scene.paragraph(&format!(
+        "mean over {sessions} and all other knobs, in percent; outlined: with the chosen setting; ×: broken; empty: not tried"
+    ));
     if pairs.is_empty() {
         scene.note("no knob was turned");
     }
@@ -91,9 +90,7 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
     let mut outlined = Vec::new();
     for (down, cells) in pair.cells.iter().enumerate() {
         for (across, cell) in cells.iter().enumerate() {
-            let Some(cell) = cell else {
-                continue;
-            };
+            let Some(cell) = cell else { continue };
             let (x, y) = (left + column * across as f64, top + row * down as f64);
             let edges = [x, y, x + column, y + row];
             let middle = (x + column / 2.0, y + row / 2.0);

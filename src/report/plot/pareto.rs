@@ -25,10 +25,8 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
         (Mark::Line(0.8), ORANGE, "front"),
         (Mark::Line(0.35), INK, "95 % interval over sessions"),
     ]);
-    let points = report
-        .strategies()
-        .filter_map(|row| point(report, row, column));
-    let mut points: Vec<Point> = points.collect();
+    let rows = report.strategies();
+    let mut points: Vec<Point> = rows.filter_map(|row| point(report, row, column)).collect();
     if points.is_empty() {
         scene.note("cost and facts were not measured together for any strategy");
         return scene;
@@ -49,11 +47,9 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
         (low, high.min(1.05))
     };
     let titles = ["bill saved, % of full history", kept];
-    let ranges = [range(0), range(1)];
-    scatter::draw(&mut scene, &points, ranges, titles);
-    let left_out = report
-        .strategies()
-        .filter(|row| point(report, row, column).is_none());
+    scatter::draw(&mut scene, &points, [range(0), range(1)], titles);
+    let rows = report.strategies();
+    let left_out = rows.filter(|row| point(report, row, column).is_none());
     if let Some(names) = display::listed(left_out.map(|row| label(&row.name)), ", ") {
         scene.paragraph(&format!("not measured: {names}"));
     }

@@ -34,17 +34,10 @@ const ARROW: f64 = 2.6;
 const HEIGHT: f64 = 380.0;
 
 /// Draws the chart and the list, by the ranges and titles of both axes; a point outside is drawn at the edge.
-pub(super) fn draw(
-    scene: &mut Scene,
-    points: &[Point],
-    [x, y]: [(f64, f64); 2],
-    [across, up]: [&str; 2],
-) {
-    let panel = Panel {
-        edges: [80.0, scene.y, scene.right(), scene.y + HEIGHT],
-        x,
-        y,
-    };
+pub(super) fn draw(scene: &mut Scene, points: &[Point], [x, y]: [(f64, f64); 2], names: [&str; 2]) {
+    let [across, up] = names;
+    let edges = [80.0, scene.y, scene.right(), scene.y + HEIGHT];
+    let panel = Panel { edges, x, y };
     let columns = if scene.is_narrow() { 5 } else { 9 };
     let below: Axis<'_> = (&format!("{across}; right is better"), columns, &percent);
     let beside: Axis<'_> = (&format!("{up}; up is better"), 7, &percent);
@@ -82,12 +75,12 @@ pub(super) fn draw(
         let most = if scene.is_narrow() { 0.6 } else { 0.45 };
         let most = most * (panel.edges[2] - panel.edges[0]);
         let text = fitted(&point.name, SIZE, most);
-        if !write_name(scene, &panel, &mut taken, point, &text) {
+        if !write(scene, &panel, &mut taken, point, &text) {
             listed.push(point);
         }
     }
     for (point, number) in listed.into_iter().zip(1..) {
-        write_name(scene, &panel, &mut taken, point, &number.to_string());
+        write(scene, &panel, &mut taken, point, &number.to_string());
         scene.paragraph(&format!("{number}  {}", point.name));
     }
 }
@@ -108,12 +101,8 @@ fn beyond(panel: &Panel, (x, y): (f64, f64)) -> Option<(f64, f64)> {
 fn arrow(scene: &mut Scene, (x, y): (f64, f64), (right, down): (f64, f64), point: &Point) {
     let (length, half) = (ARROW * RADIUS, 1.2 * RADIUS);
     let base = (x - right * length, y - down * length);
-    let corners = [
-        (x, y),
-        (base.0 - down * half, base.1 + right * half),
-        (base.0 + down * half, base.1 - right * half),
-        (x, y),
-    ];
+    let [one, other] = [half, -half].map(|half| (base.0 - down * half, base.1 + right * half));
+    let corners = [(x, y), one, other, (x, y)];
     let fill = if point.is_hollow { PAPER } else { point.color };
     scene.area(&corners, fill);
     scene.line(&corners, point.color, 2, 1.0);
@@ -131,12 +120,8 @@ struct Taken {
 
 /// The box around a horizontal or vertical line.
 fn around([(x, y), (to_x, to_y)]: [(f64, f64); 2]) -> [f64; 4] {
-    [
-        x.min(to_x) - 1.0,
-        y.min(to_y) - 1.0,
-        x.max(to_x) + 1.0,
-        y.max(to_y) + 1.0,
-    ]
+    let (left, upper, right, lower) = (x.min(to_x), y.min(to_y), x.max(to_x), y.max(to_y));
+    [left - 1.0, upper - 1.0, right + 1.0, lower + 1.0]
 }
 
 fn is_apart(one: [f64; 4], other: [f64; 4]) -> bool {
@@ -168,13 +153,7 @@ fn front(scene: &mut Scene, panel: &Panel, points: &[Point]) -> Vec<[f64; 4]> {
 
 /// Writes a text at the nearest free place around a point, with a line to it where it is far; `false` if
 /// there is no such place.
-fn write_name(
-    scene: &mut Scene,
-    panel: &Panel,
-    taken: &mut Taken,
-    point: &Point,
-    text: &str,
-) -> bool {
+fn write(scene: &mut Scene, panel: &Panel, taken: &mut Taken, point: &Point, text: &str) -> bool {
     let (x, y) = panel.clamped(point.at);
     let (half, high) = (text_width(text, SIZE) / 2.0 + 2.0, SIZE * 0.55);
     let [left, upper, right, lower] = panel.edges;

@@ -14,6 +14,7 @@ use plotters::style::{
     Color as _, FontStyle, FontTransform, IntoFont, ShapeStyle, TextStyle, register_font,
 };
 
+use super::axes::Panel;
 use crate::report::{RenderError, escape};
 
 /// The colour of text, axes and outlines.
@@ -64,12 +65,11 @@ fn with_font() {
 /// The width of a text, in pixels.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     with_font();
-    let measured = (FAMILY, size).into_font().box_size(text);
-    // The font is built in, so measuring hardly fails: half the height per letter is near enough.
-    measured.map_or_else(
-        |_| text.chars().count() as f64 * size / 2.0,
-        |(width, _)| f64::from(width),
-    )
+    match (FAMILY, size).into_font().box_size(text) {
+        Ok((width, _)) => f64::from(width),
+        // The font is built in, so measuring hardly fails: half the height per letter is near enough.
+        Err(_) => text.chars().count() as f64 * size / 2.0,
+    }
 }
 
 /// The colour of a strategy's line, and whether the line is dashed: lines after the sixth are.
@@ -88,17 +88,6 @@ enum Step {
     /// Opens a group, with this markup.
     Open(String),
     Close,
-}
-
-/// A plot area whose horizontal axis counts calls, with the calls at its edges.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CallAxis {
-    /// Left, upper, right and lower edge, in pixels.
-    pub(crate) edges: [f64; 4],
-    /// The calls at the left and right edge.
-    pub(crate) calls: (f64, f64),
-    /// The tokens at the upper edge; 0 is at the lower.
-    pub(crate) most: f64,
 }
 
 /// A line of text, centred vertically on its position.
@@ -123,8 +112,8 @@ pub(crate) struct Scene {
     pub(crate) width: f64,
     /// The legend's entries of series, by name, with the boxes that they take up.
     pub(crate) series: Vec<(String, [f64; 4])>,
-    /// Where a call is in a picture of one session.
-    pub(crate) call_axis: Option<CallAxis>,
+    /// Where calls, and tokens from 0 up, are in a picture of one session.
+    pub(crate) call_axis: Option<Panel>,
     steps: Vec<Step>,
     /// In front of all shapes.
     pub(crate) labels: Vec<Label>,
@@ -275,12 +264,8 @@ impl Scene {
     }
 
     /// Fills a box: left, upper, right and lower edge.
-    pub(crate) fn rect(
-        &mut self,
-        [left, upper, right, lower]: [f64; 4],
-        color: Color,
-        opacity: f64,
-    ) {
+    pub(crate) fn rect(&mut self, edges: [f64; 4], color: Color, opacity: f64) {
+        let [left, upper, right, lower] = edges;
         let corners = [(left, upper), (right, lower)].map(pixel);
         let color = color.mix(opacity);
         self.draw(move |svg| Ok(svg.draw_rect(corners[0], corners[1], &color, true)?));

@@ -24,27 +24,22 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
 
 fn line(sweep: &Sweep, knob: &KnobPair, width: f64) -> Scene {
     let mut scene = Scene::new("Saved and kept, by the value of the knob", width);
-    let [saved, kept] = [
-        format!("{} saved", sweep.cost),
-        format!("{} kept", sweep.quality),
-    ];
-    scene.legend(&[
-        (Mark::Line(1.0), BLUE, &*saved),
-        (Mark::Line(1.0), GREEN, &*kept),
-    ]);
-    scene.paragraph(&format!(
-        "mean over {}, in percent; dashed: the chosen value; ×: broken",
-        display::many(sweep.tune.len(), "session", "sessions")
-    ));
+    let saved = format!("{} saved", sweep.cost);
+    let kept = format!("{} kept", sweep.quality);
+    let keys = [(BLUE, &*saved), (GREEN, &*kept)];
+    scene.legend(&keys.map(|(color, words)| (Mark::Line(1.0), color, words)));
+    let sessions = display::many(sweep.tune.len(), "session", "sessions");
+    let signs = "dashed: the chosen value; ×: broken";
+    scene.paragraph(&format!("mean over {sessions}, in percent; {signs}"));
     let cells: Vec<Option<&PairCell>> = knob.cells.iter().flatten().map(Option::as_ref).collect();
     let series: [(&str, CellValue, _); 2] = [
         (&saved, |cell| cell.cost, BLUE),
         (&kept, |cell| cell.quality, GREEN),
     ];
-    let values = series
-        .iter()
-        .flat_map(|(_, value, _)| cells.iter().filter_map(|cell| value((*cell)?)));
-    let values: Vec<f64> = values.collect();
+    let mut values = Vec::new();
+    for (_, value, _) in series {
+        values.extend(cells.iter().filter_map(|cell| value((*cell)?)));
+    }
     if values.is_empty() {
         scene.note("every setting is broken or was not measured");
         return scene;
@@ -52,12 +47,7 @@ fn line(sweep: &Sweep, knob: &KnobPair, width: f64) -> Scene {
     let panel = Panel {
         edges: [80.0, scene.y, scene.right(), scene.y + HEIGHT],
         x: (-0.5, cells.len() as f64 - 0.5),
-        y: reach(
-            values.into_iter(),
-            std::iter::empty(),
-            (0.1, 0.0),
-            (0.07, 0.01),
-        ),
+        y: reach(values.into_iter(), [].into_iter(), (0.1, 0.0), (0.07, 0.01)),
     };
     let name = |at: f64| {
         let mut columns = knob.columns.iter().zip(0_u32..);
@@ -80,17 +70,13 @@ fn line(sweep: &Sweep, knob: &KnobPair, width: f64) -> Scene {
         }
     }
     for (words, value, color) in series {
-        let points = cells
-            .iter()
-            .enumerate()
-            .filter_map(|(at, cell)| Some((at, value((*cell)?)?)));
-        let points: Vec<(usize, f64)> = points.collect();
-        let line: Vec<_> = points
-            .iter()
-            .map(|(at, share)| panel.at(*at as f64, *share))
-            .collect();
+        let all = cells.iter().enumerate();
+        let points = all.filter_map(|(at, cell)| Some((at, value((*cell)?)?)));
+        let points = points.map(|(at, share)| (at, share, panel.at(at as f64, share)));
+        let points: Vec<_> = points.collect();
+        let line: Vec<_> = points.iter().map(|(.., place)| *place).collect();
         scene.series(words, |scene| scene.line(&line, color, 2, 1.0));
-        for (place, (at, share)) in line.into_iter().zip(points) {
+        for (at, share, place) in points {
             let tip = format!("{}: {words} {}", knob.columns[at], display::percent(share));
             scene.tip(&tip, |scene| scene.dot(place, 4.0, color, false));
         }

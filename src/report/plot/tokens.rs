@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use super::axes::{Panel, tokens, whole};
 use super::scene::{
-    CallAxis, Color, FULL, HPos, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted,
-    line_keys, line_of,
+    Color, FULL, HPos, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted, line_keys,
+    line_of,
 };
 use crate::record::{Arm, CellRecord};
 use crate::report::headline::label;
@@ -58,13 +58,9 @@ impl<'a> Session<'a> {
     /// The edges of [`ZONES`], if the window is in sight and larger than its buffers.
     fn zones(&self) -> Option<[f64; 4]> {
         let lines = self.window_in_sight?.lines(WarningFrom::AutoCompact);
-        let edges = [
-            lines.warning,
-            lines.auto_compact,
-            lines.blocking,
-            lines.effective,
-        ];
-        (lines.warning > Tokens::ZERO).then(|| edges.map(|tokens| tokens.0 as f64))
+        let (warning, auto) = (lines.warning, lines.auto_compact);
+        let edges = [warning, auto, lines.blocking, lines.effective];
+        (warning > Tokens::ZERO).then(|| edges.map(|tokens| tokens.0 as f64))
     }
 }
 
@@ -170,15 +166,12 @@ fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
     }
     let calls = session.cells.iter().map(|cell| cell.prompt_tokens.len());
     let calls = calls.max().unwrap_or(1).max(1);
+    let last = (calls - 1) as f64;
     let most = in_sight.map_or(0.0, |window| window.tokens.0 as f64);
     let panel = Panel {
         edges: [LEFT, top + 14.0, right, top + 14.0 + PANEL],
         // A single call is in the middle.
-        x: if calls == 1 {
-            (-0.5, 0.5)
-        } else {
-            (0.0, (calls - 1) as f64)
-        },
+        x: if calls == 1 { (-0.5, 0.5) } else { (0.0, last) },
         y: (0.0, 1.06 * session.highest.max(most)),
     };
     let height = |tokens: f64| panel.at(0.0, tokens).1;
@@ -194,11 +187,7 @@ fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
     }
     let columns = if scene.is_narrow() { 6 } else { 11 };
     let below = ("call", calls.clamp(1, columns), &whole as _);
-    scene.call_axis = Some(CallAxis {
-        edges: panel.edges,
-        calls: panel.x,
-        most: panel.y.1,
-    });
+    scene.call_axis = Some(panel);
     panel.axes(scene, below, ("prompt tokens", 5, &tokens));
     for cell in &session.cells {
         let at = series.iter().position(|(name, _)| *name == cell.strategy);
