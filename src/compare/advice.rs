@@ -225,13 +225,12 @@ pub struct Difference {
 
 impl From<&AxisFinding> for Difference {
     fn from(found: &AxisFinding) -> Self {
+        let bounds = found.bounds;
         Self {
             axis: found.axis,
             state: found.state,
             difference: found.difference(),
-            interval: found
-                .bounds
-                .map(|bounds| (bounds.interval_lower, bounds.interval_upper)),
+            interval: bounds.map(|one| (one.interval_lower, one.interval_upper)),
             note: found.note.clone(),
         }
     }
@@ -315,13 +314,12 @@ impl Rows {
 
     /// The total bill of a sample over some sessions; `None` where one of them has none.
     fn total(&self, sample: &Sample, is_meant: impl Fn(&str) -> bool) -> Option<f64> {
-        let key = if self.is_in_dollars() {
-            judge::DOLLARS
-        } else {
-            Axis::Bill.name()
-        };
-        let priced = self.nothing.sessions.iter();
-        let priced = priced.filter(|(id, it)| is_meant(id) && it.metrics.contains_key(key));
+        let mut key = Axis::Bill.name();
+        if self.is_in_dollars() {
+            key = judge::DOLLARS;
+        }
+        let all = self.nothing.sessions.iter();
+        let priced = all.filter(|(id, it)| is_meant(id) && it.metrics.contains_key(key));
         let bills = priced.map(|(id, _)| mean(sample.sessions.get(id)?.metrics.get(key)?));
         let bills: Vec<f64> = bills.collect::<Option<_>>()?;
         (!bills.is_empty()).then(|| bills.iter().sum())
@@ -384,14 +382,13 @@ impl Rows {
         let has_choice = self.has_choice();
         let nothing = Pairs::of(&self.nothing, &row.sample);
         let control = row.control.as_ref();
+        let unfit = total.filter(|_| !has_choice);
         Case {
             row,
             total,
             nothing: has_choice.then(|| Three::of(&nothing.only(fits), &self.rule)),
             control: control.map(|control| Three::between(control, &row.sample, &self.rule)),
-            cheaper: total
-                .filter(|_| !has_choice)
-                .and_then(|total| self.cheaper(row, total)),
+            cheaper: unfit.and_then(|total| self.cheaper(row, total)),
             adjusted_p: 1.0,
             is_recommended: false,
             more_sessions: None,
@@ -404,33 +401,29 @@ impl Rows {
         let controls = with_control.filter_map(|row| row.control.as_ref());
         let samples = self.sound().map(|row| &row.sample).chain(controls);
         let whole = samples.filter(|sample| super::sweep::broken(sample).is_none());
-        let mut others: Vec<(&Sample, Option<f64>)> = whole
-            .map(|sample| (sample, self.total(sample, |_| true)))
-            .collect();
-        others.sort_by(|left, right| in_order(left.1, right.1));
-        others.into_iter().map(|(sample, _)| sample).collect()
+        let mut others: Vec<&Sample> = whole.collect();
+        let total = |sample: &Sample| self.total(sample, |_| true);
+        others.sort_by(|left, right| in_order(total(left), total(right)));
+        others
     }
 
     /// Where doing nothing is no choice: the cheapest row that keeps as much and costs less, unless the row is
     /// shown to beat it.
     fn cheaper(&self, row: &Row, own: f64) -> Option<String> {
-        let mut as_good = self
-            .others(self.strategies.iter())
-            .into_iter()
-            .filter(|other| {
-                let total = self.total(other, |_| true);
-                total.is_some_and(|total| total < own)
-                    && Three::between(&row.sample, other, &self.rule).keeps()
-            });
-        let yardstick = as_good.next()?;
+        let mut others = self.others(self.strategies.iter()).into_iter();
+        let yardstick = others.find(|other| {
+            let total = self.total(other, |_| true);
+            total.is_some_and(|total| total < own)
+                && Three::between(&row.sample, other, &self.rule).keeps()
+        })?;
         let beats = Three::between(yardstick, &row.sample, &self.rule).dominates();
         (!beats).then(|| yardstick.strategy.clone())
     }
 
     /// A row, or a control, that is shown to be better than this one on an axis, and not worse on the others.
     fn dominator(&self, case: &Case<'_>) -> Option<(String, AxisFinding)> {
-        let others = self.others(self.sound()).into_iter();
-        let mut others = others.filter(|sample| sample.strategy != case.row.name());
+        let all = self.others(self.sound()).into_iter();
+        let mut others = all.filter(|sample| sample.strategy != case.row.name());
         others.find_map(|other| {
             let three = Three::between(&case.row.sample, other, &self.rule);
             if !three.dominates() {
@@ -543,9 +536,7 @@ impl Rows {
 
     /// Whether facts, or answers, are known of doing nothing.
     fn has_facts(&self) -> bool {
-        [Axis::Facts, Axis::Answers]
-            .iter()
-            .any(|axis| self.nothing.has(*axis))
+        self.nothing.has(Axis::Facts) || self.nothing.has(Axis::Answers)
     }
 }
 

@@ -25,42 +25,30 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     let notes = notes(&axes);
     let chance = Some(chance).filter(|chance| !chance.is_empty());
     let open: Vec<String> = chance.into_iter().chain(apart.iter().cloned()).collect();
+    let open = listed(&open);
     let is_still = axes.iter().all(|axis| axis.difference() == 0.0);
-    let (code, text) = match (better.as_str(), worse.as_str()) {
-        ("", "") if !open.is_empty() => (
-            Code::Undecided,
-            format!("Not decided: {}{rest}{notes}.", listed(&open)),
-        ),
-        ("", "") if is_still => (
-            Code::NoDifference,
-            format!("No difference: {name} and {other} are the same on every axis{notes}."),
-        ),
-        ("", "") => (
-            Code::NoDifference,
-            format!("No difference: {name} is {}{notes}.", listed(&held)),
-        ),
-        (better, "") if !open.is_empty() => {
-            let open = listed(&open);
-            let text = format!("Not decided: {name} is better on {better}; {open}{rest}{notes}.");
-            (Code::Undecided, text)
+    let code = match (better.as_str(), worse.as_str()) {
+        (_, "") if !open.is_empty() => Code::Undecided,
+        ("", "") => Code::NoDifference,
+        (_, "") => Code::Use,
+        ("", _) => Code::Keep,
+        (_, _) => Code::Trade,
+    };
+    let said = match code {
+        Code::Undecided if better.is_empty() => format!("Not decided: {open}{rest}"),
+        Code::Undecided => format!("Not decided: {name} is better on {better}; {open}{rest}"),
+        Code::NoDifference if is_still => {
+            format!("No difference: {name} and {other} are the same on every axis")
         }
-        (better, "") => (
-            Code::Use,
-            format!("Use {name}: better on {better}{rest}{notes}."),
-        ),
-        ("", worse) => (
-            Code::Keep,
-            format!("Keep {other}: {name} is worse on {worse}{rest}{notes}."),
-        ),
-        (better, worse) => {
+        Code::NoDifference => format!("No difference: {name} is {}", listed(&held)),
+        Code::Use => format!("Use {name}: better on {better}{rest}"),
+        Code::Keep => format!("Keep {other}: {name} is worse on {worse}{rest}"),
+        _ => {
             let (name, apart) = (capital(&name), around("; ", &apart, ""));
-            let text = format!(
-                "{name} is a trade: better on {better}, and worse on {worse}{apart}{notes}."
-            );
-            (Code::Trade, text)
+            format!("{name} is a trade: better on {better}, and worse on {worse}{apart}")
         }
     };
-    Line::new(code, text)
+    Line::new(code, format!("{said}{notes}."))
 }
 
 /// The axes that decide, and what never may be worse where it differs: the sides can change places.
@@ -75,9 +63,8 @@ fn judged(findings: &Findings) -> Vec<&AxisFinding> {
 
 /// The axes in this state, in words.
 fn of(axes: &[&AxisFinding], state: State) -> Vec<String> {
-    let these = axes
-        .iter()
-        .filter(|found| found.state == state && !found.is_turned_by_open());
+    let all = axes.iter();
+    let these = all.filter(|found| found.state == state && !found.is_turned_by_open());
     these.map(|found| with_margin(found, state)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::axis::Kind;
 use super::judge::{AxisFinding, LEVEL, State};
-use crate::stats::paired::{FEWEST_SESSIONS, PairedDifference};
+use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::{Tokens, Usd, many, whole};
 
 impl AxisFinding {
@@ -16,42 +16,38 @@ impl AxisFinding {
         let Some(bounds) = self.bounds else {
             return "not known".to_owned();
         };
-        let unit = self.unit();
-        let text = format!("{}{unit}", self.signed(bounds.difference));
-        if bounds.is_exact() {
-            return text;
-        }
-        // In the direction of the number itself, not of what is good.
-        let ends = [bounds.interval_lower, bounds.interval_upper].map(|end| self.axis.turned(end));
-        let (low, high) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
-        let [low, high] = [low, high].map(|end| self.signed(self.axis.turned(end)));
-        format!("{text} [{low}, {high}]")
-    }
-
-    fn unit(&self) -> &'static str {
-        match self.kind {
+        let unit = match self.kind {
             // Of a total, a note says that dollars would not tell of all.
             Kind::Total if self.note.is_some() => " % of input tokens",
             Kind::Total => " %",
             Kind::Probes | Kind::Share | Kind::Count => "",
+        };
+        let text = self.signed(self.axis.turned(bounds.difference)) + unit;
+        match self.ends().filter(|_| !bounds.is_exact()) {
+            Some(ends) => format!("{text} [{}]", ends.map(|end| self.signed(end)).join(", ")),
+            None => text,
         }
     }
 
-    /// A difference that is turned so that higher is better, in the number's own direction.
-    fn signed(&self, difference: f64) -> String {
-        let own = self.axis.turned(difference);
+    /// The ends of its interval, in the direction of the number itself, not of what is good.
+    pub(crate) fn ends(&self) -> Option<[f64; 2]> {
+        let bounds = self.bounds?;
+        let ends = [bounds.interval_lower, bounds.interval_upper].map(|end| self.axis.turned(end));
+        Some([ends[0].min(ends[1]), ends[0].max(ends[1])])
+    }
+
+    /// A value in the direction of the number itself, with its sign.
+    fn signed(&self, value: f64) -> String {
         match self.kind {
-            Kind::Total => signed(own, &percent(own)),
-            Kind::Probes | Kind::Share => signed(own, &points(own)),
-            Kind::Count => signed(own, &format!("{:.1}", own.abs())),
+            Kind::Total => signed(value, &percent(value)),
+            Kind::Probes | Kind::Share => signed(value, &points(value)),
+            Kind::Count => signed(value, &format!("{:.1}", value.abs())),
         }
     }
 
     /// The pairs that could turn it: `4 items need a judge`, `3 pairs were not scored`.
     pub(crate) fn open(&self) -> String {
-        let PairedDifference {
-            unsure, unscored, ..
-        } = self.paired;
+        let (unsure, unscored) = (self.paired.unsure, self.paired.unscored);
         let parts = [
             (unsure, "item needs a judge", "items need a judge"),
             (unscored, "pair was not scored", "pairs were not scored"),
@@ -109,9 +105,8 @@ pub(crate) fn money(amount: f64, is_dollars: bool) -> String {
 
 /// A number's text with its sign; nothing in front of 0.
 fn signed(value: f64, text: &str) -> String {
-    let is_nothing = text.bytes().all(|byte| matches!(byte, b'0' | b'.'));
     match () {
-        () if is_nothing => "0".to_owned(),
+        () if text.bytes().all(|byte| matches!(byte, b'0' | b'.')) => "0".to_owned(),
         () if value < 0.0 => format!("−{text}"),
         () => format!("+{text}"),
     }
@@ -120,24 +115,14 @@ fn signed(value: f64, text: &str) -> String {
 /// Points of a share, without a sign: whole ones, and a tenth where that would be 0.
 pub(crate) fn points(share: f64) -> String {
     let value = share.abs() * 100.0;
-    if (0.05..0.5).contains(&value) {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
-    }
+    format!("{value:.*}", usize::from((0.05..0.5).contains(&value)))
 }
 
 /// A share in percent, without sign and unit: one digit below 10.
 pub(crate) fn percent(share: f64) -> String {
     let value = share.abs() * 100.0;
-    let text = if value < 9.95 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
-    };
-    text.strip_suffix(".0")
-        .map(ToOwned::to_owned)
-        .unwrap_or(text)
+    let text = format!("{value:.*}", usize::from(value < 9.95));
+    text.trim_end_matches(".0").to_owned()
 }
 
 /// `a, b and c`.

@@ -48,9 +48,8 @@ impl Rows {
             why = self.dearer(case) + "; ";
         }
         let (other, better) = (short_name(&other), better.in_words());
-        Some(format!(
-            "{why}{other} is no worse on any axis, and better on {better}"
-        ))
+        let axes = "no worse on any axis";
+        Some(format!("{why}{other} is {axes}, and better on {better}"))
     }
 
     /// Whether it costs more than doing nothing in every session, of few: exact at any number.
@@ -79,20 +78,15 @@ impl Rows {
         } else {
             self.priced()
         };
-        let of = if case.nothing.is_some() || self.fits_everywhere() {
-            "doing nothing"
-        } else {
-            "full history"
-        };
+        let all = case.nothing.is_some() || self.fits_everywhere();
+        let of = if all { "doing nothing" } else { "full history" };
         let dearer = if times < 1.1 {
             format!("{} % more than {of} costs{place}", percent(times - 1.0))
         } else {
             format!("{times:.1} times the bill of {of}{place}")
         };
         let cause = case.row.cause.as_ref().map(|cause| format!(", {cause}"));
-        [tokens, Some(dearer), cause]
-            .into_iter()
-            .flatten()
-            .collect()
+        let parts = [tokens, Some(dearer), cause].into_iter();
+        parts.flatten().collect()
     }
 }

@@ -130,11 +130,8 @@ fn is_up(found: &AxisFinding, least: f64) -> bool {
 
 /// The p value of a difference in the good direction.
 fn p_of(found: &AxisFinding) -> f64 {
-    if found.is_comparable() {
-        found.one_sided_p()
-    } else {
-        1.0
-    }
+    let p = found.is_comparable().then(|| found.one_sided_p());
+    p.unwrap_or(1.0)
 }
 
 /// A row that is sound, judged.

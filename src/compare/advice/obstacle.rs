@@ -32,35 +32,27 @@ impl Rows {
             return control_obstacle(case, strategies);
         }
         if case.adjusted_p > LEVEL {
-            let findings = case
-                .nothing
-                .iter()
-                .chain(&case.control)
-                .flat_map(Three::all);
+            let findings = case.nothing.iter().chain(&case.control);
+            let findings = findings.flat_map(Three::all);
             let better = findings.filter(|found| found.difference() > 0.0);
             let differing = better.map(AxisFinding::differing).min().unwrap_or(0);
             // How many more would show it depends on their size too: another number would contradict that one.
+            let (judged, p) = (
+                many(strategies, "strategy is", "strategies are"),
+                case.adjusted_p,
+            );
             return if differing < least_differing(strategies) {
-                format!(
-                    "{} judged, and only {differing} sessions differ",
-                    many(strategies, "strategy is", "strategies are")
-                )
+                format!("{judged} judged, and only {differing} sessions differ")
             } else {
-                format!(
-                    "among {} it may be chance (p {:.2})",
-                    many(strategies, "strategy", "strategies"),
-                    case.adjusted_p
-                )
+                let among = many(strategies, "strategy", "strategies");
+                format!("among {among} it may be chance (p {p:.2})")
             };
         }
-        match dominator {
-            Some((other, better)) => format!(
-                "{} is better on {} and not worse on the others",
-                short_name(&other),
-                better.in_words()
-            ),
-            None => "it is not shown".to_owned(),
-        }
+        let Some((other, better)) = dominator else {
+            return "it is not shown".to_owned();
+        };
+        let (other, better) = (short_name(&other), better.in_words());
+        format!("{other} is better on {better} and not worse on the others")
     }
 }
 
@@ -84,9 +76,8 @@ fn control_obstacle(case: &Case<'_>, strategies: usize) -> String {
     let words: Vec<String> = known.map(AxisFinding::in_words).collect();
     let mut above = three.quality().filter(|found| found.is_above_0());
     let turning = above.find_map(AxisFinding::turning_cluster);
-    let reason = turning
-        .map(|session| format!("{session} alone makes the difference"))
-        .or_else(|| three.quality().find_map(|it| it.why_not_shown(strategies)));
+    let alone = turning.map(|session| format!("{session} alone makes the difference"));
+    let reason = alone.or_else(|| three.quality().find_map(|it| it.why_not_shown(strategies)));
     let reason = reason.map_or_else(String::new, |why| format!(" ({why})"));
     let words = words.join(", ");
     format!("it is not shown to beat its control {name}: {words}{reason}")
@@ -101,10 +92,8 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
         return None;
     }
     if bill.difference() <= 0.0 {
-        return Some(format!(
-            "it costs more than doing nothing ({})",
-            bill.in_words()
-        ));
+        let bill = bill.in_words();
+        return Some(format!("it costs more than doing nothing ({bill})"));
     }
     if let Some(session) = bill.turning_cluster() {
         return Some(format!("without {session} it saves nothing"));
@@ -142,10 +131,8 @@ fn loss(three: &Three) -> Option<String> {
     }
     let lost = three.in_state(|state| state == State::Worse);
     if !lost.is_empty() {
-        return Some(format!(
-            "it keeps less than doing nothing ({})",
-            listed(&lost)
-        ));
+        let lost = listed(&lost);
+        return Some(format!("it keeps less than doing nothing ({lost})"));
     }
     let mut quality = three.quality();
     if let Some(found) = quality.find(|found| found.is_turned_by_open()) {
@@ -153,8 +140,6 @@ fn loss(three: &Three) -> Option<String> {
         return Some(format!("whether it keeps {axis} is unknown: {open}"));
     }
     let open = three.in_state(|state| !state.is_not_worse());
-    (!open.is_empty()).then(|| {
-        let open = listed(&open);
-        format!("it may keep less than doing nothing ({open})")
-    })
+    let words = listed(&open);
+    (!open.is_empty()).then(|| format!("it may keep less than doing nothing ({words})"))
 }

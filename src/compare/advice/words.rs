@@ -42,30 +42,20 @@ impl Verdict {
             let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
             lines.push(Line::new(Code::Avoid, text));
         }
-        let others: Vec<String> = avoid
-            .skip(SHOWN)
-            .map(|one| short_name(&one.strategy))
-            .collect();
-        if !others.is_empty() {
-            let text = format!("Avoid also {}.", listed(&others));
-            lines.push(Line::new(Code::Avoid, text));
-        }
+        let others = avoid.skip(SHOWN).map(|one| short_name(&one.strategy));
+        let others = around("Avoid also ", &others.collect::<Vec<_>>(), ".");
+        lines.extend((!others.is_empty()).then(|| Line::new(Code::Avoid, others)));
         lines
     }
 
     /// The controls that the sentences quote: each is shown under its strategy.
     pub(crate) fn quoted_controls(&self) -> impl Iterator<Item = &str> {
-        let controls = self
-            .contenders
-            .iter()
-            .filter_map(|one| one.control.as_deref());
-        controls.filter(|control| {
+        let controls = self.contenders.iter().flat_map(|one| &one.control);
+        controls.map(String::as_str).filter(|control| {
             let name = short_name(control);
-            let is_word = |text: &str| {
-                text.split([' ', ',', ':', ';'])
-                    .any(|word| word.trim_end_matches('.') == name)
-            };
-            self.sentences.iter().any(|text| is_word(text))
+            let sentences = self.sentences.iter();
+            let mut words = sentences.flat_map(|text| text.split([' ', ',', ':', ';']));
+            words.any(|word| word.trim_end_matches('.') == name)
         })
     }
 }
@@ -162,11 +152,9 @@ impl Rows {
             *clusters.entry(cluster).or_default() += bill.unwrap_or(0.0);
         }
         let all: f64 = clusters.values().sum();
-        let largest = clusters
-            .into_iter()
-            .max_by(|one, next| one.1.total_cmp(&next.1));
+        let largest = clusters.iter().max_by(|one, next| one.1.total_cmp(next.1));
         match largest {
-            Some((name, bill)) if bill > LARGE * all => {
+            Some((name, bill)) if *bill > LARGE * all => {
                 format!(" {name} is {} % of its bill.", percent(bill / all))
             }
             Some(_) | None => String::new(),
@@ -177,8 +165,7 @@ impl Rows {
     fn loses(&self, case: &Case<'_>) -> String {
         let quality = case.nothing.iter().flat_map(Three::quality);
         let lost = quality.filter(|found| is_lost(found, &self.rule.margins));
-        let lost =
-            lost.map(|found| format!("{} points of {}", points(found.difference()), found.axis));
+        let lost = lost.map(|one| format!("{} points of {}", points(one.difference()), one.axis));
         around(", and gives up ", &lost.collect::<Vec<_>>(), "")
     }
 
@@ -218,9 +205,8 @@ impl Rows {
         let totals = case.total.zip(self.total(control, |_| true));
         let paid = totals.map(|(own, other)| (own - other) / self.clusters as f64);
         let paid = paid.filter(|paid| *paid > 0.0);
-        let paid = paid.map_or_else(String::new, |paid| {
-            format!(", for {} more a session", self.money(paid))
-        });
+        let paid = paid.map(|paid| format!(", for {} more a session", self.money(paid)));
+        let paid = paid.unwrap_or_default();
         let name = short_name(&control.strategy);
         format!("; it beats {name} on {}{paid}", listed(&better))
     }
@@ -239,11 +225,8 @@ impl Rows {
     }
 
     fn use_it(&self, case: &Case<'_>, cases: &[Case<'_>]) -> String {
-        let settings = if case.row.is_program {
-            ""
-        } else {
-            " `--apply` writes it to a file."
-        };
+        let apply = " `--apply` writes it to a file.";
+        let apply = if case.row.is_program { "" } else { apply };
         let twins = cases.iter().filter(|other| other.is_recommended).skip(1);
         let (same, others): (Vec<&Case<'_>>, Vec<&Case<'_>>) = twins.partition(|other| {
             let three = Three::between(&case.row.sample, &other.row.sample, &self.rule);
@@ -264,25 +247,18 @@ impl Rows {
                 } else {
                     "keeps as much as doing nothing"
                 };
-                format!(
-                    "It saves {}{} and {keeps} ({}){control}",
-                    self.amount(case, ""),
-                    self.priced(),
-                    listed(&in_words)
-                )
+                let (amount, kept) = (self.amount(case, ""), listed(&in_words));
+                let priced = self.priced();
+                format!("It saves {amount}{priced} and {keeps} ({kept}){control}")
             }
             None => format!(
                 "Nothing here that runs to the end, and is shown to keep as much, costs less than its {}{control}",
                 self.bill(case.total)
             ),
         };
-        format!(
-            "Use {}{same}. {why}. Shown on {}.{}{}{others}{settings}",
-            case.row.sample.title(),
-            self.population,
-            self.unfit(),
-            self.weight(case)
-        )
+        let (title, sessions) = (case.row.sample.title(), &self.population);
+        let (unfit, weight) = (self.unfit(), self.weight(case));
+        format!("Use {title}{same}. {why}. Shown on {sessions}.{unfit}{weight}{others}{apply}")
     }
 
     /// Whether doing nothing is what an agent did that compacted, and not full history.
@@ -312,35 +288,29 @@ impl Rows {
         for found in case.given_up() {
             let Some(bounds) = found.bounds else { continue };
             let [least, most] = [bounds.interval_upper, bounds.interval_lower].map(points);
-            given.push(format!(
-                "{} points of {} [{least}, {most}]",
-                points(bounds.difference),
-                found.axis
-            ));
-            flags.push(format!("`--margin {}={}`", found.axis, accepting(found)));
+            let (axis, points) = (found.axis, points(bounds.difference));
+            given.push(format!("{points} points of {axis} [{least}, {most}]"));
+            flags.push(format!("`--margin {axis}={}`", accepting(found)));
         }
         let takes = if flags.len() == 1 { "takes" } else { "take" };
         let how = match self.refusal(case) {
             None => format!("{} {takes} it", listed(&flags)),
             Some(why) => format!("besides, {why}"),
         };
+        let (amount, given) = (self.amount(case, ""), listed(&given));
+        let sessions = &self.population;
         format!(
-            "{name} is a trade: it saves {}{} and gives up {}; {how}. Shown on {}.",
-            self.amount(case, ""),
-            self.priced(),
-            listed(&given),
-            self.population
+            "{name} is a trade: it saves {amount}{} and gives up {given}; {how}. Shown on {sessions}.",
+            self.priced()
         )
     }
 
     fn ahead(&self, case: &Case<'_>) -> String {
         let name = case.row.sample.title();
+        let bill = self.bill(case.total);
         let saves = match &case.nothing {
             Some(_) => format!("it saves {}", self.amount(case, "")),
-            None => format!(
-                "it is the cheapest of what keeps as much ({})",
-                self.bill(case.total)
-            ),
+            None => format!("it is the cheapest of what keeps as much ({bill})"),
         };
         let mut text = format!("{name} is ahead, not decided: {saves}");
         if let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) {
@@ -350,11 +320,8 @@ impl Rows {
         }
         let more = case.more_sessions.unwrap_or(1);
         let more = many(more, "more session", "more sessions");
-        format!(
-            "{text}. Not shown: {}. About {more} like these would show it.{}",
-            case.obstacle,
-            self.unfit()
-        )
+        let (why, unfit) = (&case.obstacle, self.unfit());
+        format!("{text}. Not shown: {why}. About {more} like these would show it.{unfit}")
     }
 
     fn keep(&self, case: &Case<'_>, cases: &[Case<'_>]) -> String {
@@ -381,10 +348,8 @@ impl Rows {
                 case.obstacle
             ),
         };
-        let paid = cases
-            .iter()
-            .find_map(|case| self.paid_for(case))
-            .unwrap_or_default();
+        let paid = cases.iter().find_map(|case| self.paid_for(case));
+        let paid = paid.unwrap_or_default();
         format!("Keep what you have. {why}.{paid}{}", self.unfit())
     }
 
@@ -409,12 +374,9 @@ impl Rows {
         let bill = bill.unwrap_or_default();
         // A control may cost less still.
         let among = case.cheaper.as_ref().map_or("", |_| " of the strategies");
-        format!(
-            "Not decided: {} has the lowest bill{among}{bill}; {}.{}",
-            short_name(case.row.name()),
-            case.obstacle,
-            self.unfit()
-        )
+        let (name, unfit) = (short_name(case.row.name()), self.unfit());
+        let why = &case.obstacle;
+        format!("Not decided: {name} has the lowest bill{among}{bill}; {why}.{unfit}")
     }
 
     /// One session, or two to five: what was seen, and what to do.
@@ -433,11 +395,8 @@ impl Rows {
         let best = match case.and_then(|case| Some((case, case.total?))) {
             Some((case, total)) => {
                 let is_dearer = is_whole && self.saves(case).is_some_and(|saved| saved <= 0.0);
-                let kept = if self.has_facts() {
-                    ""
-                } else {
-                    " of later actions"
-                };
+                let has_facts = self.has_facts();
+                let kept = if has_facts { "" } else { " of later actions" };
                 let (title, total) = (case.row.sample.title(), self.money(total));
                 if is_dearer {
                     format!("nothing that kept as much{kept} is cheaper, {title} costs {total}")
@@ -477,9 +436,8 @@ impl Rows {
             let sign = if share < 0.0 { "−" } else { "" };
             format!("{sign}{} %", percent(share))
         });
-        Some(format!(
-            " ({low} to {high} of the bill saved from session to session)"
-        ))
+        let what = "of the bill saved from session to session";
+        Some(format!(" ({low} to {high} {what})"))
     }
 
     /// The assumptions under which the recommendation is another one, or the sign of what a strategy saves.
@@ -552,10 +510,9 @@ fn is_lost(found: &AxisFinding, margins: &Margins) -> bool {
 
 fn plain_tail(case: &Case<'_>) -> String {
     let control = case.row.control.as_ref().map_or("", |one| &one.strategy);
+    let (name, control) = (short_name(case.row.name()), short_name(control));
     format!(
-        "Your program {} is a plain tail: the same bill and the same facts as {}, which keeps the newest rounds in \
-         the same size and no more.",
-        short_name(case.row.name()),
-        short_name(control)
+        "Your program {name} is a plain tail: the same bill and the same facts as {control}, which keeps the newest \
+         rounds in the same size and no more."
     )
 }
