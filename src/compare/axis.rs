@@ -149,12 +149,9 @@ pub struct Margins(BTreeMap<Axis, f64>);
 
 impl Default for Margins {
     fn default() -> Self {
-        let entries = Axis::ALL.into_iter();
-        Self(
-            entries
-                .filter_map(|axis| Some((axis, axis.entry().4?)))
-                .collect(),
-        )
+        let each = Axis::ALL.into_iter();
+        let entries = each.filter_map(|axis| Some((axis, axis.entry().4?)));
+        Self(entries.collect())
     }
 }
 
@@ -173,9 +170,8 @@ impl Margins {
     pub fn set(&mut self, name: &str, margin: f64) -> Result<(), String> {
         let Some(axis) = Axis::named(name) else {
             let names = Axis::ALL.map(Axis::name);
-            return Err(called(name, &names).unwrap_or_else(|| {
-                format!("no metric `{name}` can be gated: {}", names.join(", "))
-            }));
+            let unknown = format!("no metric `{name}` can be gated: {}", names.join(", "));
+            return Err(called(name, &names).unwrap_or(unknown));
         };
         let unit = match axis.kind() {
             Kind::Probes | Kind::Share => Some("points"),
@@ -183,9 +179,8 @@ impl Margins {
             Kind::Count => None,
         };
         if let Some(unit) = unit.filter(|_| margin > 1.0) {
-            return Err(format!(
-                "the margin of `{name}` must be at most 1: 0.05 is 5 {unit}"
-            ));
+            let most = "must be at most 1: 0.05 is 5";
+            return Err(format!("the margin of `{name}` {most} {unit}"));
         }
         self.0.insert(axis, margin);
         Ok(())

@@ -78,11 +78,8 @@ impl ComparedRun {
         let value = serde_json::to_value(self).map_err(BaselineError::Json)?;
         // strategies / NAME / sessions / ID / probes / ITEM: an item takes one line.
         let mut text = canonical::write(&value, &|path| {
-            path.len() >= 6
-                || matches!(
-                    path,
-                    ["conditions", "prices", _] | ["rates", _] | [.., "billed"]
-                )
+            let is_price = matches!(path, ["conditions", "prices", _] | ["rates", _]);
+            path.len() >= 6 || is_price || path.last() == Some(&"billed")
         });
         checked::sign(&mut text, DOCUMENT);
         Ok(text)

@@ -23,16 +23,12 @@ fn put<'a>(
     match value {
         Value::Object(map) => {
             let is_inline = map.is_empty() || (0..=path.len()).any(|to| inline(&path[..to]));
-            let (open, comma, end) = if is_inline {
-                ("{", ", ", "")
-            } else {
-                ("{\n", ",\n", "\n")
-            };
+            let (end, next) = if is_inline { ("", " ") } else { ("\n", "\n") };
             let indent = |depth: usize| if is_inline { 0 } else { depth };
             let keys: BTreeMap<&String, &Value> = map.iter().collect();
-            out.push_str(open);
+            out.extend(["{", end]);
             for (at, (key, value)) in keys.iter().enumerate() {
-                out.push_str(if at > 0 { comma } else { "" });
+                out.extend(if at > 0 { [",", next] } else { [""; 2] });
                 let width = indent(path.len() + 1);
                 let _ = write!(out, "{:width$}{}: ", "", Value::from(key.as_str()));
                 path.push(key);

@@ -190,9 +190,8 @@ pub(super) fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
 
 pub(super) fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {
     let broken = pairs.iter().flat_map(|(session, old, new)| {
-        let rules = new
-            .iter()
-            .flat_map(move |new| new.rejected.difference(&old.rejected));
+        let all = new.iter();
+        let rules = all.flat_map(move |new| new.rejected.difference(&old.rejected));
         rules.map(move |rule| BrokenRule {
             session: (*session).to_owned(),
             rule: rule.clone(),
@@ -218,15 +217,12 @@ pub(super) fn deaths(pairs: &[Pair<'_>]) -> Vec<NewDeath> {
 }
 
 pub(super) fn coverage(pairs: &[Pair<'_>]) -> Coverage {
-    let both = pairs
-        .iter()
-        .filter_map(|(id, old, new)| Some((*id, *old, (*new)?)));
+    let all = pairs.iter();
+    let both = all.filter_map(|(id, old, new)| Some((*id, *old, (*new)?)));
     let clusters = both.clone();
     let clusters = clusters.map(|(id, old, _)| old.cluster.as_deref().unwrap_or(id));
-    let by_axis = OF_PROBES
-        .map(|axis| AxisCoverage::of(axis, pairs))
-        .into_iter();
-    let by_axis: Vec<AxisCoverage> = by_axis.filter(|of_axis| of_axis.items > 0).collect();
+    let by_axis = OF_PROBES.map(|axis| AxisCoverage::of(axis, pairs));
+    let by_axis: Vec<_> = by_axis.into_iter().filter(|one| one.items > 0).collect();
     Coverage {
         sessions: pairs.len(),
         paired_sessions: both.clone().count(),

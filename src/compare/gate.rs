@@ -212,19 +212,13 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
     // A replay by rules alone is exact; a model's summary or answer is one draw of many, and a
     // script may answer otherwise the next time, too.
     let is_exact = |axis: Axis| axis != Axis::Answers && !findings.chance.touches(axis);
-    let lost = findings
-        .changed
-        .iter()
-        .filter(|probe| probe.lost && probe.high_importance);
-    let (lost, unconfirmed): (Vec<ChangedProbe>, Vec<ChangedProbe>) = lost
-        .filter(|_| rules.hard_break)
-        .cloned()
-        .partition(|probe| is_exact(probe.axis) || probe.repeats >= CONFIRM);
-    let (deaths, unconfirmed_deaths): (Vec<NewDeath>, Vec<NewDeath>) = findings
-        .deaths
-        .iter()
-        .cloned()
-        .partition(|death| is_exact(Axis::Completion) || is_in_all(death));
+    let is_hard = |probe: &&ChangedProbe| rules.hard_break && probe.lost && probe.high_importance;
+    let lost = findings.changed.iter().filter(is_hard).cloned();
+    let (lost, unconfirmed): (Vec<ChangedProbe>, Vec<ChangedProbe>) =
+        lost.partition(|probe| is_exact(probe.axis) || probe.repeats >= CONFIRM);
+    let deaths = findings.deaths.iter().cloned();
+    let (deaths, unconfirmed_deaths): (Vec<NewDeath>, Vec<NewDeath>) =
+        deaths.partition(|death| is_exact(Axis::Completion) || is_in_all(death));
     let axes = findings.axes.iter().filter_map(|found| {
         let margin = rules.margins.get(found.axis)?;
         let verdict = verdict(found, margin, findings.target, family);
@@ -237,11 +231,8 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
     }
     let avoided = newly_avoided(sides);
     let coverage = lacking(findings, rules.coverage);
-    let is_broken = !lost.is_empty()
-        || !deaths.is_empty()
-        || !findings.broken_rules.is_empty()
-        || !avoided.is_empty()
-        || coverage.is_some();
+    let is_whole = lost.is_empty() && deaths.is_empty() && findings.broken_rules.is_empty();
+    let is_broken = !is_whole || !avoided.is_empty() || coverage.is_some();
     let worst = axes.iter().map(|axis| axis.verdict).max();
     let verdict = if is_broken {
         Verdict::Regressed
@@ -276,8 +267,8 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
 /// Axes with a margin that one side alone has: nothing says that they are as good as before.
 fn one_sided(findings: &Findings, sides: [&Sample; 2], rules: &Rules) -> Vec<GatedAxis> {
     // Whether a program asks for summaries is its own business.
-    let axes = Axis::ALL.into_iter();
-    let axes = axes.filter(|axis| *axis != Axis::Plumbing && findings.axis(*axis).is_none());
+    let each = Axis::ALL.into_iter();
+    let axes = each.filter(|axis| *axis != Axis::Plumbing && findings.axis(*axis).is_none());
     let found = axes.filter_map(|axis| {
         let margin = rules.margins.get(axis)?;
         let side = match sides.map(|side| side.has(axis)) {
@@ -315,33 +306,26 @@ fn lacking(findings: &Findings, asked: f64) -> Option<String> {
         ),
         None => "scored".to_owned(),
     };
-    (share < asked).then(|| {
-        format!(
-            "{what} {} of {} sessions: {:.1} %, and {:.1} % is asked",
-            coverage.paired_sessions,
-            coverage.sessions,
-            share * 100.0,
-            asked * 100.0
-        )
-    })
+    if share >= asked {
+        return None;
+    }
+    let (paired, all) = (coverage.paired_sessions, coverage.sessions);
+    let [share, asked] = [share, asked].map(|share| share * 100.0);
+    Some(format!(
+        "{what} {paired} of {all} sessions: {share:.1} %, and {asked:.1} % is asked"
+    ))
 }
 
 /// What is worse and passes: within the margin, or without one.
 fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
-    let passed = axes
-        .iter()
-        .filter(|one| one.verdict <= Verdict::NonInferior);
+    let all = axes.iter();
+    let passed = all.filter(|one| one.verdict <= Verdict::NonInferior);
     let worse = passed.filter_map(|gated| findings.axis(gated.axis));
     let worse = worse.filter(|found| found.difference() < 0.0);
-    let mut found: Vec<String> = worse
-        .map(|found| format!("{}, within the margin", found.in_words()))
-        .collect();
-    let fewer: BTreeSet<(&str, &str)> = findings
-        .changed
-        .iter()
-        .filter(|probe| probe.lost)
-        .map(fact)
-        .collect();
+    let worse = worse.map(|found| format!("{}, within the margin", found.in_words()));
+    let mut found: Vec<String> = worse.collect();
+    let lost = findings.changed.iter().filter(|probe| probe.lost);
+    let fewer: BTreeSet<(&str, &str)> = lost.map(fact).collect();
     if !fewer.is_empty() {
         let facts = many(fewer.len(), "fact", "facts");
         let named: Vec<&str> = fewer.iter().take(3).map(|(_, name)| *name).collect();
@@ -349,11 +333,9 @@ fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
         let more = if is_cut { ", …" } else { "" };
         found.push(format!("{facts} fewer: {}{more}", named.join("; ")));
     }
-    let shown = findings.axes.iter();
-    let open: Vec<String> = shown
-        .filter(|found| !axes.iter().any(|gated| gated.axis == found.axis))
-        .map(AxisFinding::in_words)
-        .collect();
+    let each = findings.axes.iter();
+    let open = each.filter(|found| !axes.iter().any(|gated| gated.axis == found.axis));
+    let open: Vec<String> = open.map(AxisFinding::in_words).collect();
     if !open.is_empty() {
         found.push(format!("not gated: {}", open.join(", ")));
     }
@@ -362,10 +344,8 @@ fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
 
 /// A changed probe as one fact: its session, and its question or id.
 fn fact(probe: &ChangedProbe) -> (&str, &str) {
-    let id = probe
-        .probe
-        .rsplit_once('@')
-        .map_or(&*probe.probe, |(id, _)| id);
+    let id = probe.probe.rsplit_once('@');
+    let id = id.map_or(&*probe.probe, |(id, _)| id);
     let text = probe.text.as_ref().map(|text| &*text.question);
     (&probe.session, text.unwrap_or(id))
 }

@@ -280,8 +280,8 @@ pub(crate) struct Pairs<'a> {
 impl<'a> Pairs<'a> {
     /// All sessions of the baseline.
     pub(crate) fn of(baseline: &'a Sample, candidate: &'a Sample) -> Self {
-        let sessions = baseline.sessions.iter();
-        let sessions = sessions.map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)));
+        let all = baseline.sessions.iter();
+        let sessions = all.map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)));
         Self {
             sides: [baseline, candidate],
             sessions: sessions.collect(),
@@ -334,11 +334,10 @@ impl<'a> Pairs<'a> {
         };
         found.note = note;
         found.adjusted_p = found.p();
-        found.state = if is_comparable {
-            found.state_under(rule.target)
-        } else {
-            State::NotComparable
-        };
+        found.state = State::NotComparable;
+        if is_comparable {
+            found.state = found.state_under(rule.target);
+        }
         Some(found)
     }
 
@@ -428,8 +427,7 @@ impl AxisFinding {
 
     /// Whether its interval lies above 0.
     pub(crate) fn is_above_0(&self) -> bool {
-        self.bounds
-            .is_some_and(|bounds| bounds.interval_lower > 0.0)
+        self.bounds.is_some_and(|one| one.interval_lower > 0.0)
     }
 
     /// p value of the sign flips in the good direction alone.

@@ -82,11 +82,8 @@ impl Prediction {
 impl Separation {
     /// The separation by a figure of the support, of which more is better.
     fn of(tasks: &BTreeMap<&str, [Vec<f64>; 2]>, figure: fn(f64) -> f64) -> Self {
-        let figures = tasks.values().map(|sides| {
-            sides
-                .each_ref()
-                .map(|side| side.iter().map(|support| figure(*support)).collect())
-        });
+        let of_side = |side: &Vec<f64>| side.iter().copied().map(figure).collect();
+        let figures = tasks.values().map(|sides| sides.each_ref().map(of_side));
         let figures: Vec<[Vec<f64>; 2]> = figures.collect();
         let all = [0, 1].map(|side| figures.iter().flat_map(|task| task[side].clone()).collect());
         Self {

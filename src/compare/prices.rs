@@ -59,13 +59,12 @@ pub(super) fn of_sessions(cells: &[CellRecord]) -> BTreeMap<String, SessionPrice
         let Some(first) = cell.prompt_cache.first() else {
             continue;
         };
-        let prices = found
-            .entry(cell.session.clone())
-            .or_insert_with(|| SessionPrices {
-                scheme: first.scheme.clone(),
-                rates: first.rates,
-                ..SessionPrices::default()
-            });
+        let prices = found.entry(cell.session.clone());
+        let prices = prices.or_insert_with(|| SessionPrices {
+            scheme: first.scheme.clone(),
+            rates: first.rates,
+            ..SessionPrices::default()
+        });
         for (number, price) in &first.other_models {
             let asked = cell.model_calls.get(*number);
             let name = asked.and_then(|asked| asked.model.clone());
@@ -79,15 +78,14 @@ impl ComparedRun {
     /// The sessions of both whose prices differ.
     pub fn repriced(&self, candidate: &Self) -> Vec<String> {
         let prices = [&self.conditions.prices, &candidate.conditions.prices];
-        let both = self.sessions.keys();
-        let both = both.filter(|id| candidate.sessions.contains_key(*id));
-        both.filter(|id| {
+        let all = self.sessions.keys();
+        let both = all.filter(|id| candidate.sessions.contains_key(*id));
+        let changed = both.filter(|id| {
             let rates = self.rates.get(*id).zip(candidate.rates.get(*id));
             prices[0].get(*id) != prices[1].get(*id)
                 || rates.is_some_and(|(old, new)| !agree(old, new))
-        })
-        .cloned()
-        .collect()
+        });
+        changed.cloned().collect()
     }
 
     /// Computes what these sessions cost again, at the prices of `candidate`. Returns those that stay as they
@@ -123,10 +121,8 @@ impl ComparedRun {
 
     /// The price of an input token of this session, in dollars; `None` where the bill is not in dollars.
     fn price_of_input(&self, id: &str) -> Option<f64> {
-        let mut sessions = self
-            .strategies
-            .values()
-            .filter_map(|it| it.sessions.get(id));
+        let samples = self.strategies.values();
+        let mut sessions = samples.filter_map(|sample| sample.sessions.get(id));
         let is_known = sessions.any(|session| session.metrics.contains_key(DOLLARS));
         let entry = self.conditions.prices.get(id).filter(|_| is_known)?;
         price_of_input(read(entry).as_ref())
@@ -135,10 +131,8 @@ impl ComparedRun {
     /// The candidate's prices for the tokens of this session; `None` where they cannot be told.
     fn prices_of(&self, candidate: &Self, id: &str) -> Option<SessionPrices> {
         let (old, new) = (self.rates.get(id)?, candidate.rates.get(id)?);
-        let mut prices = SessionPrices {
-            other_models: BTreeMap::new(),
-            ..new.clone()
-        };
+        let mut prices = new.clone();
+        prices.other_models.clear();
         if old.scheme != new.scheme || old.rates.long_prompts != new.rates.long_prompts {
             return None;
         }
@@ -195,18 +189,14 @@ fn read(entry: &str) -> Option<PriceEntry> {
 impl SessionSample {
     fn forget_costs(&mut self) {
         let priced = [PRICED.name(), DOLLARS];
-        self.metrics
-            .retain(|name, _| !priced.contains(&name.as_str()));
+        self.metrics.retain(|name, _| !priced.contains(&&**name));
     }
 
     /// Computes its costs at these prices.
     fn price(&mut self, prices: &SessionPrices, input: Option<f64>) {
         self.forget_costs();
-        let costs: Vec<Costs> = self
-            .billed
-            .iter()
-            .map(|billed| billed.costs(prices))
-            .collect();
+        let billed = self.billed.iter();
+        let costs: Vec<Costs> = billed.map(|billed| billed.costs(prices)).collect();
         self.put(costs.into_iter().flat_map(|costs| priced(costs, input)));
     }
 }

@@ -106,10 +106,8 @@ impl SessionSample {
             Axis::Bill => full.bill,
             _ => full.tokens,
         });
-        Some((
-            mean(self.metrics.get(axis.name())?)?,
-            mean(&full.collect::<Vec<_>>())?,
-        ))
+        let full: Vec<f64> = full.collect();
+        Some((mean(self.metrics.get(axis.name())?)?, mean(&full)?))
     }
 
     /// What an input token costs in dollars, where that is known.
@@ -298,10 +296,8 @@ fn wrote(cell: &CellRecord) -> bool {
 /// Who wrote a strategy's summaries: the product's own model where they are the recorded ones.
 fn writer(toml: &str, manifest: &Manifest) -> ModelEntry {
     if kinds_of(toml).iter().any(|kind| kind == "recorded") {
-        return ModelEntry {
-            name: "the recorded product's model".to_owned(),
-            kind: ModelKind::Live,
-        };
+        let (name, kind) = ("the recorded product's model".to_owned(), ModelKind::Live);
+        return ModelEntry { name, kind };
     }
     manifest.summariser.clone()
 }
@@ -326,38 +322,32 @@ impl SessionSample {
 
     fn add(&mut self, cell: &CellRecord, reference: Option<&CellRecord>, summary: &CellSummary) {
         let cost = summary.costs.first();
+        let plumbing = summary.plumbing.and_then(|score| score.mean());
         let spent = summary.savings.map(|s| (s.prompts + s.strategy).0 as f64);
         let values = [
             (Axis::Completion, summary.completion.share()),
             (Axis::Refused, Some(summary.findings.rejected as f64)),
             (Axis::Actions, summary.support.share()),
-            (
-                Axis::Plumbing,
-                summary.plumbing.and_then(|score| score.mean()),
-            ),
+            (Axis::Plumbing, plumbing),
             (Axis::Tokens, spent),
             (Axis::Calls, Some(summary.model_calls.total().calls as f64)),
             (Axis::Waiting, summary.waiting()),
         ];
         let values = values.into_iter().map(|(axis, value)| (axis.name(), value));
         // The rates are those of the price: where the table has dollars, these are the same.
-        let price = summary
-            .price
-            .as_ref()
-            .filter(|_| summary.dollars().is_some());
+        let price = summary.price.as_ref();
+        let price = price.filter(|_| summary.dollars().is_some());
         let input = price_of_input(price);
-        let priced = cost
-            .into_iter()
-            .flat_map(|cost| prices::priced(cost.costs(), input));
+        let each = cost.into_iter();
+        let priced = each.flat_map(|cost| prices::priced(cost.costs(), input));
         self.put(values.chain(priced));
         self.billed.extend(cost.map(|cost| cost.billed.clone()));
-        let full = cost
-            .zip(summary.savings)
-            .map(|(cost, savings)| FullHistory {
-                bill: cost.reference_cost as f64 / 1_000.0,
-                tokens: savings.reference.0 as f64,
-                fits: reference.is_some_and(|full| fits(full, cell)),
-            });
+        let both = cost.zip(summary.savings);
+        let full = both.map(|(cost, savings)| FullHistory {
+            bill: cost.reference_cost as f64 / 1_000.0,
+            tokens: savings.reference.0 as f64,
+            fits: reference.is_some_and(|full| fits(full, cell)),
+        });
         self.full.extend(full);
         if wrote(cell) {
             let planted = cell.probes.iter().filter(|probe| is_planted(probe.kind));
@@ -375,9 +365,8 @@ impl SessionSample {
             self.died_at = died_at.map(|call| format!("call {call}"));
         }
         for probe in cell.probes.iter().filter(|probe| is_planted(probe.kind)) {
-            let item = self
-                .probes
-                .entry(format!("{}@{}", probe.probe, probe.percent));
+            let id = format!("{}@{}", probe.probe, probe.percent);
+            let item = self.probes.entry(id);
             let item = item.or_insert_with(|| ProbeSample {
                 kind: probe.kind.name().to_owned(),
                 weight: probe.weight,

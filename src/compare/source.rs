@@ -162,9 +162,8 @@ impl ComparedRun {
         };
         let of_sessions = |of: fn(&SessionEntry) -> Option<String>| -> BTreeMap<String, String> {
             let sessions = manifest.sessions.iter();
-            sessions
-                .filter_map(|it| Some((it.id.clone(), of(it)?)))
-                .collect()
+            let known = sessions.filter_map(|it| Some((it.id.clone(), of(it)?)));
+            known.collect()
         };
         let all = manifest.strategies.iter();
         let strategies = all.clone().filter(|entry| with_added || !entry.is_added);
@@ -241,11 +240,10 @@ impl ComparedRun {
             return None;
         };
         let (left_name, right_name) = (&left.name, &right.name);
-        (left != right).then(|| {
-            format!(
-                "`{left_name}` and `{right_name}` are two readers: their answers say nothing about each other"
-            )
-        })
+        let text = format!(
+            "`{left_name}` and `{right_name}` are two readers: their answers say nothing about each other"
+        );
+        (left != right).then_some(text)
     }
 
     /// Whether one judge graded the answers of both, shown the same and in the same prompt, as far as both tell.
@@ -391,9 +389,8 @@ impl ComparedRun {
     pub fn definition_mismatches(&self, candidate: &Self) -> Vec<Mismatch> {
         let definitions = |side: &Self| -> BTreeMap<String, String> {
             let samples = side.samples();
-            samples
-                .map(|sample| (sample.strategy.clone(), sample.definition.clone()))
-                .collect()
+            let named = samples.map(|one| (one.strategy.clone(), one.definition.clone()));
+            named.collect()
         };
         let sides = [self, candidate].map(definitions);
         mismatches("strategy", sides.each_ref(), &|_| true)
@@ -444,11 +441,8 @@ fn place(sample: &mut Sample, clusters: &BTreeMap<String, String>) {
 
 /// What a session is billed by, as a condition: what other models cost is none.
 fn condition(price: &PriceEntry) -> Option<String> {
-    let own = PriceEntry {
-        fast: None,
-        read_shares: None,
-        ..price.clone()
-    };
+    let mut own = price.clone();
+    (own.fast, own.read_shares) = (None, None);
     serde_json::to_string(&own).ok()
 }
 

@@ -154,9 +154,8 @@ pub(crate) fn label(values: &[(String, String)]) -> String {
 /// The same with knobs named by their last word, where no other knob of the setting ends in it: `keep_last=5`.
 pub(crate) fn short_label(values: &[(String, String)]) -> String {
     let short = values.iter().map(|(knob, value)| {
-        let mut same = values
-            .iter()
-            .filter(|(other, _)| last_word(other) == last_word(knob));
+        let all = values.iter();
+        let mut same = all.filter(|(other, _)| last_word(other) == last_word(knob));
         let is_alone = same.nth(1).is_none();
         let is_short = is_alone && !is_of_window(knob);
         let knob = if is_short { last_word(knob) } else { knob };
@@ -201,9 +200,8 @@ pub fn judge(
         tune.iter().partition(|id| is_complete(tried, id, &known));
     let clusters = trial::in_clusters(tried, &used);
     let points = tried.iter().map(|trial| {
-        let kept = clusters
-            .iter()
-            .filter_map(|own| trial.kept(own, quality.axis));
+        let all = clusters.iter();
+        let kept = all.filter_map(|own| trial.kept(own, quality.axis));
         SweepPoint {
             values: trial.values.clone(),
             is_default: trial.is_default,
@@ -237,12 +235,11 @@ pub fn judge(
                 // A few that fit decide nothing about the others.
                 fitting.clear();
             }
-            let against_nothing = own.iter().map(|at| tried[*at].saved(&fitting, cost));
+            let saved = own.iter().map(|at| tried[*at].saved(&fitting, cost));
+            let against_nothing = saved.map(|saved| Some(saved?.point_estimate)).collect();
             let candidates = Candidates {
                 points: own.iter().map(|at| &points[*at]).collect(),
-                against_nothing: against_nothing
-                    .map(|saved| Some(saved?.point_estimate))
-                    .collect(),
+                against_nothing,
                 fits_everywhere: fitting == clusters,
                 of_clusters,
                 means,
@@ -256,9 +253,8 @@ pub fn judge(
             choices.push(choice);
         }
     }
-    let full_fits = used
-        .iter()
-        .filter(|id| tried.iter().any(|trial| trial.full_fits(id)));
+    let each = used.iter();
+    let full_fits = each.filter(|id| tried.iter().any(|trial| trial.full_fits(id)));
     let full_fits = full_fits.count();
     let left_out = left_out.into_iter().cloned().collect();
     let knobs = knobs(&points).into_iter();

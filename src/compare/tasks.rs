@@ -74,22 +74,17 @@ impl TasksSolved {
             tasks.entry(run.task).or_default().push(run);
         }
         let first = runs.first().map_or("", |run| run.strategy);
-        let baseline = if by_strategy.contains_key("none") {
-            "none"
-        } else {
-            first
-        };
+        let is_none = by_strategy.contains_key("none");
+        let baseline = if is_none { "none" } else { first };
         let of_baseline = by_strategy.get(baseline).cloned().unwrap_or_default();
-        let mut all: Vec<Self> = by_strategy
-            .iter()
-            .map(|(strategy, tasks)| Self {
-                strategy: (*strategy).to_owned(),
-                tasks: tasks.len(),
-                solved: tasks.values().map(|runs| score(runs)).sum(),
-                against: (*strategy != baseline)
-                    .then(|| TasksAgainst::of(baseline, &of_baseline, tasks)),
-            })
-            .collect();
+        let all = by_strategy.iter().map(|(strategy, tasks)| Self {
+            strategy: (*strategy).to_owned(),
+            tasks: tasks.len(),
+            solved: tasks.values().map(|runs| score(runs)).sum(),
+            against: (*strategy != baseline)
+                .then(|| TasksAgainst::of(baseline, &of_baseline, tasks)),
+        });
+        let mut all: Vec<Self> = all.collect();
         all.sort_by(|left, right| {
             let share = |it: &Self| it.solved / it.tasks as f64;
             let saved = |it: &Self| it.against.as_ref().and_then(|it| it.saved).unwrap_or(0.0);
@@ -123,14 +118,11 @@ impl TasksSolved {
         };
         let some = against.saved.map(|_| against.billed);
         let some = some.filter(|billed| *billed < against.tasks);
-        let some = some.map_or_else(String::new, |it| {
-            format!(" on {it} of {} tasks", against.tasks)
-        });
+        let some = some.map(|billed| format!(" on {billed} of {} tasks", against.tasks));
+        let some = some.unwrap_or_default();
         let most = against.lost_at_most * 100.0;
-        let _ = write!(
-            text,
-            "{p}{saved}{some}. Share lost: at most {most:.0} % (95 %)"
-        );
+        let most = format!("at most {most:.0} % (95 %)");
+        let _ = write!(text, "{p}{saved}{some}. Share lost: {most}");
         Line::new(Code::TasksSolved, text)
     }
 }
@@ -141,9 +133,8 @@ impl TasksAgainst {
         theirs: &BTreeMap<&str, Vec<&TaskRun<'_>>>,
         own: &BTreeMap<&str, Vec<&TaskRun<'_>>>,
     ) -> Self {
-        let pairs = own
-            .iter()
-            .filter_map(|(task, runs)| Some((theirs.get(task)?, runs)));
+        let all = own.iter();
+        let pairs = all.filter_map(|(task, runs)| Some((theirs.get(task)?, runs)));
         let pairs: Vec<_> = pairs.collect();
         // Means of the same scores may differ in their last digits.
         let differences = pairs.iter().map(|(old, new)| score(new) - score(old));
@@ -151,9 +142,8 @@ impl TasksAgainst {
         let lost = differences.filter(|more| *more < -1e-9).count();
         let tasks = pairs.len();
         let share = wilson::interval(lost as f64 / tasks as f64, tasks as f64);
-        let bills = pairs
-            .iter()
-            .filter_map(|(old, new)| mean_bill(old).zip(mean_bill(new)));
+        let each = pairs.iter();
+        let bills = each.filter_map(|(old, new)| mean_bill(old).zip(mean_bill(new)));
         let bills: Vec<(f64, f64)> = bills.collect();
         let old: f64 = bills.iter().map(|bill| bill.0).sum();
         let new: f64 = bills.iter().map(|bill| bill.1).sum();

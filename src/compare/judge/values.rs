@@ -29,10 +29,8 @@ impl<'a> Values<'a> {
             .iter()
             .partition(|pair| !is_total || ended_alike(pair));
         // A session that dies no more is an improvement, and no gap in the comparison.
-        let mut missing = apart
-            .iter()
-            .filter(|pair| !only_baseline_died(pair))
-            .count();
+        let apart = apart.iter().filter(|pair| !only_baseline_died(pair));
+        let mut missing = apart.count();
         let clusters = by_cluster(&pairs, |pair| {
             let (session, is_missing) = paired(axis, key, pair);
             missing += usize::from(is_missing);
@@ -75,8 +73,8 @@ impl<'a> Values<'a> {
             let clusters = self.means_of(of);
             sum_of(&clusters, |cluster| cluster.1) / clusters.len() as f64
         });
-        let differences = self.means_of(|(old, new)| new - old).into_iter();
-        let differences = differences.map(|(name, value)| (name, self.axis.turned(value)));
+        let all = self.means_of(|(old, new)| new - old).into_iter();
+        let differences = all.map(|(name, value)| (name, self.axis.turned(value)));
         let suite = self.suite(rule);
         let bounds = self.bounds_of_means(paired.by_session, suite.as_ref(), rule);
         let is_open = paired.unscored + paired.unsure > 0;
@@ -92,22 +90,17 @@ impl<'a> Values<'a> {
 
     fn bounds_of_means(
         &self,
-        found: Estimate,
+        mut found: Estimate,
         suite: Option<&SuiteDifference>,
         rule: &Rule,
     ) -> Option<Bounds> {
-        let estimate = Estimate {
-            point_estimate: self.axis.turned(found.point_estimate),
-            ..found
-        };
-        self.bounds(&estimate, suite, 1.0, rule)
+        found.point_estimate = self.axis.turned(found.point_estimate);
+        self.bounds(&found, suite, 1.0, rule)
     }
 
     /// The bounds if every open score were as bad, or as good, as can be for the candidate.
     fn end(&self, end: End, rule: &Rule) -> Option<Bounds> {
-        let clusters = by_cluster(&self.pairs, |pair| {
-            Some(paired_probes(self.axis, end, pair))
-        });
+        let clusters = by_cluster(&self.pairs, |one| Some(paired_probes(self.axis, end, one)));
         let filled = Self {
             end,
             pairs: self.pairs.clone(),
@@ -121,7 +114,7 @@ impl<'a> Values<'a> {
 
     /// Totals over all sessions: the ratio of two sums over clusters, with its clustered error.
     pub(super) fn totals(self, rule: &Rule) -> Option<AxisFinding> {
-        let paired = PairedDifference::of(&self.clusters, rule.seed)?;
+        let mut paired = PairedDifference::of(&self.clusters, rule.seed)?;
         let sums: Vec<(f64, f64)> = self.clusters.iter().map(|own| sum(own)).collect();
         let [old, new] = [sum_of(&sums, |it| it.0), sum_of(&sums, |it| it.1)];
         let saved: Vec<f64> = sums.iter().map(|(old, new)| old - new).collect();
@@ -134,21 +127,15 @@ impl<'a> Values<'a> {
             None if old == 0.0 && new == 0.0 => Some(Bounds::exact(0.0, sums.len())),
             // A share of nothing is no number.
             None => None,
-            Some(ratio) => {
-                let saved = 1.0 - ratio.point_estimate;
-                let estimate = Estimate {
-                    point_estimate: if saved.abs() < NOTHING { 0.0 } else { saved },
-                    ..ratio
-                };
+            Some(mut estimate) => {
+                let saved = 1.0 - estimate.point_estimate;
+                estimate.point_estimate = if saved.abs() < NOTHING { 0.0 } else { saved };
                 let scale = sums.len() as f64 / old;
                 self.bounds(&estimate, suite.as_ref(), scale, rule)
             }
         };
         // The test asks what the interval answers, and that is about sums over clusters.
-        let paired = PairedDifference {
-            sign_flip: signflip::test(&saved, rule.seed),
-            ..paired
-        };
+        paired.sign_flip = signflip::test(&saved, rule.seed);
         Some(AxisFinding {
             bounds,
             suite,
@@ -199,16 +186,12 @@ impl<'a> Values<'a> {
                 Some(Bounds::exact(estimate.point_estimate, sessions))
             }
             Target::Suite => {
-                let suite = suite?;
-                let error = suite.estimate.standard_error.map(|it| it * scale);
-                let estimate = Estimate {
-                    standard_error: error,
-                    ..*estimate
-                };
-                Some(Bounds {
-                    permuted: Some(suite.p),
-                    ..Bounds::estimated(&estimate, suite.freedom)?
-                })
+                let (suite, mut estimate) = (suite?, *estimate);
+                let error = suite.estimate.standard_error;
+                estimate.standard_error = error.map(|error| error * scale);
+                let mut bounds = Bounds::estimated(&estimate, suite.freedom)?;
+                bounds.permuted = Some(suite.p);
+                Some(bounds)
             }
             Target::Population => Bounds::estimated(estimate, sessions.checked_sub(1)?),
         }
@@ -351,10 +334,7 @@ impl End {
     /// The scores of a probe under both, repeat by repeat; `None` where they are not compared.
     fn scores(self, axis: Axis, probes: [Option<&ProbeSample>; 2]) -> Option<[Vec<f64>; 2]> {
         let scored = probes.map(|probe| probe.filter(|probe| probe.has(axis)));
-        let repeats = scored
-            .iter()
-            .flatten()
-            .map(|probe| probe.scores(axis).len());
+        let repeats = scored.iter().flatten().map(|one| one.scores(axis).len());
         // Scored by neither: there is nothing to compare.
         let repeats = repeats.max()?;
         if self == Self::Shown && scored.iter().any(Option::is_none) {
@@ -380,8 +360,8 @@ fn probes_of<'a>(
 ) -> impl Iterator<Item = [Option<&'a ProbeSample>; 2]> {
     let others = new.into_iter().flat_map(|new| &new.probes);
     let others = others.filter(|(id, _)| !old.probes.contains_key(*id));
-    let of_old = old.probes.iter();
-    let of_old = of_old.map(move |(id, probe)| {
+    let all = old.probes.iter();
+    let of_old = all.map(move |(id, probe)| {
         let other = new.and_then(|new| new.probes.get(id));
         [Some(probe), other]
     });

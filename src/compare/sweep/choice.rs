@@ -147,18 +147,14 @@ impl Candidates<'_> {
         let changed = self.changed(points[chosen]);
         let dearer = self.against_nothing[chosen].filter(|saved| self.is_dearer(*saved));
         if let Some(saved) = dearer {
+            let (axis, margin) = (quality.axis, quality.margin * 100.0);
+            let all = self.fits_everywhere;
+            let place = if all { "" } else { " where full history fits" };
+            let closest = short_label(&changed);
+            let saved = format!("{:.1}", saved * 100.0).replace('-', "−");
             choice.problem = Some(format!(
-                "no setting that keeps {} within {:.1} pts of the best kept ({best_kept}) saves anything of the {cost}{}: \
-                 {} comes closest, at {} %",
-                quality.axis,
-                quality.margin * 100.0,
-                if self.fits_everywhere {
-                    ""
-                } else {
-                    " where full history fits"
-                },
-                short_label(&changed),
-                format!("{:.1}", saved * 100.0).replace('-', "−")
+                "no setting that keeps {axis} within {margin:.1} pts of the best kept ({best_kept}) saves anything of \
+                 the {cost}{place}: {closest} comes closest, at {saved} %"
             ));
         } else {
             choice.values = Some(points[chosen].values.clone());
@@ -296,9 +292,8 @@ fn cheapest(means: &[Point], changes: &[usize], least: f64) -> Option<(Vec<usize
 fn best(means: &[Point], changes: &[usize], of: &[usize], by: [usize; 2]) -> Option<usize> {
     of.iter().copied().reduce(|best, at| {
         let differences = by.map(|objective| means[at][objective] - means[best][objective]);
-        let told = differences
-            .into_iter()
-            .find(|difference| difference.abs() > EQUAL);
+        let mut all = differences.into_iter();
+        let told = all.find(|difference| difference.abs() > EQUAL);
         let is_better = told.map_or(changes[at] < changes[best], |difference| difference > 0.0);
         if is_better { at } else { best }
     })

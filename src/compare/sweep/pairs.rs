@@ -53,9 +53,8 @@ pub(crate) fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair
     let (mut rows, columns) = (values(points, first), values(points, second));
     rows.extend(first.is_empty().then(String::new));
     let cells = rows.iter().map(|row| {
-        let in_row = points
-            .iter()
-            .filter(|point| first.is_empty() || value(point, first) == Some(row));
+        let all = points.iter();
+        let in_row = all.filter(|point| first.is_empty() || value(point, first) == Some(row));
         let in_row: Vec<&SweepPoint> = in_row.collect();
         let cells = columns.iter().map(|column| {
             let own = in_row.iter().copied();
@@ -97,9 +96,8 @@ pub(super) fn differ_in<'a>(one: &'a SweepPoint, other: &'a SweepPoint) -> Vec<&
     let knobs = one.values.iter().chain(&other.values);
     let knobs = distinct(knobs.map(|(knob, _)| knob.as_str()));
     let knobs = knobs.into_iter();
-    knobs
-        .filter(|knob| value(one, knob) != value(other, knob))
-        .collect()
+    let differing = knobs.filter(|knob| value(one, knob) != value(other, knob));
+    differing.collect()
 }
 
 pub(super) fn value<'a>(point: &'a SweepPoint, knob: &str) -> Option<&'a String> {

@@ -119,9 +119,8 @@ impl Trial {
 pub(super) fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<Vec<&'a String>> {
     let mut clusters: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
     for session in sessions {
-        let known = tried
-            .iter()
-            .find_map(|trial| trial.sample.sessions.get(*session));
+        let mut tried = tried.iter();
+        let known = tried.find_map(|trial| trial.sample.sessions.get(*session));
         let cluster = known.and_then(|known| known.cluster.as_deref());
         let own = clusters.entry(cluster.unwrap_or(session)).or_default();
         own.push(session);
@@ -132,16 +131,12 @@ pub(super) fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<V
 /// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
 pub fn broken(sample: &Sample) -> Option<String> {
     let count = |is_so: fn(&&SessionSample) -> bool| sample.sessions.values().filter(is_so).count();
+    let dead = count(|session| session.dead > session.failed);
+    let rejected = count(|session| !session.rejected.is_empty());
     let reasons = [
-        (
-            count(|session| session.dead > session.failed),
-            "out of window",
-        ),
+        (dead, "out of window"),
         (count(|session| session.failed > 0), "the strategy failed"),
-        (
-            count(|session| !session.rejected.is_empty()),
-            "prompts would be rejected",
-        ),
+        (rejected, "prompts would be rejected"),
     ];
     let (sessions, why) = reasons.into_iter().find(|(sessions, _)| *sessions > 0)?;
     let calls = sample.sessions.values().filter_map(|session| {
@@ -173,9 +168,8 @@ pub fn measured(tried: &[Trial], sessions: &[String], axes: &[Axis]) -> Vec<Axis
 /// better half, rounded up.
 pub fn better_half(tried: &[Trial], sessions: &[String], cost: Axis, quality: Axis) -> Vec<usize> {
     let each: Vec<Vec<&String>> = sessions.iter().map(|session| vec![session]).collect();
-    let means = tried
-        .iter()
-        .map(|trial| pareto::mean(&trial.objectives(&each, [cost, quality])));
+    let all = tried.iter();
+    let means = all.map(|trial| pareto::mean(&trial.objectives(&each, [cost, quality])));
     let mut means: Vec<Point> = means.collect();
     let whole = means.clone();
     let keep = tried.len().div_ceil(2);
