@@ -118,23 +118,16 @@ fn summary_length(cell: &CellSummary, cost: &SchemeCost) -> Option<Alternative> 
                 i128::from(price?.output)
             }
         };
-        let carried = if calls > 0 {
-            write + (calls - 1) * read
-        } else {
-            0
-        };
+        let first = if calls > 0 { write - read } else { 0 };
         let longer = i128::from(measured) - i128::from(summary.tokens.0);
-        change += longer * (output + carried);
+        change += longer * (output + first + calls * read);
     }
     let input = cell.price.as_ref()?.per_token.input?;
     let own = i128::from(cell.dollars()?.0) + change * i128::from(input.0) / 1_000;
     let hundreds = (measured + 50) / 100;
+    let (thousands, hundreds) = (hundreds / 10, hundreds % 10);
     Some(Alternative {
-        words: format!(
-            "with summaries of {},{}00 tokens, as measured",
-            hundreds / 10,
-            hundreds % 10
-        ),
+        words: format!("with summaries of {thousands},{hundreds}00 tokens, as measured"),
         own: Usd(u64::try_from(own).unwrap_or(0)),
         reference: cell.reference_dollars()?,
     })

@@ -38,14 +38,14 @@ impl Completion {
     pub fn share(&self) -> Option<f64> {
         (self.planned > 0).then(|| self.reached as f64 / self.planned as f64)
     }
-}
 
-/// Over the cells of a strategy. Exact.
-pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
-    let mut sum = Completion::default();
-    for cell in cells {
-        sum.reached += cell.completion.reached;
-        sum.planned += cell.completion.planned;
+    /// The calls of several cells together.
+    pub(crate) fn over(cells: &[&CellSummary]) -> Self {
+        let mut sum = Self::default();
+        for cell in cells {
+            sum.reached += cell.completion.reached;
+            sum.planned += cell.completion.planned;
+        }
+        sum
     }
-    sum.share().map(PooledValue::Share)
 }

@@ -63,8 +63,8 @@ impl ContextPressure {
             let prompts = cell.prompt_tokens.iter().filter_map(|prompt| zone(*prompt));
             prompts.filter(|zone| zones.contains(zone)).count()
         };
-        let own = cell.model_calls.iter();
-        let own: Vec<&ModelCall> = own.filter(|it| is_on_the_bill(it.purpose)).collect();
+        let all = cell.model_calls.iter();
+        let own: Vec<&ModelCall> = all.filter(|it| is_on_the_bill(it.purpose)).collect();
         let answered = own.iter().filter(|call| call.failure.is_none());
         let asked: BTreeSet<usize> = answered.map(|call| call.call).collect();
         let events = || cell.compactions.iter();
@@ -76,10 +76,8 @@ impl ContextPressure {
             let left = event.after.share_of(event.before);
             left.is_some_and(|share| share > FUTILE)
         };
-        let failed = cell
-            .model_calls
-            .iter()
-            .filter(|call| call.failure.is_some());
+        let each = cell.model_calls.iter();
+        let failed = each.filter(|call| call.failure.is_some());
         let is_repeat = |pair: &&[&ModelCall]| {
             pair[0].failure.is_some()
                 && (pair[0].call, pair[0].purpose) == (pair[1].call, pair[1].purpose)

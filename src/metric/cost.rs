@@ -116,9 +116,8 @@ impl Bill {
         }
         let shown = (!placements.is_empty()).then_some(Self::Shown);
         let own = placements.into_iter().map(Self::Own);
-        let fixed = fixed
-            .into_iter()
-            .map(|(_, scheme)| Self::Fixed(scheme.clone()));
+        let these = fixed.into_iter();
+        let fixed = these.map(|(_, scheme)| Self::Fixed(scheme.clone()));
         shown.into_iter().chain(own).chain(fixed).collect()
     }
 }
@@ -165,12 +164,11 @@ impl SchemeCost {
     pub fn of(cell: &CellRecord, reference: &CellRecord) -> Vec<Self> {
         let pair = |own: &CacheRecord| {
             let full = reference.cache_under(&own.scheme, own.placement)?;
-            let cost = Self::under(cell, own, reference, full);
-            Some(if cost.is_billed() {
-                cost.with_bill(cell, reference)
-            } else {
-                cost
-            })
+            let mut cost = Self::under(cell, own, reference, full);
+            if cost.is_billed() {
+                cost = cost.with_bill(cell, reference);
+            }
+            Some(cost)
         };
         cell.prompt_cache.iter().filter_map(pair).collect()
     }
@@ -261,20 +259,16 @@ impl SchemeCost {
         for (call, prompt) in reference.prompt_tokens.iter().enumerate() {
             let output = reference.output_tokens.get(call).copied();
             let output = output.unwrap_or_default();
-            let other = Usage {
-                output,
-                ..full.of_call(call, *prompt)
-            };
+            let mut other = full.of_call(call, *prompt);
+            other.output = output;
             let other_paid = full.rates.of_call(other);
             cost.whole_reference += other;
             cost.surcharge.whole_reference += other_paid - other;
             if call >= calls {
                 continue;
             }
-            let answered = Usage {
-                output,
-                ..own.of_call(call, cell.prompt_tokens[call])
-            };
+            let mut answered = own.of_call(call, cell.prompt_tokens[call]);
+            answered.output = output;
             let paid = own.rates.of_call(answered);
             let own_cost = own.rates.cost(&paid).saturating_add(spent[call]);
             let other_cost = full.rates.cost(&other_paid);
@@ -310,10 +304,9 @@ impl SchemeCost {
             })
         });
         cost.prepared = prepared.collect();
-        let other_models = other_models.into_iter();
-        cost.billed.other_models = other_models
-            .map(|(name, usage)| (name, usage.into()))
-            .collect();
+        let these = other_models.into_iter();
+        let others = these.map(|(name, usage)| (name, usage.into()));
+        cost.billed.other_models = others.collect();
         cost.add_up();
         if cost.other_models_cost.is_some() {
             cost.by_call = CostByCall::of(&own_costs, &other_costs);
@@ -337,16 +330,15 @@ impl SchemeCost {
         let bill = |cell: &CellRecord| cell.live.clone().unwrap_or_default();
         let (own, full) = (bill(cell), bill(reference));
         let apart = self.background + self.recovery + self.other_models;
+        let mut surcharge = self.surcharge;
+        surcharge.reference = surcharge.whole_reference;
         let mut cost = Self {
             agent: own.billed,
             compaction: own.strategy - apart,
             calls: own.calls,
             reference: full.billed,
             whole_reference: full.billed,
-            surcharge: Surcharge {
-                reference: self.surcharge.whole_reference,
-                ..self.surcharge
-            },
+            surcharge,
             reference_calls: full.calls,
             break_even: None,
             by_call: None,

@@ -92,12 +92,11 @@ impl AnchoredScores {
 impl Accuracy {
     /// Adds an answered item.
     pub(super) fn add(&mut self, item: &GradedItem) {
+        let failings = &mut self.failings;
         if !is_planted(item.kind) {
             // A dead session invents nothing; counting it would look like care.
             if let Some((_, outcome)) = item.graded {
-                self.failings
-                    .hallucinated
-                    .count(outcome == Outcome::Invented);
+                failings.hallucinated.count(outcome == Outcome::Invented);
             }
             return;
         }
@@ -112,20 +111,16 @@ impl Accuracy {
             self.paired.add_weighted(score, item.weight);
             self.paired_full.add_weighted(full, item.weight);
         }
-        let failings = &mut self.failings;
         let outcome = item.graded.map(|(_, outcome)| outcome);
         let is = |wanted: Outcome| outcome == Some(wanted);
         let is_wrong = is(Outcome::Wrong) || is(Outcome::Invented);
         let is_distorted = is_wrong || is(Outcome::Stale) || is(Outcome::Misbound);
-        failings
-            .omitted
-            .count(outcome.is_none() || is(Outcome::Abstained));
+        let is_omitted = outcome.is_none() || is(Outcome::Abstained);
+        failings.omitted.count(is_omitted);
         failings.distorted.count(is_distorted);
         failings.stale.count(is(Outcome::Stale));
         failings.misbound.count(is(Outcome::Misbound));
-        let Some(outcome) = outcome else {
-            return;
-        };
+        let Some(outcome) = outcome else { return };
         let is_gone = matches!(item.fate, Fate::Lost | Fate::Reachable);
         // Of an open question only the evidence can be seen to be gone, not what is left of it.
         // A call that has to carry values claims them; one that keeps or breaks a rule claims nothing.
@@ -214,10 +209,8 @@ impl Anchors {
             let found = estimate(cells, |cell| cell.accuracy(Scope::Context)?.score.counted());
             found.map(|estimate| estimate.point_estimate)
         };
-        Self {
-            full: accuracy(full),
-            empty: accuracy(empty),
-        }
+        let [full, empty] = [full, empty].map(accuracy);
+        Self { full, empty }
     }
 }
 
@@ -260,28 +253,26 @@ impl ReaderCeiling {
     /// The same in a sentence about the reader of this name.
     pub fn sentence(&self, reader: &str) -> String {
         let nothing = "its answers say nothing about strategies";
+        let front = "with all of the session in front of it";
+        let (items, abstained) = (self.items, self.abstained);
         let empty = 100.0 * self.anchors.empty.unwrap_or_default();
         let Some(full) = self.anchors.full else {
             return format!(
-                "{reader} answers {} questions with all of the session in front of it, and none could be graded: {nothing}.",
-                self.items
+                "{reader} answers {items} questions {front}, and none could be graded: {nothing}."
             );
         };
-        if self.abstained == self.items {
+        if abstained == items {
+            let cannot = format!("this model does not read these prompts, and {nothing}");
             return format!(
-                "{reader} abstains on {} of {} planted items with all of the session in front of it: this model does not \
-                 read these prompts, and {nothing}.",
-                self.abstained, self.items
+                "{reader} abstains on {abstained} of {items} planted items {front}: {cannot}."
             );
         }
-        let ungraded = match self.items.saturating_sub(self.graded) {
+        let ungraded = match items.saturating_sub(self.graded) {
             0 => String::new(),
-            ungraded => format!(" ({ungraded} of {} answers are not graded)", self.items),
+            ungraded => format!(" ({ungraded} of {items} answers are not graded)"),
         };
-        let knows = format!(
-            "{reader} answers {:.0} % right with all of the session in front of it{ungraded}",
-            100.0 * full
-        );
+        let right = 100.0 * full;
+        let knows = format!("{reader} answers {right:.0} % right {front}{ungraded}");
         match self.anchors.check() {
             Err(Refusal::SpanTooSmall) => {
                 format!("{knows}, and {empty:.0} % with none of it: {nothing}.")

@@ -66,9 +66,8 @@ impl LiveTotals {
             let surcharge = summary.costs.first().map(|cost| cost.surcharge);
             let surcharge = surcharge.unwrap_or_default();
             let paid = usage + surcharge.agent + surcharge.strategy;
-            let more = price
-                .filter(|_| is_own)
-                .and_then(|it| it.per_token.cost(&paid));
+            let price = price.filter(|_| is_own);
+            let more = price.and_then(|price| price.per_token.cost(&paid));
             sum.dollars = sum.dollars.zip(more).map(|(dollars, more)| dollars + more);
             // The model is of all conversations of a trial, and the measurement of one.
             if let (0, Some(measured), Some(modelled)) =
@@ -126,8 +125,8 @@ impl LiveTotals {
     /// Calls at which the strategy was not applied, and why.
     pub fn not_applied(&self) -> Option<String> {
         let (all, calls): (u64, _) = (self.skipped.values().sum(), self.answers);
-        let reasons = self.skipped.iter();
-        let reasons: Vec<String> = reasons.map(|(why, it)| format!("{why} ({it})")).collect();
+        let each = self.skipped.iter();
+        let reasons: Vec<String> = each.map(|(why, it)| format!("{why} ({it})")).collect();
         let reasons = reasons.join(", ");
         (all > 0)
             .then(|| format!("at {all} of {calls} calls the strategy was not applied: {reasons}"))
@@ -148,11 +147,10 @@ impl LiveTotals {
 
     /// How long agents waited, as measured and as modelled.
     pub fn waited(&self) -> Option<String> {
-        self.waited.map(|(measured, modelled)| {
-            format!(
-                "agents waited {measured:.1} s as measured, the strategies' own time included, and {modelled:.1} s as \
-                 modelled"
-            )
-        })
+        let (measured, modelled) = self.waited?;
+        let measured = format!("{measured:.1} s as measured, the strategies' own time included");
+        Some(format!(
+            "agents waited {measured}, and {modelled:.1} s as modelled"
+        ))
     }
 }

@@ -25,11 +25,9 @@ impl RepeatedScores {
         cells: impl IntoIterator<Item = &'a CellRecord>,
     ) -> Option<Self> {
         let is_answered = manifest.reader.is_some();
-        let (answers, judgements) = if is_answered {
-            (manifest.answers as usize, manifest.judgements as usize)
-        } else {
-            (1, 1)
-        };
+        let graded = [manifest.answers, manifest.judgements];
+        let [answers, judgements] =
+            graded.map(|count| if is_answered { count as usize } else { 1 });
         let compactions = manifest.repeats as usize;
         if compactions * answers * judgements < 2 {
             return None;
@@ -50,12 +48,10 @@ impl RepeatedScores {
             }
         }
         let all = found.len();
-        let whole = found
-            .into_values()
-            .filter(|repeats| repeats.len() == compactions);
-        let items: Vec<Item> = whole
-            .filter_map(|repeats| Some(repeats.into_values().collect::<Option<Vec<_>>>()?.concat()))
-            .collect();
+        let repeats = found.into_values();
+        let whole = repeats.filter(|repeats| repeats.len() == compactions);
+        let scored = whole.filter_map(|repeats| repeats.into_values().collect::<Option<Vec<_>>>());
+        let items: Vec<Item> = scored.map(|scores| scores.concat()).collect();
         Some(Self {
             scored: if is_answered { "answers" } else { "facts" },
             levels: [compactions, answers, judgements],

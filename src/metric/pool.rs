@@ -199,9 +199,7 @@ pub(crate) fn total(
 ) -> Option<f64> {
     let mut sessions: BTreeMap<&str, (Mean, f64)> = BTreeMap::new();
     for cell in cells {
-        let Some(amount) = of(cell) else {
-            continue;
-        };
+        let Some(amount) = of(cell) else { continue };
         let (completed, whole) = sessions.entry(&cell.session).or_default();
         *whole = amount.whole_reference;
         if cell.both_completed {
@@ -217,11 +215,8 @@ pub(crate) fn total(
         }
     }
     let (own, reference) = known.sum;
-    let more = if missing > 0.0 {
-        own / reference * missing
-    } else {
-        0.0
-    };
+    let share = own / reference;
+    let more = if missing > 0.0 { share * missing } else { 0.0 };
     Some(own + more).filter(|total| known.count > 0 && total.is_finite())
 }
 

@@ -63,9 +63,8 @@ impl Retention {
         let searched = reached.filter(|item| item.kind.is_searched());
         let aged = searched.filter_map(|item| {
             let said = item.said_at?;
-            let since = changed
-                .iter()
-                .filter(|call| (said..=item.call).contains(call));
+            let calls = changed.iter();
+            let since = calls.filter(|call| (said..=item.call).contains(call));
             let tokens = size(item.call).zip(size(said));
             Some(AgedItem {
                 kind: item.kind,
@@ -128,9 +127,8 @@ pub fn half_life(ages: &[Score]) -> Option<usize> {
 /// it, and how far it falls.
 pub fn cliff(ages: &[Score]) -> Option<(usize, f64)> {
     let measured: Vec<(usize, f64)> = measured(ages).collect();
-    let falls = measured
-        .windows(2)
-        .map(|pair| (pair[1].0, pair[0].1 - pair[1].1));
+    let pairs = measured.windows(2);
+    let falls = pairs.map(|pair| (pair[1].0, pair[0].1 - pair[1].1));
     let deepest = falls.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
     (deepest.1 >= CLIFF).then_some(deepest)
 }
@@ -151,9 +149,8 @@ pub fn drift(items: &[AgedItem]) -> Option<f64> {
 }
 
 fn measured(ages: &[Score]) -> impl Iterator<Item = (usize, f64)> + '_ {
-    ages.iter()
-        .enumerate()
-        .filter_map(|(at, age)| Some((at, age.mean()?)))
+    let ages = ages.iter().enumerate();
+    ages.filter_map(|(at, age)| Some((at, age.mean()?)))
 }
 
 #[cfg(test)]

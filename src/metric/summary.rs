@@ -93,17 +93,15 @@ pub struct CellSummary {
 impl CellSummary {
     /// Measures a cell. `reference` is `full` on the same session.
     pub fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Self {
-        let controls = ControlCells {
-            full: reference,
-            empty: None,
-        };
-        Self::with_controls(cell, controls)
+        let (full, empty) = (reference, None);
+        Self::with_controls(cell, ControlCells { full, empty })
     }
 
     /// The same with the cell of the empty context: items that did not qualify are then left out of
     /// fidelity.
     pub fn with_controls(cell: &CellRecord, controls: ControlCells<'_>) -> Self {
         let reference = controls.full;
+        let mut both = [Some(cell), reference].into_iter();
         let is_replayed = cell.live.as_ref().is_none_or(LiveRecord::is_replayed);
         let replayed = reference.filter(|_| is_replayed);
         // A session that died before the first question was still to be asked, if the reference
@@ -123,9 +121,7 @@ impl CellSummary {
             arm: cell.arm,
             price: None,
             completion: Completion::of(cell),
-            both_completed: [Some(cell), reference]
-                .into_iter()
-                .all(|end| end.is_some_and(|cell| cell.end == End::Completed)),
+            both_completed: both.all(|end| end.is_some_and(|cell| cell.end == End::Completed)),
             rereads: savings.and_then(|savings| Rereads::of(cell, &savings)),
             savings,
             costs: match (cell.arm, reference) {

@@ -28,8 +28,9 @@ impl Support {
     pub fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Self {
         let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
         let own = &cell.action_support;
-        let later = reference
-            .and_then(|full| full.action_support.wanted.get(own.wanted.len()..))
+        let later = reference.map(|full| &full.action_support.wanted);
+        let later = later
+            .and_then(|wanted| wanted.get(own.wanted.len()..))
             .map_or(0, sum);
         Self {
             wanted: sum(&own.wanted) + later,

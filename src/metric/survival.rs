@@ -31,11 +31,9 @@ impl Score {
     /// Adds one score that counts as so many.
     pub fn add_weighted(&mut self, score: f64, weight: u8) {
         let weight = f64::from(weight);
-        self.sum += if score.is_nan() {
-            0.0
-        } else {
-            score.clamp(0.0, 1.0) * weight
-        };
+        if !score.is_nan() {
+            self.sum += score.clamp(0.0, 1.0) * weight;
+        }
         self.weight += weight;
         self.items += 1;
     }
@@ -171,7 +169,8 @@ pub(super) fn compacted(cells: &[&CellSummary]) -> Option<Estimate> {
     estimate(cells, |cell| cell.survival.compacted.counted())?.corrected_for_chance(chance)
 }
 
-fn chance(cells: &[&CellSummary]) -> f64 {
+/// The share that is found by chance.
+pub(crate) fn chance(cells: &[&CellSummary]) -> f64 {
     let decoys = estimate(cells, |cell| cell.survival.decoys().counted());
     decoys.map_or(0.0, |decoys| decoys.point_estimate)
 }

@@ -3,11 +3,12 @@
 //! The comparison, the files for programs and the documentation are made from it.
 
 use super::answers::Scope;
+use super::completion::Completion;
 use super::cost::{Bill, SchemeCost, Time};
 use super::pool::Formula::{Count, Largest, Mean, Pool, Saved, Tokens, Total};
 use super::pool::{PooledValue, counted, rate, share};
 use super::{CellSummary, Direction, Mark, Metric, Unit};
-use super::{compaction, completion, cost, fidelity, summaries, survival, tokens, trail};
+use super::{compaction, cost, fidelity, summaries, survival, tokens, trail};
 use crate::record::words::Placement;
 
 const REPLAY: &str = "the replay";
@@ -53,7 +54,7 @@ pub static METRICS: &[Metric] = metrics! {
     /// share of the sessions' calls that were sent before a prompt no longer fitted
     /// calls reached / calls planned, over all cells
     "completion" = "completion", Share, Higher, REPLAY, Some((0, 0)), [Reference]
-        => Pool(completion::pooled);
+        => Pool(|cells, _| Completion::over(cells).share().map(PooledValue::Share));
 
     /// share of the tasks that the agent solved under the strategy
     /// mean over tasks of the mean score of its repeats, each from 0 to 1

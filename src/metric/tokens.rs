@@ -44,16 +44,13 @@ impl Savings {
         }
         let reached = reached(cell);
         let calls = reached.min(self::reached(reference));
+        let all = cell.model_calls.iter();
+        let asked = all.filter(|call| is_on_the_bill(call.purpose));
+        let asked = asked.filter(|call| call.call < calls || calls == reached);
         Some(Self {
             calls,
             prompts: cell.prompt_tokens[..calls].iter().copied().sum(),
-            strategy: cell
-                .model_calls
-                .iter()
-                .filter(|call| is_on_the_bill(call.purpose))
-                .filter(|call| call.call < calls || calls == reached)
-                .map(|call| call.usage.total())
-                .sum(),
+            strategy: asked.map(|call| call.usage.total()).sum(),
             reference: reference.prompt_tokens[..calls].iter().copied().sum(),
         })
     }

@@ -24,8 +24,7 @@ impl UnscoredItems {
     /// Counts over cells, those of full history and of the empty context included: fidelity rests on them.
     pub fn of<'a>(cells: impl IntoIterator<Item = &'a CellRecord>) -> Self {
         let mut found = Self::default();
-        let items = cells.into_iter().flat_map(|cell| &cell.probes);
-        for item in items {
+        for item in cells.into_iter().flat_map(|cell| &cell.probes) {
             let Some(verdict) = item.verdict() else {
                 continue;
             };

@@ -48,12 +48,9 @@ impl SimulatedCost {
     /// The same in a few words.
     pub fn words(&self) -> String {
         let alone = self.edited.map_or(" alone", |_| "");
-        let unedited = self
-            .unedited
-            .map(|ratio| format!("{} of unedited prompts{alone}", ratio.words()));
-        let edited = self
-            .edited
-            .map(|ratio| format!("{} after recorded compactions", ratio.words()));
+        let (unedited, edited) = (self.unedited, self.edited);
+        let unedited = unedited.map(|ratio| ratio.words() + " of unedited prompts" + alone);
+        let edited = edited.map(|ratio| ratio.words() + " after recorded compactions");
         let parts: Vec<String> = unedited.into_iter().chain(edited).collect();
         format!("simulated/billed input cost: {}", parts.join(", "))
     }
@@ -73,12 +70,10 @@ impl CostRatio {
 
     fn words(&self) -> String {
         let (sessions, median) = (self.sessions, self.median);
+        let (low, high) = (self.p10, self.p90);
         match sessions {
             1 => format!("{median:.2} (1 session)"),
-            _ => format!(
-                "{median:.2} ({:.2} to {:.2}, {sessions} sessions)",
-                self.p10, self.p90
-            ),
+            _ => format!("{median:.2} ({low:.2} to {high:.2}, {sessions} sessions)"),
         }
     }
 }

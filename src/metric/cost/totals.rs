@@ -102,8 +102,8 @@ impl CellSummary {
         let cost = SchemeCost::under_bill(&self.costs, bill)?;
         let latency = self.price.as_ref()?.latency?;
         let asked = &self.model_calls;
-        let waits = cost.prepared.iter();
-        let waits: f64 = waits.map(|work| work.wait_milliseconds(&latency)).sum();
+        let all = cost.prepared.iter();
+        let waits: f64 = all.map(|work| work.wait_milliseconds(&latency)).sum();
         Some(match time {
             // Of a call to another model the start alone is known: its pace is not.
             Time::Waiting => {
