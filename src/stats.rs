@@ -28,6 +28,9 @@ pub mod wilson;
 /// Share of repeated experiments whose interval holds the true value.
 pub const CONFIDENCE_LEVEL: f64 = 0.95;
 
+/// Share of a distribution below the upper end of such an interval.
+const UPPER_SHARE: f64 = 1.0 - (1.0 - CONFIDENCE_LEVEL) / 2.0;
+
 /// A mean over sessions.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,7 +122,7 @@ impl Estimate {
         freedom: usize,
         n: SampleSize,
     ) -> Self {
-        let t = quantile::t(1.0 - (1.0 - CONFIDENCE_LEVEL) / 2.0, freedom);
+        let t = quantile::t(UPPER_SHARE, freedom);
         let reach = standard_error.zip(t).map(|(error, t)| t * error);
         Self {
             point_estimate: point,

@@ -32,11 +32,9 @@ pub fn krippendorffs_alpha(units: &[Vec<f64>]) -> Option<f64> {
         };
         values.iter().map(differ).sum()
     };
-    let observed: f64 = pairable
-        .iter()
-        .map(|unit| sum_over(unit) / (unit.len() - 1) as f64)
-        .sum::<f64>()
-        / n;
+    let units = pairable.iter();
+    let within = units.map(|unit| sum_over(unit) / (unit.len() - 1) as f64);
+    let observed = within.sum::<f64>() / n;
     let expected = sum_over(&all) / (n * (n - 1.0));
     (expected > 0.0).then(|| 1.0 - observed / expected)
 }

@@ -6,7 +6,7 @@
 //! `simulation.rs` shows.
 
 use super::draw::Draws;
-use super::{CONFIDENCE_LEVEL, ConfidenceInterval, quantile};
+use super::{ConfidenceInterval, UPPER_SHARE, quantile};
 
 /// Fewest sessions for which the interval is shown.
 pub const FEWEST_FOR_BOOTSTRAP: usize = 30;
@@ -18,10 +18,7 @@ pub const RESAMPLES: usize = 2_000;
 /// means spread less than means do, by just that factor (Hesterberg, 2015). The plain one is `α/2`.
 pub(super) fn expanded_tail(sessions: usize) -> Option<f64> {
     let groups = sessions as f64;
-    let t = quantile::t(
-        1.0 - (1.0 - CONFIDENCE_LEVEL) / 2.0,
-        sessions.checked_sub(1)?,
-    )?;
+    let t = quantile::t(UPPER_SHARE, sessions.checked_sub(1)?)?;
     let reach = (groups / (groups - 1.0)).sqrt() * t;
     Some(0.5 * libm::erfc(reach / std::f64::consts::SQRT_2))
 }
@@ -44,19 +41,18 @@ pub(super) fn percentile_of(
     let length = values.len() as u64;
     // Each half of a draw picks one session; its bias is below G/2³².
     let at = |half: u64| usize::try_from((half * length) >> 32).unwrap_or(0);
-    let mut means: Vec<f64> = (0..resamples)
-        .map(|_| {
-            let mut sum = 0.0;
-            for _ in 0..values.len() / 2 {
-                let bits = draws.bits();
-                sum += values[at(bits >> 32)] + values[at(bits & 0xffff_ffff)];
-            }
-            if values.len() % 2 == 1 {
-                sum += values[at(draws.bits() >> 32)];
-            }
-            sum / values.len() as f64
-        })
-        .collect();
+    let means = (0..resamples).map(|_| {
+        let mut sum = 0.0;
+        for _ in 0..values.len() / 2 {
+            let bits = draws.bits();
+            sum += values[at(bits >> 32)] + values[at(bits & 0xffff_ffff)];
+        }
+        if values.len() % 2 == 1 {
+            sum += values[at(draws.bits() >> 32)];
+        }
+        sum / values.len() as f64
+    });
+    let mut means: Vec<f64> = means.collect();
     means.sort_by(f64::total_cmp);
     let end = |share| quantile::of_sorted(&means, share);
     Some(ConfidenceInterval::of(end(tail)?, end(1.0 - tail)?))

@@ -94,11 +94,8 @@ impl Bounds {
     /// if nothing had changed; without a margin, how many would show the difference seen. `None` where none
     /// would.
     pub fn sessions_needed(&self, margin: f64) -> Option<usize> {
-        let distance = if margin > 0.0 {
-            margin
-        } else {
-            self.difference.abs()
-        };
+        let own = self.difference.abs();
+        let distance = if margin > 0.0 { margin } else { own };
         power::sessions_needed(self.deviation?, distance)
     }
 }

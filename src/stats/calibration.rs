@@ -182,10 +182,8 @@ fn adjusted_interval(
             / span.powi(2);
     let middle = theta + 2.0 * Z * Z * (theta * of_right - (1.0 - theta) * of_wrong);
     let half = Z * variance.sqrt();
-    Some((
-        (middle - half).clamp(0.0, 1.0),
-        (middle + half).clamp(0.0, 1.0),
-    ))
+    let [lower, upper] = [middle - half, middle + half].map(|end| end.clamp(0.0, 1.0));
+    Some((lower, upper))
 }
 
 /// How often a judge says the same of the same answer: the share of answers all of whose verdicts

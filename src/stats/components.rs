@@ -54,18 +54,18 @@ impl Components {
         let [r, n, j] = levels;
         let calls = [1 + n + n * j, r + r * j, r * n];
         let repeated = (0..3).filter(|level| self.0[*level].is_some());
-        let mut advice: Vec<Advice> = repeated
-            .map(|level| {
-                let mut further = levels;
-                further[level] += 1;
-                let removes = 1.0 - self.variance(further) / now;
-                Advice {
-                    level,
-                    removes: if now > 0.0 { removes } else { 0.0 },
-                    calls: calls[level],
-                }
-            })
-            .collect();
+        let advice = repeated.map(|level| {
+            let mut further = levels;
+            further[level] += 1;
+            let removes = 1.0 - self.variance(further) / now;
+            let (removes, calls) = (if now > 0.0 { removes } else { 0.0 }, calls[level]);
+            Advice {
+                level,
+                removes,
+                calls,
+            }
+        });
+        let mut advice: Vec<Advice> = advice.collect();
         advice.sort_by(|left, right| {
             let per_call = |a: &Advice| a.removes / a.calls as f64;
             per_call(right).total_cmp(&per_call(left))

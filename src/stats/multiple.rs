@@ -4,7 +4,9 @@
 
 /// Holm's adjusted p values (S. Holm, 1979), in the order of the input.
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
-    let order = ascending(p_values);
+    // NaN comes last.
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|left, right| p_values[*left].total_cmp(&p_values[*right]));
     let mut adjusted = vec![1.0; p_values.len()];
     let mut highest: f64 = 0.0;
     for (rank, at) in order.iter().enumerate() {
@@ -13,13 +15,6 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
         adjusted[*at] = highest;
     }
     adjusted
-}
-
-/// Indices by ascending value; NaN comes last.
-fn ascending(p_values: &[f64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_by(|left, right| p_values[*left].total_cmp(&p_values[*right]));
-    order
 }
 
 #[cfg(test)]

@@ -87,9 +87,8 @@ pub(super) fn compare_with(
     } else {
         sides().map(|side| side.len() - 1).sum()
     };
-    let differences = sessions
-        .iter()
-        .map(|it| mean_of(&it.candidate) - mean_of(&it.baseline));
+    let all = sessions.iter();
+    let differences = all.map(|one| mean_of(&one.candidate) - mean_of(&one.baseline));
     let observed = differences.sum::<f64>() / groups;
     if !observed.is_finite() {
         return None;
@@ -110,10 +109,8 @@ pub(super) fn compare_with(
         (sum / groups).abs() >= reach
     });
     let p = (extreme.count() + 1) as f64 / (permutations + 1) as f64;
-    let n = SampleSize {
-        sessions: sessions.len(),
-        items,
-    };
+    let sessions = sessions.len();
+    let n = SampleSize { sessions, items };
     Some(SuiteDifference {
         estimate: Estimate::with_freedom(observed, Some(squares.sqrt() / groups), freedom, n),
         freedom,

@@ -3,7 +3,7 @@
 //! Probes of one session go right or wrong together, so that 200 of them say less than 200
 //! independent ones; the interval rests on `n / (1 + (m − 1)ρ)`.
 
-use super::{CONFIDENCE_LEVEL, ConfidenceInterval, power, quantile};
+use super::{ConfidenceInterval, UPPER_SHARE, power, quantile};
 
 /// Wilson's score interval (E. B. Wilson, 1927) of `share` over `n` observations, which need not be
 /// a whole number. `None` without observations, or for a share outside 0 to 1.
@@ -11,7 +11,7 @@ pub fn interval(share: f64, n: f64) -> Option<ConfidenceInterval> {
     if n.is_nan() || n <= 0.0 || !(0.0..=1.0).contains(&share) {
         return None;
     }
-    let z = quantile::normal(1.0 - (1.0 - CONFIDENCE_LEVEL) / 2.0)?;
+    let z = quantile::normal(UPPER_SHARE)?;
     let square = z * z / n;
     let centre = (share + square / 2.0) / (1.0 + square);
     let half = z / (1.0 + square) * (share * (1.0 - share) / n + square / (4.0 * n)).sqrt();
