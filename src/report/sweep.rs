@@ -57,19 +57,15 @@ pub(crate) fn report(sweep: Sweep) -> Report {
     if let Some(last) = sections.last_mut() {
         last.notes.extend(notes);
     }
-    let verdicts = sweep
-        .choices
-        .iter()
-        .flat_map(|choice| verdict(&sweep, choice));
-    let method = [
-        Some(kept(&sweep)),
-        overflow(&sweep),
-        Some(chosen_on(&sweep)),
-    ];
-    let method = method.into_iter().flatten();
+    let choices = sweep.choices.iter();
+    let mut lines: Vec<String> = choices.flat_map(|one| verdict(&sweep, one)).collect();
+    lines.extend(idle(&sweep));
+    lines.push(kept(&sweep));
+    lines.extend(overflow(&sweep));
+    lines.push(chosen_on(&sweep));
     Report {
         title: format!("Sweep of {} settings", settings(&sweep)),
-        lines: verdicts.chain(idle(&sweep)).chain(method).collect(),
+        lines,
         sections,
         subject: Subject::Sweep(Box::new(sweep)),
         ..Report::default()
@@ -103,24 +99,18 @@ fn row(point: &SweepPoint) -> Row {
     let broken = point.broken.clone().map(RowMark::BrokenSetting);
     let share = point.front_share.filter(|_| point.broken.is_none());
     let share = share.map_or(Value::NotApplicable, Value::Share);
-    let estimate = |found: Option<Estimate>| Cell {
+    let [saved, kept] = [point.cost, point.quality].map(|found| Cell {
         interval: found.and_then(interval),
         ..Cell::savings(found)
-    };
+    });
+    let is_default = !point.values.is_empty() && is_plain_default(point);
+    let default = if is_default { "default, " } else { "" };
     Row {
-        name: if point.values.is_empty() || !is_plain_default(point) {
-            point.label()
-        } else {
-            format!("default, {}", point.label())
-        },
+        name: format!("{default}{}", point.label()),
         role: Role::Strategy,
         marks: standing.into_iter().chain(broken).collect(),
         ranked: point.broken.is_none(),
-        cells: vec![
-            estimate(point.cost),
-            estimate(point.quality),
-            Cell::exact(share),
-        ],
+        cells: vec![saved, kept, Cell::exact(share)],
     }
 }
 
@@ -154,10 +144,8 @@ fn settings(sweep: &Sweep) -> usize {
 fn kept(sweep: &Sweep) -> String {
     let reason = sweep.quality_reason.as_deref();
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    format!(
-        "Saved is {}, kept is {}{reason}.",
-        sweep.cost, sweep.quality
-    )
+    let (saved, kept) = (sweep.cost, sweep.quality);
+    format!("Saved is {saved}, kept is {kept}{reason}.")
 }
 
 /// Where full history does not fit, what is saved is against something that is no choice.
@@ -175,14 +163,10 @@ fn overflow(sweep: &Sweep) -> Option<String> {
 
 /// How far a knob moves the two metrics; `None` where neither is known for two of its values, or it does nothing.
 fn moved(sweep: &Sweep, knob: &Sensitivity) -> Option<String> {
-    let ranges = [
-        (&sweep.cost, knob.cost_range),
-        (&sweep.quality, knob.quality_range),
-    ];
-    let ranges = ranges.into_iter().filter_map(|(metric, range)| {
-        let range = display::points(range?);
-        Some(format!("{metric} by {range} pts"))
-    });
+    let saved = knob.cost_range.map(|range| (sweep.cost, range));
+    let kept = knob.quality_range.map(|range| (sweep.quality, range));
+    let ranges = saved.into_iter().chain(kept);
+    let ranges = ranges.map(|(axis, range)| format!("{axis} by {} pts", display::points(range)));
     let ranges = display::listed(ranges, " and ").filter(|_| !knob.does_nothing)?;
     Some(format!("{} moves {ranges}", knob.knob))
 }
@@ -235,12 +219,8 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
         let default = if breaks { "breaks" } else { "stays" };
         sentences.push(format!("Nothing is recommended; the default {default}."));
     }
-    sentences.extend(
-        choice
-            .trade
-            .as_ref()
-            .map(|refused| trade(sweep, choice, refused)),
-    );
+    let refused = choice.trade.as_ref();
+    sentences.extend(refused.map(|refused| trade(sweep, choice, refused)));
     sentences
 }
 
@@ -262,11 +242,8 @@ fn first_sentence(sweep: &Sweep, choice: &Choice) -> String {
         }
         _ => "itself".to_owned(),
     };
-    let kept = format!(
-        "{} within {} pts",
-        sweep.quality,
-        display::points(sweep.margin)
-    );
+    let (quality, margin) = (sweep.quality, display::points(sweep.margin));
+    let kept = format!("{quality} within {margin} pts");
     let rule = match choice.kept_enough {
         _ if choice.dearer.is_some() => "what keeps more costs more".to_owned(),
         0 | 1 => format!("no other setting keeps {kept} of it"),
@@ -275,11 +252,8 @@ fn first_sentence(sweep: &Sweep, choice: &Choice) -> String {
         ),
     };
     if sweep.confirm.is_empty() {
-        return format!(
-            "{}{place}: {label}; {rule}. {}",
-            on_these(sweep),
-            few(sweep)
-        );
+        let (these, few) = (on_these(sweep), few(sweep));
+        return format!("{these}{place}: {label}; {rule}. {few}");
     }
     match (standing, &choice.dearer) {
         (Standing::Default, Some(dearer)) => format!(
@@ -320,10 +294,8 @@ fn few(sweep: &Sweep) -> String {
 /// Whether the chosen setting is on a plateau.
 fn neighbours(sweep: &Sweep, found: &Neighbours) -> String {
     let Neighbours { tried, alike, .. } = found;
-    let within = format!(
-        "the same, within {} pts or chance",
-        display::points(sweep.margin)
-    );
+    let margin = display::points(sweep.margin);
+    let within = format!("the same, within {margin} pts or chance");
     let words = match found.shape {
         Shape::Plateau => format!("A plateau: all {tried} settings beside it come out {within}."),
         Shape::Slope if *alike == 0 => {
@@ -344,12 +316,10 @@ fn neighbours(sweep: &Sweep, found: &Neighbours) -> String {
             format!("{words} {count} others are broken: longer sessions may break this one too.")
         }
     };
-    match &found.edge {
-        Some((knob, value)) => format!(
-            "{words} `{knob}={value}` is at the end of the values tried: try more beyond it."
-        ),
-        None => words,
-    }
+    let Some((knob, value)) = &found.edge else {
+        return words;
+    };
+    format!("{words} `{knob}={value}` is at the end of the values tried: try more beyond it.")
 }
 
 /// The best trade that was refused, and the flag that accepts it.
@@ -367,46 +337,34 @@ fn trade(sweep: &Sweep, choice: &Choice, refused: &Trade) -> String {
         }
         None => (display::percent(refused.saved), refused.given_up),
     };
+    let (label, quality, margin) = (refused.label(), sweep.quality, refused.margin);
+    let given_up = display::points(given_up);
     format!(
-        "Refused: {} saves {saved} and gives up {} points of {quality}; `--margin {quality}={}` accepts it.",
-        refused.label(),
-        display::points(given_up),
-        refused.margin,
-        quality = sweep.quality,
+        "Refused: {label} saves {saved} and gives up {given_up} points of {quality}; `--margin {quality}={margin}` accepts it."
     )
 }
 
 /// The outcome on the sessions that did not choose, with the differences and their intervals.
 fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
-    let sessions = many(
-        found.sessions,
-        "independent session",
-        "independent sessions",
-    );
-    let sessions = if found.sessions == 0 {
-        "the sessions"
-    } else {
-        &sessions
+    let (one, more) = ("independent session", "independent sessions");
+    let sessions = match found.sessions {
+        0 => "the sessions".to_owned(),
+        number => many(number, one, more),
     };
     let place = format!("on {sessions} not used to choose it");
-    let differences = format!(
-        "against the default: {}, {}",
-        change(sweep.cost, found.cost),
-        change(sweep.quality, found.quality)
-    );
+    let saved = change(sweep.cost, found.cost);
+    let kept = change(sweep.quality, found.quality);
+    let differences = format!("against the default: {saved}, {kept}");
     if let Some(problem) = &found.problem {
         return format!("Nothing is shown {place}: {problem}.");
     }
     if found.is_confirmed {
-        return format!(
-            "Confirmed {place}, {differences}; no worse by more than {} pts.",
-            display::points(sweep.margin)
-        );
+        let margin = display::points(sweep.margin);
+        return format!("Confirmed {place}, {differences}; no worse by more than {margin} pts.");
     }
     let claims = found.not_shown.iter().map(|missing| {
         let needed = missing.sessions_needed;
-        let needed =
-            needed.map(|count| format!(" (about {count} sessions to confirm on would show it)"));
+        let needed = needed.map(|n| format!(" (about {n} sessions to confirm on would show it)"));
         missing.claim.clone() + &needed.unwrap_or_default()
     });
     let claims = display::joined(claims, ", nor ");

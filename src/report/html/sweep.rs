@@ -10,13 +10,9 @@ use crate::report::{RenderError, Report, plot, view};
 pub(super) fn page(report: &Report, sweep: &Sweep) -> Result<Json, RenderError> {
     let lines = sweep.choices.iter().map(|choice| line(sweep, choice));
     let reason = sweep.quality_reason.as_deref();
-    let trust = format!(
-        "Settings are compared by {} and {}{}. {}",
-        sweep.cost,
-        sweep.quality,
-        reason.map_or_else(String::new, |reason| format!(" ({reason})")),
-        chosen_on(sweep)
-    );
+    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    let (cost, quality, chosen) = (sweep.cost, sweep.quality, chosen_on(sweep));
+    let trust = format!("Settings are compared by {cost} and {quality}{reason}. {chosen}");
     let sections = report.sections.iter().map(|section| {
         let mut page = view::section(section, &section.table, &[]);
         page["id"] = json!(section.id);

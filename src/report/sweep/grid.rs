@@ -101,14 +101,8 @@ fn numbers(sweep: &Sweep, point: &SweepPoint) -> String {
         return escape::plain(why);
     }
     let [saved, kept] = [point.cost, point.quality].map(number);
-    let text = format!(
-        "{} saved {saved}, {} kept {kept}",
-        sweep.cost, sweep.quality
-    );
-    let level = if text.contains('±') {
-        " (± 95 %)"
-    } else {
-        ""
-    };
-    text + level
+    let (cost, quality) = (sweep.cost, sweep.quality);
+    let text = format!("{cost} saved {saved}, {quality} kept {kept}");
+    let is_estimate = text.contains('±');
+    text + if is_estimate { " (± 95 %)" } else { "" }
 }

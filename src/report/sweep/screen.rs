@@ -26,17 +26,13 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     let mut trust = vec![kept(sweep)];
     trust.extend(overflow(sweep));
     if !sweep.left_out.is_empty() {
-        trust.push(format!(
-            "{} left out, because not every setting was measured there.",
-            many(sweep.left_out.len(), "session is", "sessions are")
-        ));
+        let sessions = many(sweep.left_out.len(), "session is", "sessions are");
+        let why = "because not every setting was measured there";
+        trust.push(format!("{sessions} left out, {why}."));
     }
     trust.extend(sweep.notes().map(|said| format!("{}.", capital(&said))));
     if grid.is_none() {
-        let knobs = sweep
-            .sensitivity
-            .iter()
-            .filter_map(|knob| moved(sweep, knob));
+        let knobs = sweep.sensitivity.iter().filter_map(|one| moved(sweep, one));
         trust.extend(display::listed(knobs.take(2), "; ").map(|knobs| knobs + "."));
     }
     let mut ends = terminal.beside("Sure?", &trust.join(" "));
@@ -49,14 +45,10 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     add(&mut tail, verdict_lines(sweep, terminal));
     add(&mut tail, ends);
     let mut out = wrap(&title(sweep), width);
-    add(
-        &mut out,
-        grid.unwrap_or_else(|| {
-            // The title, and the blank lines around.
-            let room = LINES.saturating_sub(tail.len() + 3);
-            list(sweep, room.max(FEWEST_ROWS), terminal)
-        }),
-    );
+    // The title, and the blank lines around.
+    let room = LINES.saturating_sub(tail.len() + 3).max(FEWEST_ROWS);
+    let settings = grid.unwrap_or_else(|| list(sweep, room, terminal));
+    add(&mut out, settings);
     out.extend(tail);
     let lines = out.iter().map(|line| line.trim_end());
     display::joined(lines, "\n") + "\n"
@@ -70,10 +62,10 @@ fn title(sweep: &Sweep) -> String {
         0 => "none to confirm on".to_owned(),
         count => format!("{} to confirm on", many(count, "other", "others")),
     };
+    let settings = many(settings(sweep), "setting", "settings");
     format!(
-        "Sweep of {}: chosen on {}, {confirm}",
-        many(settings(sweep), "setting", "settings"),
-        sessions(sweep),
+        "Sweep of {settings}: chosen on {}, {confirm}",
+        sessions(sweep)
     )
 }
 
@@ -97,16 +89,12 @@ fn list(sweep: &Sweep, room: usize, terminal: Terminal) -> Vec<String> {
         // As the points are: the cheapest first.
         let mut rows = shown.clone();
         rows.sort_unstable();
-        let others = many(
-            sweep.points.len() - rows.len(),
-            "more setting",
-            "more settings",
-        );
+        let left_out = sweep.points.len() - rows.len();
+        let others = many(left_out, "more setting", "more settings");
         let more = format!("… and {others}: -o sweep.html / --json has them");
         let rows: Vec<&SweepPoint> = rows.iter().map(|at| &sweep.points[*at]).collect();
         let table = section("settings", sweep, &rows);
-        let is_cut = rows.len() < sweep.points.len();
-        let text = terminal.section(&table.with_notes(is_cut.then_some(more)));
+        let text = terminal.section(&table.with_notes((left_out > 0).then_some(more)));
         if text.lines().count() <= room || shown.len() <= FEWEST_ROWS {
             return text.trim().lines().map(str::to_owned).collect();
         }
@@ -130,13 +118,10 @@ fn verdict_lines(sweep: &Sweep, terminal: Terminal) -> Vec<String> {
     if sweep.choices.is_empty() {
         return paragraph("No choice: one setting alone was tried in each window.");
     }
-    let whole = verdicts(sweep, usize::MAX, terminal);
-    let length: usize = whole.iter().map(Vec::len).sum();
-    let fitting = if length <= VERDICT_LINES {
-        whole
-    } else {
-        verdicts(sweep, 1, terminal)
-    };
+    let mut fitting = verdicts(sweep, usize::MAX, terminal);
+    if fitting.iter().map(Vec::len).sum::<usize>() > VERDICT_LINES {
+        fitting = verdicts(sweep, 1, terminal);
+    }
     let mut lines = Vec::new();
     for (at, one) in fitting.iter().enumerate() {
         if lines.len() + one.len() > VERDICT_LINES && at > 0 {
