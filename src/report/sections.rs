@@ -124,10 +124,9 @@ fn kinds(material: &Material<'_>) -> Section {
          there as they were. It is in no share of planted items."
             .to_owned()
     });
-    Section::new("facts_by_kind", rows)
-        .more_columns(of_kinds)
-        .more_columns(columns("uncorrected: all planted @1 | corrected @2"))
-        .with_notes(of_open)
+    let section = Section::new("facts_by_kind", rows).more_columns(of_kinds);
+    let section = section.more_columns(columns("uncorrected: all planted @1 | corrected @2"));
+    section.with_notes(of_open)
 }
 
 fn stages(material: &Material<'_>) -> Section {
@@ -148,16 +147,13 @@ fn stages(material: &Material<'_>) -> Section {
 fn model_calls(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
         let purposes = strategy.model_calls.by_purpose().into_iter();
-        purposes
-            .filter(|(_, total)| total.calls > 0)
-            .map(|(purpose, total)| {
-                vec![
-                    Cell::text(purpose),
-                    Cell::count(total.calls),
-                    Cell::count(total.failed),
-                    Cell::tokens(total.tokens),
-                ]
-            })
+        let asked = purposes.filter(|(_, total)| total.calls > 0);
+        asked.map(|(purpose, total)| {
+            let mut cells = vec![Cell::text(purpose)];
+            cells.extend([total.calls, total.failed].map(Cell::count));
+            cells.push(Cell::tokens(total.tokens));
+            cells
+        })
     });
     Section::new("model_calls", rows)
 }
@@ -178,17 +174,16 @@ fn findings(material: &Material<'_>) -> Section {
                 }
             }
         }
-        rules
-            .into_iter()
-            .map(|((level, rule), (count, sessions, first))| {
-                vec![
-                    Cell::text(rule),
-                    Cell::text(display::name_of(&level.0)),
-                    Cell::count(count),
-                    Cell::count(sessions.len()),
-                    Cell::text(format!("call {}, {}", first.call, first.subject)),
-                ]
-            })
+        let rules = rules.into_iter();
+        rules.map(|((level, rule), (count, sessions, first))| {
+            let mut cells = vec![Cell::text(rule), Cell::text(display::name_of(&level.0))];
+            cells.extend([count, sessions.len()].map(Cell::count));
+            cells.push(Cell::text(format!(
+                "call {}, {}",
+                first.call, first.subject
+            )));
+            cells
+        })
     });
     Section::new("findings", rows)
 }

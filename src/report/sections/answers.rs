@@ -51,12 +51,11 @@ pub(crate) fn too_long(material: &Material<'_>) -> Option<String> {
     };
     let all: usize = material.cells.iter().map(|cell| refused(cell)).sum();
     let of_full: usize = material.references().map(refused).sum();
-    (all > 0).then(|| {
-        format!(
-            "{all} items are unscored, {of_full} of them under full history: the prompt was too long \
-             for the reader. `models.reader_window` says what fits"
-        )
-    })
+    let text = format!(
+        "{all} items are unscored, {of_full} of them under full history: the prompt was too long \
+         for the reader. `models.reader_window` says what fits"
+    );
+    (all > 0).then_some(text)
 }
 
 /// The columns next to accuracy.
@@ -114,18 +113,14 @@ fn between(bounds: Option<(f64, f64)>) -> Cell {
 
 /// How many answers of a model need a judge, in a sentence; `None` where none does.
 pub(crate) fn need_judge(material: &Material<'_>) -> Option<String> {
-    let models = material
-        .strategies
-        .iter()
-        .filter_map(|it| it.answers.as_ref());
-    let count: usize = models.map(|found| found.needs_judge).sum();
-    (count > 0).then(|| {
-        format!(
-            "{} a judge: rules confirm exact answers only, and answers right and fidelity are over those. What \
-             they are at least and at most stands beside them",
-            display::many(count, "answer needs", "answers need")
-        )
-    })
+    let answers = material.strategies.iter().flat_map(|one| &one.answers);
+    let count: usize = answers.map(|found| found.needs_judge).sum();
+    let answers = display::many(count, "answer needs", "answers need");
+    let text = format!(
+        "{answers} a judge: rules confirm exact answers only, and answers right and fidelity are over those. What \
+         they are at least and at most stands beside them"
+    );
+    (count > 0).then_some(text)
 }
 
 /// A model's answers from the summaries alone: the fidelity of the summaries themselves.
@@ -146,13 +141,11 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
     let (mut rows, mut items) = (Vec::new(), 0);
     let same_session = |one: &&CellRecord, next: &&CellRecord| one.session == next.session;
     for of_session in material.cells.chunk_by(same_session) {
-        let of_arm = |arm: Arm| -> Option<&CellRecord> {
-            of_session.iter().copied().find(|cell| cell.arm == arm)
-        };
-        let controls = ControlCells {
-            full: of_arm(Arm::Reference),
-            empty: of_arm(Arm::Floor),
-        };
+        let [full, empty] = [Arm::Reference, Arm::Floor].map(|arm| {
+            let mut cells = of_session.iter().copied();
+            cells.find(|cell| cell.arm == arm)
+        });
+        let controls = ControlCells { full, empty };
         let texts = probe_texts(controls.full);
         for (probe, percent, found) in Qualification::of(controls).items() {
             items += 1;

@@ -48,12 +48,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let columns: Vec<Column> = metrics(material).enumerate().map(column).collect();
     let mut notes = Vec::new();
     if rows.iter().any(|row| !row.ranked && row.is_broken()) {
-        notes.push(
-            "A broken strategy takes part in no ranking: its savings are those of the sessions that it \
-             completed, its bill is that of full history at the same ratio, and what was asked after a \
-             death is lost."
-                .to_owned(),
-        );
+        notes.push(BROKEN.to_owned());
     }
     if let Some(shown) = super::cost::basis(material) {
         let edge = "; `bill saved, edge`: one stands in front of what the strategy changes next";
@@ -65,12 +60,12 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     }
     notes.extend(of_offline);
     notes.extend(unmeasured(material, &columns));
-    let banner = banner(&twins);
-    let section = Section::new("comparison", rows)
-        .more_columns(columns)
-        .with_notes(notes);
-    (section, banner)
+    let section = Section::new("comparison", rows).more_columns(columns);
+    (section.with_notes(notes), banner(&twins))
 }
+
+const BROKEN: &str = "A broken strategy takes part in no ranking: its savings are those of the sessions that it \
+completed, its bill is that of full history at the same ratio, and what was asked after a death is lost.";
 
 /// The rows, without marks of what is best. Without probes there is no floor: a control without a cell is not
 /// shown.
@@ -101,10 +96,9 @@ fn has_edges(material: &Material<'_>) -> bool {
 fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     // Metrics of context pressure that are zero were measured.
     let is_missing = |metric: &Metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional);
-    let missing = columns
-        .iter()
-        .filter(|column| column.priority == Column::FILES_ONLY);
-    let missing = missing.filter(|column| metric::metric(column.id).is_some_and(is_missing));
+    let missing = columns.iter().filter(|column| {
+        column.is_for_files() && metric::metric(column.id).is_some_and(is_missing)
+    });
     let mut labels: Vec<&str> = missing.map(|column| &*column.label).collect();
     if labels.is_empty() {
         return None;
@@ -125,10 +119,8 @@ fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
     let priority = metric.column.filter(|_| is_shown);
     let priority = priority.map_or(Column::FILES_ONLY, |(_, priority)| priority);
     let mut column = Column::new(metric.name, metric.label, priority);
-    column.measure = Some(Measure {
-        unit: metric.unit,
-        direction: metric.direction,
-    });
+    let (unit, direction) = (metric.unit, metric.direction);
+    column.measure = Some(Measure { unit, direction });
     // A reader is named by its kind: scripted answers are no model's.
     if matches!(metric.name, "answers" | "fidelity") {
         column.label += match material.manifest.reader.as_ref().map(|reader| reader.kind) {
@@ -163,9 +155,7 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         Arm::Strategy if !super::is_measured(strategy) && unmeasured > 0 => {}
         Arm::Strategy if !super::is_measured(strategy) => marks.push(RowMark::NoCells),
         // An agent that nothing was changed for ran, too.
-        Arm::Strategy if strategy.fired == 0 && !is_closed => {
-            marks.push(RowMark::NeverFired);
-        }
+        Arm::Strategy if strategy.fired == 0 && !is_closed => marks.push(RowMark::NeverFired),
         Arm::Strategy => {}
     }
     let is_short = strategy.sessions + unmeasured < sessions;

@@ -83,9 +83,8 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
             Some(cells)
         })
     });
-    Section::new("cost_by_scheme", rows)
-        .hide_unmeasured()
-        .with_notes(prices(material))
+    let section = Section::new("cost_by_scheme", rows).hide_unmeasured();
+    section.with_notes(prices(material))
 }
 
 /// Which prices are in force, and how many sessions have none.
@@ -142,10 +141,8 @@ pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
 /// The model whose prices hold, or how many they are; `None` where no price is known.
 pub(crate) fn priced_as(material: &Material<'_>) -> Option<String> {
     let prices = references(material).filter_map(|cell| cell.price.as_ref());
-    let models: BTreeSet<&str> = prices
-        .flat_map(|price| price.other_models.keys().chain([&price.model]))
-        .map(String::as_str)
-        .collect();
+    let models = prices.flat_map(|price| price.other_models.keys().chain([&price.model]));
+    let models: BTreeSet<&str> = models.map(String::as_str).collect();
     match models.first() {
         Some(model) if models.len() == 1 => Some((*model).to_owned()),
         Some(_) => Some(many(models.len(), "model", "models")),
@@ -188,8 +185,8 @@ pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
 
 /// How many sessions went from model to model or have requests within calls, and how they are priced.
 pub(crate) fn mixed(material: &Material<'_>) -> Option<String> {
-    let prices = material.manifest.sessions.iter();
-    let prices = prices.filter_map(|session| session.price.as_ref());
+    let all = material.manifest.sessions.iter();
+    let prices = all.filter_map(|session| session.price.as_ref());
     let (mut models, mut inner) = (0, 0);
     for price in prices {
         models += usize::from(!price.other_models.is_empty());
@@ -215,17 +212,16 @@ pub(crate) fn fast(material: &Material<'_>) -> Option<String> {
     };
     let asking = material.cells.iter().filter(asks);
     let asking: BTreeSet<&str> = asking.map(|cell| cell.session.as_str()).collect();
+    let mut models = BTreeSet::new();
     let sessions = material.manifest.sessions.iter();
-    let models = sessions
-        .filter(|it| asking.contains(it.id.as_str()))
-        .map(|session| {
-            let fast = session.price.as_ref().and_then(|price| price.fast.as_ref());
-            fast.map_or_else(
-                || "a model without a known price".to_owned(),
-                |fast| format!("{} (prices of {})", fast.model, fast.date),
-            )
+    for session in sessions.filter(|session| asking.contains(session.id.as_str())) {
+        let fast = session.price.as_ref().and_then(|price| price.fast.as_ref());
+        models.insert(match fast {
+            Some(fast) => format!("{} (prices of {})", fast.model, fast.date),
+            None => "a model without a known price".to_owned(),
         });
-    let models = display::listed(models.collect::<BTreeSet<String>>(), ", ")?;
+    }
+    let models = display::listed(models, ", ")?;
     Some(format!("calls to `{FAST}` are billed as {models}"))
 }
 
@@ -251,11 +247,8 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
         let shown = strategy.costs.first().into_iter();
         let breaks = shown.flat_map(|cost| &cost.sum.breaks);
         breaks.map(|(cause, total)| {
-            vec![
-                Cell::text(cause.as_str()),
-                Cell::exact(Value::Count(total.calls)),
-                Cell::tokens(total.tokens),
-            ]
+            let (cause, tokens) = (Cell::text(cause.as_str()), Cell::tokens(total.tokens));
+            vec![cause, Cell::exact(Value::Count(total.calls)), tokens]
         })
     });
     Section::new("cache_breaks", rows).fill("scheme", &basis(material).unwrap_or_default())

@@ -36,10 +36,8 @@ pub(super) fn by_number(material: &Material<'_>) -> Section {
         (0..most.min(SHOWN)).map(move |at| {
             let shares_row = at + 1 == SHOWN && most > SHOWN;
             let count = if shares_row { usize::MAX } else { 1 };
-            let same = of_cells
-                .iter()
-                .flat_map(|of| of.iter().skip(at).take(count));
-            let same: Vec<&Generation> = same.collect();
+            let all = of_cells.iter();
+            let same: Vec<_> = all.flat_map(|of| of.iter().skip(at).take(count)).collect();
             let later = if shares_row { " and later" } else { "" };
             let number = Cell::text(format!("{}{later}", at + 1));
             let counted = [number, Cell::count(same.len())].into_iter();

@@ -61,10 +61,9 @@ fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
 pub(super) fn by_kind(material: &Material<'_>) -> Section {
     let all = graded_twice(material);
     let of = |name: &str, kind: Option<ProbeKind>| {
-        let graded = all
-            .iter()
-            .filter(|one| kind.is_none_or(|it| one.kind == it));
-        let pairs = graded.map(|one| (is_right(one.rules), is_right(one.judge)));
+        let these = all.iter();
+        let meant = these.filter(|one| kind.is_none_or(|kind| one.kind == kind));
+        let pairs = meant.map(|one| (is_right(one.rules), is_right(one.judge)));
         let pairs: Vec<(bool, bool)> = pairs.collect();
         let count = |is_meant: fn(&&(bool, bool)) -> bool| {
             Cell::count(pairs.iter().filter(is_meant).count())

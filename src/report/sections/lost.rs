@@ -66,10 +66,8 @@ impl LostItem<'_> {
             return format!("by {stage}");
         }
         let counts = counts.iter();
-        display::joined(
-            counts.map(|(stage, count)| format!("{count} by {stage}")),
-            ", ",
-        )
+        let words = counts.map(|(stage, count)| format!("{count} by {stage}"));
+        display::joined(words, ", ")
     }
 }
 
@@ -119,13 +117,12 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         let text = texts.get(&(*session, *probe, first.percent));
         let value = text.map_or_else(|| "–".to_owned(), |text| display::short_fact(&text.gold));
         let question = text.map(|text| display::short_fact(&text.question));
+        let changed = item.changed_to().map(display::short_fact);
         let cells = vec![
             Cell::text(value),
             Cell::of(item.lost.len(), item.cells),
             Cell::text(item.kept_by()),
-            item.changed_to().map_or(Cell::NOT_APPLICABLE, |said| {
-                Cell::text(display::short_fact(said))
-            }),
+            changed.map_or(Cell::NOT_APPLICABLE, Cell::text),
             Cell::count(first.at.call),
             Cell::text(first.strategy),
             Cell::text(item.by_stage()),
@@ -146,11 +143,9 @@ pub(super) fn section(material: &Material<'_>) -> Section {
 pub(super) fn by_summary(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
-        let lost = cells
-            .flat_map(|cell| &cell.probes)
-            .map(|it| &it.survival.lost_at);
-        let seen = lost.filter_map(|lost| lost.as_ref()?.seen_by_summariser);
-        let seen: Vec<bool> = seen.collect();
+        let probes = cells.flat_map(|cell| &cell.probes);
+        let lost = probes.flat_map(|probe| &probe.survival.lost_at);
+        let seen: Vec<bool> = lost.filter_map(|lost| lost.seen_by_summariser).collect();
         let (all, by_summary) = (seen.len(), seen.iter().filter(|seen| **seen).count());
         let of = |count| Cell::of(count, all);
         (all > 0).then(|| vec![Cell::count(all), of(by_summary), of(all - by_summary)])

@@ -144,11 +144,8 @@ pub(crate) fn drifted(material: &Material<'_>) -> Vec<String> {
         let is_wrong = |record: &&&SentinelRecord| record.is_met() != Some(true);
         let wrong = records.iter().filter(is_wrong).count();
         let all = records.len();
-        (wrong > 0).then(|| {
-            format!(
-                "judge {judge} misses {wrong} of {all} answers whose verdict is known: {advice}"
-            )
-        })
+        let answers = "answers whose verdict is known";
+        (wrong > 0).then(|| format!("judge {judge} misses {wrong} of {all} {answers}: {advice}"))
     };
     judges.filter_map(in_words).collect()
 }
@@ -212,20 +209,17 @@ pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
     }
     let of_judge = |name: &str| {
         let found = calibration(material, name);
-        let (level, rest) = match found.map(|known| known.verdict) {
+        let mut level = BannerLevel::Warning;
+        let rest = match found.map(|known| known.verdict) {
             Some(CalibrationStatus::Calibrated) => return None,
-            None => (
-                BannerLevel::Warning,
-                "nobody compared its verdicts with people's (`proctor judge test`)",
-            ),
-            Some(CalibrationStatus::Provisional) => (
-                BannerLevel::Note,
-                "it agrees with people as far as it was compared with them",
-            ),
-            Some(CalibrationStatus::Unfit) => (
-                BannerLevel::Warning,
-                "it does not agree with people, and its verdicts should not be believed",
-            ),
+            None => "nobody compared its verdicts with people's (`proctor judge test`)",
+            Some(CalibrationStatus::Provisional) => {
+                level = BannerLevel::Note;
+                "it agrees with people as far as it was compared with them"
+            }
+            Some(CalibrationStatus::Unfit) => {
+                "it does not agree with people, and its verdicts should not be believed"
+            }
         };
         let text = format!("judge {name} is {}: {rest}", in_words(found));
         Some(level.banner(Code::JudgeUnproven, text))

@@ -47,10 +47,8 @@ pub(crate) fn of<'a>(
     let rows: Vec<Row> = LEVELS.iter().enumerate().map(row).collect();
     let mut notes = vec![in_words(&found, &advice, levels, now)];
     if repeated.left_out > 0 {
-        notes.push(format!(
-            "{} left out: not scored in every repeat",
-            display::many(repeated.left_out, "item", "items")
-        ));
+        let items = display::many(repeated.left_out, "item", "items");
+        notes.push(format!("{items} left out: not scored in every repeat"));
     }
     let items = display::many(repeated.items.len(), "item", "items");
     let section = Section::new("noise", rows).with_notes(notes);

@@ -120,9 +120,7 @@ fn refused_by_limits(material: &Material<'_>) -> Vec<String> {
 pub(super) fn overflows(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
-        let first: Vec<usize> = cells
-            .filter_map(|it| it.overflows.first().copied())
-            .collect();
+        let first: Vec<usize> = cells.flat_map(|it| it.overflows.first()).copied().collect();
         let deaths = strategy.deaths.len();
         let counts = [
             strategy.overflows,
@@ -148,9 +146,8 @@ pub(super) fn counter_error(material: &Material<'_>) -> Section {
         ];
         Some(super::row(&cell.session, Role::Other, cells))
     });
-    Section::new("counter_error", rows)
-        .fill("counter", &material.manifest.counter)
-        .in_files_if_long()
+    let section = Section::new("counter_error", rows).in_files_if_long();
+    section.fill("counter", &material.manifest.counter)
 }
 
 /// Data that importers did not know or had to repair.

@@ -5,24 +5,19 @@ use crate::record::{RecoveredItem, RecoveryRecord};
 
 /// How much each search brings back, in words.
 fn setting(record: &RecoveryRecord) -> String {
-    format!(
-        "BM25, {} of at most about {} tokens",
-        many(record.snippets, "snippet", "snippets"),
-        record.snippet_tokens
-    )
+    let snippets = many(record.snippets, "snippet", "snippets");
+    let tokens = record.snippet_tokens;
+    format!("BM25, {snippets} of at most about {tokens} tokens")
 }
 
 /// Strategy by strategy.
 pub(super) fn section(material: &Material<'_>) -> Section {
-    let mut records = material
-        .cells
-        .iter()
-        .filter_map(|cell| cell.recovery.as_ref());
+    let mut records = material.cells.iter().flat_map(|cell| &cell.recovery);
     let search = records.next().map(setting);
     let note = search.map(|it| format!("search: {it}, with the question as it is asked"));
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
-        let records = cells.filter_map(|cell| cell.recovery.as_ref());
+        let records = cells.flat_map(|cell| &cell.recovery);
         let lost: Vec<&RecoveredItem> = records.flat_map(|record| &record.items).collect();
         let regained = lost.iter().filter(|item| item.is_regained).count();
         let tokens: Tokens = lost.iter().map(|item| item.tokens).sum();

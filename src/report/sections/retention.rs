@@ -99,13 +99,9 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
 /// Unhealthy summaries, by their problems.
 pub(super) fn health(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
-        let own = || {
-            material
-                .cells_of(&strategy.name)
-                .map(|it| &it.summary_health)
-        };
-        let summaries = own().map(|health| health.summaries).sum();
-        let unhealthy = || own().flat_map(|health| &health.unhealthy);
+        let cells = || material.cells_of(&strategy.name);
+        let summaries = cells().map(|cell| cell.summary_health.summaries).sum();
+        let unhealthy = || cells().flat_map(|cell| &cell.summary_health.unhealthy);
         let of = |ailment| {
             let ailments = unhealthy().flat_map(|summary| &summary.ailments);
             ailments.filter(|it| **it == ailment).count()
@@ -137,7 +133,6 @@ pub(super) fn unhealthy(material: &Material<'_>) -> Section {
         })
     });
     let section = Section::new("unhealthy_summaries", rows);
-    section.cut(SHOWN, |rest| {
-        format!("and {rest} more, in the run folder's cells")
-    })
+    let place = "in the run folder's cells";
+    section.cut(SHOWN, |rest| format!("and {rest} more, {place}"))
 }

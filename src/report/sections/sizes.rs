@@ -56,10 +56,9 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
         banners.push(BannerLevel::Warning.banner(Code::SizesUnknown, text));
     }
     if !billed.is_empty() && !counted.is_empty() {
+        let (billed, counted) = (billed.len(), counted.len());
         let text = format!(
-            "averages mix sessions sized as billed ({}) and as counted ({}): see the table of sizes",
-            billed.len(),
-            counted.len()
+            "averages mix sessions sized as billed ({billed}) and as counted ({counted}): see the table of sizes"
         );
         banners.push(BannerLevel::Warning.banner(Code::SizesMixed, text));
     }
@@ -90,9 +89,8 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         let notes = warnings.chain(drops).chain(by_bill);
         notes.map(|note| format!("{}: {note}", entry.id))
     });
-    Section::new("sizes", rows)
-        .in_files_if_long()
-        .with_notes(notes)
+    let section = Section::new("sizes", rows).in_files_if_long();
+    section.with_notes(notes)
 }
 
 fn cells(entry: &SessionEntry) -> Vec<Cell> {
@@ -100,21 +98,13 @@ fn cells(entry: &SessionEntry) -> Vec<Cell> {
     let fit = sizes.fit.as_ref();
     let tokens =
         |tokens: Option<Tokens>| tokens.map_or_else(|| Cell::text("unknown"), Cell::tokens);
-    let factors = sizes
-        .factors
-        .values()
-        .map(|it| format!("{:.2}", it.ratio()));
+    let all = sizes.factors.values();
+    let factors = all.map(|one| format!("{:.2}", one.ratio()));
     let share = |factor: Option<Factor>| Cell::share(factor.map(Factor::ratio));
-    let predicted = |prediction: Option<Prediction>| match prediction {
-        Some(Prediction {
-            by_anchors,
-            by_factor,
-        }) => Cell::text(format!(
-            "{:.3} ({:.3})",
-            by_anchors.ratio(),
-            by_factor.ratio()
-        )),
-        None => Cell::text(""),
+    let predicted = |prediction: Option<Prediction>| {
+        let ratios = prediction.map(|it| [it.by_anchors.ratio(), it.by_factor.ratio()]);
+        let ratios = ratios.map(|[first, other]| format!("{first:.3} ({other:.3})"));
+        Cell::text(ratios.unwrap_or_default())
     };
     vec![
         Cell::text(sizes.sizes.name()),
