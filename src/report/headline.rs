@@ -2,7 +2,7 @@
 //! a newcomer's words.
 
 use crate::naming::short_name;
-use crate::report::{Cell, Column, Controls, Report, Role, Row, Value, display, escape};
+use crate::report::{Cell, Controls, Report, Role, Row, Value, display, escape};
 
 /// A column of the comparison.
 pub(super) struct Headline {
@@ -101,7 +101,7 @@ pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> 
         let id = headline.column;
         let mut columns = comparison.iter().flat_map(|section| &section.table.columns);
         // An edge that no strategy names repeats the usual bill.
-        let is_hidden = columns.any(|one| one.id == id && one.priority == Column::FILES_ONLY);
+        let is_hidden = columns.any(|one| one.id == id && one.is_for_files());
         let mut cells = rows.iter().filter_map(|row| cell(report, row, id));
         !is_hidden && cells.any(|cell| cell.value != Value::NotApplicable)
     };

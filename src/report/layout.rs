@@ -165,9 +165,8 @@ fn piece_end(word: &str, longest: usize) -> usize {
         ends.map(|(_, end)| end).last()
     };
     // `clear_results.keep_last` has its joint at the point, `61.2–98.5` between its ends.
-    last(&['.', ',', '/', ':', '@', '–'])
-        .or_else(|| last(&['-', '_', '=']))
-        .unwrap_or(bracket)
+    let end = last(&['.', ',', '/', ':', '@', '–']);
+    end.or_else(|| last(&['-', '_', '='])).unwrap_or(bracket)
 }
 
 /// A column to be laid out.

@@ -116,11 +116,10 @@ impl Terminal {
 
     fn lines_of(self, report: &Report, options: ScreenOptions, room: Room) -> Vec<String> {
         let [rows, lost, sentences, trusted] = room;
-        let mut out = Vec::new();
-        let heading = wrap(&escape::plain(&report.totals), self.columns()).into_iter();
-        out.extend(heading.map(|line| self.paint(Style::Heading, &line)));
-        let about = wrap(&escape::plain(&about(report, options.took)), self.columns()).into_iter();
-        out.extend(about.map(|line| self.paint(Style::Dim, &line)));
+        let heading = wrap(&escape::plain(&report.totals), self.columns());
+        let about = wrap(&escape::plain(&about(report, options.took)), self.columns());
+        let mut out = self.hanging(Style::Heading, "", heading);
+        out.extend(self.hanging(Style::Dim, "", about));
         add(&mut out, self.notices(report));
         add(&mut out, self.rows(report, options.sort, rows));
         add(&mut out, self.verdict(&self.sentences(report), sentences));
@@ -263,12 +262,8 @@ impl Terminal {
     fn sentences(self, report: &Report) -> Vec<Line> {
         let said = report.verdict.as_ref().map(Verdict::lines);
         let mut said = said.unwrap_or_default();
-        let also = (self.columns() < WIDE).then(|| also(report)).flatten();
-        if let Some(also) = also {
-            let also = Line {
-                text: also,
-                code: None,
-            };
+        if let Some(text) = also(report).filter(|_| self.columns() < WIDE) {
+            let also = Line { text, code: None };
             said.insert(said.len().min(1), also);
         }
         said
@@ -317,12 +312,8 @@ impl Terminal {
                 Some(Value::Text(said)) => format!("; changed to \"{said}\""),
                 _ => String::new(),
             };
-            let fate = format!(
-                "{} lose it, {}{kept}{changed}, in {}",
-                text("lost"),
-                text("stage"),
-                text("session")
-            );
+            let (lost, stage, session) = (text("lost"), text("stage"), text("session"));
+            let fate = format!("{lost} lose it, {stage}{kept}{changed}, in {session}");
             self.fact(&row.name, &text("value"), &fate)
         });
         self.labelled("Lost", facts.collect())
@@ -343,16 +334,14 @@ const MORE: &str = "-o report.html: pictures, lost facts; --tables; proctor expl
 
 /// How far to trust the numbers, and how they are written.
 fn trust(report: &Report) -> String {
-    let shares = "Shares are in %, with ± half of a 95 % interval over sessions.";
-    let mut shares_of = report
-        .strategies()
-        .filter_map(|row| report.share(row, "actions"));
-    let has_intervals = shares_of.any(|(_, interval)| interval.is_some());
-    if has_intervals && !report.trust.is_empty() {
-        format!("{} {shares}", report.trust)
-    } else {
-        report.trust.clone()
+    let shares = " Shares are in %, with ± half of a 95 % interval over sessions.";
+    let rows = report.strategies();
+    let cells = rows.flat_map(|row| report.cell(row, "actions"));
+    let mut trust = report.trust.clone();
+    if cells.flat_map(|cell| cell.interval).next().is_some() && !trust.is_empty() {
+        trust += shares;
     }
+    trust
 }
 
 /// The words that a sentence begins with, and the rest: `Keep what you have. `, `Avoid codex: `.
@@ -414,11 +403,9 @@ fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
     let why = not_ranked(row);
     // A strategy that ended early in some sessions has numbers, and takes part in no ranking.
     let has_numbers = why.is_none() || row.is_broken() && is_measured(report, row, "bill_saved");
-    let cells = columns.iter().map(|column| cell(report, row, column));
-    let known = columns
-        .iter()
-        .take_while(|column| has_numbers || column.column == headline::SOLVED);
-    let cells = cells.take(known.count()).collect();
+    let all = columns.iter();
+    let known = all.take_while(|column| has_numbers || column.column == headline::SOLVED);
+    let cells = known.map(|column| cell(report, row, column)).collect();
     let (end, style, below) = match why {
         Some(why) if has_numbers => (String::new(), Style::Plain, why),
         Some(why) => (why, Style::Plain, String::new()),
@@ -442,16 +429,10 @@ fn about(report: &Report, took: Option<Duration>) -> String {
     let Some(run) = &report.run else {
         return report.title.clone();
     };
-    let models = [
-        Some(&run.summariser),
-        run.reader.as_ref(),
-        run.judge.as_ref(),
-    ];
-    let is_live = models
-        .iter()
-        .flatten()
-        .any(|one| one.kind == ModelKind::Live);
-    let is_live = is_live || report.live.is_some();
+    let mut graders = run.reader.iter().chain(&run.judge);
+    let is_live = report.live.is_some()
+        || run.summariser.kind == ModelKind::Live
+        || graders.any(|one| one.kind == ModelKind::Live);
     let coverage = report.coverage;
     let cells = (coverage.outstanding > 0)
         .then(|| format!("{} of {} cells", coverage.recorded, coverage.planned));

@@ -41,10 +41,8 @@ pub struct Terminal {
 impl Terminal {
     /// A terminal of this many columns, at least 60.
     pub fn new(width: usize, color: bool) -> Self {
-        Self {
-            width: width.max(NARROWEST),
-            color,
-        }
+        let width = width.max(NARROWEST);
+        Self { width, color }
     }
 
     /// A terminal without colours.
@@ -185,8 +183,7 @@ impl Terminal {
     fn write_table(self, out: &mut String, section: &Section) -> Vec<String> {
         let table = &section.table;
         let columns = 0..table.columns.len();
-        let shared: Vec<Option<SampleSize>> =
-            columns.clone().map(|at| table.shared_n(at)).collect();
+        let shared: Vec<_> = columns.clone().map(|at| table.shared_n(at)).collect();
         let heads: Vec<Lines> = table.columns.iter().zip(&shared).map(head_lines).collect();
         let of_row = |row: &Row| -> Vec<Lines> {
             let cells = row.cells.iter().zip(shared.iter().skip(1));
@@ -215,7 +212,7 @@ impl Terminal {
         }
         let left_out = table.columns.iter().zip(&widths).enumerate();
         left_out
-            .filter(|(_, (column, width))| width.is_none() && column.priority != Column::FILES_ONLY)
+            .filter(|(_, (column, width))| width.is_none() && !column.is_for_files())
             .map(|(at, (column, _))| match same_value(table, at) {
                 Some(value) => format!("{} ({value} in every row)", column.label),
                 None => column.label.clone(),
@@ -231,9 +228,8 @@ impl Terminal {
             let specs = columns.map(|(at, it)| spec(it.priority, at, rows, longest));
             specs.collect()
         };
-        let mut longer = [layout::LONGEST_WORD, layout::LONGEST_NAME]
-            .into_iter()
-            .map(of);
+        let longest = [layout::LONGEST_WORD, layout::LONGEST_NAME];
+        let mut longer = longest.into_iter().map(of);
         let found = longer.find(|specs| layout::fits(specs, self.width));
         found.unwrap_or_else(|| of(layout::SHORTEST))
     }
@@ -255,13 +251,9 @@ impl Terminal {
                 let Some((style, line)) = lines.get(at) else {
                     return " ".repeat(*width);
                 };
-                let blanks = layout::blanks(line, *width);
+                let pad = layout::blanks(line, *width);
                 let line = self.paint(*style, line);
-                if *is_text {
-                    line + &blanks
-                } else {
-                    blanks + &line
-                }
+                if *is_text { line + &pad } else { pad + &line }
             });
             let shown = display::joined(shown, &" ".repeat(GAP));
             let _ = writeln!(out, "{}", shown.trim_end());
@@ -276,9 +268,8 @@ pub(super) fn file(report: &Report) -> String {
 
 /// The value that all cells of a column hold, a count or a share, those without one left out.
 fn same_value(table: &Table, at: usize) -> Option<String> {
-    let cells = table
-        .cells(at)
-        .filter(|it| it.value != Value::NotApplicable);
+    let cells = table.cells(at);
+    let cells = cells.filter(|cell| cell.value != Value::NotApplicable);
     let values = cells.map(|cell| match cell.value {
         Value::Count(_) | Value::Share(_) => Some(display::cell(cell)),
         _ => None,
@@ -299,11 +290,8 @@ fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> Lines {
 fn name_lines(row: &Row) -> Lines {
     let mut lines = vec![(Style::Plain, escape::short(&row.name, LONGEST_TEXT))];
     for mark in &row.marks {
-        let style = if mark.is_broken() {
-            Style::Alarm
-        } else {
-            Style::Dim
-        };
+        let broken = mark.is_broken();
+        let style = if broken { Style::Alarm } else { Style::Dim };
         lines.push((style, escape::short(&mark.to_string(), LONGEST_TEXT)));
     }
     lines
@@ -339,15 +327,9 @@ fn spec(priority: u8, at: usize, rows: &[Vec<Lines>], longest: usize) -> ColumnS
     let narrowest = narrowest.max().unwrap_or(0);
     // Headings and marks wrap at their words; they never widen a column.
     let values = cells().skip(1).filter_map(|lines| lines.first());
-    let widest = values
-        .map(|(_, line)| layout::width(line))
-        .max()
-        .unwrap_or(0);
-    let most = if at == 0 {
-        2 * narrowest.max(12)
-    } else {
-        widest
-    };
+    let widest = values.map(|(_, line)| layout::width(line)).max();
+    let (widest, name) = (widest.unwrap_or(0), 2 * narrowest.max(12));
+    let most = if at == 0 { name } else { widest };
     ColumnSpec {
         priority,
         narrowest,
