@@ -265,9 +265,8 @@ impl Report {
     /// only on request.
     #[must_use]
     pub fn with_timings(mut self, timings: &[Timing]) -> Self {
-        let section = sections::timings::section(&self, timings);
         let before_last = self.sections.len().saturating_sub(1);
-        if let Some(section) = section {
+        if let Some(section) = sections::timings::section(&self, timings) {
             self.sections.insert(before_last, section);
         }
         self
@@ -363,17 +362,15 @@ pub(crate) fn asked_items<'a>(
     cells: impl IntoIterator<Item = &'a CellRecord> + Clone,
 ) -> Vec<AskedItem<'a>> {
     let texts = probe_texts(cells.clone());
-    let items = cells.into_iter().flat_map(|cell| {
-        let probes = cell.probes.iter();
-        probes.map(|probe| AskedItem {
-            cell,
-            probe,
-            text: texts
-                .get(&(&*cell.session, &*probe.probe, probe.percent))
-                .copied(),
-        })
-    });
-    items.collect()
+    let mut items = Vec::new();
+    for cell in cells {
+        for probe in &cell.probes {
+            let key = (&*cell.session, &*probe.probe, probe.percent);
+            let text = texts.get(&key).copied();
+            items.push(AskedItem { cell, probe, text });
+        }
+    }
+    items
 }
 
 /// Questions and answers by session, probe and how far the session was, as they were asked last.

@@ -14,7 +14,7 @@ use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
     AskedItem, Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run,
-    asked_items, display, evidence, sections, sections::answers,
+    asked_items, display, escape, evidence, sections, sections::answers,
 };
 
 use BannerLevel::{Invalid, Note, Warning};
@@ -58,9 +58,8 @@ impl<'a> Material<'a> {
 
     /// The summaries of the strategies alone.
     pub(super) fn compared(&self) -> impl Iterator<Item = &StrategySummary> {
-        self.strategies
-            .iter()
-            .filter(|one| one.arm == Arm::Strategy)
+        let all = self.strategies.iter();
+        all.filter(|one| one.arm == Arm::Strategy)
     }
 
     /// The rows of [`Self::rows`], with a mark at strategies that are broken.
@@ -121,11 +120,9 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     // The controls that the run added have no row.
     let mut shown = manifest.clone();
     shown.strategies.retain(|entry| !entry.is_added);
-    let is_added = |name: &str| {
-        let mut strategies = manifest.strategies.iter();
-        strategies.any(|entry| entry.is_added && entry.name == name)
-    };
-    recorded.retain(|key, _| !is_added(&key.strategy));
+    let added = manifest.strategies.iter().filter(|entry| entry.is_added);
+    let added: BTreeSet<&str> = added.map(|entry| &*entry.name).collect();
+    recorded.retain(|key, _| !added.contains(&*key.strategy));
     let material = material(&shown, &recorded);
     let controls = Controls::of(&material.summaries.iter().collect::<Vec<_>>());
     let (comparison, twins) = sections::comparison::section(&material);
@@ -138,17 +135,17 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let mut tables = vec![comparison];
     tables.extend(sections::details(&material));
     for strategy in &manifest.strategies {
-        let is_own = |row: &&mut Row| row.name == strategy.name;
-        if let Some(words) = strategy.worth.as_ref().and_then(Worth::in_words) {
-            let rows = tables[0].table.rows.iter_mut().filter(is_own);
-            rows.for_each(|row| row.marks.push(words.clone().into()));
+        let worth = strategy.worth.as_ref().and_then(Worth::in_words);
+        let (mut worth, own) = (worth.map(RowMark::from), strategy.own_mechanism());
+        // Only the comparison, which comes first, says what a strategy is worth.
+        for section in &mut tables {
+            let rows = section.table.rows.iter_mut();
+            for row in rows.filter(|row| row.name == strategy.name) {
+                row.marks
+                    .extend(worth.clone().into_iter().chain(own.map(RowMark::from)));
+            }
+            worth = None;
         }
-        let Some(mark) = strategy.own_mechanism() else {
-            continue;
-        };
-        let rows = tables.iter_mut().flat_map(|one| &mut one.table.rows);
-        rows.filter(is_own)
-            .for_each(|row| row.marks.push(mark.into()));
     }
     let verdict = evidence::verdict(manifest, cells, &material);
     let next = evidence::next(manifest, &verdict);
@@ -206,9 +203,7 @@ fn quoted_controls(
     }
     let (mut recorded, _) = planned(manifest, cells);
     let mut shown = manifest.clone();
-    shown
-        .strategies
-        .retain(|entry| quoted.contains(&*entry.name));
+    shown.strategies.retain(|one| quoted.contains(&*one.name));
     recorded.retain(|key, cell| cell.arm != Arm::Strategy || quoted.contains(&*key.strategy));
     let mut material = material(&shown, &recorded);
     let rows = sections::comparison::rows(&material);
@@ -274,24 +269,19 @@ fn planned<'a>(
         }
     }
     // Of a cell that was recorded twice the last line counts.
-    let cells_by_key = cells.iter().map(|cell| (cell.key(), cell));
-    let recorded: BTreeMap<CellKey, &CellRecord> = cells_by_key
-        .filter(|(key, _)| plan.contains(key) || known.contains(key))
-        .collect();
-    let failed = recorded
-        .values()
-        .filter(|cell| matches!(cell.end, End::Failed { .. }))
-        .count();
-    let unmeasured = recorded.values().filter(|cell| !cell.end.is_measured());
-    let not_measurable = unmeasured.count();
+    let mut recorded: BTreeMap<_, _> = cells.iter().map(|cell| (cell.key(), cell)).collect();
+    recorded.retain(|key, _| plan.contains(key) || known.contains(key));
+    let ends = recorded.values().map(|cell| &cell.end);
+    let failed = ends.clone().filter(|end| matches!(end, End::Failed { .. }));
+    let unmeasured = ends.filter(|end| !end.is_measured());
     let covered = plan.iter().filter(|key| recorded.contains_key(key)).count();
     // Agents run as often as they are started.
     let is_closed = cells.iter().any(|cell| cell.live.is_some());
     let coverage = Coverage {
         planned: if is_closed { covered } else { plan.len() },
         recorded: covered,
-        failed,
-        not_measurable,
+        failed: failed.count(),
+        not_measurable: unmeasured.count(),
         outstanding: if is_closed { 0 } else { plan.len() - covered },
         unused: cells.len() - recorded.len(),
     };
@@ -324,32 +314,23 @@ fn material<'a>(
         .flat_map(|entry| of_session(&entry.id))
         .partition(|cell| cell.end.is_measured());
     let entries = manifest.entries();
-    let summaries: Vec<CellSummary> = cells
-        .iter()
-        .map(|cell| {
-            let controls = ControlCells {
-                full: of(cell, FULL, cell.repeat).or_else(|| of(cell, FULL, 0)),
-                empty: of(cell, EMPTY, 0),
-            };
-            let summary = CellSummary::with_controls(cell, controls);
-            summary.in_session(entries.get(cell.session.as_str()).copied())
-        })
-        .collect();
+    let mut summaries = Vec::new();
+    for cell in &cells {
+        let full = of(cell, FULL, cell.repeat).or_else(|| of(cell, FULL, 0));
+        let empty = of(cell, EMPTY, 0);
+        let summary = CellSummary::with_controls(cell, ControlCells { full, empty });
+        summaries.push(summary.in_session(entries.get(cell.session.as_str()).copied()));
+    }
     let cells_of = |strategy: &str| -> Vec<&CellSummary> {
         let cells = summaries.iter();
         cells.filter(|cell| cell.strategy == strategy).collect()
     };
     let anchors = Anchors::of(&cells_of(FULL), &cells_of(EMPTY));
-    let own = manifest
-        .strategies
-        .iter()
-        .map(|entry| (Arm::Strategy, &*entry.name));
-    let names = [(Arm::Reference, FULL), (Arm::Floor, EMPTY)]
-        .into_iter()
-        .chain(own);
-    let strategies =
-        names.map(|(arm, name)| StrategySummary::of(arm, name, &cells_of(name), anchors));
-    let mut strategies: Vec<StrategySummary> = strategies.collect();
+    let mut names = vec![(Arm::Reference, FULL), (Arm::Floor, EMPTY)];
+    let own = manifest.strategies.iter();
+    names.extend(own.map(|entry| (Arm::Strategy, &*entry.name)));
+    let summary = |(arm, name)| StrategySummary::of(arm, name, &cells_of(name), anchors);
+    let mut strategies: Vec<StrategySummary> = names.into_iter().map(summary).collect();
     let reader = manifest.reader.as_ref();
     let is_live = reader.is_some_and(|reader| reader.kind == ModelKind::Live);
     let ceiling = ReaderCeiling::of(&cells_of(FULL), &cells_of(EMPTY)).filter(|_| is_live);
@@ -371,7 +352,6 @@ fn material<'a>(
 }
 
 fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) -> Vec<Banner> {
-    use ModelKind::Scripted;
     let manifest = material.manifest;
     let is_empty = coverage.recorded == 0;
     let is_asked = material.cells.iter().any(|cell| was_asked(cell));
@@ -382,66 +362,51 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     ];
     let scripted = models.into_iter().filter_map(|(what, model)| {
         let text = format!("{what} scripted, not a result of a model");
-        (model?.kind == Scripted).then(|| Warning.banner(Code::Scripted, text))
+        (model?.kind == ModelKind::Scripted).then(|| Warning.banner(Code::Scripted, text))
     });
-    let live = material.live.as_ref();
     let invalid = controls.check().err().map(|error| {
         let text = format!("INVALID: {error}; no number below may be believed");
         Invalid.banner(Code::ControlsFailed, text)
     });
     let is_unasked = !is_empty && material.has_items() && !is_asked && manifest.reader.is_some();
-    let mut banners: Vec<Banner> = invalid
-        .into_iter()
-        .chain(nothing_to_choose(material))
-        .collect();
+    let mut banners: Vec<Banner> = invalid.into_iter().collect();
+    banners.extend(nothing_to_choose(material));
     banners.extend(scripted);
     banners.extend(sections::models::uncalibrated(material));
     let drifted = sections::models::drifted(material).into_iter();
     banners.extend(drifted.map(|text| Warning.banner(Code::JudgeMisses, text)));
-    let left_out = manifest.left_out.iter();
-    banners.extend(left_out.map(|(reason, count)| {
+    banners.extend(manifest.left_out.iter().map(|(reason, count)| {
         let sessions = display::many(*count, "session is", "sessions are");
         Note.banner(Code::LeftOut, format!("{sessions} left out: {reason}"))
     }));
-    let faults = manifest.faults.as_ref();
     let happened = if material.cells.iter().any(|cell| !cell.faults.is_empty()) {
         "what went wrong, went wrong on purpose"
     } else {
         "this was to go wrong on purpose, and did in no session"
     };
+    let faults = manifest.faults.as_ref();
     let faults = faults.map(|faults| format!("{happened}: {faults}"));
     let nothing = is_empty.then_some("no cell was recorded: there is nothing to compare");
-    let outstanding = coverage.in_words(
-        coverage.outstanding,
-        "are outstanding: run the same command again to continue",
-    );
+    let more = "are outstanding: run the same command again to continue";
+    let outstanding = coverage.in_words(coverage.outstanding, more);
     let failed = coverage.in_words(coverage.failed, "failed: see the cells that ended early");
     let unused = (coverage.unused > 0).then(|| {
         let count = coverage.unused;
         format!("{count} records are not used: they repeat a cell or belong to none of this run")
     });
     let unasked = is_unasked.then_some("the reader was not asked: answers are not measured");
-    let not_measurable = coverage.in_words(
-        coverage.not_measurable,
-        "are not measurable, and count in no number: see the cells that ended early",
-    );
+    let apart = "are not measurable, and count in no number: see the cells that ended early";
+    let not_measurable = coverage.in_words(coverage.not_measurable, apart);
     let is_alone = manifest.sessions.len() == 1;
     let alone = is_alone.then_some("one session: no number here has an interval");
-    let (too_long, need_judge) = (answers::too_long(material), answers::need_judge(material));
+    let [not_applied, no_room] = [LiveTotals::not_applied, LiveTotals::no_room]
+        .map(|of| material.live.as_ref().and_then(of));
     let found = [
-        (Warning, Code::TooLong, too_long),
-        (Warning, Code::NeedsJudge, need_judge),
+        (Warning, Code::TooLong, answers::too_long(material)),
+        (Warning, Code::NeedsJudge, answers::need_judge(material)),
         (Warning, Code::Faults, faults),
-        (
-            Warning,
-            Code::NotApplied,
-            live.and_then(LiveTotals::not_applied),
-        ),
-        (
-            Warning,
-            Code::NotMeasurable,
-            live.and_then(LiveTotals::no_room),
-        ),
+        (Warning, Code::NotApplied, not_applied),
+        (Warning, Code::NotMeasurable, no_room),
         (Warning, Code::NothingRan, nothing.map(str::to_owned)),
         (Warning, Code::Outstanding, outstanding),
         (Warning, Code::Failed, failed),
@@ -471,37 +436,32 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
         return None;
     } else if ran.iter().all(|one| one.failures.len() == one.cells) {
         let failed = material.cells.iter().find_map(|cell| match &cell.end {
-            End::Failed { error, .. } => Some(crate::report::escape::short(error, 300)),
+            End::Failed { error, .. } => Some(escape::short(error, 300)),
             _ => None,
         });
         let text = format!("every strategy failed: {}", failed.unwrap_or_default());
         (Code::AllFailed, text)
-    } else if ran
-        .iter()
-        .all(|one| one.broken().is_some_and(|breakage| breakage.is_of_size()))
-    {
+    } else if ran.iter().all(|one| !one.deaths.is_empty()) {
         let first = ran.iter().filter_map(|one| one.deaths.first()).min();
         let first = first.map(|call| format!(", the first at call {call}"));
+        let first = first.unwrap_or_default();
         let text = format!(
-            "nothing fits: under every strategy some session breaks {window}{}; use a larger one",
-            first.unwrap_or_default()
+            "nothing fits: under every strategy some session breaks {window}{first}; use a larger one"
         );
         (Code::AllBroken, text)
-    } else if ran.iter().all(|strategy| strategy.fired == 0)
-        && let Some(failure) = material.cells.iter().flat_map(|cell| &cell.failures).next()
-    {
+    } else if ran.iter().any(|one| one.fired > 0) {
+        return None;
+    } else if let Some(failure) = material.cells.iter().flat_map(|cell| &cell.failures).next() {
         let text = format!(
             "no strategy changed anything {window}: attempts failed, the first because {}",
-            crate::report::escape::short(&failure.error, 300)
+            escape::short(&failure.error, 300)
         );
         (Code::AttemptsFailed, text)
-    } else if ran.iter().all(|strategy| strategy.fired == 0) {
+    } else {
         let text = format!(
             "nothing fires: no strategy changed anything {window}; a smaller one shows what they do"
         );
         (Code::NothingFires, text)
-    } else {
-        return None;
     };
     Some(Invalid.banner(code, text))
 }

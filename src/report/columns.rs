@@ -3,7 +3,8 @@
 //! A column is a name and how it is read, so that the values under a name are of one kind in every
 //! format. Shares are fractions of 1.
 
-use super::{AskedItem, display};
+use super::AskedItem;
+use super::display::name_of;
 use crate::metric::cost::SchemeCost;
 use crate::metric::{CellSummary, Formula, METRICS, Mark, Metric};
 use crate::record::LostAt;
@@ -76,7 +77,7 @@ pub(crate) fn cells() -> Vec<Cell> {
         Cell::text("session", |it| Some(it.session.clone())),
         Cell::text("strategy", |it| Some(it.strategy.clone())),
         Cell::count("repeat", |it| Some(it.repeat)),
-        Cell::text("arm", |it| Some(display::name_of(&it.arm))),
+        Cell::text("arm", |it| Some(name_of(&it.arm))),
         Cell::count("calls_planned", |it| Some(it.completion.planned)),
         Cell::count("calls_reached", |it| Some(it.completion.reached)),
         Cell::count("died_at", |it| it.completion.died_at),
@@ -131,14 +132,12 @@ pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
         Probe::text("session", |item| Some(item.cell.session.clone())),
         Probe::text("strategy", |item| Some(item.cell.strategy.clone())),
         Probe::count("repeat", |item| Some(item.cell.repeat)),
-        Probe::text("arm", |item| Some(display::name_of(&item.cell.arm))),
+        Probe::text("arm", |item| Some(name_of(&item.cell.arm))),
         Probe::text("probe", |item| Some(item.probe.probe.clone())),
         Probe::text("kind", |item| Some(item.probe.kind.name().to_owned())),
         Probe::count("percent", |item| Some(item.probe.percent)),
         Probe::count("call", |item| Some(item.probe.call)),
-        Probe::text("fate", |item| {
-            Some(display::name_of(&item.probe.survival.fate))
-        }),
+        Probe::text("fate", |item| Some(name_of(&item.probe.survival.fate))),
         Probe::number("survival", |item| Some(item.probe.survival.score)),
         Probe::number("survival_compacted", |item| {
             item.probe.survival.compacted_score
@@ -154,9 +153,7 @@ pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
         }),
         Probe::text("outcome", |item| {
             let scored = item.probe.verdict()?.scored();
-            Some(scored.map_or("unscored".to_owned(), |(_, outcome)| {
-                display::name_of(&outcome)
-            }))
+            Some(scored.map_or("unscored".to_owned(), |(_, it)| name_of(&it)))
         }),
         Probe::number("score", |item| Some(item.probe.verdict()?.scored()?.0)),
         Probe::count("weight", |item| Some(usize::from(item.probe.weight))),

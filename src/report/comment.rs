@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{
-    BannerLevel, Cell, Column, RenderError, Report, Row, Section, Subject, display, headline,
-    markdown, template, view,
+    BannerLevel, Cell, Column, RenderError, Report, Section, Subject, display, headline, markdown,
+    template, view,
 };
 
 /// GitHub refuses comments of more than 65,535 characters; other servers count bytes.
@@ -71,22 +71,20 @@ fn few_columns(report: &Report) -> Section {
     rows.truncate(MOST_STRATEGIES);
     let columns = headline::columns(report, &rows);
     let rows = rows.into_iter().map(|row| {
-        let cells = columns
-            .iter()
-            .map(|column| headline::cell(report, row, column.column));
-        let cells = cells.map(|cell| cell.cloned().unwrap_or(Cell::NOT_MEASURED));
-        Row {
-            cells: cells.collect(),
-            ..row.clone()
-        }
+        let ids = columns.iter().map(|column| column.column);
+        let cells = ids.map(|id| headline::cell(report, row, id).cloned());
+        let mut few = row.clone();
+        few.cells = cells
+            .map(|cell| cell.unwrap_or(Cell::NOT_MEASURED))
+            .collect();
+        few
     });
     let note = "Savings and losses in percent of full history; bold: best, or not shown to differ; ± is half \
                 of the 95 % interval over sessions; n is sessions/items.";
     let others = display::many(more, "more strategy", "more strategies");
     let more = (more > 0).then(|| format!("and {others}: `-o report.full.md`"));
-    let heads = columns
-        .iter()
-        .map(|column| Column::new(column.column, column.words(report), 0));
+    let each = columns.iter();
+    let heads = each.map(|one| Column::new(one.column, one.words(report), 0));
     let section = Section::new("comparison", rows).more_columns(heads);
     section.with_notes([note.to_owned()].into_iter().chain(more))
 }
@@ -133,7 +131,7 @@ fn cut(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Role;
+    use crate::report::{Role, Row};
     use proptest::prelude::*;
 
     #[test]

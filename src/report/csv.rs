@@ -25,9 +25,8 @@ fn table<T>(columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, RenderError> {
         let fields = columns.iter().map(|column| field(column, row));
         writer.write_record(fields).map_err(RenderError::Csv)?;
     }
-    writer
-        .into_inner()
-        .map_err(|error| RenderError::Csv(csv::Error::from(error.into_error())))
+    let bytes = writer.into_inner();
+    bytes.map_err(|error| RenderError::Csv(error.into_error().into()))
 }
 
 fn field<T>(column: &Column<T>, row: &T) -> String {

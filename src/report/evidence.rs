@@ -1,6 +1,7 @@
 //! What the verdict of a run rests on: each strategy against its control, axis by axis.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use super::build::Material;
 use super::sections::{cost, models, sizes};
@@ -16,7 +17,7 @@ use crate::metric::live::LiveTotals;
 use crate::metric::{CellSummary, PooledValue};
 use crate::naming::{base_name, short_name};
 use crate::record::words::{Fidelity, ModelKind, product};
-use crate::record::{Arm, CellRecord, Manifest, kinds_of, repairs};
+use crate::record::{Arm, CellRecord, Manifest, StrategyEntry, kinds_of, repairs};
 use crate::stats::Estimate;
 use crate::units::{Usd, many};
 use crate::window::Window;
@@ -36,9 +37,7 @@ pub(super) fn verdict(
     let source = ComparedRun::with_added(manifest, cells);
     let clusters = manifest.clusters();
     let cells = material.cells.iter();
-    let ran: BTreeSet<&&str> = cells
-        .filter_map(|cell| clusters.get(&*cell.session))
-        .collect();
+    let ran = cells.filter_map(|cell| clusters.get(&*cell.session));
     let (nothing, fits) = nothing(&source, material);
     // Where the agent compacted, that is doing nothing, and no strategy beside it.
     let beside = nothing.strategy != RECORDED;
@@ -47,7 +46,7 @@ pub(super) fn verdict(
     let strategies = compared.filter_map(|strategy| row(strategy, &source, material));
     let rows = Rows {
         population: population(manifest, true),
-        clusters: ran.len(),
+        clusters: ran.collect::<BTreeSet<_>>().len(),
         nothing,
         fits,
         strategies: strategies.collect(),
@@ -82,16 +81,13 @@ fn kept_of_a_hundred(material: &Material<'_>, named: Option<&str>) -> Option<Str
         by_name.then(less.point_estimate.total_cmp(&more.point_estimate))
     });
     let kept = measured.iter().take(MOST_NAMED).map(|(name, fidelity)| {
-        let interval = fidelity.confidence_interval.map(|interval| {
-            let [low, high] = [interval.lower_bound, interval.upper_bound].map(display::whole);
-            format!(" ({low} to {high})")
-        });
         let kept = display::whole(fidelity.point_estimate);
-        format!(
-            "{} keeps {kept}{}",
-            short_name(name),
-            interval.unwrap_or_default()
-        )
+        let mut text = format!("{} keeps {kept}", short_name(name));
+        if let Some(interval) = fidelity.confidence_interval {
+            let [low, high] = [interval.lower_bound, interval.upper_bound].map(display::whole);
+            let _ = write!(text, " ({low} to {high})");
+        }
+        text
     });
     display::listed(kept, ", ").map(|kept| format!("Of 100 facts that it can use, {kept}."))
 }
@@ -112,38 +108,31 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
     let sample = source.strategy(name)?;
     let fired = material.summaries_of(name).filter(|cell| cell.fired());
     let fired: BTreeSet<&str> = fired.map(|cell| cell.cluster.as_str()).collect();
-    let elsewhere = material
-        .summaries
-        .iter()
-        .filter(|cell| cell.arm == Arm::Reference && !fired.contains(cell.cluster.as_str()));
-    let entry = material
-        .manifest
-        .strategies
-        .iter()
-        .find(|entry| entry.name == name);
+    let all = material.summaries.iter();
+    let elsewhere =
+        all.filter(|cell| cell.arm == Arm::Reference && !fired.contains(cell.cluster.as_str()));
+    let entry = entry_of(material, strategy);
+    // The recorded agent compacted: doing nothing is what it did then, and not full history.
+    let mut recorded = material.cells_of(RECORDED);
+    let agent_compacted = recorded.any(|cell| !cell.compactions.is_empty());
+    let tokens_saved = strategy.estimate("tokens").map(|one| one.point_estimate);
     Some(Row {
         control: source.strategy(&format!("tail@{name}")).cloned(),
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),
-        is_too_large: strategy
-            .broken()
-            .is_some_and(|breakage| breakage.is_of_size()),
+        is_too_large: !strategy.deaths.is_empty(),
         is_program: entry.is_some_and(|one| one.toml.contains("kind = \"external\"")),
-        // Both are of full history, and not of what an agent did that compacted.
-        tokens_saved: strategy
-            .estimate("tokens")
-            .map(|one| one.point_estimate)
-            .filter(|_| !agent_compacted(material)),
-        cause: cause(strategy, material).filter(|_| !agent_compacted(material)),
+        tokens_saved: tokens_saved.filter(|_| !agent_compacted),
+        cause: cause(strategy, material).filter(|_| !agent_compacted),
         sample: sample.clone(),
     })
 }
 
-/// Whether the recorded agent compacted: doing nothing is what it did then.
-fn agent_compacted(material: &Material<'_>) -> bool {
-    let mut cells = material.cells_of(RECORDED);
-    cells.any(|cell| !cell.compactions.is_empty())
+/// The entry of a strategy in the manifest.
+fn entry_of<'a>(material: &Material<'a>, strategy: &StrategySummary) -> Option<&'a StrategyEntry> {
+    let mut entries = material.manifest.strategies.iter();
+    entries.find(|entry| entry.name == strategy.name)
 }
 
 /// The largest cause of what a strategy costs beyond full history, with the money where prices are known: edits
@@ -388,11 +377,8 @@ fn early(material: &Material<'_>) -> Option<String> {
         let name = short_name(&strategy.name);
         (most < EARLY).then(|| format!("{name} at {:.0} to {:.0} %", 100.0 * least, 100.0 * most))
     });
-    named(early).map(|names| {
-        format!(
-            "fired far below the window in every session, so check what window it assumes: {names}"
-        )
-    })
+    let about = "fired far below the window in every session, so check what window it assumes";
+    named(early).map(|names| format!("{about}: {names}"))
 }
 
 /// The strategies that never fired, and how full the window was at most.
@@ -404,18 +390,16 @@ fn silent(material: &Material<'_>) -> Option<String> {
         let prompt = cell.prompt_tokens.iter().max();
         prompt.and_then(|prompt| prompt.share_of(effective?))
     });
-    let most = full.reduce(f64::max)?;
+    let most = 100.0 * full.reduce(f64::max)?;
     Some(format!(
-        "never fired: {names}; full history fills {:.0} % of the window at most",
-        100.0 * most
+        "never fired: {names}; full history fills {most:.0} % of the window at most"
     ))
 }
 
 /// The strategies that wait for a limit: no control, no recording, and not nothing.
 fn limited<'a>(material: &'a Material<'_>) -> impl Iterator<Item = &'a StrategySummary> {
     material.compared().filter(|strategy| {
-        let mut entries = material.manifest.strategies.iter();
-        let entry = entries.find(|entry| entry.name == strategy.name);
+        let entry = entry_of(material, strategy);
         let kinds = entry.map(|entry| kinds_of(&entry.toml)).unwrap_or_default();
         let is_recorded = kinds.iter().any(|kind| kind == "recorded");
         !kinds.is_empty() && !is_recorded && !headline::is_control(&strategy.name)
@@ -472,17 +456,14 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> (Vec<String>, &'st
         let words = ["proctor run", "--window fit:0.6"].map(str::to_owned);
         return (words.to_vec(), "a smaller window, in which all fire");
     }
-    let mut entries = manifest.strategies.iter();
-    let entry = entries.find(|entry| entry.name == contender.strategy);
-    let tuned = entry.filter(|entry| {
+    let mut tuned = manifest.strategies.iter().filter(|entry| {
         let kinds = kinds_of(&entry.toml);
         kinds.iter().any(|kind| !UNTUNED.contains(&&**kind))
     });
-    tuned.map_or_else(Default::default, |entry| {
+    let entry = tuned.find(|entry| entry.name == contender.strategy);
+    entry.map_or_else(Default::default, |entry| {
         let strategy = escape::flag("--strategy", &entry.name);
-        (
-            vec!["proctor sweep".to_owned(), strategy],
-            "tunes its settings",
-        )
+        let words = vec!["proctor sweep".to_owned(), strategy];
+        (words, "tunes its settings")
     })
 }

@@ -37,10 +37,8 @@ pub(crate) fn annotations(comparisons: &Comparisons) -> String {
     }
     if let Some((level, ..)) = found.get(shown) {
         let more = found.len() - shown;
-        let _ = writeln!(
-            out,
-            "::{level} title=Proctor::and {more} more findings: the step's summary names the worst"
-        );
+        let findings = "findings: the step's summary names the worst";
+        let _ = writeln!(out, "::{level} title=Proctor::and {more} more {findings}");
     }
     out
 }
@@ -56,24 +54,18 @@ pub(crate) fn outputs(comparisons: &Comparisons) -> String {
         Some((metric, metric.bounds?))
     });
     if let Some((metric, bounds)) = deciding {
-        let _ = write!(
-            out,
-            "metric={}\ndelta={}\nci_low={}\n",
-            metric.axis,
-            // 0.0 turns −0 into 0.
-            bounds.difference + 0.0,
-            bounds.interval_lower + 0.0
-        );
+        let axis = metric.axis;
+        // 0.0 turns −0 into 0.
+        let [delta, low] = [bounds.difference, bounds.interval_lower].map(|end| end + 0.0);
+        let _ = write!(out, "metric={axis}\ndelta={delta}\nci_low={low}\n");
     }
     out
 }
 
 /// The text of a workflow command, as its documentation asks: percent signs and line ends escaped.
 fn data(text: &str) -> String {
-    plain(text)
-        .replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    let text = plain(text).replace('%', "%25");
+    text.replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A property of a workflow command: what ends one is escaped as well.

@@ -51,21 +51,19 @@ pub(crate) fn of_suites(name: &str, suites: &[Suite]) -> Result<String, RenderEr
 fn of_run(report: &Report) -> Suite {
     let case = |name: &str, failure: Option<String>| Case {
         name: name.to_owned(),
-        outcome: failure
-            .as_ref()
-            .map_or(Outcome::Passed, |_| Outcome::Failed("broken")),
+        outcome: match failure {
+            Some(_) => Outcome::Failed("broken"),
+            None => Outcome::Passed,
+        },
         messages: failure.into_iter().collect(),
     };
     let invalid = report.controls().err();
     let controls = invalid.map(|invalid| Code::ControlsFailed.behind(&invalid.to_string()));
     let mut cases = vec![case("controls", controls)];
     cases.extend(report.strategies().map(|row| {
-        let mut marks = row.marks.iter();
-        let broken = marks.find(|mark| mark.is_broken());
-        case(
-            &row.name,
-            broken.map(|mark| Code::Broken.behind(&mark.to_string())),
-        )
+        let broken = row.marks.iter().find(|mark| mark.is_broken());
+        let broken = broken.map(|mark| Code::Broken.behind(&mark.to_string()));
+        case(&row.name, broken)
     }));
     let run = report.run.as_ref();
     let name = run.map_or(String::new(), |run| run.scenario.clone());

@@ -54,7 +54,7 @@ pub(super) fn section(section: &Section) -> Json {
         let is_zero = |cell: &Cell| cell.value.is_nothing() || cell.value == Value::Count(0);
         if !table.rows.is_empty() && table.cells(at).all(|cell| cell.value.is_nothing()) {
             missing.push(column);
-        } else if column.priority == Column::FILES_ONLY && table.cells(at).all(is_zero) {
+        } else if column.is_for_files() && table.cells(at).all(is_zero) {
             zero.push(column);
         } else {
             columns.push(at);

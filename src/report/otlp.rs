@@ -17,12 +17,11 @@ pub(super) fn render(report: &Report) -> String {
     let trace = ContentHash::of(fingerprint).hex(32);
     let mut items = report.asked_items().into_iter();
     let cells = report.cells.iter().zip(&report.records);
-    let spans: Vec<Value> = cells
-        .map(|(cell, record)| {
-            let items = items.by_ref().take(record.probes.len());
-            span(&trace, cell, items)
-        })
-        .collect();
+    let spans = cells.map(|(cell, record)| {
+        let items = items.by_ref().take(record.probes.len());
+        span(&trace, cell, items)
+    });
+    let spans = display::joined(spans, ",\n");
     let resource = [
         text("service.name", "proctor"),
         text("service.version", run.map_or("", |run| &*run.proctor)),
@@ -30,11 +29,9 @@ pub(super) fn render(report: &Report) -> String {
         text("proctor.run", fingerprint),
     ];
     let resource = json!({"attributes": resource});
-    let spans: Vec<String> = spans.iter().map(Value::to_string).collect();
     escape::json(&format!(
         "{{\"resourceSpans\":[{{\"resource\":{resource},\
-         \"scopeSpans\":[{{\"scope\":{{\"name\":\"proctor\"}},\"spans\":[\n{}\n]}}]}}]}}\n",
-        spans.join(",\n")
+         \"scopeSpans\":[{{\"scope\":{{\"name\":\"proctor\"}},\"spans\":[\n{spans}\n]}}]}}]}}\n"
     ))
 }
 
@@ -117,9 +114,8 @@ fn probed(asked: &AskedItem<'_>) -> Vec<Value> {
         let label = scored.map_or("unscored".to_owned(), |(_, it)| display::name_of(&it));
         let score = scored.map(|(score, _)| score);
         let answer = item.answer.as_ref().and_then(|it| it.text.as_deref());
-        let asked = asked
-            .text
-            .map(|it| format!("{} Expected: {}. ", it.question, it.gold));
+        let asked = asked.text;
+        let asked = asked.map(|it| format!("{} Expected: {}. ", it.question, it.gold));
         let answer = answer.map(|it| format!("Answer: {it}"));
         let said = [asked, answer].into_iter().flatten().collect::<String>();
         let texts = [Some(&*label), Some(&*said).filter(|it| !it.is_empty())];

@@ -23,11 +23,9 @@ const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
 /// Parquet do not execute them.
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
     let cells = table("cells", &columns::cells(), &report.cells);
+    let cells = cells.map_err(RenderError::Parquet)?;
     let items = table("items", &columns::items(), &report.asked_items());
-    Ok([
-        cells.map_err(RenderError::Parquet)?,
-        items.map_err(RenderError::Parquet)?,
-    ])
+    Ok([cells, items.map_err(RenderError::Parquet)?])
 }
 
 fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, ParquetError> {
@@ -35,9 +33,8 @@ fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, Pa
     let schema = Type::group_type_builder(name)
         .with_fields(fields.collect::<Result<_, _>>()?)
         .build()?;
-    let properties = WriterProperties::builder()
-        .set_created_by(WRITER.to_owned())
-        .build();
+    let properties = WriterProperties::builder().set_created_by(WRITER.to_owned());
+    let properties = properties.build();
     let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut group = file.next_row_group()?;
     let mut columns = columns.iter();
@@ -80,9 +77,8 @@ fn put<D: DataType>(
     let rows: Vec<Option<D::T>> = rows.collect();
     let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.is_some())).collect();
     let values: Vec<D::T> = rows.into_iter().flatten().collect();
-    writer
-        .typed::<D>()
-        .write_batch(&values, Some(&levels), None)?;
+    let writer = writer.typed::<D>();
+    writer.write_batch(&values, Some(&levels), None)?;
     Ok(())
 }
 

@@ -101,9 +101,8 @@ impl StrategySummary {
             let estimate = estimate(cells, |cell| cell.survival.of_kind(kind).counted())?;
             Some((kind.name(), estimate))
         });
-        let values = METRICS
-            .iter()
-            .filter_map(|metric| Some((metric.name, metric.over(cells, anchors)?)));
+        let all = METRICS.iter();
+        let values = all.filter_map(|it| Some((it.name, it.over(cells, anchors)?)));
         Self {
             name: name.to_owned(),
             arm,
@@ -159,11 +158,6 @@ pub struct Breakage {
 }
 
 impl Breakage {
-    /// Whether a prompt did not fit the window.
-    pub(crate) fn is_of_size(&self) -> bool {
-        !self.deaths.is_empty()
-    }
-
     /// The reasons in words, with a unit after the number of cells and a word before the first call.
     pub(crate) fn in_words(&self, unit: &str, call: &str) -> String {
         let mut parts = Vec::new();
@@ -200,10 +194,7 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Str
     let sum = |count: fn(&Accuracy) -> usize| answered().map(count).sum();
     Some(StrategyAccuracy {
         accuracy: part(&|accuracy| accuracy.score),
-        bounds: between(
-            part(&|accuracy| accuracy.bounds.worst),
-            part(&|accuracy| accuracy.bounds.best),
-        ),
+        bounds: between(part(&|one| one.bounds.worst), part(&|one| one.bounds.best)),
         fidelity: fidelity::relative(cells, scope, anchors),
         fidelity_bounds: fidelity::bounds(cells, scope, anchors),
         normalised: fidelity::normalised(cells, scope, anchors),

@@ -145,6 +145,11 @@ impl Column {
     /// note then says.
     pub const FILES_ONLY: u8 = layout::ColumnSpec::NEVER;
 
+    /// Whether a terminal does not show it.
+    pub(crate) fn is_for_files(&self) -> bool {
+        self.priority == Self::FILES_ONLY
+    }
+
     /// A column of shares of which more is better.
     pub(crate) fn share(id: &'static str, label: impl Into<String>, priority: u8) -> Self {
         let (unit, direction) = (Unit::Share, Direction::Higher);
@@ -176,10 +181,9 @@ impl Table {
     pub(crate) fn pick(&self, columns: &[usize]) -> Self {
         let rows = self.rows.iter().map(|row| {
             let cells = columns.iter().filter_map(|at| row.cells.get(at - 1));
-            Row {
-                cells: cells.cloned().collect(),
-                ..row.clone()
-            }
+            let mut few = row.clone();
+            few.cells = cells.cloned().collect();
+            few
         });
         let places = [0].iter().chain(columns);
         let columns = places.filter_map(|at| self.columns.get(*at)).cloned();

@@ -34,10 +34,8 @@ pub(super) fn data(report: &Report, sessions: &[&str]) -> Result<String, RenderE
 /// serves; the compactions that are recorded entry by entry; and the arguments of `inspect` that show the same.
 fn prompts(report: &Report, cell: &CellRecord) -> Json {
     let cached = cell.simulated_cache().map(|cache| &*cache.read);
-    let changes = cell
-        .changes
-        .iter()
-        .filter(|change| !change.edits.is_empty());
+    let all = cell.changes.iter();
+    let changes = all.filter(|change| !change.edits.is_empty());
     let compactions = changes.filter_map(|change| {
         let event = cell.compactions.get(change.event)?;
         Some(json!({

@@ -21,8 +21,8 @@ pub(super) fn all<'a>(report: &'a Report, sessions: &[&str]) -> Vec<Compaction<'
         events.map(move |(event, change)| (cell, event, change))
     });
     let mut all: Vec<Compaction<'_>> = all.collect();
-    let places = sessions.iter().enumerate();
-    let places: BTreeMap<&str, usize> = places.map(|(at, session)| (*session, at)).collect();
+    let each = sessions.iter().enumerate();
+    let places: BTreeMap<&str, usize> = each.map(|(at, session)| (*session, at)).collect();
     all.sort_by_key(|(cell, ..)| places.get(&*cell.session));
     all
 }
@@ -40,14 +40,10 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
     };
     let over = event.still_over.then_some(", still over its trigger");
     let over = over.unwrap_or_default();
-    let what = format!(
-        "{}{reason}\n{} → {} tokens{over}\nout: {}\nin: {}",
-        event.stage,
-        display::tokens(event.before.0),
-        display::tokens(event.after.0),
-        portions(&change.out),
-        portions(&change.put_in),
-    );
+    let [before, after] = [event.before, event.after].map(|tokens| display::tokens(tokens.0));
+    let (stage, [out, put_in]) = (&event.stage, [&change.out, &change.put_in].map(portions));
+    let what =
+        format!("{stage}{reason}\n{before} → {after} tokens{over}\nout: {out}\nin: {put_in}");
     vec![
         format!("{strategy}\n{session}\ncall {}", event.call),
         what,

@@ -3,9 +3,9 @@
 use serde_json::{Value as Json, json};
 
 use crate::metric::{Unit, metric};
-use crate::report::explain::{self, Pooling};
+use crate::report::explain;
 use crate::report::headline::{self, OnScreen};
-use crate::report::{Cell, Column, RenderError, Report, Row, Value, template, view};
+use crate::report::{Cell, RenderError, Report, Row, Value, template, view};
 use crate::stats::SampleSize;
 
 /// Lost facts that are shown before all evidence.
@@ -22,22 +22,16 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
     first.retain(|it| it.screen != OnScreen::Never);
     // The place of a column among those that are shown at first: how full the window was stands behind `fired`.
     let place = |id: &str| {
-        let (of, behind) = if id == "fired_at" {
-            ("fired", 1)
-        } else {
-            (id, 0)
-        };
-        Some(2 * first.iter().position(|it| it.column == of)? + behind)
+        let behind = id == "fired_at";
+        let of = if behind { "fired" } else { id };
+        Some(2 * first.iter().position(|it| it.column == of)? + usize::from(behind))
     };
     let shown = table.columns.iter().enumerate().skip(1);
-    let shown = shown.filter(|(_, it)| it.priority != Column::FILES_ONLY);
-    let mut columns: Vec<(Option<usize>, (usize, &Column))> =
-        shown.map(|(at, it)| (place(it.id), (at, it))).collect();
+    let shown = shown.filter(|(_, it)| !it.is_for_files());
+    let mut columns: Vec<_> = shown.map(|(at, it)| (place(it.id), (at, it))).collect();
     columns.sort_by_key(|(place, (at, _))| (place.is_none(), *place, *at));
-    let name = table
-        .columns
-        .first()
-        .map(|it| view::head(table, (0, it), false));
+    let name = table.columns.first();
+    let name = name.map(|column| view::head(table, (0, column), false));
     let heads = columns.iter().map(|(place, (at, column))| {
         let mut head = view::head(table, (*at, column), place.is_none());
         let headline = first.iter().find(|it| it.column == column.id);
@@ -82,8 +76,8 @@ pub(super) fn numbers(report: &Report) -> Result<String, RenderError> {
     let numbers = found.map(|numbers| {
         let pooling = numbers.pooling;
         let is_share = metric(numbers.metric).is_some_and(|metric| metric.unit == Unit::Share);
-        let is_pair = matches!(pooling, Pooling::Saved | Pooling::Share);
-        json!({ "numbers": numbers, "pooling": pooling.in_words(), "in_percent": is_share && !is_pair })
+        let in_percent = is_share && !pooling.is_of_pairs();
+        json!({ "numbers": numbers, "pooling": pooling.in_words(), "in_percent": in_percent })
     });
     template::data(&numbers.collect::<Vec<_>>())
 }
