@@ -44,8 +44,11 @@ impl Rows {
             return if differing < least_differing(strategies) {
                 format!("{judged} judged, and only {differing} sessions differ")
             } else {
-                let among = many(strategies, "strategy", "strategies");
-                format!("among {among} it may be chance (p {p:.2})")
+                let among = match strategies {
+                    1 => String::new(),
+                    all => format!("among {all} strategies "),
+                };
+                format!("{among}it may be chance (p {p:.2})")
             };
         }
         let Some((other, better)) = dominator else {
