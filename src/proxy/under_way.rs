@@ -156,8 +156,18 @@ impl<L: Log + 'static> UnderWay<L> {
                 return Ok(answer);
             };
             let mut headers = passed_on(answer.headers());
-            let said = refusal(answer).await.ok_or_else(|| ended(BROKE_OFF))?;
-            if let Some(shorter) = relayed.again(status, &said).await {
+            let read = async {
+                let said = refusal(answer).await.ok_or(BROKE_OFF)?;
+                let shorter = relayed.again(status, &said).await;
+                Ok((said, shorter))
+            };
+            let read = tokio::select! {
+                () = client.closed() => Err(Failure::ClientLeft),
+                () = stopped(&mut self.stopping) => Err(STOPPED),
+                read = read => read,
+            };
+            let (said, shorter) = read.map_err(ended)?;
+            if let Some(shorter) = shorter {
                 asked.body = shorter;
                 continue;
             }

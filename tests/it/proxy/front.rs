@@ -14,12 +14,7 @@ use proctor::window::Window;
 
 use super::*;
 
-/// Strategies in front of an API that refuses prompts of more bytes than this; the bodies that it answered.
-fn through_front(
-    names: &[&str],
-    limit: usize,
-    clients: impl FnOnce(SocketAddr),
-) -> (Arc<Front>, Vec<String>) {
+fn front(names: &[&str]) -> Arc<Front> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let settings = names.iter().map(|name| Setting {
         spec: StrategySpec::named(name, &Trigger::always(), &Place::BuiltIn).unwrap(),
@@ -28,14 +23,41 @@ fn through_front(
         summariser: Arc::new(Offline::new(counts.clone())),
         counts: counts.clone(),
     });
-    let front = Arc::new(Front {
+    Arc::new(Front {
         live: Live::new(settings.collect(), Duration::from_mins(1), READER),
         strategies: names.iter().map(|name| (*name).to_owned()).collect(),
-    });
+    })
+}
+
+/// Lets clients talk to a proxy with these strategies in it; it ends as soon as they are done.
+fn serve(front: &Arc<Front>, upstream: Answer, clients: impl FnOnce(SocketAddr)) {
+    let upstream = format!("http://{}", api(upstream));
+    let proxy = Proxy::bind("127.0.0.1:0".parse().unwrap(), &upstream).unwrap();
+    let proxy = proxy.with_grace(Duration::ZERO);
+    let (address, stop) = (proxy.address(), StopToken::default());
+    let serving = {
+        let (front, stop) = (front.clone(), stop.clone());
+        std::thread::spawn(move || {
+            let kept = proxy.serve(Kept::default(), Some(front), || Timestamp(7), &stop);
+            kept.map(drop)
+        })
+    };
+    clients(address);
+    stop.request();
+    serving.join().unwrap().unwrap();
+}
+
+/// Strategies in front of an API that refuses prompts of more bytes than this; the bodies that it answered.
+fn through_front(
+    names: &[&str],
+    limit: usize,
+    clients: impl FnOnce(SocketAddr),
+) -> (Arc<Front>, Vec<String>) {
+    let front = front(names);
     let answered = Arc::new(Mutex::new(Vec::new()));
     let upstream = {
         let answered = answered.clone();
-        api(Arc::new(move |request| {
+        Arc::new(move |request: &str| {
             let (head, body) = request.split_once("\r\n\r\n").unwrap();
             assert!(!head.contains("x-proctor"), "{head}");
             assert!(head.starts_with("POST /v1/messages "), "{head}");
@@ -57,25 +79,9 @@ fn through_front(
             answered.lock().unwrap().push(body.to_owned());
             let stream = events("all is well");
             vec![STREAM.as_bytes().to_vec(), chunk(&stream), chunk("")]
-        }))
-    };
-    let proxy = Proxy::bind(
-        "127.0.0.1:0".parse().unwrap(),
-        &format!("http://{upstream}"),
-    )
-    .unwrap();
-    let (address, stop) = (proxy.address(), StopToken::default());
-    let serving = {
-        let (front, stop) = (front.clone(), stop.clone());
-        std::thread::spawn(move || {
-            proxy
-                .serve(Kept::default(), Some(front), || Timestamp(7), &stop)
-                .map(drop)
         })
     };
-    clients(address);
-    stop.request();
-    serving.join().unwrap().unwrap();
+    serve(&front, upstream, clients);
     let answered = answered.lock().unwrap().clone();
     (front, answered)
 }
@@ -186,4 +192,35 @@ fn two_hundred_sessions_at_once_are_kept_apart() {
     assert_eq!(finished.len(), 200);
     assert!(finished.iter().all(|it| it.measured.calls == 3));
     assert_eq!(front.live.untouched(), std::collections::BTreeMap::new());
+}
+
+#[test]
+fn a_refusal_that_never_ends_holds_nobody_up() {
+    let (asked, was_asked) = std::sync::mpsc::channel();
+    let refuse: Answer = Arc::new(move |_| {
+        asked.send(()).unwrap();
+        let head = "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 900\r\n\r\n{";
+        // What comes behind the first piece never does.
+        let mut answer = vec![head.as_bytes().to_vec()];
+        answer.extend((0..60_000).map(|_| Vec::new()));
+        answer
+    });
+    // One client waits, and one has gone.
+    let mut waits = None;
+    serve(&front(&["none"]), refuse, |proxy| {
+        for is_gone in [true, false] {
+            let mut socket = TcpStream::connect(proxy).unwrap();
+            let request = post("/v1/messages", &said("hello"));
+            let request = request.replacen("host: x", &format!("host: {proxy}"), 1);
+            socket.write_all(request.as_bytes()).unwrap();
+            was_asked.recv().unwrap();
+            waits = (!is_gone).then_some(socket);
+        }
+    });
+    let mut told = String::new();
+    let read = waits.unwrap().read_to_string(&mut told);
+    assert!(
+        read.is_err() || told.contains("the proxy was stopped") || told.is_empty(),
+        "{told}"
+    );
 }
