@@ -44,8 +44,11 @@ const LONGEST_REQUEST: usize = 128 << 20;
 /// The body of an answer: as the API sends it, or the proxy's own words.
 pub(super) type Piped = Either<Pieces, Full<Bytes>>;
 
-/// The pieces of an answer, as they come from the API.
-pub(super) struct Pieces(pub(super) mpsc::Receiver<io::Result<Bytes>>);
+/// The pieces of an answer, as they come from the API. The request is under way until they are with the client.
+pub(super) struct Pieces {
+    pub(super) pieces: mpsc::Receiver<io::Result<Bytes>>,
+    pub(super) _under_way: watch::Receiver<bool>,
+}
 
 impl Body for Pieces {
     type Data = Bytes;
@@ -55,7 +58,7 @@ impl Body for Pieces {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        let piece = self.0.poll_recv(context);
+        let piece = self.pieces.poll_recv(context);
         piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 }

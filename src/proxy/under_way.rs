@@ -210,7 +210,10 @@ impl<L: Log + 'static> UnderWay<L> {
             .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"));
         let is_packed_answer = is_packed(answer.headers());
         let (pipe, pieces) = mpsc::channel(PIECES);
-        let mut response = Response::new(Piped::Left(Pieces(pieces)));
+        let mut response = Response::new(Piped::Left(Pieces {
+            pieces,
+            _under_way: self.stopping.clone(),
+        }));
         *response.status_mut() = status;
         *response.headers_mut() = passed_on(answer.headers());
         let added = self.came.elapsed().saturating_sub(self.waited);

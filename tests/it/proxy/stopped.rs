@@ -42,6 +42,34 @@ fn a_request_that_outlasts_the_proxy_is_not_kept_and_the_log_is() {
 }
 
 #[test]
+fn an_answer_that_is_kept_reaches_its_client() {
+    let completion = format!(
+        r#"{{"id":"c","choices":[{{"message":{{"role":"assistant","content":"{}"}}}}]}}"#,
+        "word ".repeat(1_000_000)
+    );
+    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ";
+    let answer = format!("{head}{}\r\n\r\n{completion}", completion.len()).into_bytes();
+    let server = api(Arc::new(move |_| vec![answer.clone()]));
+    let mut reading = None;
+    let (kept, failed) = through(&format!("http://{server}"), |proxy| {
+        let mut socket = TcpStream::connect(proxy).unwrap();
+        let request = post("/v1/chat/completions", &said("hello"));
+        let request = request.replacen("host: x", &format!("host: {proxy}"), 1);
+        socket.write_all(request.as_bytes()).unwrap();
+        socket.read_exact(&mut [0; 9]).unwrap();
+        reading = Some(std::thread::spawn(move || {
+            // It is slow, and the proxy is stopping meanwhile.
+            std::thread::sleep(Duration::from_millis(300));
+            let mut rest = String::new();
+            socket.read_to_string(&mut rest).map(|_| rest)
+        }));
+    });
+    assert_eq!((kept.len(), failed.len()), (1, 0));
+    let heard = reading.unwrap().join().unwrap().unwrap();
+    assert!(heard.ends_with(&completion), "{} bytes", heard.len());
+}
+
+#[test]
 fn a_recording_of_many_sessions_says_how_many_of_them_are_written() {
     let completion = r#"{"id":"c","choices":[{"message":{"role":"assistant","content":"hi"}}]}"#;
     let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ";
