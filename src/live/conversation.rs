@@ -190,9 +190,11 @@ impl Conversation {
         }
         let mut places: BTreeMap<ContentHash, Vec<usize>> = BTreeMap::new();
         let answer = self.answer.as_ref().map(|answer| Look::of(answer));
-        let listed = self.list.iter().map(|at| (*at, &self.looks[*at]));
-        let pending = answer.iter().map(|look| (self.looks.len(), look));
-        for (at, look) in listed.chain(pending) {
+        // In the order of the last request: what an earlier compaction added stands in front of older messages.
+        let mut listed = self.list.clone();
+        listed.extend(answer.is_some().then_some(self.looks.len()));
+        let looks = self.list.iter().map(|at| &self.looks[*at]);
+        for (at, look) in looks.chain(&answer).enumerate() {
             places.entry(look.key()).or_default().push(at);
         }
         let mut next = 0;
@@ -200,7 +202,7 @@ impl Conversation {
             let places = places.get(&turn.look.key())?;
             let place = *places.get(places.partition_point(|at| *at < next))?;
             next = place + 1;
-            Some(place)
+            Some(listed[place])
         });
         let mut found: Vec<Option<usize>> = found.collect();
         // An answer that is not known is the one behind the last message.

@@ -209,3 +209,37 @@ fn equal_words_of_two_agents_are_no_compaction() {
         ("B", other.clone(), "B2"),
     ]);
 }
+
+/// A result of any API with these words in its place.
+fn put(item: &mut Value, words: &str) {
+    let keys = ["/output", "/content/0/content", "/content"];
+    let text = keys.into_iter().find(|key| item.pointer(key).is_some());
+    *item.pointer_mut(text.unwrap()).unwrap() = words.into();
+}
+
+#[test]
+fn an_agent_that_clears_old_results_at_each_call_stays_one_conversation() {
+    for api in [Api::Messages, Api::ChatCompletions, Api::Responses] {
+        for strategy in [0, 2] {
+            let live = front(None).0;
+            let client = Client {
+                live,
+                api,
+                strategy,
+            };
+            for call in 0..12 {
+                let mut own = items(api, call);
+                let is_result =
+                    |item: &&mut Value| item.to_string().contains("a line of the result");
+                let mut results: Vec<&mut Value> = own.iter_mut().filter(is_result).collect();
+                let old = results.len().saturating_sub(2);
+                for result in &mut results[..old] {
+                    put(result, "[cleared]");
+                }
+                let (ticket, sent) = client.send(&own);
+                assert_eq!((ticket.conversation, ticket.call), (0, call), "{api:?}");
+                assert!(strategy > 0 || sent == own);
+            }
+        }
+    }
+}
