@@ -135,15 +135,21 @@ impl Names {
         }
     }
 
+    /// Whether a name is that of a secret, whatever the value behind it.
+    pub(super) fn is_of_secret(&self, name: &str) -> bool {
+        let name = plain(name);
+        let is_strong = self.strong.iter().any(|part| name.contains(part));
+        (is_strong || ends_with_one_of(&name, &self.weak))
+            && !ends_with_one_of(&name, &self.harmless)
+    }
+
     /// Whether a value behind that name is a secret.
     pub(super) fn is_secret(&self, name: &str, value: &str, is_quoted: bool) -> bool {
-        let mut plain = name.to_ascii_lowercase();
-        plain.retain(|c| c.is_ascii_alphanumeric());
-        let ends_with_one_of = |ends: &[String]| ends.iter().any(|end| plain.ends_with(end));
+        let plain = plain(name);
         let bytes = value.as_bytes();
         if name.len() > MAX_NAME
             || bytes.len() > MAX_VALUE
-            || ends_with_one_of(&self.harmless)
+            || ends_with_one_of(&plain, &self.harmless)
             || self.computed.0.is_match(bytes)
             || is_placeholder(bytes)
             || !is_quoted && self.is_code(bytes)
@@ -158,7 +164,7 @@ impl Names {
         }
         let is_proof = plain.ends_with("signature") && bytes.len() > MAX_SIGNATURE;
         let is_identifier = plain.ends_with("key") && self.identifier.0.is_match(bytes);
-        ends_with_one_of(&self.weak)
+        ends_with_one_of(&plain, &self.weak)
             && plain != "key"
             && !is_proof
             && !is_identifier
@@ -173,6 +179,17 @@ impl Names {
         self.search_output.0.is_match(value)
             || self.code.0.is_match(value) && digits * 5 <= value.len()
     }
+}
+
+/// A name without what separates its parts.
+fn plain(name: &str) -> String {
+    let mut plain = name.to_ascii_lowercase();
+    plain.retain(|c| c.is_ascii_alphanumeric());
+    plain
+}
+
+fn ends_with_one_of(name: &str, ends: &[String]) -> bool {
+    ends.iter().any(|end| name.ends_with(end))
 }
 
 /// The longest name, and the longest value, in bytes.
