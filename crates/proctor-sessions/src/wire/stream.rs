@@ -99,6 +99,11 @@ impl Assembly {
                 Api::GenerateContent => gemini::whole(&rest),
                 _ => serde_json::from_slice(&rest).ok(),
             };
+            if whole.is_none() && is_stream(&rest) {
+                let mut stream = Self::new(self.api, true);
+                stream.push(&rest);
+                return stream.so_far();
+            }
             let problem = whole.is_none().then_some(Problem::Unreadable);
             return (whole, problem);
         }
@@ -261,6 +266,14 @@ impl Assembly {
             _ => {}
         }
     }
+}
+
+/// Whether these bytes are a stream of events, whatever their server calls them.
+fn is_stream(bytes: &[u8]) -> bool {
+    let begun = bytes.trim_ascii_start();
+    ["data:", "event:", "id:", ":"]
+        .iter()
+        .any(|field| begun.starts_with(field.as_bytes()))
 }
 
 /// The JSON of a tool's input is collected under this key until it is whole.
@@ -494,6 +507,24 @@ data: {"type":"message_stop"}
         let cut_character = stream.replace("\"Hi\"", r#""\ud83d""#);
         let answer = whole(Api::ChatCompletions, &cut_character).unwrap();
         assert_eq!(answer["choices"][0]["message"]["content"], "\u{fffd}");
+    }
+
+    #[test]
+    fn a_stream_is_one_under_any_content_type() {
+        let stream = "\nevent: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\"}}\n\n\
+            data: {\"type\":\"message_stop\"}\n\n";
+        for (text, expected) in [
+            (stream, Ok(json!({"id": "m"}))),
+            (&stream[..stream.len() - 32], Err(Problem::BrokeOff)),
+            ("evening", Err(Problem::Unreadable)),
+        ] {
+            let mut answer = Assembly::new(Api::Messages, false);
+            answer.push(text.as_bytes());
+            let whole = answer
+                .finish()
+                .map(|raw| serde_json::from_str(raw.get()).unwrap());
+            assert_eq!(whole, expected, "{text}");
+        }
     }
 
     #[test]
