@@ -106,6 +106,12 @@ impl Request {
         self.answer.tool_uses().next().is_some()
     }
 
+    /// Whether its context begins with a compaction that only the provider can read.
+    fn is_sealed(&self) -> bool {
+        let mut compactions = self.one.session.parts().compactions.iter();
+        compactions.any(|one| one.at < self.looks.len() && one.after == CompactedTo::Encrypted)
+    }
+
     /// Whether it holds the last answer of a session as the user's.
     fn holds_last(&self, thread: &Thread) -> bool {
         let last = thread.session.parts().messages.last();

@@ -28,6 +28,7 @@ impl Thread {
             !holds_summary(last) && front.iter().any(|message| holds_summary(message))
         });
         let follows_summary = |index: usize| is_last_new && index + 1 == looks.len();
+        let is_sealed = request.is_sealed();
         let mut left = Vec::new();
         let mut added = Vec::new();
         let compactions = parts.compactions.into_iter();
@@ -57,7 +58,9 @@ impl Thread {
                 None => left.push(written(&message, said, asked)),
             }
         }
-        if !self.is_context(&left, at) {
+        if is_sealed {
+            self.client_compacted(None, CompactedTo::Encrypted);
+        } else if !self.is_context(&left, at) {
             self.client_compacted(None, CompactedTo::Replaced(left));
         }
         let own = self.session.parts();

@@ -470,7 +470,9 @@ impl Thread {
             let is_alike = look.has_calls() && self.forms.contains_key(&look.form);
             found += usize::from(is_said) + usize::from(is_said || is_alike);
         }
-        let is_begun = begun > 0 && is_certain && self.agent.is_session_of(agent);
+        // What the provider has compacted itself was the agent's own.
+        let is_own = self.agent.is_session_of(agent) || request.is_sealed();
+        let is_begun = begun > 0 && is_certain && is_own;
         let mut rest = request.asked()[begun..].iter();
         let is_summed_up = rest.any(|value| is_summary(value) || holds_answer(value, answers));
         let is_kept = found > 0 || is_begun || is_summed_up && !self.is_named_otherwise(request);

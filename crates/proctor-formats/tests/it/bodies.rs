@@ -1,7 +1,8 @@
 //! Request logs whose bodies are strings, event streams and lists of events.
 
 use proctor_formats as import;
-use serde_json::json;
+use proctor_sessions::CompactedTo;
+use serde_json::{Value, json};
 
 use super::{fixture, outline, read, round_trip};
 
@@ -143,4 +144,32 @@ fn what_is_no_body_is_left_as_it_is() {
             drop(read(format, odd.to_string().as_bytes()));
         }
     }
+}
+
+#[test]
+fn a_context_that_the_provider_compacted_goes_on_with_its_session() {
+    let user = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
+    let round = |at: usize| {
+        [
+            json!({"type": "function_call", "call_id": format!("c{at}"), "name": "ls", "arguments": "{}"}),
+            json!({"type": "function_call_output", "call_id": format!("c{at}"), "output": format!("files {at}")}),
+        ]
+    };
+    let sealed = json!({"type": "compaction", "id": "k", "encrypted_content": "gAAA"});
+    let whole = [vec![user("Do it.")], (0..3).flat_map(round).collect()].concat();
+    let rest: Vec<Value> = (3..6).flat_map(round).collect();
+    let compacted = [vec![user("Do it."), sealed, user("Go on.")], rest].concat();
+    let of = |list: &[Value], at: usize| {
+        let answer = json!({"id": format!("r{at}"), "output": [round(at)[0].clone()], "usage": {"input_tokens": 9, "output_tokens": 1}});
+        json!({"request": {"model": "m", "prompt_cache_key": "k", "input": list}, "response": answer}).to_string() + "\n"
+    };
+    let early = (0..3).map(|at| of(&whole[..=2 * at], at));
+    let late = (3..6).map(|at| of(&compacted[..3 + 2 * (at - 3)], at));
+    let log: String = early.chain(late).collect();
+    let sessions = read("openai-responses", log.as_bytes()).expect("a log");
+    let [session] = &sessions[..] else {
+        panic!("{} sessions", sessions.len());
+    };
+    assert_eq!((session.calls().len(), session.compactions().len()), (6, 1));
+    assert_eq!(session.compactions()[0].after, CompactedTo::Encrypted);
 }
