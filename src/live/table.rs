@@ -78,8 +78,22 @@ impl Table {
             ..
         } = self;
         let key = (cell.clone(), api, request.client.clone());
+        let mut found = None;
+        if request.client.is_some() && !clients.contains_key(&key) {
+            // A conversation may get another name, as when it is resumed.
+            let others = clients.iter().filter(|((its, of_api, _), other)| {
+                (its, *of_api) == (cell, api) && other.answered(request)
+            });
+            let others = others.filter_map(|(_, other)| other.followed_by(conversations, request));
+            found = others
+                .max()
+                .filter(|(_, follows, _)| *follows == Follows::GoesOn);
+            if let Some((.., number)) = found {
+                conversations[number].client.clone_from(&request.client);
+            }
+        }
         let client = clients.entry(key).or_default();
-        let found = client.followed_by(conversations, request);
+        let found = found.or_else(|| client.followed_by(conversations, request));
         let next = conversations.len();
         let (number, compacted) = match found {
             Some((_, Follows::Repeats, number)) => return (number, None),

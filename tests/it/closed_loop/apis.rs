@@ -503,3 +503,24 @@ fn a_request_that_names_no_task_has_the_only_one_of_its_client() {
     }
     assert_eq!(front(None).0.restore(&log.events()), Ok(Vec::new()));
 }
+
+#[test]
+fn a_conversation_that_gets_another_name_goes_on() {
+    let (live, _) = front(None);
+    let agents = ["one", "other"];
+    for call in 0..6 {
+        for (agent, said) in agents.into_iter().enumerate() {
+            let mut all = items(Api::ChatCompletions, call);
+            all[1] = json!({"role": "user", "content": said});
+            let body = json!({"messages": all, "user": format!("{said} {}", call / 2)});
+            let sent = live.send(
+                &LiveCell::default(),
+                Api::ChatCompletions,
+                &body.to_string(),
+                Timestamp(0),
+            );
+            let ticket = sent.ticket.unwrap();
+            assert_eq!((ticket.conversation, ticket.call), (agent, call), "{said}");
+        }
+    }
+}
