@@ -192,6 +192,14 @@ impl Live {
                     self.cut(*ticket, response);
                     continue;
                 }
+                Event::Apart {
+                    cell,
+                    api,
+                    response,
+                } => {
+                    self.answered_apart(cell, *api, response);
+                    continue;
+                }
             };
             number += 1;
             if told.is_some_and(|(_, hash)| **hash != now.as_deref().map(self::hash)) {
@@ -382,6 +390,23 @@ impl Live {
         }
     }
 
+    /// A request that no strategy saw was answered. It is on the bill of its task, if it has one.
+    pub fn answered_apart(&self, cell: &LiveCell, api: Api, response: &str) {
+        if cell.task.is_none() {
+            return;
+        }
+        let mut table = lock(&self.table);
+        table.log(|| Event::Apart {
+            cell: cell.clone(),
+            api,
+            response: response.to_owned(),
+        });
+        if let Some(mut answer) = (self.reader.answer)(api, response) {
+            let call = table.apart.entry(cell.clone()).or_default();
+            call.bill(&mut answer.details);
+        }
+    }
+
     /// A call failed when so much of its answer had come: its usage is billed, and the call counts as not answered.
     pub fn cut(&self, ticket: Ticket, response: &str) {
         let mut table = lock(&self.table);
@@ -389,12 +414,10 @@ impl Live {
             ticket,
             response: response.to_owned(),
         });
-        // An answer without content is no message, though its prompt is billed.
-        let response = response.replacen(r#""content":[]"#, r#""content":"cut""#, 1);
         let Some(conversation) = table.conversations.get_mut(ticket.conversation) else {
             return;
         };
-        let answer = (self.reader.answer)(conversation.api, &response);
+        let answer = (self.reader.answer)(conversation.api, response);
         let usage = answer.and_then(|answer| answer.details.usage);
         if let Some(call) = conversation.calls.get_mut(ticket.call) {
             call.billed += usage.unwrap_or_default();

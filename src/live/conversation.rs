@@ -10,7 +10,7 @@ use super::worker::Worker;
 use crate::session::wire::Look;
 use crate::session::wire::request::{Request, Turn};
 use crate::session::wire::stream::Api;
-use crate::session::{Message, Role, Tag};
+use crate::session::{Message, MessageDetails, Role, Tag};
 use crate::units::{ContentHash, Timestamp, Tokens, Usage};
 
 /// The messages that an agent has sent, by their looks, call by call.
@@ -55,6 +55,23 @@ pub(super) struct Call {
     pub(super) unbilled: usize,
     /// The usage of the others.
     pub(super) billed: Usage,
+}
+
+impl Call {
+    /// Counts an answer with its usage, which is returned, and that of the requests within it.
+    pub(super) fn bill(&mut self, answer: &mut MessageDetails) -> Option<Usage> {
+        let inner = std::mem::take(&mut answer.inner_requests);
+        let usage = answer.usage.filter(|usage| usage.prompt() > Tokens::ZERO);
+        self.answers += 1;
+        // A request to another model within the call has no price that is known here.
+        let (own, others): (Vec<_>, Vec<_>) = inner
+            .into_iter()
+            .partition(|request| request.model.is_none());
+        self.unbilled += usize::from(usage.is_none() || !others.is_empty());
+        self.billed += usage.unwrap_or_default();
+        self.billed += own.into_iter().map(|request| request.usage).sum();
+        usage
+    }
 }
 
 /// How a request goes on with a conversation; later ones are preferred.
@@ -313,17 +330,7 @@ impl Conversation {
         };
         // Ids of answers are unique as far as the server goes.
         answer.details.api_call = None;
-        let usage = answer.details.usage;
-        let usage = usage.filter(|usage| usage.prompt() > Tokens::ZERO);
-        call.answers += 1;
-        // A request to another model within the call has no price that is known here.
-        let inner = std::mem::take(&mut answer.details.inner_requests);
-        let (own, others): (Vec<_>, Vec<_>) = inner
-            .into_iter()
-            .partition(|request| request.model.is_none());
-        call.unbilled += usize::from(usage.is_none() || !others.is_empty());
-        call.billed += usage.unwrap_or_default();
-        call.billed += own.into_iter().map(|request| request.usage).sum();
+        let usage = call.bill(&mut answer.details);
         if call.answered.is_none() {
             call.answered = Some((at, usage));
             answer.details.timestamp = Some(at);

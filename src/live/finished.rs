@@ -91,14 +91,16 @@ impl Live {
             others: parts.len() - 1,
             ..Measured::default()
         };
+        let apart = lock(&self.table).apart.get(&cell).cloned();
+        // The calls that a branch has of another were made once.
+        let own = parts.iter().flat_map(|part| &part.calls[part.inherited..]);
+        for call in own.chain(&apart) {
+            measured.calls += call.answers;
+            measured.unbilled += call.unbilled;
+            measured.billed += call.billed;
+        }
         for part in parts {
-            // The calls that a branch has of another were made once.
             let from = part.inherited;
-            for call in &part.calls[from..] {
-                measured.calls += call.answers;
-                measured.unbilled += call.unbilled;
-                measured.billed += call.billed;
-            }
             let (spent, skipped) = part.actor.ask(move |worker| worker.account(from))?;
             measured.strategy += spent;
             for skip in skipped {

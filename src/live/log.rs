@@ -68,6 +68,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         response: Option<String>,
     },
+    /// A request of a task was answered that no strategy saw.
+    Apart {
+        /// The cell that it belongs to.
+        cell: LiveCell,
+        /// The API that was spoken to.
+        api: Api,
+        /// The answer.
+        response: String,
+    },
     /// It failed when so much of its answer had come, which the provider bills.
     Cut {
         /// The call.

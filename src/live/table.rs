@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use super::conversation::{Conversation, Follows};
+use super::conversation::{Call, Conversation, Follows};
 use super::state::{Input, Setting};
 use super::{Event, LiveCell, Log};
 use crate::session::wire::Look;
@@ -29,6 +29,8 @@ pub(super) struct Table {
     asked: usize,
     /// Why the log could not be written.
     pub(super) broken: Option<io::Error>,
+    /// The answers to requests that no strategy saw.
+    pub(super) apart: BTreeMap<LiveCell, Call>,
     /// Requests that no strategy saw, by the reason.
     pub(super) untouched: BTreeMap<String, u64>,
 }

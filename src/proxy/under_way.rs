@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use super::pass::{Pass, Pieces, Piped, Refusal, body_of, check, is_packed, passed_on, refused};
 use super::relay::Relayed;
 use super::{Exchange, Failure, LAST_WORDS, Log};
+use crate::live::LiveCell;
 use crate::session::redact::value_without_keys;
 use crate::session::wire::stream::{Api, Assembly, Problem};
 use crate::units::Timestamp;
@@ -58,6 +59,8 @@ pub(super) struct UnderWay<L> {
     came: Instant,
     /// How much of the time since then was the API's.
     waited: Duration,
+    /// The cell that it belongs to.
+    cell: LiveCell,
     relayed: Option<Relayed>,
     stopping: watch::Receiver<bool>,
     pass: Arc<Pass<L>>,
@@ -75,6 +78,7 @@ impl<L: Log + 'static> UnderWay<L> {
             at: (pass.now)(),
             came: Instant::now(),
             waited: Duration::ZERO,
+            cell: LiveCell::default(),
             relayed: None,
             stopping: pass.is_stopped.subscribe(),
             pass,
@@ -111,6 +115,7 @@ impl<L: Log + 'static> UnderWay<L> {
         let (parts, body) = request.into_parts();
         check(self.pass.address, &parts)?;
         let (url, cell) = self.pass.place(&parts)?;
+        self.cell.clone_from(&cell);
         let body = body_of(body).await?;
         let mut asked = Asked {
             url,
@@ -305,8 +310,13 @@ impl<L: Log + 'static> UnderWay<L> {
 
     /// Keeps the answer.
     fn answered(&self, exchange: &Exchange) {
+        let response = exchange.response.get();
         if let Some(relayed) = &self.relayed {
-            relayed.answered(exchange.response.get(), (self.pass.now)());
+            relayed.answered(response, (self.pass.now)());
+        } else if let Some(front) = &self.pass.front {
+            front
+                .live
+                .answered_apart(&self.cell, exchange.api, response);
         }
         self.pass.keep(|log| log.answered(exchange));
     }

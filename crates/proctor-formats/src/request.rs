@@ -166,8 +166,26 @@ fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &m
     }
 }
 
-/// The model's answer to a request: the message, with its usage where the provider says it.
+/// The model's answer to a request: the message, with its usage where the provider says it. One that says nothing has no
+/// words, and is billed all the same.
 pub fn answer(api: Api, response: &str) -> Option<Message> {
+    said(api, response).or_else(|| {
+        let mut whole: Value = serde_json::from_str(response).ok()?;
+        let (place, word) = match api {
+            Api::Messages => ("/content", json!(".")),
+            Api::ChatCompletions => ("/choices/0/message/content", json!(".")),
+            Api::Responses => ("/output", json!([{"role": "assistant", "content": "."}])),
+            Api::GenerateContent => return None,
+        };
+        *whole.pointer_mut(place)? = word;
+        let message = said(api, &whole.to_string())?;
+        let mut empty = Message::text(Role::Assistant, "");
+        empty.details = message.details;
+        Some(empty)
+    })
+}
+
+fn said(api: Api, response: &str) -> Option<Message> {
     let around = format!("{{\"response\":{response}}}");
     let around: Object<'_> = serde_json::from_str(&around).ok()?;
     let before = RawValue::from_string(r#"{"role":"user","content":"."}"#.to_owned()).ok()?;

@@ -524,3 +524,49 @@ fn a_conversation_that_gets_another_name_goes_on() {
         }
     }
 }
+
+#[test]
+fn answers_without_words_and_those_to_requests_that_no_strategy_saw_are_billed() {
+    let log = Bytes::default();
+    let (live, _) = front(Some(&log));
+    let cell = LiveCell {
+        task: Some("fix".to_owned()),
+        ..LiveCell::default()
+    };
+    for (at, api, silent) in [
+        (
+            0,
+            Api::Messages,
+            json!({"role": "assistant", "content": []}),
+        ),
+        (
+            1,
+            Api::ChatCompletions,
+            json!({"choices": [{"message": {"role": "assistant", "content": null}}]}),
+        ),
+        (2, Api::Responses, json!({"output": []})),
+    ] {
+        let sent = live.send(&cell, api, &body(api, &items(api, 1)), Timestamp(0));
+        let mut answer = silent;
+        answer["usage"] = match api {
+            Api::ChatCompletions => json!({"prompt_tokens": 100, "completion_tokens": 2}),
+            _ => json!({"input_tokens": 100, "output_tokens": 2}),
+        };
+        let answer = answer.to_string();
+        live.answered(sent.ticket.unwrap(), Some(&answer), Timestamp(1));
+        live.answered_apart(&cell, api, &answer);
+        live.answered_apart(&LiveCell::default(), api, &answer);
+        let again = front(None).0;
+        assert_eq!(again.restore(&log.events()), Ok(Vec::new()));
+        for live in [&live, &again] {
+            let [cell] = <[_; 1]>::try_from(live.finished()).unwrap();
+            let answers = 2 * (at + 1);
+            assert_eq!(
+                (cell.measured.calls, cell.measured.unbilled),
+                (answers, 0),
+                "{api:?}"
+            );
+            assert_eq!(cell.measured.billed.prompt(), Tokens(100 * answers as u64));
+        }
+    }
+}
