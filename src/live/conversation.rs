@@ -44,6 +44,8 @@ pub(super) struct Conversation {
 /// One call, with the answers to it: a request may be sent again.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Call {
+    /// The model that it asked for.
+    pub(super) model: Option<Arc<str>>,
     /// How many messages had been sent then.
     messages: usize,
     /// How many of them its request held.
@@ -248,10 +250,11 @@ impl Conversation {
     /// has its place in there.
     pub(super) fn add(
         &mut self,
-        turns: &[Turn],
+        request: &Request<'_>,
         at: Timestamp,
         compacted: Option<Vec<Option<usize>>>,
     ) -> (Vec<Arc<Message>>, Input) {
+        let turns = &request.turns;
         let before = self.calls.last().and_then(|call| call.answered);
         let known = self.looks.len();
         let mut new = Vec::new();
@@ -307,6 +310,7 @@ impl Conversation {
         }
         let messages = self.looks.len();
         self.calls.push(Call {
+            model: request.model.clone(),
             messages,
             listed: self.list.len(),
             ..Call::default()

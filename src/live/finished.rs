@@ -38,7 +38,9 @@ pub struct Finished {
 pub struct Measured {
     /// The usage of all answered calls of the cell.
     pub billed: Usage,
-    /// How many those are.
+    /// The part of it that was billed by each model.
+    pub by_model: BTreeMap<Arc<str>, Usage>,
+    /// How many calls those are.
     pub calls: usize,
     /// How many of them the provider said no usage of.
     pub unbilled: usize,
@@ -98,6 +100,9 @@ impl Live {
             measured.calls += call.answers;
             measured.unbilled += call.unbilled;
             measured.billed += call.billed;
+            if let Some(model) = &call.model {
+                *measured.by_model.entry(model.clone()).or_default() += call.billed;
+            }
         }
         for part in parts {
             let from = part.inherited;

@@ -125,7 +125,7 @@ impl Table {
             let holding = client.holding.entry(turn.look.key()).or_default();
             holding.insert(number);
         }
-        let new = conversations[number].add(&request.turns, at, compacted);
+        let new = conversations[number].add(request, at, compacted);
         (number, Some(new))
     }
 

@@ -333,11 +333,11 @@ impl SchemeCost {
         let mut surcharge = self.surcharge;
         surcharge.reference = surcharge.whole_reference;
         let mut cost = Self {
-            agent: own.billed,
+            agent: own.paid(),
             compaction: own.strategy - apart,
             calls: own.calls,
-            reference: full.billed,
-            whole_reference: full.billed,
+            reference: full.paid(),
+            whole_reference: full.paid(),
             surcharge,
             reference_calls: full.calls,
             break_even: None,

@@ -57,8 +57,8 @@ impl LiveTotals {
                 let of = sum.no_room.entry(cell.strategy.clone());
                 of.or_insert_with(|| (0, why.clone())).0 += 1;
             }
-            let usage = live.billed + live.strategy;
-            sum.tokens += usage.total();
+            sum.tokens += (live.billed + live.strategy).total();
+            let usage = live.paid() + live.strategy;
             let entry = entries.get(cell.session.as_str());
             let price = entry.and_then(|entry| entry.price.as_ref());
             // Of calls to other models the sum does not say the price.

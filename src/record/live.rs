@@ -14,7 +14,11 @@ use crate::units::Usage;
 pub struct LiveRecord {
     /// The usage of all answered calls of the agent, those of its other conversations included.
     pub billed: Usage,
-    /// How many those are.
+    /// The same where some of it was at the price of another model: that part as the tokens of the session's own model
+    /// that cost as much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid: Option<Usage>,
+    /// How many calls those are.
     pub calls: usize,
     /// How many of them came without usage.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
@@ -43,6 +47,11 @@ impl LiveRecord {
     /// Whether its replay measures anything.
     pub fn is_replayed(&self) -> bool {
         self.calls > 0 && self.no_room.is_none()
+    }
+
+    /// The usage that its cost is computed from.
+    pub fn paid(&self) -> Usage {
+        self.paid.unwrap_or(self.billed)
     }
 
     /// Whether every call was answered with its usage.

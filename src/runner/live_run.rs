@@ -14,8 +14,8 @@ use crate::live::{Finished, Measured, Setting};
 use crate::patterns::PatternsError;
 use crate::record::journal::{Journal, JournalError};
 use crate::record::{
-    ActionSupport, Arm, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, SessionCache,
-    SessionEntry,
+    ActionSupport, Arm, CacheBasis, CacheRecord, CellKey, CellRecord, LiveRecord, PriceEntry,
+    SessionCache, SessionEntry,
 };
 use crate::replay::{CellName, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
@@ -23,7 +23,7 @@ use crate::scenario::{Scenario, WindowMode};
 use crate::session::import::outcomes::Outcome;
 use crate::session::{Role, Session};
 use crate::tokens::{CountedTexts, counter};
-use crate::units::{ContentHash, Tokens, Usage, is_valid_id};
+use crate::units::{ContentHash, Tokens, Usage, Usd, is_valid_id};
 use crate::window::{KnownBy, NativeWindow, PromptSizes, Window};
 
 /// The strategy that changes nothing.
@@ -206,6 +206,7 @@ fn cells_of_task(
         let measured = cell.measured;
         record.overflows.extend(&measured.refused);
         record.live = Some(LiveRecord {
+            paid: paid(&measured, task.entry.price.as_ref(), plan),
             billed: measured.billed,
             calls: measured.calls,
             unbilled: measured.unbilled,
@@ -219,6 +220,26 @@ fn cells_of_task(
         task.cells.push(record);
     }
     Ok(task)
+}
+
+/// The usage of a cell with calls of other models as so many tokens of the task's own as cost the same; `None` where there
+/// are no such calls, or a price is unknown.
+fn paid(measured: &Measured, own: Option<&PriceEntry>, plan: &Plan) -> Option<Usage> {
+    let own = own?;
+    let Measured {
+        billed, by_model, ..
+    } = measured;
+    let input = own.per_token.input.filter(|input| *input > Usd(0))?;
+    let is_same = |model: &str| model == own.model || plan.scenario.cache.model.is_some();
+    let others = by_model.iter().filter(|(model, _)| !is_same(model));
+    let mut others = others.peekable();
+    others.peek()?;
+    let mut paid = *billed;
+    for (model, usage) in others {
+        let cost = plan.prices.of(model)?.1.per_token.cost(usage)?;
+        paid = paid - *usage + Usage::uncached(Tokens(cost.0 / input.0), Tokens::ZERO);
+    }
+    Some(paid)
 }
 
 fn texts_of(cell: &Finished) -> Texts {
@@ -303,16 +324,21 @@ impl Bill {
 /// The mean bill of some trials; `None` without any.
 fn mean(lives: &[&LiveRecord]) -> Option<LiveRecord> {
     let count = lives.len() as u64;
-    let billed: Usage = lives.iter().map(|live| live.billed).sum();
-    let mean = |tokens: Tokens| tokens.0.checked_div(count).map(Tokens);
+    let mean = |of: fn(&LiveRecord) -> Usage| {
+        let sum: Usage = lives.iter().map(|live| of(live)).sum();
+        let each = |tokens: Tokens| tokens.0.checked_div(count).map(Tokens);
+        Some(Usage {
+            input_uncached: each(sum.input_uncached)?,
+            cache_write_5m: each(sum.cache_write_5m)?,
+            cache_write_1h: each(sum.cache_write_1h)?,
+            cache_read: each(sum.cache_read)?,
+            output: each(sum.output)?,
+        })
+    };
+    let is_of_several = lives.iter().any(|live| live.paid.is_some());
     Some(LiveRecord {
-        billed: Usage {
-            input_uncached: mean(billed.input_uncached)?,
-            cache_write_5m: mean(billed.cache_write_5m)?,
-            cache_write_1h: mean(billed.cache_write_1h)?,
-            cache_read: mean(billed.cache_read)?,
-            output: mean(billed.output)?,
-        },
+        billed: mean(|live| live.billed)?,
+        paid: mean(LiveRecord::paid).filter(|_| is_of_several),
         calls: lives.iter().map(|live| live.calls).sum::<usize>() / lives.len(),
         ..LiveRecord::default()
     })

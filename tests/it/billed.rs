@@ -185,6 +185,29 @@ fn a_bill_without_cached_tokens_is_no_simulated_cache() {
 }
 
 #[test]
+fn calls_of_other_models_count_at_their_own_prices() {
+    let mut trials = both(PRICED, [plain(6_000), plain(3_000)].map(Some));
+    for trial in &mut trials {
+        // 1 dollar a million in, 5 out, where that of the conversation costs 3 and 15.
+        let titles = Usage::uncached(Tokens(30_000), Tokens(600));
+        let of_models = [
+            (PRICED, trial.measured.billed),
+            ("claude-haiku-4-5", titles),
+        ];
+        let of_models = of_models.map(|(model, usage)| (model.into(), usage));
+        trial.measured.by_model = of_models.into_iter().collect();
+        trial.measured.billed += titles;
+    }
+    let run = run(trials, &[]);
+    let compared = ComparedRun::of(&run.manifest, &run.cells);
+    let dollars = compared.strategies.values().map(|sample| {
+        let session = &sample.sessions["a"];
+        format!("{:.4}", session.metrics["dollars"][0])
+    });
+    assert_eq!(dollars.collect::<Vec<_>>(), ["0.2709", "0.1539"]);
+}
+
+#[test]
 fn without_prices_the_classes_of_tokens_stand_side_by_side() {
     let bills = [cached(10, 100, 200, 5_000), cached(10, 1_000, 2_000, 700)];
     let run = run(both("our-own", bills.map(Some)), &[]);
