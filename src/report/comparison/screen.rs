@@ -74,7 +74,7 @@ impl Terminal {
             let [before, after] =
                 [metric.baseline, metric.candidate].map(|side| level(metric, side));
             let mut row = GridRow::of(metric.axis.name(), [before, after, change]);
-            row.end = verdict.to_owned();
+            verdict.clone_into(&mut row.end);
             rows.push(row);
         }
         let mut out = vec![self.heading(&escape::plain(heading))];

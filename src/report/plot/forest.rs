@@ -84,8 +84,6 @@ fn color(verdict: Option<Verdict>) -> Color {
     }
 }
 
-/// The axes of all comparisons, in the order of tables.
-
 /// The difference with its interval, in the unit of the panel, and the verdict of the gate.
 fn row(one: &GatedComparison, title: &str, metric: &AxisFinding) -> Option<Row> {
     let target = one.comparison.target;

@@ -120,7 +120,8 @@ fn refused_by_limits(material: &Material<'_>) -> Vec<String> {
 pub(super) fn overflows(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
-        let first: Vec<usize> = cells.flat_map(|it| it.overflows.first()).copied().collect();
+        let first = cells.filter_map(|cell| cell.overflows.first());
+        let first: Vec<usize> = first.copied().collect();
         let deaths = strategy.deaths.len();
         let counts = [
             strategy.overflows,
