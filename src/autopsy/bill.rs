@@ -201,25 +201,21 @@ impl<'a> Bill<'a> {
         let times = sent.zip(messages[last].details.timestamp);
         let gap = times.map(|(sent, answered)| sent.0.saturating_sub(answered.0) / 1_000);
         let gap = gap.and_then(|gap| u64::try_from(gap).ok());
-        if events.any(|event| last < event.at && event.at <= now) {
-            "compaction"
-        } else if messages[last].details.model != messages[now].details.model {
-            "another model"
-        } else if (gap.zip(self.cache.ttl_seconds)).is_some_and(|(gap, ttl)| gap > ttl) {
-            "idle too long"
-        } else if drops.any(|drop| drop.call == call) {
-            "prompt edited"
-        } else {
-            "tools, system prompt or provider"
+        let idle = gap.zip(self.cache.ttl_seconds);
+        match () {
+            () if events.any(|event| last < event.at && event.at <= now) => "compaction",
+            () if messages[last].details.model != messages[now].details.model => "another model",
+            () if idle.is_some_and(|(gap, ttl)| gap > ttl) => "idle too long",
+            () if drops.any(|drop| drop.call == call) => "prompt edited",
+            () => "tools, system prompt or provider",
         }
     }
 }
 
 /// The cost of this part of all requests whose price is known.
 fn usd(requests: &[Request<'_>], part: impl Fn(&Usage) -> Usage) -> Option<f64> {
-    let costs = requests
-        .iter()
-        .filter_map(|request| request.cost(part(&request.usage)));
+    let requests = requests.iter();
+    let costs = requests.filter_map(|request| request.cost(part(&request.usage)));
     let sum: Usd = costs.sum();
     (sum > Usd::default()).then(|| sum.in_dollars())
 }

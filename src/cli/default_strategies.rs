@@ -16,12 +16,10 @@ const MOST_PRODUCTS: usize = 3;
 
 /// The strategies for these recordings: the agent's own, the preset of its product, the newest messages, and the usual
 /// alternatives.
-pub(super) fn of_recordings<'p>(
-    recordings: impl Iterator<Item = &'p Path>,
-) -> Result<Vec<Setting>> {
+pub(super) fn of_recordings<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<Setting>> {
     let defaults = Table::parse("presets/defaults.toml", DEFAULTS)?;
     let mut names = vec!["recorded".to_owned()];
-    names.extend(products(recordings, &defaults));
+    names.extend(products(paths, &defaults));
     names.push("tail@20000".to_owned());
     let usual = defaults.get("strategies").and_then(Setting::as_list);
     for name in usual

@@ -221,18 +221,13 @@ pub(super) struct JudgeOptions {
 
 impl JudgeOptions {
     /// Connects models that are typed behind this flag: each as `KIND:MODEL`, or as a table as a scenario writes it.
-    pub(super) fn connect(
-        &self,
-        flag: &str,
-        typed: &[String],
-        cassette: &Path,
-    ) -> Result<RunModels> {
+    pub(super) fn connect(&self, flag: &str, typed: &[String], kept: &Path) -> Result<RunModels> {
         let written = typed.iter().map(|typed| written(flag, typed));
         let judges = written.collect::<Result<Vec<String>>>()?.join(", ");
         let place = format!("{flag} {}", typed.join(&format!(" {flag} ")));
         let table = Table::parse(&place, &format!("judge = [{judges}]"))?;
         let models = ModelsSetting::of_judges(&table, &Place::Flag(place.into()))?;
-        let access = self.recorded.access(cassette.to_owned(), models.replay)?;
+        let access = self.recorded.access(kept.to_owned(), models.replay)?;
         let prices = prices::asked(&models, &Prices::built_in()?);
         Ok(RunModels::new(&models, &prices, &access)?)
     }

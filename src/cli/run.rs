@@ -249,7 +249,7 @@ fn replay(
 ) -> Result<Exit> {
     let started = now();
     let folder = journal.folder().to_owned();
-    let outcome = run_cells(args, plan, journal, workers)?;
+    let outcome = run_cells(args.json, plan, journal, workers)?;
     // The report of a long session takes as much memory as the session.
     plan.forget_sessions();
     summary.outcome = Some(outcome.clone());
@@ -360,17 +360,12 @@ fn write_recommended(apply: &ApplyOptions, plan: &Plan, verdict: Option<&Verdict
 }
 
 /// Runs the cells that are missing; with `--batch` again after each batch of answers.
-fn run_cells(
-    args: &Args,
-    plan: &Plan,
-    journal: &mut Journal,
-    workers: &Workers,
-) -> Result<Outcome> {
-    let mut outcome = pass(args, plan, journal, workers)?;
+fn run_cells(json: bool, plan: &Plan, journal: &mut Journal, workers: &Workers) -> Result<Outcome> {
+    let mut outcome = pass(json, plan, journal, workers)?;
     // Each pass defers requests without an answer: first questions, then verdicts on the answers.
     while batch::is_answered(plan, &outcome, journal.folder(), &workers.stop)? {
         let before = outcome;
-        outcome = pass(args, plan, journal, workers)?;
+        outcome = pass(json, plan, journal, workers)?;
         let done = outcome.already_done + outcome.done_now;
         outcome.already_done = before.already_done.min(done);
         outcome.done_now = done - outcome.already_done;
@@ -379,9 +374,9 @@ fn run_cells(
 }
 
 /// Runs the cells that are missing once.
-fn pass(args: &Args, plan: &Plan, journal: &mut Journal, workers: &Workers) -> Result<Outcome> {
+fn pass(json: bool, plan: &Plan, journal: &mut Journal, workers: &Workers) -> Result<Outcome> {
     let folder = journal.folder().to_owned();
-    let bar = (!args.json).then(|| ProgressDisplay::new(plan, journal));
+    let bar = (!json).then(|| ProgressDisplay::new(plan, journal));
     let progress = bar
         .as_ref()
         .map_or(&MessageProgress as &dyn Progress, |bar| bar);

@@ -95,12 +95,8 @@ impl Servers {
         Ok(made)
     }
 
-    /// Does `work`. Once `is_over`, no model is waited for any more.
-    pub(super) fn until<T>(
-        &self,
-        is_over: &(dyn Fn() -> bool + Sync),
-        work: impl FnOnce() -> T,
-    ) -> T {
+    /// Does `work`. Once `ends`, no model is waited for any more.
+    pub(super) fn until<T>(&self, ends: &(dyn Fn() -> bool + Sync), work: impl FnOnce() -> T) -> T {
         if self.live.is_empty() {
             return work();
         }
@@ -109,7 +105,7 @@ impl Servers {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 while ended.recv_timeout(StopToken::POLL) == Err(RecvTimeoutError::Timeout) {
-                    if is_over() {
+                    if ends() {
                         return self.waits.set_ended(true);
                     }
                 }

@@ -138,15 +138,10 @@ fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
 pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) -> SessionCache {
     let messages = session.messages().iter();
     let usage: Usage = messages.filter_map(|message| message.details.usage).sum();
-    scheme_of(scenario, prices, session, &usage)
+    cache_of(scenario, prices, session, &usage)
 }
 
-fn scheme_of(
-    scenario: &Scenario,
-    prices: &Prices,
-    session: &Session,
-    usage: &Usage,
-) -> SessionCache {
+fn cache_of(scenario: &Scenario, prices: &Prices, session: &Session, bill: &Usage) -> SessionCache {
     let cache = |scheme: &str, basis| SessionCache {
         scheme: scheme.to_owned(),
         basis,
@@ -160,14 +155,14 @@ fn scheme_of(
     let scheme = list.and_then(|list| list.schemes.first());
     // OpenAI has one scheme, whether a model bills writes or not.
     let may_be_anthropic = scheme.is_none_or(|scheme| scheme.rates.write.is_some());
-    if may_be_anthropic && usage.cache_write_1h > usage.cache_write_5m {
+    if may_be_anthropic && bill.cache_write_1h > bill.cache_write_5m {
         return cache("anthropic-1h", CacheBasis::Billed);
     }
-    if may_be_anthropic && usage.cache_write_5m > Tokens::ZERO {
+    if may_be_anthropic && bill.cache_write_5m > Tokens::ZERO {
         return cache("anthropic-5m", CacheBasis::Billed);
     }
     // Many formats count reads only. OpenAI's older models write for nothing.
-    let basis = if usage.cache_read + usage.cache_write_5m > Tokens::ZERO {
+    let basis = if bill.cache_read + bill.cache_write_5m > Tokens::ZERO {
         CacheBasis::Billed
     } else {
         CacheBasis::Assumed
@@ -187,7 +182,7 @@ pub(super) fn of_bill(
     session: &Session,
     usage: &Usage,
 ) -> (SessionCache, CacheScheme) {
-    let cache = scheme_of(scenario, prices, session, usage);
+    let cache = cache_of(scenario, prices, session, usage);
     let schemes = named(scenario, prices, session);
     let of = |name: &str| schemes.iter().find(|it| it.name == name);
     let mut own = of(&cache.scheme).cloned().unwrap_or_else(CacheScheme::none);

@@ -62,11 +62,7 @@ impl Facts {
     }
 
     /// Replaces the probes of a session where a file is about it.
-    pub(super) fn put_in_place(
-        &mut self,
-        session: &Session,
-        probes: &mut Vec<Probe>,
-    ) -> Result<()> {
+    pub(super) fn put_in(&mut self, session: &Session, probes: &mut Vec<Probe>) -> Result<()> {
         let about = |(_, file): &mut (String, TruthFile)| file.truth.session == session.id();
         for (name, file) in self.0.extract_if(.., about) {
             if let Some(mistake) = file.mistakes(session).into_iter().next() {

@@ -51,14 +51,11 @@ impl Queue {
         Self(Mutex::new(QueueState { cells, begun: None }))
     }
 
-    /// The next cell; a session is begun only where `may_begin` says so, and finished whole.
-    pub(super) fn take(
-        &self,
-        may_begin: &dyn Fn() -> bool,
-    ) -> Option<(Arc<SessionState>, ArmIndex)> {
+    /// The next cell; a session is begun only where `begins` says so, and finished whole.
+    pub(super) fn take(&self, begins: &dyn Fn() -> bool) -> Option<(Arc<SessionState>, ArmIndex)> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let session = state.cells.front()?.0.session;
-        if state.begun != Some(session) && !may_begin() {
+        if state.begun != Some(session) && !begins() {
             return None;
         }
         state.begun = Some(session);

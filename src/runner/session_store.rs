@@ -410,7 +410,7 @@ impl Reading<'_> {
                 let lost = lost.map(|what| format!("`{}`: {what}", path.display()));
                 self.all.lost_lines.extend(lost);
             }
-            self.facts.put_in_place(session, &mut read.probes)?;
+            self.facts.put_in(session, &mut read.probes)?;
             if read.repeated.is_some() && session.calls().is_empty() {
                 self.repeated += 1;
                 continue;

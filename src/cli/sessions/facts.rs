@@ -109,12 +109,13 @@ fn derive_all(args: &Args) -> Result<Exit> {
         return Err(find_sessions::no_recording(Exit::NothingSelected, "", &args.paths[0]).into());
     };
     let output = args.output.output.as_deref();
-    if files == args.paths && files.len() == 1 {
-        if let [session] = &import::load(first)?[..] {
-            let asked = (Arc::new(session.clone()), output.map(Path::to_owned));
-            derive_asked(&[asked], args)?;
-            return Ok(Exit::Done);
-        }
+    if files == args.paths
+        && files.len() == 1
+        && let [session] = &import::load(first)?[..]
+    {
+        let asked = (Arc::new(session.clone()), output.map(Path::to_owned));
+        derive_asked(&[asked], args)?;
+        return Ok(Exit::Done);
     }
     if let Some(file) = output.filter(|path| has_ending(path, "json")) {
         let problem = format!(
