@@ -303,10 +303,8 @@ impl Assembler {
             return Ok(None);
         }
         self.pair();
-        let iterations = self
-            .drafts
-            .iter()
-            .filter_map(|draft| draft.iterations.as_ref());
+        let drafts = self.drafts.iter();
+        let iterations = drafts.filter_map(|draft| draft.iterations.as_ref());
         for (what, tokens) in iterations.flat_map(|found| &found.warnings) {
             *self.source.warnings.entry(what.clone()).or_default() += tokens;
         }

@@ -33,11 +33,8 @@ const QUESTIONS: &[&str] = &[
 
 /// A chat in a file of its own, with its questions if they are there; any other file as it is.
 fn with_questions(file: SourceFile) -> Result<SourceFile> {
-    let is_chat = file
-        .path
-        .file_name()
-        .is_some_and(|name| name == "chat.json");
-    if !is_chat || !Head::of(&file.bytes).item_is(BATCH) {
+    let name = file.path.file_name();
+    if name.is_none_or(|name| name != "chat.json") || !Head::of(&file.bytes).item_is(BATCH) {
         return Ok(file);
     }
     let path = file.path.clone();
@@ -114,10 +111,8 @@ fn question(ability: &str, one: &Value, turns: &Turns, chat: &mut Chat) {
     let mut evidence = Vec::new();
     let sources = &one["source_chat_ids"];
     // What was true before does not answer the question.
-    flatten(
-        sources.get("updated_info").unwrap_or(sources),
-        &mut evidence,
-    );
+    let sources = sources.get("updated_info").unwrap_or(sources);
+    flatten(sources, &mut evidence);
     let is_refused = ability == "abstention";
     let answers = ["answer", "ideal_answer", "ideal_summary", "ideal_response"];
     let answer = answers.iter().find_map(|key| plain(&one[*key]));

@@ -81,11 +81,8 @@ impl Reading {
             }
             Some("human") => {
                 let mut said = self.attachments(&mut message);
-                said.extend(
-                    parts
-                        .iter()
-                        .map(|raw| self.assembler.part(raw, Speaker::User)),
-                );
+                let told = parts.iter();
+                said.extend(told.map(|raw| self.assembler.part(raw, Speaker::User)));
                 said.extend(text.filter(|_| parts.is_empty()).map(ContentBlock::Text));
                 self.assembler.hear(None, said, time, [Tag::TypedUser]);
             }

@@ -267,10 +267,8 @@ impl Recording {
 
     /// Warns where another session begins than the first of the file, as in files that were joined.
     fn warn_of_another(&mut self, begun: Option<&str>) {
-        let first = self
-            .entries
-            .iter()
-            .find_map(|entry| entry.session.as_deref());
+        let mut entries = self.entries.iter();
+        let first = entries.find_map(|entry| entry.session.as_deref());
         if let (Some(first), Some(begun)) = (first, begun)
             && first != begun
         {

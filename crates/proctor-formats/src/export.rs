@@ -84,10 +84,8 @@ impl Counts {
         self.add("time", message.details.timestamp.is_some());
         self.add("API call id", message.details.api_call.is_some());
         self.add("usage", message.details.usage.is_some());
-        self.add(
-            "request within a call",
-            message.details.inner_requests.len(),
-        );
+        let inner = message.details.inner_requests.len();
+        self.add("request within a call", inner);
         let content = message.content();
         // In which order the shape has the kinds of blocks.
         let rank = |block: &ContentBlock| match (provider, message.role(), block) {

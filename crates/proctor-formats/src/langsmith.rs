@@ -35,12 +35,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                 source.not_understood("value that is no run");
                 continue;
             };
-            open.extend(
-                ["child_runs", "runs"]
-                    .map(|key| run.take(key))
-                    .into_iter()
-                    .flatten(),
-            );
+            let inner = ["child_runs", "runs"].map(|key| run.take(key));
+            open.extend(inner.into_iter().flatten());
             let key = ["id", "inputs", "outputs"].map(|key| run.get(key).map(RawValue::get));
             let kind = run.take_text("run_type");
             match kind.as_deref() {

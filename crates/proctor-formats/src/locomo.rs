@@ -57,7 +57,7 @@ fn turn(raw: &RawValue, first: Option<&Arc<str>>, chat: &mut Chat) {
     if let Some(caption) = turn.take_text("blip_caption") {
         text = format!("{text} (shares a picture: {caption})");
     }
-    let role = role_of(!first.is_none_or(|first| *first == speaker));
+    let role = role_of(first.is_some_and(|first| *first != speaker));
     chat.turn(&name.unwrap_or_default(), role, text.into());
 }
 

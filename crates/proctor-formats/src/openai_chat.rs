@@ -306,10 +306,8 @@ impl Reading<'_> {
         blocks.extend(self.content(&mut object, Speaker::Assistant));
         blocks.extend(refusal(&mut object));
         let uses = tool_uses(&mut object, self.assembler);
-        let ids: BTreeSet<&Arc<str>> = uses
-            .iter()
-            .filter_map(|one| Some(&one.as_use()?.id))
-            .collect();
+        let made = uses.iter().filter_map(ContentBlock::as_use);
+        let ids: BTreeSet<&Arc<str>> = made.map(|made| &made.id).collect();
         // A part of the content may repeat one.
         blocks.retain(|one| one.as_use().is_none_or(|part| !ids.contains(&part.id)));
         if uses.is_empty() && !is_demo {

@@ -286,15 +286,13 @@ impl Span {
         });
         let id = take(&["gen_ai.response.id"]);
         let mut value = |key: &str| take(&[key]).unwrap_or_default();
+        let end = self.end.and_then(|end| i64::try_from(end / 1_000_000).ok());
         let exchange = Exchange {
             id: id.unwrap_or_else(|| json!(&*self.id)),
             model: value("gen_ai.request.model"),
             answered_by: value("gen_ai.response.model"),
             tools: tools.unwrap_or_default(),
-            end: self
-                .end
-                .and_then(|end| i64::try_from(end / 1_000_000).ok())
-                .map(Timestamp),
+            end: end.map(Timestamp),
             usage: unless_zero(usage_in(&usage, CachedTokens::Within, source)),
             asked: system.into_iter().chain(asked).collect(),
             answers: answered,

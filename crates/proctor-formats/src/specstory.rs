@@ -202,7 +202,7 @@ impl Agent {
             .and_then(|(_, rest)| rest.split('"').next())
             .or(of_line.map(|(name, _)| name));
         let shown = without_tags(shown, USE.1);
-        let marked = RESULTS.iter().filter_map(|(mark, is_error)| {
+        let mut marked = RESULTS.iter().filter_map(|(mark, is_error)| {
             let (before, result) = shown.split_once(mark)?;
             let result = match fenced(result).filter(|(before, _)| before.trim().is_empty()) {
                 _ if mark.ends_with('\n') => result.split("\n```").next().unwrap_or(result),
@@ -211,15 +211,12 @@ impl Agent {
             };
             Some((before, result, *is_error))
         });
-        let mut marked = marked.take(1);
         let folded = of_line.and_then(|_| shown.split_once("</summary>"));
         let folded = folded.filter(|(_, rest)| !rest.contains("```diff\n"));
         let plain =
             folded.map(|(head, rest)| (head.trim().trim_start_matches("<summary>"), rest.trim()));
-        let plain = plain
-            .or_else(|| fenced(shown))
-            .or_else(|| shown_to_the_end(shown))
-            .map(|(before, result)| (before, result, false));
+        let plain = plain.or_else(|| fenced(shown).or_else(|| shown_to_the_end(shown)));
+        let plain = plain.map(|(before, result)| (before, result, false));
         let (arguments, result, is_error) = match marked.next().or(plain) {
             Some((before, result, is_error)) => (before, Some(result), is_error),
             None => (shown, None, false),

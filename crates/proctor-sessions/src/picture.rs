@@ -139,10 +139,8 @@ fn big(bytes: &[u8]) -> u32 {
 }
 
 fn little(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+    let last_first = bytes.iter().rev();
+    last_first.fold(0, |sum, byte| sum << 8 | u32::from(*byte))
 }
 
 #[cfg(test)]

@@ -116,14 +116,11 @@ impl Letters {
         }
         let is_used = |count: u64, all: u64| count * 100 >= USED * all;
         let is_absent = |count: u64, all: u64| count * 100 < ABSENT * all;
-        self.0
-            .iter()
-            .zip(session.0)
-            .enumerate()
-            .any(|(at, (count, there))| {
-                (is_used(*count, own) && is_absent(there, known))
-                    || (at > 0 && is_used(there, known) && is_absent(*count, own))
-            })
+        let mut pairs = self.0.iter().zip(session.0).enumerate();
+        pairs.any(|(at, (count, there))| {
+            (is_used(*count, own) && is_absent(there, known))
+                || (at > 0 && is_used(there, known) && is_absent(*count, own))
+        })
     }
 }
 

@@ -45,12 +45,9 @@ impl Calls {
         };
         self.made += 1;
         let id: Arc<str> = format!("call-{}", self.made).into();
-        cut(
-            blocks,
-            at,
-            rest,
-            ContentBlock::tool_use(id, tool.into(), JsonText::of(&Value::Object(input))),
-        );
+        let input = JsonText::of(&Value::Object(input));
+        let tool_use = ContentBlock::tool_use(id, tool.into(), input);
+        cut(blocks, at, rest, tool_use);
     }
 
     /// Tells what came of the last calls as their results: each ends where the next one begins.

@@ -79,13 +79,11 @@ impl Unnamed {
     pub(crate) fn answered(&mut self, tool: Option<&str>) -> Arc<str> {
         let same = |(_, name): &(Arc<str>, Arc<str>)| Some(&**name) == tool;
         let at = self.open.iter().position(same).unwrap_or(0);
-        self.open.remove(at).map_or_else(
-            || {
-                self.orphans += 1;
-                format!("unnamed-result-{}", self.orphans).into()
-            },
-            |(id, _)| id,
-        )
+        let paired = self.open.remove(at).map(|(id, _)| id);
+        paired.unwrap_or_else(|| {
+            self.orphans += 1;
+            format!("unnamed-result-{}", self.orphans).into()
+        })
     }
 }
 

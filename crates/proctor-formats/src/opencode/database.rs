@@ -28,9 +28,11 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
                  ORDER BY m.time_created, m.id, p.id";
     let mut hasher = Sha256::new();
     let mut messages: Vec<StoredMessage> = Vec::new();
-    let rows = |tables, query| match database.has(tables) {
-        true => database.rows(query, &[&*one.id]),
-        false => Ok(Vec::new()),
+    let rows = |tables, query| {
+        let rows = database
+            .has(tables)
+            .then(|| database.rows(query, &[&*one.id]));
+        rows.unwrap_or_else(|| Ok(Vec::new()))
     };
     for [id, info, part] in rows(&["message", "part"], query)? {
         let Some(id) = id else { continue };

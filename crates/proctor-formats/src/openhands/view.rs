@@ -65,12 +65,9 @@ impl View {
         let unpaired = self.unpaired();
         let remaining = (0..self.events.len()).filter(|at| !self.forgotten.contains(at));
         let placed = remaining.enumerate().filter_map(|(rank, at)| {
-            if self.events[at]
-                .blocks
-                .iter()
-                .filter_map(ContentBlock::call_id)
-                .any(|id| unpaired.contains(id))
-            {
+            let blocks = self.events[at].blocks.iter();
+            let mut calls = blocks.filter_map(ContentBlock::call_id);
+            if calls.any(|id| unpaired.contains(id)) {
                 return None;
             }
             let message = assembler.message_of(self.events[at].name.as_ref()?)?;

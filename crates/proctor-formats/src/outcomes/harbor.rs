@@ -37,11 +37,8 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
     };
     let steps = trial.objects("step_results");
     let failures = steps.filter_map(|mut step| step.take_object("exception_info"));
-    let failures: Vec<Object<'_>> = trial
-        .take_object("exception_info")
-        .into_iter()
-        .chain(failures)
-        .collect();
+    let failure = trial.take_object("exception_info").into_iter();
+    let failures: Vec<Object<'_>> = failure.chain(failures).collect();
     let has_failed = !failures.is_empty();
     // A trial that has not ended yet has no score.
     let score = match failures.into_iter().find_map(not_run) {

@@ -26,12 +26,8 @@ pub fn prompts(path: &Path) -> Result<Vec<Prompt>, OutcomeError> {
         let (text, mut source) = (SourceFile::open(path, MAX_FILE)?.text(), Source::default());
         for line in text.raw_lines(&mut source)? {
             let mut line = Object::read(line).unwrap_or_default();
-            let name = line.first_text(&NAMES);
-            let prompt = line.first_text(&PROMPTS);
-            prompts.extend(
-                name.zip(prompt)
-                    .and_then(|(name, prompt)| prompt_of(&name, &prompt)),
-            );
+            let named = line.first_text(&NAMES).zip(line.first_text(&PROMPTS));
+            prompts.extend(named.and_then(|(name, prompt)| prompt_of(&name, &prompt)));
         }
     }
     if prompts.is_empty() {

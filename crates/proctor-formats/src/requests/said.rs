@@ -74,10 +74,8 @@ pub(super) fn summaries_in(answer: &Message) -> Vec<Arc<str>> {
 
 /// The texts of a message.
 pub(super) fn text(message: &Message) -> String {
-    texts(message.content())
-        .map(str::trim)
-        .collect::<Vec<_>>()
-        .join("\n")
+    let texts: Vec<&str> = texts(message.content()).map(str::trim).collect();
+    texts.join("\n")
 }
 
 /// The texts of a message that are no notes of the client's.

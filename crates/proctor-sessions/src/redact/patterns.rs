@@ -217,8 +217,6 @@ fn entropy(text: &str) -> f64 {
     }
     let whole = f64::from(counts.values().sum::<u32>());
     let share = |count: &u32| f64::from(*count) / whole;
-    counts
-        .values()
-        .map(|count| -share(count) * libm::log2(share(count)))
-        .sum()
+    let parts = counts.values().map(share);
+    parts.map(|share| -share * libm::log2(share)).sum()
 }

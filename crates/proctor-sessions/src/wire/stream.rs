@@ -387,11 +387,8 @@ fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
 /// Parses the inputs of tools, which came as JSON in pieces.
 fn parse_inputs(message: &mut Value) {
     let blocks = message.get_mut("content").and_then(Value::as_array_mut);
-    for block in blocks
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
-    {
+    let blocks = blocks.into_iter().flatten();
+    for block in blocks.filter_map(Value::as_object_mut) {
         if let Some(Value::String(text)) = block.remove(PARTIAL) {
             let input = serde_json::from_str(&text).unwrap_or(Value::String(text));
             block.insert("input".to_owned(), input);
