@@ -336,9 +336,9 @@ const MORE: &str = "-o report.html: pictures, lost facts; --tables; proctor expl
 fn trust(report: &Report) -> String {
     let shares = " Shares are in %, with ± half of a 95 % interval over sessions.";
     let rows = report.strategies();
-    let cells = rows.filter_map(|row| report.cell(row, "actions"));
+    let mut cells = rows.filter_map(|row| report.cell(row, "actions"));
     let mut trust = report.trust.clone();
-    if cells.filter_map(|cell| cell.interval).next().is_some() && !trust.is_empty() {
+    if cells.any(|cell| cell.interval.is_some()) && !trust.is_empty() {
         trust += shares;
     }
     trust
