@@ -14,18 +14,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 
-use crate::model::price::{Client, Prices};
-use crate::patterns::PatternsError;
-use crate::probe::Probe;
+use crate::model::price::Prices;
 use crate::record::journal::{self, Journal, JournalError, Run};
 use crate::record::order::{ArmIndex, ArmKind};
 use crate::record::shard::{PlannedSource, work};
-use crate::record::{
-    CellKey, CellRecord, End, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry,
-};
-use crate::replay::observe::Observer;
-use crate::replay::plumbing;
-use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, failed, replay_watched};
+use crate::record::{CellKey, CellRecord, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry};
 use crate::scenario::Scenario;
 use crate::settings::SettingError;
 use crate::stop::StopToken;
@@ -35,6 +28,7 @@ use crate::units::{ContentHash, Tokens};
 pub mod batch;
 mod call_progress;
 mod calibrations;
+mod cells;
 mod dependencies;
 mod each;
 mod error;
@@ -62,9 +56,9 @@ mod sink;
 mod thread_clock;
 mod variant;
 
-use call_progress::CallProgress;
+use cells::{CellError, Cells, prepare, prepare_texts, replay_arm};
+use dependencies::Dependencies;
 pub(crate) use dependencies::sizes_of;
-use dependencies::{Dependencies, Lead};
 pub use each::PlannedSession;
 pub use error::PlanError;
 use error::{Result, read_named};
@@ -72,10 +66,10 @@ pub use first::FirstAnswers;
 use limits::Limits;
 #[cfg(feature = "http")]
 pub use live::time_server;
-use loaded::{LoadedSession, NotReady, Texts};
+use loaded::LoadedSession;
 pub use models::{Access, RunModels};
 pub use programs::{Remembered, starts};
-use queue::{Queue, SessionState};
+use queue::Queue;
 use session_store::{PlannedPart, native_hash};
 use sink::Sink;
 use thread_clock::ThreadClock;
@@ -450,160 +444,4 @@ fn followed_cells(
         Run::read(journal.folder())?.cells
     };
     Ok(Dependencies::new(wanted, &done))
-}
-
-/// A cell that was run, or why it was not.
-type CellResult<'a> = Result<Replay, CellError<'a>>;
-
-/// What the cells of a run have in common.
-struct Cells<'a> {
-    plan: &'a Plan,
-    followed: Dependencies,
-    progress: &'a dyn Progress,
-}
-
-impl Cells<'_> {
-    /// Runs a cell; again where its program failed, for what fails twice on a session is a result and no accident.
-    fn run_twice<'s>(&'s self, shared: &'s SessionState, arm: ArmIndex) -> CellResult<'s> {
-        let first = self.run(shared, arm)?;
-        let has_failed =
-            first.unanswered.is_none() && matches!(first.record.end, End::Failed { .. });
-        if has_failed && self.plan.is_of_program(&first.record.strategy) {
-            return self.run(shared, arm);
-        }
-        Ok(first)
-    }
-
-    fn run<'s>(&'s self, shared: &'s SessionState, arm: ArmIndex) -> CellResult<'s> {
-        let (plan, session) = (self.plan, shared.session);
-        let loaded = &plan.sessions[session];
-        let models = plan.models().ok_or(CellError::NotConnected)?;
-        let prepared = loaded.cached.as_deref().unwrap_or(&shared.prepared);
-        let made = prepared.get_or_init(|| {
-            let prepared = prepare(plan, loaded, loaded.probes.clone())?;
-            let models = models.for_session(prepared.counts());
-            Ok((prepared, models))
-        });
-        let (prepared, models) = made.as_ref().map_err(CellError::NotReady)?;
-        let counter = CallProgress {
-            cell: plan.key(session, arm),
-            every: LONG_CELL,
-            progress: self.progress,
-        };
-        let (of, more) = (
-            (session, prepared),
-            vec![Box::new(counter) as Box<dyn Observer>],
-        );
-        replay_arm(plan, of, arm, &self.followed, models, more)
-    }
-}
-
-/// Replays one cell, watched by `more` observers in addition to the usual ones.
-fn replay_arm<'a>(
-    plan: &Plan,
-    (session, prepared): (usize, &PreparedSession),
-    arm: ArmIndex,
-    followed: &Dependencies,
-    models: &Models,
-    more: Vec<Box<dyn Observer + '_>>,
-) -> CellResult<'a> {
-    let name = CellName {
-        strategy: plan.name_of(arm),
-        repeat: arm.repeat,
-    };
-    let replayed = match arm.kind {
-        ArmKind::Full => Replayed::Full,
-        ArmKind::Empty => Replayed::Empty,
-        ArmKind::Strategy(at) => {
-            let mut spec = plan.scenario.strategies[at].clone();
-            if let Some(other) = plan.followed_by(arm) {
-                match followed.wait_for(&plan.key(session, other)) {
-                    Lead::Sizes(sizes) => spec = spec.with_sizes(sizes),
-                    Lead::NotMeasurable => {
-                        let why = "the strategy it follows is not measurable here".to_owned();
-                        let end = End::NotMeasurable { call: 0, why };
-                        return Ok(Replay::not_begun(prepared, name, models, end));
-                    }
-                    Lead::Broken => return Err(CellError::NothingToFollow),
-                }
-            }
-            let own = plan.manifest.sessions[plan.sessions[session].place].native_window;
-            let window = native::resolved(&plan.scenario.window, own, prepared);
-            if let Err(error) = spec.check_window(window, &prepared.prompt_sizes()) {
-                let why = error.to_string();
-                let end = End::NotMeasurable { call: 0, why };
-                return Ok(Replay::not_begun(prepared, name, models, end));
-            }
-            match spec.build() {
-                Ok(strategy) => Replayed::Strategy(Box::new(strategy), window),
-                Err(error) => {
-                    return Ok(Replay::not_begun(prepared, name, models, failed(0, &error)));
-                }
-            }
-        }
-    };
-    let mut replay = replay_watched(prepared, name, replayed, models, &ThreadClock, more);
-    let record = &mut replay.record;
-    if let (ArmKind::Strategy(at), Some(window), End::Completed) =
-        (arm.kind, record.window, &record.end)
-        && plan.is_of_program(&record.strategy)
-        && !record.model_calls.is_empty()
-        && let Ok(strategy) = plan.scenario.strategies[at].build()
-    {
-        record.plumbing = plumbing(prepared, Box::new(strategy), window);
-    }
-    Ok(replay)
-}
-
-/// A session as its cells share it, asked these probes.
-fn prepare(
-    plan: &Plan,
-    loaded: &LoadedSession,
-    probes: Vec<Probe>,
-) -> Result<PreparedSession, NotReady> {
-    let mut prepared = prepare_texts(plan, &loaded.texts()?, probes)?;
-    let own = plan.manifest.sessions[loaded.place].native_window;
-    let setting = &plan.scenario.window;
-    prepared.product_windows = native::product_windows(prepared.session(), own, setting);
-    Ok(prepared)
-}
-
-/// The same of a session at hand.
-fn prepare_texts(
-    plan: &Plan,
-    texts: &Texts,
-    probes: Vec<Probe>,
-) -> Result<PreparedSession, PatternsError> {
-    let (scenario, prices) = (&plan.scenario, &plan.prices);
-    let session = &texts.session;
-    let agent = prices::model(&scenario.cache, session);
-    let (own, counts) = (session.clone(), texts.counts.clone());
-    let prepared = PreparedSession::selecting(own, counts, probes, &scenario.selection)?;
-    let schemes = prices::schemes(scenario, prices, session);
-    let mut prepared = prepared
-        .billed(Arc::new(texts.bill(scenario)))
-        .sent_to(scenario.provider)
-        .searching_removed(scenario.recovery)
-        .with_cache(schemes, scenario.cache.pacing_seconds);
-    prepared.asking = scenario.models.asking;
-    prepared.faults = Arc::new(scenario.faults.clone());
-    prepared.limits = prices.limits(scenario.provider.provider(), agent);
-    if let Some(cache) = prepared.cache() {
-        cache.client = Client::of(&session.source().format);
-        cache.shown = scenario.cache.breakpoints;
-        let own = prices::of_session(&scenario.cache, prices, session);
-        cache.prices = own.map(|own| (prices.clone(), own));
-    }
-    Ok(prepared)
-}
-
-/// Why a cell was not run: a mistake in Proctor, or the consequence of one.
-#[derive(Debug, thiserror::Error)]
-enum CellError<'a> {
-    #[error("{0}")]
-    NotReady(&'a NotReady),
-    #[error("the cell it follows was not replayed")]
-    NothingToFollow,
-    #[error("its models were not connected")]
-    NotConnected,
 }
