@@ -30,6 +30,9 @@ use case::{Case, Three};
 /// The strategy that repeats what the recorded product did: where that compacted, it is doing nothing.
 pub(crate) const RECORDED: &str = "recorded";
 
+/// The strategy that leaves full history: a choice where an agent compacted, which then is doing nothing.
+pub(crate) const FULL: &str = "none";
+
 /// The first sentence of the advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -282,10 +285,10 @@ impl Row {
         self.fired > 0 && self.broken.is_none()
     }
 
-    /// Whether it is a tail by name, which has no control of its own.
+    /// Whether it is a tail by name or full history, which have no control of their own.
     fn is_control(&self) -> bool {
         let base = base_name(self.name());
-        base.starts_with("tail@") || base.starts_with("random@")
+        base == FULL || base.starts_with("tail@") || base.starts_with("random@")
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::advice::FULL;
 use super::axis::Axis;
 use super::judge::DOLLARS;
 use super::prices;
@@ -54,7 +55,12 @@ impl Sample {
 
     /// The short name, as a sentence has it that may recommend the strategy.
     pub(crate) fn title(&self) -> String {
-        short_name(&self.strategy) + &self.outline()
+        let full = if self.strategy == FULL {
+            " (full history)"
+        } else {
+            ""
+        };
+        short_name(&self.strategy) + full + &self.outline()
     }
 }
 

@@ -8,7 +8,7 @@ use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use super::{display, escape, headline};
 use crate::compare::Code;
-use crate::compare::advice::{Answer, RECORDED, Row, Rows, Verdict};
+use crate::compare::advice::{Answer, FULL, RECORDED, Row, Rows, Verdict};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
@@ -106,7 +106,9 @@ fn rule(manifest: &Manifest) -> Rule {
 fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>) -> Option<Row> {
     let name = strategy.name.as_str();
     let sample = source.strategy(name)?;
-    let fired = material.summaries_of(name).filter(|cell| cell.fired());
+    // Where the recorded agent compacted, full history changes what it did.
+    let changed = if name == FULL { RECORDED } else { name };
+    let fired = material.summaries_of(changed).filter(|cell| cell.fired());
     let fired: BTreeSet<&str> = fired.map(|cell| cell.cluster.as_str()).collect();
     let all = material.summaries.iter();
     let elsewhere =
@@ -448,7 +450,8 @@ const UNTUNED: [&str; 2] = ["recorded", "external"];
 /// fires in under half of the sessions, else a sweep of it. A flag with its value is one word. The scenario or the
 /// recordings go behind the first, where they are known.
 pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> (Vec<String>, &'static str) {
-    let Some(contender) = verdict.contenders.first() else {
+    let mut contenders = verdict.contenders.iter();
+    let Some(contender) = contenders.find(|one| one.strategy != FULL) else {
         return Default::default();
     };
     let is_native = manifest.window == "native";

@@ -225,3 +225,16 @@ fn a_comparison_that_is_turned_around_has_the_same_reasons() {
         ]
     );
 }
+
+#[test]
+fn full_history_is_a_choice_where_the_agent_compacted() {
+    let mut none = row("none", SESSIONS, (0.9, 1.0), (1.0, 1.0));
+    none.control = None;
+    let mut rows = world(
+        SESSIONS,
+        true,
+        vec![none, row("codex", SESSIONS, (1.1, 0.9), (1.2, 0.8))],
+    );
+    RECORDED.clone_into(&mut rows.nothing.strategy);
+    check(&rows, Answer::Use, &["Use none (full history). It saves $"]);
+}
