@@ -783,7 +783,8 @@ fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
             "recordings/chat.json: openai-chat, 1 session, 4 messages, 2 calls, 1 tool use, \
              1 result, 0 orphans, 9 tokens, 0 compactions; not recorded: system prompt and tools",
             "recordings/deep/two.jsonl: openai-chat, 2 sessions, 8 messages, 4 calls, 2 tool uses, \
-             2 results, 0 orphans, 18 tokens, 0 compactions; not recorded: system prompt and tools",
+             2 results, 0 orphans, 18 tokens, 0 compactions; not recorded: system prompt and tools; \
+             repeated: all of it stands in session `chat-c8f735`, all of it stands in session `chat-c8f735`",
         ],
         "{said}"
     );

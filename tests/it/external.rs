@@ -741,7 +741,7 @@ fn a_program_that_hangs_does_not_lack_time() {
 #[test]
 fn a_finding_stays_where_the_time_ends_after_it() {
     let mut sizes = Vec::new();
-    for (last, is_late) in [("2", true), ("16", false)] {
+    for (last, is_late) in [("2", true), ("18", false)] {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("loses_time.py");
         std::fs::copy(
