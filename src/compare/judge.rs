@@ -311,7 +311,11 @@ impl<'a> Pairs<'a> {
     /// the dollars rule out, it is judged in input tokens, which all have.
     pub(crate) fn judge(&self, axis: Axis, rule: &Rule) -> Option<AxisFinding> {
         let found = self.judge_by(axis, values::key(axis, &self.sessions), rule)?;
-        let unpriced = self.sessions.iter().filter(is_unpriced).count();
+        let unpriced = self
+            .sessions
+            .iter()
+            .filter(|pair| is_unpriced(pair))
+            .count();
         if !found.is_in_dollars || unpriced == 0 || !found.state.is_not_worse() {
             return Some(found);
         }
@@ -387,7 +391,7 @@ fn by(model: &ModelEntry) -> &'static str {
 }
 
 /// Whether both sides have a bill in input tokens, and not both one in dollars.
-fn is_unpriced((_, old, new): &&Pair<'_>) -> bool {
+fn is_unpriced((_, old, new): &Pair<'_>) -> bool {
     let both = |key| {
         new.is_some_and(|new| [*old, new].map(|it| it.metrics.contains_key(key)) == [true; 2])
     };
