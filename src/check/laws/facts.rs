@@ -367,8 +367,8 @@ fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
 pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
-    // One line is a frame if it is seen elsewhere, and there has to be an elsewhere.
-    if known.fired < 2 || plays.scene.subject == Matter::Refused {
+    // One line is a frame if it is seen elsewhere, and there has to be an elsewhere: prompts are refused in few scenes.
+    if known.fired < 2 || [Matter::Refused, Matter::Overfull].contains(&plays.scene.subject) {
         return Judged::NoChance;
     }
     let mut had_chance = false;
