@@ -14,6 +14,7 @@ use crate::model::http::Notice;
 use crate::model::price::Prices;
 use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::record::CellKey;
+#[cfg(feature = "http")]
 use crate::report::escape;
 #[cfg(feature = "http")]
 use crate::runner::live_run;

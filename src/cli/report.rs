@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 
-use super::{CliError, Exit, Result, listed, one_of, outputs, print, stop_with, terminal};
+use super::{Exit, Result, listed, one_of, outputs, print, stop_with, terminal};
 use crate::record::journal::{MANIFEST, Run, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
 use crate::report::{Format, Kind, Report, endings, format, json};
@@ -149,7 +149,7 @@ fn serve(args: &Args) -> Result<Exit> {
 
     read_run(&args.run)?;
     let server = crate::proxy::page::PageServer::bind(args.port)
-        .map_err(|error| CliError::new(Exit::Usage, chain(&error.into())))?;
+        .map_err(|error| super::CliError::new(Exit::Usage, chain(&error.into())))?;
     let stop = super::interrupt::stop_on_interrupt("ending");
     print(&format!("http://{}/\n", server.address()))?;
     say("each load shows the run as it is then; Ctrl-C ends");
