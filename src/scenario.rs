@@ -46,7 +46,7 @@ pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
 /// The scenario for models that run on this machine.
 pub const LOCAL: &str = include_str!("../scenarios/local.toml");
 
-/// What is read of a scenario, or its first mistake.
+/// A value read from a scenario, or its first mistake.
 type Result<T> = std::result::Result<T, SettingError>;
 
 /// A run, as it is planned.

@@ -116,7 +116,7 @@ impl SessionSample {
         Some((mean(self.metrics.get(axis.name())?)?, mean(&full)?))
     }
 
-    /// What an input token costs in dollars, where that is known.
+    /// The price of an input token in dollars, where that is known.
     pub(crate) fn token_price(&self) -> Option<f64> {
         let [dollars, tokens] = [DOLLARS, Axis::Bill.name()].map(|key| self.metrics.get(key));
         let price = mean(dollars?)? / mean(tokens?)?;

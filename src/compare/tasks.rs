@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::advice::FULL;
 use super::{Code, Line};
 use crate::naming::short_name;
 use crate::stats::{mean, wilson};
@@ -74,8 +75,8 @@ impl TasksSolved {
             tasks.entry(run.task).or_default().push(run);
         }
         let first = runs.first().map_or("", |run| run.strategy);
-        let is_none = by_strategy.contains_key("none");
-        let baseline = if is_none { "none" } else { first };
+        let is_none = by_strategy.contains_key(FULL);
+        let baseline = if is_none { FULL } else { first };
         let of_baseline = by_strategy.get(baseline).cloned().unwrap_or_default();
         let all = by_strategy.iter().map(|(strategy, tasks)| Self {
             strategy: (*strategy).to_owned(),

@@ -20,7 +20,7 @@ use crate::replay::{CellName, Models, PreparedSession, Replay, Replayed, failed,
 /// A cell that was run, or why it was not.
 pub(super) type CellResult<'a> = Result<Replay, CellError<'a>>;
 
-/// What the cells of a run have in common.
+/// Values that the cells of a run have in common.
 pub(super) struct Cells<'a> {
     pub(super) plan: &'a Plan,
     pub(super) followed: Dependencies,

@@ -8,7 +8,7 @@ use crate::session::import::ImportError;
 use crate::session::synthetic::SyntheticError;
 use crate::settings::{Place, SettingError};
 
-/// What is made of a scenario, or why it cannot be run.
+/// A result of planning, or why the scenario cannot be run.
 pub(super) type Result<T, E = PlanError> = std::result::Result<T, E>;
 
 /// Why a scenario cannot be run.

@@ -372,7 +372,7 @@ fn a_program_that_is_a_plain_tail_is_told_so() {
         Answer::PlainTail,
         &["Your program mine is a plain tail: the same bill and the same facts as tail@mine"],
     );
-    // What does nothing does not cut either.
+    // A strategy that does nothing cuts nothing either.
     let mut idle = row("mine", SESSIONS, (1.0, 1.0), (1.0, 1.0));
     idle.is_program = true;
     idle.sample = world(SESSIONS, true, Vec::new()).nothing;

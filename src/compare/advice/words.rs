@@ -104,7 +104,7 @@ impl Rows {
         self.costs_there(&self.nothing)
     }
 
-    /// What a case saves of that; `None` where it is not known of all.
+    /// The amount that a case saves of that; `None` where it is not known of all.
     pub(super) fn saves(&self, case: &Case<'_>) -> Option<f64> {
         let saved = self.nothing_costs()? - self.costs_there(&case.row.sample)?;
         (!case.is_in_tokens()).then_some(saved)

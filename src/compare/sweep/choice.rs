@@ -134,7 +134,7 @@ impl Candidates<'_> {
         let enough = enough.filter(|at| !points[**at].is_default || Some(**at) == default);
         choice.kept_enough = enough.count();
         choice.best_quality = Some(means[found.best_kept][1]);
-        // Nobody needs a setting that costs more than the default to keep more: then the cheapest that keeps no less
+        // No user needs a setting that costs more than the default to keep more: then the cheapest that keeps no less
         // than the default.
         let is_cheaper = |at: &usize| means[*at][0] > means[found.cheapest][0] + EQUAL;
         let enough = default.filter(is_cheaper).map(|own| means[own][1]);

@@ -200,7 +200,7 @@ fn a_refusal_that_never_ends_holds_nobody_up() {
     let refuse: Answer = Arc::new(move |_| {
         asked.send(()).unwrap();
         let head = "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 900\r\n\r\n{";
-        // What comes behind the first piece never does.
+        // The pieces behind the first never come.
         let mut answer = vec![head.as_bytes().to_vec()];
         answer.extend((0..60_000).map(|_| Vec::new()));
         answer

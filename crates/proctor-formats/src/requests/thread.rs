@@ -470,7 +470,7 @@ impl Thread {
             let is_alike = look.has_calls() && self.forms.contains_key(&look.form);
             found += usize::from(is_said) + usize::from(is_said || is_alike);
         }
-        // What the provider has compacted itself was the agent's own.
+        // Messages that the provider compacted were the agent's own.
         let is_own = self.agent.is_session_of(agent) || request.is_sealed();
         let is_begun = begun > 0 && is_certain && is_own;
         let mut rest = request.asked()[begun..].iter();

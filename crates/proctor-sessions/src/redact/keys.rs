@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::patterns::PATTERNS;
 
-/// What the conversation says, and what tools are like: no key for the provider is in there.
+/// Names of the conversation and of tool definitions, which hold no key for a provider.
 const SAID: [&str; 16] = [
     "messages",
     "input",
@@ -77,7 +77,7 @@ fn find<'a>(
         });
         found.pop_if(|key| key.is_empty());
     } else if levels == 0 {
-        // Nobody nests so deep but to see what happens.
+        // Real requests do not nest so deep.
     } else if text.starts_with('{') {
         let inner: Option<BTreeMap<Cow<'_, str>, &RawValue>> = serde_json::from_str(text).ok();
         for (name, value) in inner.into_iter().flatten() {
@@ -100,7 +100,7 @@ fn is_of_key(name: &str) -> bool {
     names.is_some_and(|names| names.is_of_secret(name))
 }
 
-/// What may be a key in the address of a server: the password or the query.
+/// The parts of a server's address that may be a key: the password and the query.
 fn key_in_address<'a>(name: &str, text: &'a str) -> &'a str {
     let Some((_, rest)) = text.split_once("://") else {
         return "";
@@ -110,7 +110,7 @@ fn key_in_address<'a>(name: &str, text: &'a str) -> &'a str {
     }
     let host = rest.split(['/', '?']).next().unwrap_or_default();
     match (host.rsplit_once('@'), rest.split_once('?')) {
-        // What stands behind a name and a password is blanked with them: the body keeps its length.
+        // The rest of the text is blanked with a name and a password: the body keeps its length.
         (Some(_), _) => rest,
         (None, Some((_, query))) => query,
         (None, None) => "",

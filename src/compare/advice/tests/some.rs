@@ -1,4 +1,4 @@
-//! What is said of few sessions, or of some of them.
+//! Sentences about few sessions, or about some of them.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
             "One session decides nothing: give a folder.",
         ],
     );
-    // What is exact is said at any number.
+    // An exact result is said at any number of sessions.
     assert_eq!(said.avoid.len(), 1);
     check(
         &world(3, true, rows(3)),
@@ -43,7 +43,7 @@ fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
         &["full history costs $32.40 and does not fit the window"],
     );
     check(&world(5, true, rows(5)), Answer::FewSessions, &[]);
-    // What forgets is cheaper still, and kept less.
+    // A strategy that forgets is cheaper still, and kept less.
     for few in 1..6 {
         let mut rows = rows(few);
         rows.push(row("lossy", few, (0.5, 0.4), (0.5, 0.4)));
