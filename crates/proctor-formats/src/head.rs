@@ -164,15 +164,15 @@ fn shortened(text: &str) -> String {
             }
             Mark::Text(end) if depth <= DEEPEST => {
                 let end = end.map_or(text.len(), |end| end - 1);
-                let cut = uncut(text, at + 1, at + 1 + LONG);
-                if cut < end {
+                if end - at > LONG {
+                    let cut = uncut(&text[..end], at + 1, at + 1 + LONG);
                     out.push_str(&text[from..cut]);
                     from = end;
                 }
             }
             Mark::Comma | Mark::Colon | Mark::Text(_) => {}
         }
-        if out.len() >= HEAD {
+        if out.len() >= HEAD || depth <= DEEPEST && out.len() + at.saturating_sub(from) >= HEAD {
             break;
         }
     }
