@@ -1,6 +1,6 @@
 //! The input of a command: a scenario file with the environment and flags laid over it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -190,7 +190,14 @@ impl Inputs {
             let place = Place::Flag(format!("{flag}{}", path.display()).into());
             (path.as_path(), place)
         });
-        let recordings = recordings.collect();
+        let recordings: Vec<Named<'_>> = recordings.collect();
+        if let Some((path, _)) = recordings.iter().find(|(path, _)| path.to_str().is_none()) {
+            let problem = format!(
+                "the name of `{}` is not UTF-8",
+                plain(&path.display().to_string())
+            );
+            return stop_with(Exit::Usage, problem, "rename it, or name it through a link");
+        }
         match scenarios.as_slice() {
             [] => Ok((None, recordings)),
             [scenario] => Ok((Some(scenario), recordings)),
@@ -225,6 +232,11 @@ impl Inputs {
         words.extend(sample.map(|count| flag("--sample", &count)));
         words.extend(self.set.iter().map(|typed| flag("--set", typed)));
         words
+    }
+
+    /// Whether recordings are named.
+    pub(super) fn has_recordings(&self) -> bool {
+        !self.session.is_empty() || self.named.iter().any(|path| is_recording(path))
     }
 
     /// Whether standard input and output belong to a strategy.
@@ -265,10 +277,7 @@ impl Inputs {
         }
         let items = self.strategy.iter().map(|name| strategy(name, &written));
         let mut items: Vec<Setting> = items.collect::<Result<_, _>>()?;
-        let mut taken = BTreeMap::new();
-        for command in &self.strategy_cmd {
-            items.push(programs::of_flag(command, &mut taken)?);
-        }
+        items.extend(programs::of_flags(&self.strategy_cmd)?);
         table.put("strategies", items, &Place::Flag("--strategy".into()));
         Ok(())
     }

@@ -8,10 +8,13 @@ use super::interrupt::end_programs_on_interrupt;
 use crate::settings::{Place, Setting, SettingError, Table};
 use crate::strategy::external::{ALWAYS, Caller, Host};
 use crate::strategy::preset::StrategySpec;
-use crate::units::is_valid_id;
+use crate::units::{is_valid_id, to_valid_id};
 
 /// The command of the program that started this process: it speaks on standard input and output.
 pub(super) const CALLER: &str = "-";
+
+/// A longer name is cut.
+const LONGEST_NAME: usize = 40;
 
 /// Finds the programs of each of these strategies.
 pub(super) fn locate(strategies: &mut [StrategySpec]) -> Result<(), SettingError> {
@@ -85,11 +88,36 @@ fn is_launcher(word: &str) -> bool {
     LAUNCHERS.contains(&name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.'))
 }
 
-/// The strategy of `--strategy-cmd`: named after its program's file, with a number where that name is taken.
-pub(super) fn of_flag(
-    command: &str,
-    taken: &mut BTreeMap<String, usize>,
-) -> Result<Setting, SettingError> {
+/// The strategies of `--strategy-cmd`, each named after its program's file. Where several have one name, a name is made of
+/// what sets its command apart, so that it stays that command's in any order; commands that are the same are numbered.
+pub(super) fn of_flags(commands: &[String]) -> Result<Vec<Setting>, SettingError> {
+    let typed = commands.iter().map(|command| words_of(command));
+    let typed: Vec<(Place, Vec<String>)> = typed.collect::<Result<_, _>>()?;
+    let all: Vec<&[String]> = typed.iter().map(|(_, words)| &**words).collect();
+    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    let mut settings = Vec::new();
+    for (place, words) in &typed {
+        let mut name = name_among(words, &all);
+        let number = taken.entry(name.clone()).or_default();
+        *number += 1;
+        if *number > 1 {
+            if words == &[CALLER] {
+                let problem = "standard input and output are one program's";
+                return Err(SettingError::new(place, problem.to_owned()));
+            }
+            name = format!("{name}-{number}");
+        }
+        let mut entry = Table::new(place.clone());
+        entry.put("name", name, place);
+        let words = words.iter().map(|word| Setting::new(word.clone(), place));
+        entry.put("command", words.collect::<Vec<_>>(), place);
+        settings.push(Setting::new(entry, place));
+    }
+    Ok(settings)
+}
+
+/// The words of a command, and its place.
+fn words_of(command: &str) -> Result<(Place, Vec<String>), SettingError> {
     let place = Place::Flag(format!("--strategy-cmd {command}").into());
     let words = shlex::split(command).filter(|words| !words.is_empty());
     let Some(words) = words else {
@@ -97,34 +125,50 @@ pub(super) fn of_flag(
         return Err(SettingError::new(&place, problem)
             .with_hint("as in `--strategy-cmd 'python3 mine.py'`"));
     };
+    Ok((place, words))
+}
+
+/// The word of a command that names its program: the first file that is no launcher, else the first word.
+fn program_of(words: &[String]) -> &String {
     let mut files = words.iter().filter(|word| Path::new(word).is_file());
-    let stem = Path::new(files.find(|word| !is_launcher(word)).unwrap_or(&words[0]))
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_lowercase()
-        .replace('_', "-");
-    let name = if is_valid_id(&stem) {
+    let file = files.find(|word| !is_launcher(word));
+    file.unwrap_or(&words[0])
+}
+
+/// The name of a program by itself: that of its file.
+fn stem_of(program: &str) -> String {
+    let stem = Path::new(program).file_stem().unwrap_or_default();
+    let stem = stem.to_string_lossy().to_lowercase().replace('_', "-");
+    if is_valid_id(&stem) {
         stem
     } else {
         "program".to_owned()
-    };
-    let number = taken.entry(name.clone()).or_default();
-    *number += 1;
-    if command == CALLER && *number > 1 {
-        let problem = "standard input and output are one program's";
-        return Err(SettingError::new(&place, problem.to_owned()));
     }
-    let name = match *number {
-        1 => name,
-        number => format!("{name}-{number}"),
-    };
-    let mut entry = Table::new(place.clone());
-    entry.put("name", name, &place);
-    let words = words.into_iter().map(|word| Setting::new(word, &place));
-    let words: Vec<Setting> = words.collect();
-    entry.put("command", words, &place);
-    Ok(Setting::new(entry, &place))
+}
+
+/// The name of a command among all: of its program, and of the words that another command with this name has not.
+fn name_among(words: &[String], all: &[&[String]]) -> String {
+    let program = program_of(words);
+    let stem = stem_of(program);
+    let alike = all
+        .iter()
+        .filter(|other| stem_of(program_of(other)) == stem);
+    let mut own: Vec<&String> = words.iter().collect();
+    own.retain(|word| alike.clone().any(|other| !other.contains(word)));
+    let mut parts = vec![stem.clone()];
+    if own.contains(&program) {
+        let path = Path::new(program).components().rev().take(2);
+        parts = path
+            .map(|part| part.as_os_str().to_string_lossy().into())
+            .collect();
+        parts.reverse();
+    }
+    own.retain(|word| *word != program && !is_launcher(word));
+    parts.extend(
+        own.iter()
+            .map(|word| word.trim_start_matches('-').to_owned()),
+    );
+    to_valid_id(&parts.join("-"), LONGEST_NAME)
 }
 
 #[cfg(test)]
@@ -155,9 +199,31 @@ mod tests {
             (format!("{at}/mine {at}/settings.toml"), "mine"),
             ("pytest -q".to_owned(), "pytest"),
         ] {
-            let setting = of_flag(&command, &mut BTreeMap::new()).unwrap();
-            let named = setting.as_table().and_then(|entry| entry.text("name"));
-            assert_eq!(named, Some(name), "{command}");
+            assert_eq!(names_of(&[&command]), [name], "{command}");
         }
+    }
+
+    fn names_of(commands: &[&str]) -> Vec<String> {
+        let commands: Vec<String> = commands.iter().map(ToString::to_string).collect();
+        let settings = of_flags(&commands).unwrap();
+        let tables = settings.iter().filter_map(Setting::as_table);
+        let names = tables.filter_map(|entry| entry.text("name"));
+        names.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_name_stays_that_of_its_command_in_any_order() {
+        for (commands, names) in [
+            (["one 5", "one 10"], ["one-5", "one-10"]),
+            (["one", "one --keep 5"], ["one", "one-keep-5"]),
+            (["a/v1/one.py", "a/v2/one.py"], ["v1-one.py", "v2-one.py"]),
+            (["one.py", "one.mjs"], ["one.py", "one.mjs"]),
+            (["one", "two"], ["one", "two"]),
+        ] {
+            assert_eq!(names_of(&commands), names);
+            let [first, second] = commands;
+            assert_eq!(names_of(&[second, first]), [names[1], names[0]]);
+        }
+        assert_eq!(names_of(&["one", "one"]), ["one", "one-2"]);
     }
 }
