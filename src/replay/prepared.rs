@@ -15,7 +15,7 @@ use crate::probe::recovery::Recovery;
 use crate::probe::{Asking, Probe, Selection};
 use crate::record::Refusal;
 use crate::session::wire::RuleSet;
-use crate::session::{RecordedCompaction, Session, ToolSchema};
+use crate::session::{ContentBlock, RecordedCompaction, Session, ToolSchema};
 use crate::strategy::Situation;
 use crate::tokens::{CountedTexts, PackedSize, Size};
 use crate::units::{ContentHash, Tokens};
@@ -157,6 +157,7 @@ impl PreparedSession {
             tools: self.tools.clone(),
             fixed: self.fixed,
             scale: self.bill.scale(0),
+            loaded: self.session.loaded(),
             notes: resumed.and_then(|resumed| resumed.notes.clone()),
             ..Situation::first(window, self.counts.clone())
         }
@@ -223,11 +224,27 @@ impl PreparedSession {
         let details = &self.session.message(message).details;
         // What a bill adds to its words says nothing of them: it may be of what came before.
         let said = self.sizes[message].get().tokens - details.hidden;
+        let said = said - self.given(message);
         let words = self.bill.scale(call).factor.bill(said);
         match details.usage.map(|usage| usage.output) {
             Some(billed) if words <= billed.times(2) => billed,
             _ => words,
         }
+    }
+
+    /// Tokens of a message that no model wrote: results of a provider's own tools, images, and what cannot be read.
+    fn given(&self, message: usize) -> Tokens {
+        let message = self.session.message(message);
+        let blocks = message.content().iter().zip(message.blocks());
+        let given = blocks.filter(|(content, _)| {
+            matches!(
+                content,
+                ContentBlock::ToolResult(_) | ContentBlock::Image(_) | ContentBlock::Opaque(_)
+            )
+        });
+        given
+            .map(|(_, block)| self.counts.block(&block).tokens)
+            .sum()
     }
 
     /// Sizes of the prompts of the full history, as billed.

@@ -64,6 +64,8 @@ pub struct Situation {
     pub overflow: Option<Overflow>,
     /// A compaction that the recorded product made at this very point.
     pub recorded: Option<Arc<RecordedCompaction>>,
+    /// How many messages the session was resumed with.
+    pub loaded: usize,
     /// The notes of the earlier session that this one goes on from.
     pub notes: Option<Arc<str>>,
     /// Sizes of all texts.
@@ -106,6 +108,7 @@ impl Situation {
             tool_requests: Vec::new(),
             overflow: None,
             recorded: None,
+            loaded: 0,
             notes: None,
             counts,
         }

@@ -129,6 +129,7 @@ impl SharedPrefix {
             parts.compactions = vec![RecordedCompaction {
                 at,
                 after,
+                usage: None,
                 ..last.clone()
             }];
         }
