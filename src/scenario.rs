@@ -274,7 +274,14 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec> {
         let mut own = table.clone();
         own.remove("name");
         own.remove("set");
-        StrategySpec::of(name, own, trigger)?.renamed(name, table.place_of("name"))?
+        let spec = StrategySpec::of(name, own, trigger)?;
+        if spec.stages()?.is_empty() {
+            let problem = format!("strategy `{name}` does nothing: it has no stage and no command");
+            let hint =
+                "name a preset, as in `preset = \"codex\"`; full history is `preset = \"none\"`";
+            return Err(SettingError::new(table.place(), problem).with_hint(hint));
+        }
+        spec.renamed(name, table.place_of("name"))?
     };
     let Some(setting) = set else {
         return Ok(spec);
@@ -401,6 +408,10 @@ mod tests {
         check(
             "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'tail@tail@none'\n[[strategies]]\npreset = 'tail@none'\n[[strategies]]\npreset = 'none'",
             "line 4: `tail@tail@none` follows `tail@none`, which itself follows another strategy",
+        );
+        check(
+            "[[strategies]]\nname = 'mine'",
+            "line 1: strategy `mine` does nothing: it has no stage and no command",
         );
         check(
             "[[strategies]]\nname = 'mine'\n[[strategies.stage]]\nkind = 'clear_result'",

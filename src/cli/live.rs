@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "PATH")]
     task_prompts: Option<PathBuf>,
     /// Regular expression whose first group, in the first prompt that matches, is the name of the task
-    #[arg(long, value_name = "REGEX")]
+    #[arg(long, value_name = "REGEX", value_parser = with_group)]
     task_pattern: Option<regex::Regex>,
     /// Do not listen: replay the log, and report calls that would now be sent differently
     #[arg(long)]
@@ -48,6 +48,15 @@ pub(super) struct Args {
     printed: report::Printed,
     #[command(flatten, next_help_heading = "Output")]
     output: report::Output,
+}
+
+/// A regular expression with a group.
+fn with_group(typed: &str) -> std::result::Result<regex::Regex, String> {
+    let pattern = regex::Regex::new(typed).map_err(|error| error.to_string())?;
+    if pattern.captures_len() < 2 {
+        return Err("it has no group: `task: ([a-z-]+)` names what is in the brackets".to_owned());
+    }
+    Ok(pattern)
 }
 
 /// Leaves out of the help what has no meaning while agents run.
@@ -118,8 +127,8 @@ mod with_http {
             return stop_with(Exit::Usage, "no strategy is named", hint);
         }
         typed.refuse_caller("live")?;
-        if !typed.session.is_empty() || typed.sample.is_some() {
-            let problem = "`--session` and `--sample` say nothing here: agents run as often as they are started";
+        if typed.has_recordings() || typed.sample.is_some() {
+            let problem = "recordings and `--sample` say nothing here: agents run as often as they are started";
             return stop(Exit::Usage, problem);
         }
         args.output.check()?;
@@ -142,6 +151,11 @@ mod with_http {
             pattern: args.task_pattern.clone(),
             prompts: prompts.unwrap_or_default(),
         };
+        if args.check && !args.out.join(EVENTS).exists() {
+            let problem = format!("there is no `{}`", args.out.join(EVENTS).display());
+            let hint = "`--check` reads the log of an earlier `proctor live --out DIR`";
+            return stop_with(Exit::Usage, problem, hint);
+        }
         let (held, events) = Loop::open(scenario, &connected, (timeout, tasks), &args.out)?;
         if args.check {
             return check(&held, &events);
