@@ -110,7 +110,9 @@ pub struct Autopsy {
 pub struct Compaction {
     /// The first call after it.
     pub call: usize,
-    /// Its cause, in the product's words: `auto`, `manual`.
+    /// How many the product made with no call between them: what the earlier of these left is not seen.
+    pub in_a_row: usize,
+    /// Its cause, in the product's words: `auto`, `manual`; the last one's.
     pub trigger: Option<Arc<str>>,
     /// The size of the last prompt with its answer, or as the product counted it.
     pub before: Tokens,
@@ -272,6 +274,10 @@ impl Autopsy {
         let session = &**prepared.session();
         let events = session.compactions();
         let (mut compacted, is_opaque) = compacted(session);
+        let inherited = events
+            .iter()
+            .filter(|event| is_inherited(session, event))
+            .count();
         let own = entry.native_window.own();
         let mut found = Self {
             file: planned.file.clone(),
@@ -282,10 +288,10 @@ impl Autopsy {
             model: session.model().map(str::to_owned),
             calls: session.calls().len(),
             window: own.tokens,
-            begins_compacted: compacted.first() == Some(&0),
+            begins_compacted: compacted.first() == Some(&0) || inherited > 0,
             begins_midway: begins_midway(session),
             mended: session.source().warnings.clone(),
-            compactions_at_end: events.len() - compacted.len(),
+            compactions_at_end: events.len() - compacted.len() - inherited,
             hides_system_prompt: session.system().is_none(),
             ..Self::default()
         };
@@ -375,11 +381,16 @@ fn begins_midway(session: &Session) -> bool {
 fn compacted(session: &Session) -> (Vec<usize>, bool) {
     let last = session.calls().last();
     let events = session.compactions().iter();
-    let events = events.filter(|event| last >= Some(&event.at));
+    let events = events.filter(|event| last >= Some(&event.at) && !is_inherited(session, event));
     let calls = events.clone().map(|event| session.call_after(event.at));
     let mut left = events.map(|event| &event.after);
     let is_opaque = left.any(|after| !matches!(after, CompactedTo::Replaced(_)));
     (calls.collect(), is_opaque)
+}
+
+/// Whether a compaction was made before this session was resumed: it counts in the one before.
+fn is_inherited(session: &Session, event: &RecordedCompaction) -> bool {
+    (1..=session.loaded()).contains(&event.at)
 }
 
 /// Whether an autopsy can say what the compactions of a session made of its decisions.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Autopsy, Breaks, Compaction};
+use super::{Autopsy, Breaks, Compaction, is_inherited};
 use crate::record::words::PerToken;
 use crate::record::{CacheRecord, CellRecord};
 use crate::runner::PlannedSession;
@@ -69,7 +69,8 @@ impl<'a> Bill<'a> {
                 others.push(bill.priced(asked.model.as_deref().or(model), asked.usage));
             }
         }
-        for event in bill.session.compactions() {
+        let own = bill.session.compactions().iter();
+        for event in own.filter(|event| !is_inherited(bill.session, event)) {
             let asked = bill.of_call(bill.session.call_after(event.at));
             others.extend(event.usage.map(|usage| Request { usage, ..asked }));
         }
@@ -137,8 +138,12 @@ impl<'a> Bill<'a> {
     /// Adds to a compaction what the recording and its bill say of it; returns the request for its summary.
     fn complete(&self, compaction: &mut Compaction, record: &CellRecord) -> Request<'a> {
         let call = compaction.call;
-        let mut events = self.session.compactions().iter().rev();
-        let event = events.find(|event| self.session.call_after(event.at) == call);
+        let events = self.session.compactions().iter();
+        let events = events.filter(|event| {
+            self.session.call_after(event.at) == call && !is_inherited(self.session, event)
+        });
+        compaction.in_a_row = events.clone().count();
+        let event = events.last();
         compaction.trigger = event.and_then(|event| event.trigger.clone());
         let last = call.checked_sub(1).map(|last| self.of_call(last));
         let last = last.map(|last| last.usage.total());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::anchors::{Anchors, command_of, text_of};
-use super::{Autopsy, Compaction, How, Kind, Need};
+use super::{Autopsy, Compaction, How, Kind, Need, is_inherited};
 use crate::context::{Applied, Entry};
 use crate::probe::derive::work::calls;
 use crate::record::CellRecord;
@@ -276,7 +276,13 @@ impl Observer for Needs<'_> {
         let removed = applied.change.removed.iter();
         removed.for_each(|entry| self.left(entry));
         applied.written().for_each(|entry| self.entered(entry));
-        self.compacted(applied.call, &before, How::Without);
+        let session = self.prepared.session();
+        let mut events = session.compactions().iter();
+        if events.any(|event| {
+            session.call_after(event.at) == applied.call && !is_inherited(session, event)
+        }) {
+            self.compacted(applied.call, &before, How::Without);
+        }
     }
 
     fn called(&mut self, view: &CallView<'_>) {

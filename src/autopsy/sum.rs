@@ -41,7 +41,7 @@ impl Totals {
             sum.estimated_usd += autopsy.estimated_usd;
             sum.unpriced += usize::from(autopsy.usd.is_none());
             for compaction in &autopsy.compactions {
-                sum.compactions += 1;
+                sum.compactions += compaction.in_a_row;
                 sum.spent.0 += compaction.usd.unwrap_or_default();
                 sum.spent.1 += compaction.tokens;
                 for need in &compaction.needed {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::decisions::Proposer;
 use super::inputs::Inputs;
-use super::models::JudgeOptions;
+use super::models::{JudgeOptions, at_least_one};
 use super::{
     Exit, Facts, Result, find_sessions, outputs, print, print_json, prose, sessions, stop_with,
     template, terminal, write_output,
@@ -29,7 +29,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// Look at so many of the newest, where none is named
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 16)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 16, value_parser = at_least_one)]
     limit: usize,
     /// Price file that takes precedence over the built-in ones
     #[arg(long, value_name = "FILE")]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::find_sessions::{self, Input};
-use super::{Exit, Result, print, say, show, stop_with, terminal_width};
+use super::{Exit, Result, models, print, say, show, stop_with, terminal_width};
 use crate::report::display::{many, tokens};
 use crate::report::escape::plain;
 use crate::report::layout::cut_middle;
@@ -30,7 +30,7 @@ pub(super) struct Args {
     #[command(subcommand)]
     action: Option<Action>,
     /// Show so many, the newest first
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 16)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 16, value_parser = models::at_least_one)]
     limit: usize,
     /// Home folder in which to look, in place of your own; the current folder and environment variables are left out then
     #[arg(long, value_name = "DIR")]
@@ -53,6 +53,8 @@ enum Action {
 /// One line of the list: a conversation and its key figures.
 #[derive(Serialize)]
 struct Found {
+    #[serde(skip)]
+    path: PathBuf,
     file: String,
     format: String,
     /// Its id, where the file holds several conversations of the user's: a database.
@@ -83,19 +85,13 @@ fn list(args: &Args) -> Result<Exit> {
         let hint = "name it: `proctor sessions --home DIR`";
         return stop_with(Exit::Usage, "there is no home folder".to_owned(), hint);
     };
-    let files = files(&Start::of_home(&home, args.home.is_none()));
-    let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, &files[..]);
-    while !rest.is_empty() && !is_enough(&mut found, args.limit, rest) {
-        let wanted = args.limit.saturating_sub(found.len()).max(1);
-        let (batch, others) = rest.split_at(rest.len().min(wanted));
-        rest = others;
-        let looked: Vec<Vec<Found>> = batch.par_iter().map(look).collect();
-        passed_over += looked.iter().filter(|found| found.is_empty()).count();
-        found.extend(looked.into_iter().flatten());
+    if !home.is_dir() {
+        let problem = format!("there is no folder {}", home.display());
+        let hint = "`--home` is a home folder, in which agents' own folders are, such as `.claude`";
+        return stop_with(Exit::Usage, problem, hint);
     }
-    found.sort_by(|one, two| two.written.cmp(&one.written));
-    let older = found.len().saturating_sub(args.limit);
-    found.truncate(args.limit);
+    let start = Start::of_home(&home, args.home.is_none());
+    let (found, older, rest, passed_over) = found_among(files(&start), args.limit);
     if args.json {
         show(true, "proctor-sessions", json!({ "recordings": found }), "")?;
     } else {
@@ -113,8 +109,8 @@ fn list(args: &Args) -> Result<Exit> {
         let sessions = many(older, "older session", "older sessions");
         say!("{sessions} not shown: `-n` shows more");
     }
-    if !rest.is_empty() {
-        let files = many(rest.len(), "older file", "older files");
+    if rest > 0 {
+        let files = many(rest, "older file", "older files");
         say!("{files} not looked at: `-n` shows more");
     }
     if passed_over > 0 {
@@ -132,12 +128,39 @@ fn list(args: &Args) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The newest files of this machine's agents.
+/// The newest recordings of this machine's agents.
 pub(super) fn newest(limit: usize) -> Vec<PathBuf> {
     let home = std::env::home_dir();
     let files = home.map_or_else(Vec::new, |home| files(&Start::of_home(&home, true)));
-    let newest = files.into_iter().take(limit);
-    newest.map(|(_, path)| path).collect()
+    let mut newest: Vec<PathBuf> = Vec::new();
+    for one in found_among(files, limit).0 {
+        // A file may hold several.
+        if !newest.contains(&one.path) {
+            newest.push(one.path);
+        }
+    }
+    newest
+}
+
+/// The newest conversations in these files, and how many older ones they hold, how many files were not looked at, and how
+/// many hold none.
+fn found_among(
+    files: Vec<(Reverse<SystemTime>, PathBuf)>,
+    limit: usize,
+) -> (Vec<Found>, usize, usize, usize) {
+    let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, &files[..]);
+    while !rest.is_empty() && !is_enough(&mut found, limit, rest) {
+        let wanted = limit.saturating_sub(found.len()).max(1);
+        let (batch, others) = rest.split_at(rest.len().min(wanted));
+        rest = others;
+        let looked: Vec<Vec<Found>> = batch.par_iter().map(look).collect();
+        passed_over += looked.iter().filter(|found| found.is_empty()).count();
+        found.extend(looked.into_iter().flatten());
+    }
+    found.sort_by(|one, two| two.written.cmp(&one.written));
+    let older = found.len().saturating_sub(limit);
+    found.truncate(limit);
+    (found, older, rest.len(), passed_over)
 }
 
 /// The files at all places with the time at which each was written, the newest first. Says which folders cannot be read.
@@ -201,6 +224,7 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
         let last = times.find_map(|message| message.details.timestamp.filter(|_| is_one_of));
         let last = last.and_then(recorded_in_utc);
         Found {
+            path: path.clone(),
             file: path.display().to_string(),
             format: session.source().format.clone(),
             session: is_one_of.then(|| session.id().to_owned()),

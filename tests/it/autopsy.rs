@@ -431,6 +431,54 @@ fn a_recording_that_is_not_whole_says_so_and_a_missing_one_is_named_as_it_was_ty
 }
 
 #[test]
+fn what_agents_keep_beside_their_recordings_is_no_reason_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().join(".claude/projects/p");
+    std::fs::create_dir_all(own.join("s/subagents")).unwrap();
+    let whole = format!("{}/claude-code/split-calls.jsonl", crate::FIXTURES);
+    std::fs::copy(whole, own.join("s.jsonl")).unwrap();
+    for (file, text) in [
+        ("sessions-index.json", r#"{"version":1,"entries":[]}"#),
+        ("s/subagents/agent-1.meta.json", r#"{"agentType":"x"}"#),
+        ("notes.md", "notes"),
+        ("empty.jsonl", ""),
+    ] {
+        std::fs::write(own.join(file), text).unwrap();
+    }
+    assert_eq!(sessions(folder.path(), &[]).len(), 1);
+}
+
+#[test]
+fn a_compaction_counts_once_and_in_the_session_that_made_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let mut twice = lossy();
+    twice.compacts("All is done.");
+    twice.compacts("All is done, and was said.");
+    twice.write(path);
+    let shown = screen(path, &["s.jsonl"]);
+    assert!(
+        shown.contains("2 more compactions have no call behind"),
+        "{shown}"
+    );
+    let mut twice = lossy();
+    twice.compacts("All is done.");
+    twice.compacts("All is done, and was said.");
+    twice.messages.push(said("Yes."));
+    twice.write(path);
+    let shown = screen(path, &["s.jsonl"]);
+    assert!(shown.contains("compacted 4 times"), "{shown}");
+    assert!(shown.contains("2 compactions in a row"), "{shown}");
+    // What was loaded was compacted before.
+    let text = std::fs::read_to_string(path.join("s.jsonl")).unwrap();
+    let loaded = text.replacen("\"version\":1,", "\"version\":1,\"resumed\":{\"at\":9},", 1);
+    std::fs::write(path.join("s.jsonl"), loaded).unwrap();
+    let found = &sessions(path, &["s.jsonl"])[0];
+    assert_eq!(found["compactions"].as_array().unwrap().len(), 2, "{found}");
+    assert_eq!(found["begins_compacted"], true);
+}
+
+#[test]
 fn in_sixty_columns_no_row_of_a_table_wraps() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
