@@ -405,6 +405,10 @@ pub fn with_suggestion<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> SettingError {
     let candidates: Vec<&str> = candidates.into_iter().collect();
+    // Then it is the value that is wrong.
+    if candidates.contains(&typed) {
+        return error;
+    }
     match did_you_mean(typed, candidates.iter().copied()) {
         Some(candidate) => {
             let _ = write!(error.problem, ", did you mean `{candidate}`?");

@@ -143,10 +143,10 @@ impl Side {
                     "there is no run in a folder `{place}`, and no baseline `{}`",
                     file.display()
                 );
-                let hint = format!(
-                    "a run says at its end which folder it wrote; `proctor baseline save RUN {place}` writes a \
-                     baseline"
-                );
+                let mut hint = "a run says at its end which folder it wrote".to_owned();
+                if baseline_name(place).is_ok() {
+                    hint += &format!("; `proctor baseline save RUN {place}` writes a baseline");
+                }
                 return stop_with(Exit::Baseline, problem, hint);
             }
             read_baseline(place, baselines)?

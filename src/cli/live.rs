@@ -146,7 +146,12 @@ mod with_http {
         let connected = args.models.of_scenario(&scenario, &args.out)?;
         let timeout = Duration::from_secs_f64(args.timeout);
         let prompts = args.task_prompts.as_deref().map(outcomes::prompts);
-        let prompts = prompts.transpose().map_err(|error| unread(&error))?;
+        let prompts = prompts.transpose().map_err(|error| {
+            CliError::new(Exit::Usage, plain(&error.to_string())).with_hint(
+                "`--task-prompts` takes a folder of tasks of Harbor, or lines of JSON with `instance_id` and \
+                 `problem_statement`",
+            )
+        })?;
         let tasks = TaskNames {
             pattern: args.task_pattern.clone(),
             prompts: prompts.unwrap_or_default(),
