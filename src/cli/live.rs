@@ -129,7 +129,9 @@ mod with_http {
         typed.refuse_caller("live")?;
         if typed.has_recordings() || typed.sample.is_some() {
             let problem = "recordings and `--sample` say nothing here: agents run as often as they are started";
-            return stop(Exit::Usage, problem);
+            let hint =
+                "`proctor run RECORDING` replays one; a scenario's sessions are left out here";
+            return stop_with(Exit::Usage, problem, hint);
         }
         args.output.check()?;
         keep_private();
