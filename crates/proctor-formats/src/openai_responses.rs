@@ -105,6 +105,9 @@ impl<'r> Reading<'r> {
     pub(super) fn item(&mut self, raw: &RawValue, call: Option<&Answer>) {
         if let Some(text) = content::text(raw) {
             return self.heard(vec![ContentBlock::Text(text)], false);
+        if call.usage.is_some() {
+            self.assembler.answers(call);
+        }
         }
         let mut object = Object::read(raw).unwrap_or_default();
         let kind = object.take_text("type");
