@@ -174,6 +174,7 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
             let is_answered = response.is_some_and(|raw| raw.get().starts_with('{'))
                 || self.shape.has_answer(around);
             let answer = response.and_then(Object::read).unwrap_or_default();
+            let sealed = is_compaction(&answer);
             // OpenAI keeps such a conversation: a request holds only what is new.
             let is_kept = self.shape.api == Some(Api::Responses);
             let named = || conversation_id(around).or_else(|| conversation_id(&answer));
@@ -198,6 +199,7 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
                     follows,
                     name,
                     compaction: None,
+                    is_compaction: sealed,
                 });
             }
         }
@@ -213,6 +215,11 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
         let messages = loose.iter().map(|loose| &**loose).collect();
         self.add(vec![Conversation::of(messages)], source)
     }
+}
+
+/// Whether a response of `OpenAI`'s is the compacted conversation that was asked for, and no answer.
+pub(super) fn is_compaction(response: &Object<'_>) -> bool {
+    response.text("object").as_deref() == Some("response.compaction")
 }
 
 /// The conversation that a request or its response names: its id, or an object with it.
