@@ -126,9 +126,10 @@ impl Thread {
                 doubtful = doubtful.or(Some((count, has_answer)));
             }
             let answered = seen.is_answer_in(look);
-            proved |= match reworded {
-                true => look.has_calls() && seen.sent == look.shape,
-                false => seen.is_call(look) || answered && seen.is_long(),
+            proved |= if reworded {
+                look.has_calls() && seen.sent == look.shape
+            } else {
+                seen.is_call(look) || answered && seen.is_long()
             };
             has_answer |= answered;
             count += 1;

@@ -164,7 +164,7 @@ skipped: compaction item: 1
     // It is paid, whatever else is in the log.
     for lines in [vec![&whole], vec![&first, &whole]] {
         let sessions = read(&lines);
-        let compactions: Vec<_> = sessions.iter().flat_map(|one| one.compactions()).collect();
+        let compactions: Vec<_> = sessions.iter().flat_map(Session::compactions).collect();
         assert_eq!(compactions.len(), 1, "{lines:?}");
         assert_eq!(compactions[0].after, CompactedTo::Encrypted);
         assert_eq!(compactions[0].usage.map(|usage| usage.prompt().0), Some(20));

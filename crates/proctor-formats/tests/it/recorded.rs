@@ -110,7 +110,8 @@ impl Agent {
             *text = format!("It is {stamp} o'clock, and {grown} files are changed.\n{text}");
         }
         let context = &context[..];
-        let memory: String = (0..grown).map(|fact| format!("fact-{fact} ")).collect();
+        let memory: Vec<String> = (0..grown).map(|fact| format!("fact-{fact}")).collect();
+        let memory = memory.join(" ");
         let system = if !is_own {
             "You write down what a conversation was about, in few words and nothing else."
                 .to_owned()
