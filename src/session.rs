@@ -4,10 +4,10 @@
 //! and write the files of products, are `proctor-formats`; [`synthetic`] sessions are made by `proctor-synth`.
 
 pub use proctor_sessions::{
-    CompactedTo, ContentBlock, Details, Image, InnerRequest, JsonText, Message, MessageDetails,
-    Missing, Opaque, Recorded, RecordedCompaction, ResumePoint, Role, SYNTHETIC, Session,
-    SessionError, SessionParts, Source, Tag, Tags, Thinking, ToolClass, ToolResult, ToolSchema,
-    ToolUse, count, ground_truth, redact, session_profile, tool_names, wire,
+    CallIds, CompactedTo, ContentBlock, Details, Image, InnerRequest, JsonText, Message,
+    MessageDetails, Missing, Opaque, Recorded, RecordedCompaction, ResumePoint, Role, SYNTHETIC,
+    Session, SessionError, SessionParts, Source, Tag, Tags, Thinking, ToolClass, ToolResult,
+    ToolSchema, ToolUse, count, ground_truth, redact, session_profile, tool_names, wire,
 };
 
 pub use proctor_formats::{self as import, export, native};

@@ -307,8 +307,9 @@ mod with_http {
 
         /// Writes what happens from now on.
         fn keep(&self, is_empty: bool) -> Result<()> {
-            self.log.set_len(self.whole)?;
-            let log = EventLog::new(self.log.try_clone()?);
+            let unusable = cannot(Exit::NotWritten, "use", &self.path);
+            self.log.set_len(self.whole).map_err(&unusable)?;
+            let log = EventLog::new(self.log.try_clone().map_err(&unusable)?);
             self.front.live.keep(log, is_empty);
             Ok(())
         }

@@ -173,21 +173,21 @@ mod with_http {
         }
 
         /// The log of that API. A program may speak to several, and each has a file of its own.
-        fn file_of(&mut self, api: Api) -> io::Result<&mut File> {
+        fn file_of(&mut self, api: Api) -> io::Result<(&Path, &mut File)> {
             let mut files = self.files.iter();
             let known = files.position(|(its, ..)| its.is_none_or(|its| its == api));
             let at = known.unwrap_or(self.files.len());
             if known.is_none() {
                 let (suffix, _) = names(api);
                 let path = self.files[0].1.with_extension(format!("{suffix}.jsonl"));
-                let file = File::create_new(&path)?;
+                let file = File::create_new(&path).map_err(|error| at_path(&path, &error))?;
                 let shown = path.display();
                 say!("another API: its requests are kept in `{shown}`");
                 self.files.push((Some(api), path, file));
             }
-            let (its, _, file) = &mut self.files[at];
+            let (its, path, file) = &mut self.files[at];
             *its = Some(api);
-            Ok(file)
+            Ok((path.as_path(), file))
         }
 
         /// Writes the sessions that the logs hold.
@@ -248,6 +248,11 @@ mod with_http {
         }
     }
 
+    /// The same error with the path that it is about.
+    fn at_path(path: &Path, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("`{}`: {error}", path.display()))
+    }
+
     /// Says what of a log was mended or left out.
     fn warn(path: &Path, sessions: &[Session]) {
         for (what, count) in sessions
@@ -279,7 +284,9 @@ mod with_http {
             // A request may be written over several lines; a line of the log is one line.
             line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
             line.push(b'\n');
-            self.file_of(exchange.api)?.write_all(&line)?;
+            let (path, file) = self.file_of(exchange.api)?;
+            file.write_all(&line)
+                .map_err(|error| at_path(path, &error))?;
             self.tally.answered(exchange)
         }
 
@@ -295,5 +302,31 @@ mod with_http {
     fn time(at: Timestamp) -> String {
         jiff::Timestamp::from_millisecond(at.0)
             .map_or_else(|_| at.0.to_string(), |at| at.to_string())
+    }
+
+    #[cfg(all(test, target_os = "linux"))]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn a_full_disk_is_an_error_with_its_path() {
+            let path = PathBuf::from("/dev/full");
+            let file = File::options().write(true).open(&path).unwrap();
+            let mut log = Requests {
+                folder: PathBuf::new(),
+                files: vec![(None, path, file)],
+                tally: Tally::default(),
+            };
+            let exchange = Exchange {
+                at: Timestamp(0),
+                api: Api::Messages,
+                request: None,
+                response: RawValue::from_string("{}".to_owned()).unwrap(),
+                added: Duration::ZERO,
+            };
+            let error = log.answered(&exchange).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+            assert!(error.to_string().starts_with("`/dev/full`: "), "{error}");
+        }
     }
 }

@@ -131,10 +131,14 @@ impl<L: Log + 'static> UnderWay<L> {
         if let Some(front) = &self.pass.front {
             // The length is that of the body that is sent.
             asked.headers.remove(CONTENT_LENGTH);
-            let sent = Relayed::send(front, cell, asked.api, &asked.body, self.pass.now);
-            tokio::select! {
-                (body, relayed) = sent => (asked.body, self.relayed) = (body, relayed),
-                () = stopped(&mut self.stopping) => {}
+            if Api::is_compaction(parts.uri.path()) {
+                front.live.pass("the provider compacts the conversation");
+            } else {
+                let sent = Relayed::send(front, cell, asked.api, &asked.body, self.pass.now);
+                tokio::select! {
+                    (body, relayed) = sent => (asked.body, self.relayed) = (body, relayed),
+                    () = stopped(&mut self.stopping) => {}
+                }
             }
         }
         if self.relayed.is_none() && asked.api.is_some() {

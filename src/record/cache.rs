@@ -71,7 +71,7 @@ pub struct PriceEntry {
     /// Calls that the recorded agent sent to models of other prices, by model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other_models: BTreeMap<String, u64>,
-    /// Requests that the provider made within the recorded calls: of an advisor, or around its own tools.
+    /// Requests within the recorded calls: of an advisor, around the provider's own tools, or with answers that were left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub inner_requests: usize,
     /// The prices; with other models or requests within calls, the mean over the recorded calls.

@@ -91,7 +91,7 @@ fn assistant(
     object.count_left("message key", assembler);
     // A response that paused there says nothing else.
     if !(is_compacted && record.blocks.is_empty()) {
-        assembler.assistant(None, record);
+        assembler.answers(record);
     }
 }
 

@@ -159,6 +159,15 @@ impl Assembler {
         self.warn_all(0..repeated, what);
     }
 
+    /// Adds the answer to a request. One without words was billed all the same.
+    pub(super) fn answers(&mut self, mut part: Answer) {
+        let billed = part.usage.unwrap_or_default().prompt();
+        if billed > Tokens::ZERO && part.blocks.is_empty() && !self.knows(part.call.as_ref()) {
+            part.blocks.push(ContentBlock::Text("".into()));
+        }
+        self.assistant(None, part);
+    }
+
     /// Adds a record of the user's or a tool's. `record` names it.
     pub(super) fn hear(
         &mut self,

@@ -6,6 +6,7 @@
 //! were logged with their responses, they are joined to sessions.
 
 use super::bodies;
+use super::counted;
 use super::prelude::*;
 use super::requests::{Join, Logged, Name};
 
@@ -88,7 +89,7 @@ pub(super) fn sessions(
     };
     let mut loose: Vec<Box<RawValue>> = Vec::new();
     let mut problem = None;
-    for value in file.values(source)? {
+    for value in in_order(file.values(source)?) {
         let mut warn = |what: &str| source.warn(what);
         let api = shape.api;
         let unwrapped =
@@ -114,6 +115,21 @@ pub(super) fn sessions(
     let sessions = log.join.finish(&file.path)?;
     let only = problem.filter(|_| sessions.is_empty());
     only.map_or(Ok(sessions), Err)
+}
+
+/// The lines of a log in the order of their times, where each has one: a proxy writes a call when it was answered, and the
+/// next one may have been answered by then.
+fn in_order(lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
+    let times = lines.iter().map(|line| {
+        let object = Object::read(line.parse().ok()?)?;
+        counted::time(object.get("timestamp")?)
+    });
+    let Some(times) = times.collect::<Option<Vec<Timestamp>>>() else {
+        return lines;
+    };
+    let mut timed: Vec<(Timestamp, Line<'_>)> = times.into_iter().zip(lines).collect();
+    timed.sort_by_key(|(time, _)| *time);
+    timed.into_iter().map(|(_, line)| line).collect()
 }
 
 /// Reads one conversation of an export; none if the object is something else.
@@ -158,6 +174,7 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
             let is_answered = response.is_some_and(|raw| raw.get().starts_with('{'))
                 || self.shape.has_answer(around);
             let answer = response.and_then(Object::read).unwrap_or_default();
+            let sealed = is_compaction(&answer);
             // OpenAI keeps such a conversation: a request holds only what is new.
             let is_kept = self.shape.api == Some(Api::Responses);
             let named = || conversation_id(around).or_else(|| conversation_id(&answer));
@@ -182,6 +199,7 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
                     follows,
                     name,
                     compaction: None,
+                    is_compaction: sealed,
                 });
             }
         }
@@ -197,6 +215,11 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
         let messages = loose.iter().map(|loose| &**loose).collect();
         self.add(vec![Conversation::of(messages)], source)
     }
+}
+
+/// Whether a response of `OpenAI`'s is the compacted conversation that was asked for, and no answer.
+pub(super) fn is_compaction(response: &Object<'_>) -> bool {
+    response.text("object").as_deref() == Some("response.compaction")
 }
 
 /// The conversation that a request or its response names: its id, or an object with it.

@@ -126,7 +126,7 @@ fn answered(said: &mut Blocks, record: Answer, assembler: &mut Assembler) {
         blocks.push(block);
     }
     blocks.extend((!words.is_empty()).then(|| ContentBlock::Text(words.into())));
-    if !blocks.is_empty() {
-        assembler.assistant(None, Answer { blocks, ..record });
+    if !blocks.is_empty() || record.usage.is_some() {
+        assembler.answers(Answer { blocks, ..record });
     }
 }

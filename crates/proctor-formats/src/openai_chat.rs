@@ -120,9 +120,12 @@ impl Reading<'_> {
         self.assembler
             .warn_all(others, "a response has a second choice, which is left out");
         let first = choices.first().copied().and_then(Object::read);
-        match first.and_then(|mut first| first.take_object("message")) {
-            Some(message) => self.assistant(message, call),
-            None => self.assembler.skip("response without a message"),
+        if let Some(message) = first.and_then(|mut first| first.take_object("message")) {
+            return self.assistant(message, call);
+        }
+        self.assembler.skip("response without a message");
+        if call.usage.is_some() {
+            self.assistant(Object::default(), call);
         }
     }
 
@@ -327,7 +330,7 @@ impl Reading<'_> {
         object.take("role");
         object.count_left("message key", self.assembler);
         if !(compacts && record.blocks.is_empty()) {
-            self.assembler.assistant(None, record);
+            self.assembler.answers(record);
         }
     }
 }

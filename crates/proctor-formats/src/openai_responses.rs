@@ -4,10 +4,11 @@
 //! - The prompt is `instructions` and leading messages of the system's or the developer's role.
 //! - Items of an input name no call. What the model says belongs to one call until a tool or the
 //!   user has spoken; the items of a response's output are one call.
-//! - A compaction item represents the items before it, and only the provider can read it.
+//! - A compaction item represents the items before it, and only the provider can read it. It may be asked for apart.
 //! - `input_tokens` includes what was read from the cache, and is split.
 //! - A response that follows another (`previous_response_id`, or the same `conversation`) continues its conversation.
 
+use super::conversations::is_compaction;
 use super::prelude::*;
 use items::{Item, is_encrypted, item};
 
@@ -64,6 +65,12 @@ impl<'r> Reading<'r> {
         around.take("previous_response_id");
         around.take("conversation");
         if let Some(mut response) = around.take_object("response") {
+            if is_compaction(&response) {
+                let usage = response.take_usage("usage", CachedTokens::Within, self.assembler);
+                self.assembler.summary_usage = usage;
+                self.assembler.compacts(None, None, CompactedTo::Encrypted);
+                return around.count_left("key", self.assembler);
+            }
             self.response(&mut response, time);
             response.count_left("response key", self.assembler);
         } else if around.has("output") {
@@ -97,6 +104,9 @@ impl<'r> Reading<'r> {
         }
         for raw in response.items("output") {
             self.item(raw, Some(&call));
+        }
+        if call.usage.is_some() {
+            self.assembler.answers(call);
         }
         self.is_open = false;
     }

@@ -4,6 +4,7 @@
 //! back what it does not change. So the items that make up a message are read together, by the
 //! importer of their API, and keep their places.
 
+use super::conversations::is_compaction;
 use super::prelude::*;
 use super::requests::Name;
 use super::{anthropic, openai_responses};
@@ -178,6 +179,9 @@ pub fn answer(api: Api, response: &str) -> Option<Message> {
             Api::GenerateContent => return None,
         };
         *whole.pointer_mut(place)? = word;
+        if is_compaction(&Object::read(serde_json::from_str(response).ok()?)?) {
+            whole["object"] = "response".into();
+        }
         let message = said(api, &whole.to_string())?;
         let mut empty = Message::text(Role::Assistant, "");
         empty.details = message.details;

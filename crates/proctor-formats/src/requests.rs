@@ -20,11 +20,13 @@ use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements, tag_as_
 use thread::Thread;
 
 mod agent;
+mod bills;
 mod compacted;
 mod fork;
 mod ids;
 mod known;
 mod said;
+mod seen;
 mod thread;
 
 /// One conversation as it was logged.
@@ -40,6 +42,8 @@ pub(super) struct Logged {
     pub(super) name: Option<Name>,
     /// The compaction before it, where the log says that there was one.
     pub(super) compaction: Option<ToldCompaction>,
+    /// The provider was asked to compact the conversation, and for nothing else.
+    pub(super) is_compaction: bool,
 }
 
 /// A compaction of which a log says that it was, beside the messages.
@@ -57,7 +61,35 @@ impl Logged {
     /// The model's answer, unless the request failed.
     fn answer(&self) -> Option<&Arc<Message>> {
         let last = self.session.parts().messages.last();
-        last.filter(|last| self.is_answered && last.role() == Role::Assistant)
+        let last = last.filter(|last| last.role() == Role::Assistant);
+        last.filter(|_| self.is_answered && !self.is_compaction)
+    }
+
+    /// Joins the answer to the words that the client began it with.
+    fn complete(&mut self) {
+        if self.answer().is_none() {
+            return;
+        }
+        let messages = &mut self.session.parts_mut().messages;
+        let [.., begun, answer] = &messages[..] else {
+            return;
+        };
+        if begun.role() == Role::User || begun.tool_uses().next().is_some() {
+            return;
+        }
+        let mut content = begun.content().to_vec();
+        let mut rest = answer.content();
+        if let (Some(ContentBlock::Text(last)), [ContentBlock::Text(next), others @ ..]) =
+            (content.last_mut(), rest)
+        {
+            *last = format!("{last}{next}").into();
+            rest = others;
+        }
+        content.extend_from_slice(rest);
+        let mut whole = Message::new(Role::Assistant, content).with_tags(answer.tags.iter());
+        whole.details = answer.details.clone();
+        messages.truncate(messages.len() - 2);
+        messages.push(Arc::new(whole));
     }
 
     /// Counts a compaction before all that is recorded; whether there was one.
@@ -76,6 +108,8 @@ struct Request {
     one: Logged,
     /// A look for each message of the request.
     looks: Vec<Look>,
+    /// The shape of each with the client's own ids.
+    sent: Vec<ContentHash>,
     answer: Arc<Message>,
     agent: Agent,
 }
@@ -84,8 +118,10 @@ impl Request {
     fn of(one: Logged, answer: Arc<Message>, agent: Agent) -> Self {
         let messages = &one.session.parts().messages;
         let asked = &messages[..messages.len() - 1];
+        let looks: Vec<Look> = asked.iter().map(|message| Look::of(message)).collect();
         Self {
-            looks: asked.iter().map(|message| Look::of(message)).collect(),
+            sent: looks.iter().map(|look| look.shape).collect(),
+            looks,
             agent,
             answer,
             one,
@@ -109,7 +145,7 @@ impl Request {
     /// Whether its context begins with a compaction that only the provider can read.
     fn is_sealed(&self) -> bool {
         let mut compactions = self.one.session.parts().compactions.iter();
-        compactions.any(|one| one.at < self.looks.len() && one.after == CompactedTo::Encrypted)
+        compactions.any(|one| one.at <= self.looks.len() && one.after == CompactedTo::Encrypted)
     }
 
     /// Whether it holds the last answer of a session as the user's.
@@ -168,7 +204,16 @@ impl Join {
 
     /// Adds one conversation to the session it continues, or begins one with it.
     fn join(&mut self, mut one: Logged) {
+        if one.is_compaction {
+            return self.compacted_by_provider(one);
+        }
         self.tag_summary(&mut one);
+        // An answer that was given goes on as a call of its own where the model paused.
+        if let [.., begun, _] = &one.session.parts().messages[..]
+            && !self.known.holds(&Look::of(begun))
+        {
+            one.complete();
+        }
         let Some(answer) = one.answer().cloned() else {
             self.begin(one);
             return;
@@ -184,6 +229,24 @@ impl Join {
         let old = self.answers.len().saturating_sub(RECENT_TEXTS);
         self.answers.drain(..old);
         self.known.add(session, said, answer);
+    }
+
+    /// Adds what the provider compacted to the session that it is the context of, or begins one with it.
+    fn compacted_by_provider(&mut self, one: Logged) {
+        let mut asked = one.clone();
+        let compaction = asked.session.parts_mut().compactions.pop();
+        let answer = Arc::new(Message::text(Role::Assistant, ""));
+        asked.session.parts_mut().messages.push(answer.clone());
+        let agent = self.prompts.agent(&one.session, one.name.clone());
+        let request = Request::of(asked, answer, agent);
+        let near = self.near(&request, &request.said());
+        let Some(at) = self.continued(&near, &request) else {
+            self.begin(one);
+            return;
+        };
+        let at = self.settle(at);
+        let usage = compaction.and_then(|compaction| compaction.usage);
+        self.threads[at].compacted_by_provider(request, usage);
     }
 
     /// Begins a session, and returns its name.
@@ -215,11 +278,7 @@ impl Join {
             self.threads[at].grow(request, 0);
             return self.threads[at].name;
         }
-        // A name that was seen before and is another's is never joined.
-        let name = request.agent.name.as_ref();
-        let is_new = name.is_none_or(|name| !self.names.contains(name));
-        let mut near = self.places(self.known.sharing(said));
-        near.retain(|at| is_new || !self.threads[*at].is_named_otherwise(&request));
+        let mut near = self.near(&request, said);
         if let Some(at) = self.continued(&near, &request) {
             let of = &self.threads[at];
             if !request.acts() && request.agent.is_beside(&of.agent) {
@@ -231,6 +290,7 @@ impl Join {
             thread.grow(request, known);
             return self.threads[at].name;
         }
+        near.retain(|at| !self.threads[*at].is_withdrawn());
         if let Some((at, kind)) = self.left(&near, &request) {
             return self.fork(at, request, kind);
         }
@@ -247,6 +307,16 @@ impl Join {
         let of = self.settle(of);
         let of = self.compact(of, request);
         self.threads[of].name
+    }
+
+    /// The sessions that say something of a request, and may be its own.
+    fn near(&self, request: &Request, said: &[ContentHash]) -> Vec<usize> {
+        // A name that was seen before and is another's is never joined.
+        let name = request.agent.name.as_ref();
+        let is_new = name.is_none_or(|name| !self.names.contains(name));
+        let mut near = self.places(self.known.sharing(said));
+        near.retain(|at| is_new || !self.threads[*at].is_named_otherwise(request));
+        near
     }
 
     /// The conversation of which a request holds most, as after a compaction.
@@ -284,14 +354,28 @@ impl Join {
         near.into_iter().find(|at| self.threads[*at].ends_with(id))
     }
 
-    /// The longest of the conversations that a request begins with.
+    /// The longest of the conversations that a request begins with. Of several, that which begins with the same words, and ends
+    /// with the same ids.
     fn continued(&self, near: &[usize], request: &Request) -> Option<usize> {
         let begun = near.iter().copied().filter(|at| {
             let thread = &self.threads[*at];
+            if thread.is_other_answer() {
+                let last = thread.length().saturating_sub(1);
+                let mut others = near.iter().map(|at| &self.threads[*at]);
+                return thread.has_at(last, request)
+                    && thread.is_begun_by(request)
+                    && !others.any(|one| !one.is_other_answer() && one.has_at(last, request));
+            }
             let is_known = || thread.known_of(request).is_some();
             thread.is_begun_by(request) || is_known() && thread.agent.is_like(&request.agent)
         });
-        begun.max_by_key(|at| self.threads[*at].length())
+        begun.max_by_key(|at| {
+            let thread = &self.threads[*at];
+            let length = thread.length();
+            let ends = thread.has_at(length.saturating_sub(1), request);
+            let begins = thread.begins_in(request);
+            (length, begins, ends, !thread.is_other_answer())
+        })
     }
 
     /// The conversation that a request leaves before its end.
@@ -300,7 +384,8 @@ impl Join {
         let own = near.iter().map(|at| (*at, &self.threads[*at]));
         let own = own.filter(|(_, thread)| is_own(thread, request));
         if let Some((at, _)) = own.clone().find(|(_, thread)| thread.was_asked(request)) {
-            return Some((at, Kind::Again));
+            let silent = self.threads[at].is_silent();
+            return Some((at, if silent { Kind::Anew } else { Kind::Again }));
         }
         if let Some((at, _)) = own
             .clone()
@@ -324,7 +409,8 @@ impl Join {
             let is_any = if is_like { is_left } else { is_aside };
             is_any.then_some((common, kind, *at))
         });
-        let (_, kind, at) = early.max_by_key(|(common, ..)| *common)?;
+        let (_, kind, at) =
+            early.max_by_key(|(common, _, at)| (*common, self.threads[*at].begins_in(request)))?;
         Some((at, kind))
     }
 
@@ -347,6 +433,7 @@ impl Join {
         if self.answered < 2 {
             let sessions = self.held.into_iter().map(|mut one| {
                 one.count_told();
+                one.complete();
                 session(one.session)
             });
             return sessions.collect();

@@ -65,6 +65,7 @@ pub(super) fn sessions<T>(
                 follows: None,
                 name: call.conversation.map(Name::of_trace),
                 compaction,
+                is_compaction: false,
             });
         }
     }

@@ -16,7 +16,7 @@ pub struct Details {
     pub api_call: Option<ApiCallId>,
     /// The tokens that the provider billed for that call.
     pub usage: Option<Usage>,
-    /// Requests that the provider made within that call, and billed apart from `usage`.
+    /// Requests within that call, which were billed apart from `usage`.
     pub inner_requests: Vec<InnerRequest>,
     /// Tokens of that call's output that the provider counted as reasoning, where the product adds them
     /// to the size of its context.
@@ -37,12 +37,12 @@ pub struct Details {
     pub factor: Option<Factor>,
 }
 
-/// A request that the provider made within a call of the agent: to an advisor, or to the same model around a tool
-/// that runs at the provider's.
+/// A request within a call of the agent. The provider made it, to an advisor or to the same model around a tool that runs
+/// at the provider's; or the client did, and its answer is in no context: it was sent again, left out or asked beside.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InnerRequest {
-    /// The provider's word for what it was: `advisor_message`.
+    /// What it was, in the provider's word or in an importer's: `advisor_message`, `sent again`.
     pub kind: Arc<str>,
     /// The model that answered, where that is another than the call's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,6 +24,8 @@ pub mod session_profile;
 pub use block::{ContentBlock, Image, JsonText, Opaque, Thinking, ToolClass, ToolResult, ToolUse};
 pub use compaction::{CompactedTo, Recorded, RecordedCompaction};
 pub use details::{Details, InnerRequest, MessageDetails};
-pub use session::{Message, ResumePoint, Role, Session, SessionError, SessionParts, ToolSchema};
+pub use session::{
+    CallIds, Message, ResumePoint, Role, Session, SessionError, SessionParts, ToolSchema,
+};
 pub use source::{Missing, SYNTHETIC, Source, count};
 pub use tag::{Tag, Tags};

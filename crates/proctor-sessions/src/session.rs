@@ -102,6 +102,9 @@ impl Role {
     }
 }
 
+/// New ids of calls by their own.
+pub type CallIds = BTreeMap<Arc<str>, Arc<str>>;
+
 /// One message of a conversation. Immutable; shared between the session and every context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
@@ -208,6 +211,25 @@ impl Message {
     pub fn tool_results(&self) -> impl Iterator<Item = (usize, &ToolResult)> {
         let blocks = self.content.iter().enumerate();
         blocks.filter_map(|(at, block)| Some((at, block.as_result()?)))
+    }
+
+    /// The same with other ids of its calls and results; `None` where these change nothing.
+    pub fn with_call_ids(&self, ids: &CallIds) -> Option<Self> {
+        let mut known = self.content.iter().filter_map(ContentBlock::call_id);
+        known.find(|id| ids.contains_key(*id))?;
+        let mut content = self.content.to_vec();
+        for block in &mut content {
+            let new = block.call_id().and_then(|id| ids.get(id)).cloned();
+            match (block, new) {
+                (ContentBlock::ToolUse(tool_use), Some(new)) => tool_use.id = new,
+                (ContentBlock::ToolResult(result), Some(new)) => result.tool_use_id = new,
+                _ => {}
+            }
+        }
+        Some(Self {
+            details: self.details.clone(),
+            ..self.with_content(content)
+        })
     }
 
     /// The same message with the text of one block replaced.

@@ -198,7 +198,7 @@ pub(crate) fn mixed(material: &Material<'_>) -> Option<String> {
     });
     let inner = (inner > 0).then(|| {
         let requests = many(inner, "request", "requests");
-        format!("{requests} of an advisor or a tool of the provider within calls")
+        format!("{requests} within calls")
     });
     let said = display::listed(models.into_iter().chain(inner), ", ")?;
     Some(format!("{said}: priced at the mean of their calls"))

@@ -131,10 +131,8 @@ impl Agent {
     /// Whether both may be the same agent. A product may say what its system prompt said elsewhere, once it has
     /// compacted: then the name of the conversation has to be the same.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let tools = (self.tools.len(), other.tools.len());
         let is_named = self.name.is_some() && self.name == other.name;
-        is_most(self.tools.intersection(&other.tools).count(), tools)
-            && (is_named || self.has_prompt_of(other))
+        self.has_tools_of(other) && (is_named || self.has_prompt_of(other))
     }
 
     /// Whether both name one conversation by a name that is only its own.
@@ -144,10 +142,18 @@ impl Agent {
         own.is_some() && own == other.name.as_ref()
     }
 
-    /// Whether it may only be asked about the other's conversation: an agent may be given more tools, but keeps some.
+    /// Whether it may only be asked about the other's conversation: an agent may be given more tools, or another system
+    /// prompt, but not both at once, and keeps some tools.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         let has_none = self.tools.is_empty() && !other.tools.is_empty();
-        !self.is_like(other) && (has_none || !self.has_prompt_of(other))
+        let has_tools = !self.tools.is_empty() && self.has_tools_of(other);
+        !self.is_like(other) && (has_none || !has_tools && !self.has_prompt_of(other))
+    }
+
+    /// Whether most of the tools are the same.
+    fn has_tools_of(&self, other: &Self) -> bool {
+        let counts = (self.tools.len(), other.tools.len());
+        is_most(self.tools.intersection(&other.tools).count(), counts)
     }
 
     /// Whether the system prompts are alike.

@@ -1,9 +1,11 @@
 //! Adds to a session what a compaction left of it.
 
+use super::bills::bills_of;
 use super::said::{holds_answer, is_summary, summaries_in, written};
 use super::thread::Thread;
 use super::{FOR_SUMMARY, Request};
 use crate::prelude::*;
+use proctor_sessions::InnerRequest;
 
 impl Thread {
     /// Adds a request that shows what a compaction left; these summaries were asked for apart.
@@ -11,6 +13,7 @@ impl Thread {
         self.adopt_ids(&mut request);
         let looks = &request.looks;
         self.names.extend(request.agent.name.clone());
+        self.agent = request.agent.clone();
         let one = request.one.clone();
         let mut parts = one.session.into_parts();
         let answer = parts.messages.pop();
@@ -33,7 +36,7 @@ impl Thread {
         let mut added = Vec::new();
         let compactions = parts.compactions.into_iter();
         let (of_answer, known): (Vec<_>, Vec<_>) =
-            compactions.partition(|one| one.at >= looks.len());
+            compactions.partition(|one| one.at >= looks.len() + usize::from(is_sealed));
         for (index, message) in parts.messages.into_iter().enumerate() {
             // The provider does not send on what it summed up.
             for one in known.iter().filter(|one| one.at == index) {
@@ -59,10 +62,12 @@ impl Thread {
             }
         }
         if is_sealed {
-            self.client_compacted(None, CompactedTo::Encrypted);
+            self.seal();
         } else if !self.is_context(&left, at) {
             self.client_compacted(None, CompactedTo::Replaced(left));
         }
+        let bills = std::mem::take(&mut self.summary_bills);
+        self.pay(at, bills);
         let own = self.session.parts();
         let (at, earlier) = (own.messages.len(), own.compactions.len());
         self.told(one.compaction, at, earlier);
@@ -72,6 +77,27 @@ impl Thread {
         self.provider_compacted(of_answer, kept);
         added.extend(answer);
         self.add(added);
+    }
+
+    /// Adds a compaction of the provider's, unless the request for it did.
+    fn seal(&mut self) {
+        let own = self.session.parts();
+        match own.compactions.last() {
+            Some(last) if last.at == own.messages.len() && last.after == CompactedTo::Encrypted => {
+            }
+            _ => self.client_compacted(None, CompactedTo::Encrypted),
+        }
+    }
+
+    /// Adds the compaction that a request asks the provider for, which is billed so.
+    pub(super) fn compacted_by_provider(&mut self, request: Request, usage: Option<Usage>) {
+        self.summary_bills.extend(usage.map(|usage| InnerRequest {
+            kind: FOR_SUMMARY.into(),
+            model: request.one.session.parts().model.as_deref().map(Arc::from),
+            usage,
+        }));
+        self.take_results(request);
+        self.seal();
     }
 
     /// Adds the results that a request for a summary was the first to hold.
@@ -114,6 +140,8 @@ impl Thread {
             kept.with_tags(tags.filter(|tag| matches!(tag, Tag::Orphan | Tag::Protected)))
         });
         parts.source.skip(FOR_SUMMARY);
+        let bills = bills_of(answer, FOR_SUMMARY, parts.model.as_deref());
+        self.summary_bills.extend(bills);
         self.truncate(at);
         if let Some(kept) = kept {
             let kept = Arc::new(kept);

@@ -7,7 +7,7 @@
 //! a request for a summary. If the conversation goes on without it, it was beside it.
 
 use super::said::{summaries_in, text};
-use super::{Join, Request};
+use super::{FOR_SUMMARY, Join, Logged, Request};
 use crate::prelude::*;
 
 /// Where a session left another.
@@ -16,9 +16,23 @@ pub(super) struct Fork {
     of: usize,
     /// How many requests the other had.
     requests: usize,
+    /// How many messages the other had.
+    at: usize,
     /// The request that left it.
     request: Request,
     kind: Kind,
+}
+
+impl Fork {
+    /// Whether another answer to the same request is in the session that it left.
+    pub(super) fn is_other_answer(&self) -> bool {
+        matches!(self.kind, Kind::Again | Kind::Withdrawn)
+    }
+
+    /// Whether its answer was left out for another one.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.kind == Kind::Withdrawn
+    }
 }
 
 /// How a request leaves a conversation.
@@ -34,6 +48,9 @@ pub(super) enum Kind {
     Part,
     /// It is another agent's.
     Aside,
+    /// Its answer was left out for another one to the same request. Where several agents try one task, each goes on from
+    /// its own.
+    Withdrawn,
 }
 
 /// A summary is sent soon after it was written: the number of sessions that may be requests for it.
@@ -42,6 +59,9 @@ const RECENT_SESSIONS: usize = 16;
 /// How a fork is counted that its conversation did not go on from.
 const ASIDE: &str = "request beside the conversation";
 
+/// How an answer is counted that its conversation did not go on from.
+const LEFT_OUT: &str = "answer that the agent left out";
+
 impl Join {
     /// Begins a session with a request that leaves that of this index.
     pub(super) fn fork(&mut self, at: usize, request: Request, kind: Kind) -> usize {
@@ -49,6 +69,7 @@ impl Join {
         let fork = Fork {
             of: of.name,
             requests: of.requests,
+            at: of.session.parts().messages.len(),
             request: request.clone(),
             kind,
         };
@@ -90,7 +111,7 @@ impl Join {
             Kind::Again | Kind::Anew | Kind::Part => true,
             // A request before a tool has answered is not the agent's.
             Kind::Early(_) => !thread.is_open(),
-            Kind::Aside => false,
+            Kind::Aside | Kind::Withdrawn => false,
         };
         let is_next = self.threads[at].requests == 1 && thread.requests == fork.requests;
         (rests && is_next && thread.agent.is_like(&fork.request.agent)).then_some(base)
@@ -111,13 +132,12 @@ impl Join {
         let takes_back = match kind {
             Kind::Again | Kind::Anew => true,
             Kind::Early(common) => thread.takes_back_last(common),
-            Kind::Part | Kind::Aside => false,
+            Kind::Part | Kind::Aside | Kind::Withdrawn => false,
         };
         if takes_back {
-            let source = &mut thread.session.parts_mut().source;
-            source.skip("answer that the agent left out");
-            thread.take_back();
+            let withdrawn = thread.take_back();
             thread.grow(request, thread.length());
+            self.withdraw(base, withdrawn);
         } else {
             self.compact(base, request);
         }
@@ -129,6 +149,18 @@ impl Join {
             (other.of, other.requests) = (name, rests);
         }
         base
+    }
+
+    /// Keeps a request whose answer its session left out: another agent may go on from that.
+    fn withdraw(&mut self, base: usize, withdrawn: Logged) {
+        let Some(answer) = withdrawn.answer().cloned() else {
+            return;
+        };
+        let agent = self.threads[base].agent.clone();
+        let request = Request::of(withdrawn, answer, agent);
+        let (said, answer) = (request.said(), request.answer.clone());
+        let name = self.fork(base, request, Kind::Withdrawn);
+        self.known.add(name, said, answer);
     }
 
     /// Whether a request holds the last answer of a session, or of one that left it.
@@ -162,6 +194,7 @@ impl Join {
         // The same agent may have been asked more than once.
         let name = self.threads[of].name;
         let mut asked = 0;
+        let mut bills = Vec::new();
         let mut forks = Vec::new();
         self.threads.retain_mut(|thread| {
             let is_aside = thread.fork.as_ref().is_some_and(|fork| fork.of == name);
@@ -171,12 +204,14 @@ impl Join {
             });
             if is_one {
                 asked += thread.requests;
+                bills.extend(thread.bills(FOR_SUMMARY));
                 forks.extend(thread.fork.take().filter(|fork| fork.of == name));
             }
             !is_one
         });
         let of = self.index(name).unwrap_or(of);
-        self.skip(of, super::FOR_SUMMARY, asked);
+        self.skip(of, FOR_SUMMARY, asked);
+        self.threads[of].summary_bills.append(&mut bills);
         if let Some(fork) = forks.pop().filter(|_| self.threads[of].is_open()) {
             self.threads[of].take_results(fork.request);
         }
@@ -191,21 +226,26 @@ impl Join {
             at -= 1;
             let thread = &self.threads[at];
             let Some(fork) = &thread.fork else { continue };
-            let is_again = fork.kind == Kind::Again;
-            if !is_again && self.base(at).is_some() {
+            let again = fork.is_other_answer();
+            if !again && self.base(at).is_some() {
                 self.settle(at);
-            } else if let Some(of) = self
-                .index(fork.of)
-                .filter(|_| is_again || thread.is_brief())
-            {
-                let requests = thread.requests;
-                if is_again {
-                    let source = &mut self.threads[of].session.parts_mut().source;
-                    source.warn("a request was sent again; its first answer stands");
-                } else {
-                    self.skip(of, ASIDE, requests);
+            } else if let Some(of) = self.index(fork.of).filter(|_| again || thread.is_brief()) {
+                let (kind, place) = (fork.kind, fork.at);
+                let thread = self.threads.remove(at);
+                let base = &mut self.threads[of - usize::from(at < of)];
+                let source = &mut base.session.parts_mut().source;
+                let what = match kind {
+                    Kind::Again => {
+                        source.warn("a request was sent again; its first answer stands");
+                        "sent again"
+                    }
+                    Kind::Withdrawn => LEFT_OUT,
+                    Kind::Anew | Kind::Early(_) | Kind::Part | Kind::Aside => ASIDE,
+                };
+                if kind != Kind::Again {
+                    (0..thread.requests).for_each(|_| source.skip(what));
                 }
-                self.threads.remove(at);
+                base.pay(place, thread.bills(what));
             } else {
                 continue;
             }

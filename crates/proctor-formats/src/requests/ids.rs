@@ -3,15 +3,13 @@
 use super::Request;
 use super::thread::Thread;
 use crate::prelude::*;
-
-/// New ids by those that a request has.
-type Ids = BTreeMap<Arc<str>, Arc<str>>;
+use proctor_sessions::CallIds;
 
 impl Thread {
     /// Takes messages of a request for those of the history that say the same, with their ids.
     pub(super) fn adopt_ids(&self, request: &mut Request) {
         let own = &self.session.parts().messages;
-        let mut ids = Ids::new();
+        let mut ids = CallIds::new();
         let mut next = 0;
         let messages = &mut request.one.session.parts_mut().messages;
         for (message, look) in messages.iter_mut().zip(&mut request.looks) {
@@ -36,7 +34,7 @@ impl Thread {
     }
 
     /// Other ids for the calls of an answer whose ids, which its API left out, are those of earlier calls.
-    fn free_ids(&self, answer: &Message) -> Ids {
+    fn free_ids(&self, answer: &Message) -> CallIds {
         let earlier = self.session.parts().messages.iter();
         let mut taken: BTreeSet<Arc<str>> = BTreeSet::new();
         let unnamed = answer.tool_uses().map(|(_, call)| &call.id);
@@ -45,7 +43,7 @@ impl Thread {
             let calls = earlier.flat_map(|message| message.tool_uses());
             taken.extend(calls.map(|(_, call)| call.id.clone()));
         }
-        let mut ids = Ids::new();
+        let mut ids = CallIds::new();
         for id in unnamed.into_iter().filter(|id| taken.contains(*id)) {
             let mut others = (2_usize..).map(|number| Arc::from(format!("{id}-{number}")));
             let other = others.find(|other| !taken.contains(other));
@@ -55,22 +53,8 @@ impl Thread {
     }
 }
 
-/// Gives the calls of a message, and the results in it, their new ids.
-fn rename(message: &mut Arc<Message>, ids: &Ids) {
-    let mut known = message.content().iter().filter_map(ContentBlock::call_id);
-    if !known.any(|id| ids.contains_key(id)) {
-        return;
+fn rename(message: &mut Arc<Message>, ids: &CallIds) {
+    if let Some(renamed) = message.with_call_ids(ids) {
+        *message = Arc::new(renamed);
     }
-    let mut content = message.content().to_vec();
-    for block in &mut content {
-        let new = block.call_id().and_then(|id| ids.get(id)).cloned();
-        match (block, new) {
-            (ContentBlock::ToolUse(tool_use), Some(new)) => tool_use.id = new,
-            (ContentBlock::ToolResult(result), Some(new)) => result.tool_use_id = new,
-            _ => {}
-        }
-    }
-    let mut renamed = Message::new(message.role(), content).with_tags(message.tags.iter());
-    renamed.details = message.details.clone();
-    *message = Arc::new(renamed);
 }

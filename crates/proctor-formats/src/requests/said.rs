@@ -4,8 +4,8 @@ use crate::gemini_cli::ACKS;
 use crate::prelude::*;
 use proctor_sessions::Tags;
 
-/// A prompt may hold a shorter answer by chance.
-const SUMMARY_CHARS: usize = 40;
+/// A prompt may hold a shorter answer by chance, and two conversations may have the same.
+pub(super) const LONG_CHARS: usize = 40;
 
 /// Tags messages that the product wrote for the model as synthetic.
 pub(super) fn tag_acknowledgements(session: &mut Session) {
@@ -68,7 +68,7 @@ pub(super) fn summaries_in(answer: &Message) -> Vec<Arc<str>> {
         texts.push(inner);
         rest = behind;
     }
-    texts.retain(|text| text.chars().count() >= SUMMARY_CHARS);
+    texts.retain(|text| text.chars().count() >= LONG_CHARS);
     texts.into_iter().map(Arc::from).collect()
 }
 

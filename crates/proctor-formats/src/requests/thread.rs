@@ -1,10 +1,12 @@
 //! A session that grows request by request.
 
-use super::agent::{Agent, Name, is_alike};
+use super::agent::{Agent, Name};
 use super::fork::Fork;
-use super::said::{holds_answer, is_summary, text, without_notes};
+use super::said::{holds_answer, is_summary, without_notes};
+use super::seen::{Seen, is_models};
 use super::{Logged, Request, ToldCompaction};
 use crate::prelude::*;
+use proctor_sessions::{InnerRequest, MessageDetails};
 
 /// A session that grows request by request.
 pub(super) struct Thread {
@@ -39,55 +41,13 @@ pub(super) struct Thread {
     pub(super) is_failed: bool,
     /// A compaction was told of before all that is recorded.
     was_told: bool,
+    /// The bills of requests for the summary of the next compaction.
+    pub(super) summary_bills: Vec<InnerRequest>,
 }
 
-/// A message of a context.
-#[derive(Clone)]
-pub(super) struct Seen {
-    look: Look,
-    /// An answer may look otherwise when it is sent back: without its thoughts, trimmed.
-    is_answer: bool,
-    message: Arc<Message>,
-}
-
-/// Texts of fewer words are alike by chance.
-const WORDS: usize = 8;
-
-impl Seen {
-    /// Whether it is surely this message of a request.
-    fn is(&self, look: &Look) -> bool {
-        let is_sent_back = self.is_answer && self.look.shape == look.shape;
-        self.look.whole == look.whole || self.look.form == look.form || is_sent_back
-    }
-
-    /// Whether a client may have sent it with another date or other notes.
-    fn is_alike(&self, look: &Look, message: &Message) -> bool {
-        let is_call = self.look.has_calls() || look.has_calls();
-        let is_users = [&*self.message, message].map(Message::role) == [Role::User; 2];
-        if is_call || !is_users {
-            return false;
-        }
-        let (own, other) = (text(&self.message), text(message));
-        own.split_whitespace().nth(WORDS).is_some() && is_alike(&own, &other)
-    }
-
-    /// Whether it is a call, or its result, with the ids that a request has: others may have called a tool alike.
-    fn is_call(&self, look: &Look) -> bool {
-        let mut calls = self.message.tool_uses().map(|(_, call)| &call.id);
-        let is_unnamed = calls.any(|id| id.starts_with(UNNAMED));
-        look.has_calls() && (self.look.shape == look.shape || self.is(look) && is_unnamed)
-    }
-
-    /// Whether the model said it, or a tool, and the same in a request.
-    fn is_answer_in(&self, look: &Look) -> bool {
-        self.look.whole == look.whole && is_models(&self.message) || self.is_call(look)
-    }
-}
-
-/// Whether the model said it, rather than the product in its name.
-fn is_models(message: &Message) -> bool {
-    message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic)
-}
+/// How a message is counted that a client sent again with other words.
+const EDITED: &str =
+    "a message of the user's was sent again with other words; the first ones stand";
 
 impl Thread {
     pub(super) fn new(name: usize, mut one: Logged, agent: Agent) -> Self {
@@ -112,6 +72,7 @@ impl Thread {
             before: (0, 0),
             fork: None,
             is_answered,
+            summary_bills: Vec::new(),
         };
         let messages = thread.session.parts().messages.clone();
         for (at, message) in messages.iter().enumerate() {
@@ -133,6 +94,7 @@ impl Thread {
         self.context.push(Seen {
             look,
             is_answer,
+            sent: look.shape,
             message: message.clone(),
         });
         self.calls.extend(message.details.api_call.clone());
@@ -148,23 +110,31 @@ impl Thread {
     }
 
     /// How many messages of the context a request begins with, and whether an answer is among them. Messages that are no
-    /// more than alike need a call to prove them.
+    /// more than alike need a call or a long answer to prove them. A first one may be any other, as a client may tell the
+    /// time there, or the state of its place: that needs a call with its id.
     pub(super) fn common(&self, asked: &[Arc<Message>], looks: &[Look]) -> (usize, bool) {
-        let (mut has_answer, mut has_call) = (false, false);
+        let (mut has_answer, mut proved, mut reworded) = (false, false, false);
         let (mut count, mut doubtful) = (0, None);
         for (seen, (message, look)) in self.context.iter().zip(asked.iter().zip(looks)) {
             if !seen.is(look) {
                 // The words of a compaction are no part of the history.
-                if self.place(&seen.look).is_none() || !seen.is_alike(look, message) {
+                let alike = self.place(&seen.look).is_some() && seen.is_alike(look, message);
+                if !(alike || count == 0 && seen.is_reworded(look, message)) {
                     break;
                 }
+                reworded |= !alike;
                 doubtful = doubtful.or(Some((count, has_answer)));
             }
-            has_call |= seen.is_call(look);
-            has_answer |= seen.is_answer_in(look);
+            let answered = seen.is_answer_in(look);
+            proved |= if reworded {
+                look.has_calls() && seen.sent == look.shape
+            } else {
+                seen.is_call(look) || answered && seen.is_long()
+            };
+            has_answer |= answered;
             count += 1;
         }
-        let certain = doubtful.filter(|_| !has_call);
+        let certain = doubtful.filter(|_| !proved);
         certain.unwrap_or((count, has_answer))
     }
 
@@ -197,6 +167,39 @@ impl Thread {
         None
     }
 
+    /// Whether a request begins with the same words.
+    pub(super) fn begins_in(&self, request: &Request) -> bool {
+        let pair = self.context.first().zip(request.looks.first());
+        pair.is_some_and(|(first, look)| first.is(look))
+    }
+
+    /// Whether a request holds a message of the context in its place, with its ids.
+    pub(super) fn has_at(&self, place: usize, request: &Request) -> bool {
+        let pair = self.context.get(place).zip(request.looks.get(place));
+        pair.is_some_and(|(seen, look)| {
+            let own = &seen.look;
+            own.whole == look.whole || own.has_calls() && own.shape == look.shape
+        })
+    }
+
+    /// Whether it is one of several answers to a request: only their ids tell which of them a later one goes on from.
+    pub(super) fn is_other_answer(&self) -> bool {
+        self.fork.as_ref().is_some_and(Fork::is_other_answer)
+    }
+
+    /// Whether its answer was left out for another one.
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.fork.as_ref().is_some_and(Fork::is_withdrawn)
+    }
+
+    /// Whether the last answer says nothing.
+    pub(super) fn is_silent(&self) -> bool {
+        let last = self.context.last();
+        last.is_some_and(|last| {
+            last.is_answer && last.message.model_text().iter().all(|it| it.is_empty())
+        })
+    }
+
     /// Whether the last answer asks for tools.
     pub(super) fn is_open(&self) -> bool {
         let last = self.context.last();
@@ -224,30 +227,44 @@ impl Thread {
         self.context.len()
     }
 
-    /// Takes note of how the answers look that were sent back.
-    pub(super) fn recognise(&mut self, looks: &[Look]) {
-        for (seen, look) in self.context.iter_mut().zip(looks) {
-            if seen.is_answer
+    /// Takes note of how the messages look that were sent again: answers without their thoughts, others edited.
+    pub(super) fn recognise(&mut self, request: &Request) {
+        let asked = request.asked().iter().zip(&request.looks);
+        let asked = asked.zip(&request.sent);
+        let mut edited = 0;
+        for (seen, ((message, look), sent)) in self.context.iter_mut().zip(asked) {
+            seen.sent = *sent;
+            let same = seen.is(look);
+            edited += usize::from(!same);
+            if (seen.is_answer || !same)
                 && let Some(at) = self.places.get(&seen.look.whole).copied()
             {
                 self.places.insert(look.whole, at);
                 self.history[at] = *look;
             }
+            if !same {
+                seen.message = message.clone();
+            }
             seen.look = *look;
             seen.is_answer = false;
         }
+        let source = &mut self.session.parts_mut().source;
+        (0..edited).for_each(|_| source.warn(EDITED));
     }
 
     /// Whether the last request was this one, perhaps with other notes.
     pub(super) fn was_asked(&self, request: &Request) -> bool {
         let (asked, looks) = (request.asked(), &request.looks);
-        let last = asked.len().saturating_sub(1);
-        let mut pairs = self.context.iter().zip(asked.iter().zip(looks)).enumerate();
+        let last = self
+            .context
+            .iter()
+            .zip(asked)
+            .nth(looks.len().saturating_sub(1));
         self.is_answered
             && self.context.len() == looks.len() + 1
-            && pairs.all(|(at, (seen, (message, look)))| {
-                seen.is(look)
-                    && (at < last || without_notes(&seen.message) == without_notes(message))
+            && self.common(asked, looks).0 == looks.len()
+            && last.is_none_or(|(seen, message)| {
+                without_notes(&seen.message) == without_notes(message)
             })
     }
 
@@ -292,13 +309,39 @@ impl Thread {
         self.before.1 <= common
     }
 
-    /// Takes back the last request and its answer.
-    pub(super) fn take_back(&mut self) {
+    /// Takes back the last request and its answer, and returns them as one conversation.
+    pub(super) fn take_back(&mut self) -> Logged {
+        let mut session = self.session.clone();
+        let parts = session.parts_mut();
+        parts.messages = self
+            .context
+            .iter()
+            .map(|seen| seen.message.clone())
+            .collect();
+        parts.compactions.clear();
+        parts.source = Source {
+            format: parts.source.format.clone(),
+            ..Source::default()
+        };
+        if let Some((_, earlier)) = parts.messages.split_last_mut() {
+            // Its session has the bills of the calls before.
+            for message in earlier.iter_mut().filter(|one| one.details.usage.is_some()) {
+                Arc::make_mut(message).details = MessageDetails::default();
+            }
+        }
         let (messages, context) = self.before;
         self.truncate(messages);
         self.context.truncate(context);
         let compactions = &mut self.session.parts_mut().compactions;
         compactions.retain(|one| one.at <= messages);
+        Logged {
+            session,
+            is_answered: true,
+            follows: None,
+            name: self.agent.name.clone(),
+            compaction: None,
+            is_compaction: false,
+        }
     }
 
     /// Drops the messages of the history from `at` on.
@@ -331,17 +374,19 @@ impl Thread {
     pub(super) fn grow(&mut self, mut request: Request, known: usize) {
         self.adopt_ids(&mut request);
         if known == self.context.len() {
-            self.recognise(&request.looks);
+            self.recognise(&request);
         } else {
             self.shows(&request, known);
         }
-        self.names.extend(request.agent.name.take());
+        self.names.extend(request.agent.name.clone());
+        // Memory and tools grow from request to request.
+        let before = std::mem::replace(&mut self.agent, request.agent);
         let one = request.one;
         let told = one.compaction;
         let at = self.session.parts().messages.len();
         let parts = one.session.into_parts();
         let source = &mut self.session.parts_mut().source;
-        if parts.system.is_some() && !self.agent.has_prompt_of(&request.agent) {
+        if parts.system.is_some() && !self.agent.has_prompt_of(&before) {
             source.warn("the system prompt changed; the first one stands");
         }
         add_counts(source, parts.source);
@@ -386,13 +431,20 @@ impl Thread {
     pub(super) fn client_compacted(&mut self, trigger: Text, after: CompactedTo) {
         let parts = self.session.parts_mut();
         let last = self.prompts.last();
+        let own = parts.model.as_deref();
+        // A compaction has one bill, at the price of the session's model.
+        let bills = std::mem::take(&mut self.summary_bills).into_iter();
+        let (bills, others): (Vec<_>, Vec<_>) =
+            bills.partition(|bill| bill.model.as_deref().is_none_or(|model| Some(model) == own));
+        let at = parts.messages.len();
         parts.compactions.push(RecordedCompaction {
-            at: parts.messages.len(),
+            at,
             trigger,
             pre_tokens: last.map(|(_, prompt)| *prompt),
-            usage: None,
+            usage: (!bills.is_empty()).then(|| bills.iter().map(|bill| bill.usage).sum()),
             after,
         });
+        self.pay(at, others);
     }
 
     /// Adds compactions of the provider's in a request, of which the first `known` messages are
@@ -441,9 +493,11 @@ impl Thread {
     /// Replaces the context by the first messages of a request.
     pub(super) fn shows(&mut self, request: &Request, count: usize) {
         let messages = request.asked().iter().zip(&request.looks);
-        let seen = messages.take(count).map(|(message, look)| Seen {
+        let messages = messages.zip(&request.sent).take(count);
+        let seen = messages.map(|((message, look), sent)| Seen {
             look: *look,
             is_answer: false,
+            sent: *sent,
             message: message.clone(),
         });
         self.context = seen.collect();

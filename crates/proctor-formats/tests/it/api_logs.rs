@@ -318,7 +318,7 @@ fn logged_requests_are_joined_to_the_sessions_they_belong_to() {
 5 model[] "Nine so far." = 120/0/0/0/5
 6 model[] "All nine are asleep." = 60/0/0/0/6
 compaction before 4: - 140: kept 0..2, edited 2, kept 3..4
-compaction before 6: - 120: (user[compact_summary] "So far: Seven sheep in the east field and two more were counted: nine.", "Go on.")
+compaction before 6: - 120 = 150/0/0/0/20: (user[compact_summary] "So far: Seven sheep in the east field and two more were counted: nine.", "Go on.")
 skipped: request for a summary: 1
 "#,
             r#"0 user[typed_user] "Name this talk."

@@ -39,6 +39,7 @@ mod libraries;
 mod native;
 mod openhands;
 mod outline;
+mod paid;
 mod products;
 mod qwen_code;
 mod recorded;

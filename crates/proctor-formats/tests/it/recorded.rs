@@ -45,6 +45,8 @@ struct Plan {
     is_gemini: bool,
     summary: Summary,
     named: Named,
+    /// Its first message tells the time, and its system prompt and tools grow.
+    is_volatile: bool,
     seed: u64,
 }
 
@@ -58,6 +60,8 @@ struct Agent {
     context: Vec<Said>,
     calls: usize,
     compacted: Vec<usize>,
+    /// Tokens of all its prompts.
+    billed: u64,
     lines: Vec<String>,
     others: Vec<Found>,
     is_main: bool,
@@ -72,6 +76,7 @@ impl Agent {
             context: vec![Said::User(prompt.to_owned())],
             calls: 0,
             compacted: Vec::new(),
+            billed: 0,
             lines: Vec::new(),
             others: Vec::new(),
             is_main: true,
@@ -92,6 +97,21 @@ impl Agent {
     /// Logs a request of the agent, or of one without tools that has another system prompt.
     fn ask(&mut self, is_own: bool, context: &[Said], answer: &Said) {
         let (stamp, note) = (self.draw(1000), self.draw(3) == 0);
+        let grown = if self.plan.is_volatile && is_own && self.is_main {
+            self.calls
+        } else {
+            0
+        };
+        let mut context = context.to_vec();
+        if self.plan.is_volatile
+            && is_own
+            && let Some(Said::User(text)) = context.first_mut()
+        {
+            *text = format!("It is {stamp} o'clock, and {grown} files are changed.\n{text}");
+        }
+        let context = &context[..];
+        let memory: Vec<String> = (0..grown).map(|fact| format!("fact-{fact}")).collect();
+        let memory = memory.join(" ");
         let system = if !is_own {
             "You write down what a conversation was about, in few words and nothing else."
                 .to_owned()
@@ -99,20 +119,21 @@ impl Agent {
             format!(
                 "x-header: {stamp}\nYou mend clocks with the tools that you have, one step after the \
                  other, and say what you found. Never guess, and ask the person where you are not \
-                 sure. Today is day {stamp}."
+                 sure. Today is day {stamp}. {memory}"
             )
         } else {
             "You search the workshop for parts and report them to the one who sent you.".to_owned()
         };
-        let tools: &[&str] = match (is_own, self.is_main) {
-            (false, _) => &[],
-            (true, false) => &["read"],
-            (true, true) => &["read", "wind", "oil", "weigh"],
+        let mut tools: Vec<String> = match (is_own, self.is_main) {
+            (false, _) => Vec::new(),
+            (true, false) => vec!["read".to_owned()],
+            (true, true) => ["read", "wind", "oil", "weigh"].map(str::to_owned).into(),
         };
-        let line = if self.plan.is_gemini {
-            gemini(&system, tools, context, answer)
+        tools.extend((0..grown).map(|number| format!("skill-{number}")));
+        let mut line = if self.plan.is_gemini {
+            gemini(&system, &tools, context, answer)
         } else {
-            let mut line = anthropic(&system, tools, context, answer);
+            let mut line = anthropic(&system, &tools, context, answer);
             let request = &mut line["request"];
             let session = format!("session-{}", self.number);
             match self.plan.named {
@@ -136,6 +157,12 @@ impl Agent {
             }
             line
         };
+        for key in ["/usage/input_tokens", "/usageMetadata/promptTokenCount"] {
+            if let Some(tokens) = line["response"].pointer_mut(key) {
+                *tokens = (stamp + 1).into();
+                self.billed += stamp + 1;
+            }
+        }
         self.lines.push(line.to_string());
     }
 
@@ -158,7 +185,8 @@ impl Agent {
         let context = self.context.clone();
         self.ask(true, &context, &used);
         // A client that waited too long asks again, and may use either answer.
-        if !self.plan.is_gemini && self.draw(12) == 0 {
+        let is_known = !self.plan.is_volatile || self.calls > 0;
+        if !self.plan.is_gemini && is_known && self.draw(12) == 0 {
             let second = answer(self.draw(u64::MAX).to_string());
             self.ask(true, &context, &second);
             used = if is_work && self.draw(2) == 0 {
@@ -248,6 +276,7 @@ impl Agent {
             helper.call(true);
         }
         helper.call(false);
+        self.billed += helper.billed;
         self.lines.append(&mut helper.lines);
         self.others.push((helper.calls, Vec::new()));
     }
@@ -264,7 +293,8 @@ impl Agent {
             if self.context.len() > limit {
                 self.compact();
             }
-            let is_work = self.draw(5) > 0;
+            // Only a call proves a conversation whose first message is another.
+            let is_work = self.draw(5) > 0 || self.plan.is_volatile;
             self.call(is_work);
             if is_work && self.draw(8) == 0 {
                 self.delegate();
@@ -273,7 +303,7 @@ impl Agent {
     }
 }
 
-fn anthropic(system: &str, tools: &[&str], context: &[Said], answer: &Said) -> Value {
+fn anthropic(system: &str, tools: &[String], context: &[Said], answer: &Said) -> Value {
     let block = |said: &Said| match said {
         Said::User(text) => vec![json!({"type": "text", "text": text})],
         Said::Model(text, call) => {
@@ -310,7 +340,7 @@ fn anthropic(system: &str, tools: &[&str], context: &[Said], answer: &Said) -> V
 }
 
 /// The API gives calls no ids, and the client gives them its own.
-fn gemini(system: &str, tools: &[&str], context: &[Said], answer: &Said) -> Value {
+fn gemini(system: &str, tools: &[String], context: &[Said], answer: &Said) -> Value {
     let parts = |said: &Said, is_sent: bool| match said {
         Said::User(text) => vec![json!({"text": text})],
         Said::Model(text, call) => {
@@ -361,7 +391,7 @@ fn found(session: &Session) -> Found {
 }
 
 /// The conversations of a plan, their requests mixed, and what an import has to find.
-fn log(plan: Plan) -> (String, Vec<Found>) {
+fn log(plan: Plan) -> (String, Vec<Found>, u64) {
     let mut agents: Vec<Agent> = (0..2)
         .map(|number| {
             // Only a name tells two conversations apart that begin alike.
@@ -378,6 +408,7 @@ fn log(plan: Plan) -> (String, Vec<Found>) {
         wanted.extend(agent.others.clone());
     }
     wanted.sort();
+    let billed = agents.iter().map(|agent| agent.billed).sum();
     let mut lines = Vec::new();
     while let Some(longest) = agents.iter_mut().max_by_key(|agent| agent.lines.len())
         && !longest.lines.is_empty()
@@ -386,11 +417,21 @@ fn log(plan: Plan) -> (String, Vec<Found>) {
         let count = rest.min(longest.lines.len());
         lines.extend(longest.lines.drain(..count));
     }
-    (lines.join("\n"), wanted)
+    (lines.join("\n"), wanted, billed)
+}
+
+/// The prompt tokens on the bill of a session.
+pub(crate) fn billed(session: &Session) -> u64 {
+    let calls = session.messages().iter().flat_map(|message| {
+        let inner = message.details.inner_requests.iter();
+        inner.map(|one| one.usage).chain(message.details.usage)
+    });
+    let compactions = session.compactions().iter().filter_map(|one| one.usage);
+    calls.chain(compactions).map(|usage| usage.prompt().0).sum()
 }
 
 fn check(plan: Plan) {
-    let (text, wanted) = log(plan);
+    let (text, wanted, paid) = log(plan);
     let format = if plan.is_gemini {
         "gemini"
     } else {
@@ -400,6 +441,8 @@ fn check(plan: Plan) {
     let mut got: Vec<Found> = sessions.iter().map(found).collect();
     got.sort();
     assert_eq!(got, wanted, "{plan:?}");
+    let bills: u64 = sessions.iter().map(billed).sum();
+    assert_eq!(bills, paid, "{plan:?}");
     for session in &sessions {
         assert!(
             !session.messages().iter().any(|it| it.has_tag(Tag::Orphan)),
@@ -430,9 +473,12 @@ proptest! {
         named in prop::sample::select(vec![
             Named::Session, Named::CacheKey, Named::Everyone, Named::No,
         ]),
+        is_volatile: bool,
         seed: u64,
     ) {
         let named = if is_gemini { Named::No } else { named };
-        check(Plan { is_gemini, summary, named, seed });
+        // Without ids, nothing proves a conversation whose first message is another.
+        let is_volatile = is_volatile && !is_gemini;
+        check(Plan { is_gemini, summary, named, is_volatile, seed });
     }
 }

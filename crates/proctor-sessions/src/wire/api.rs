@@ -16,6 +16,9 @@ pub enum Api {
     GenerateContent,
 }
 
+/// The end of the path at which OpenAI compacts a conversation.
+const COMPACTION: &str = "/responses/compact";
+
 impl Api {
     /// All of them.
     pub const ALL: [Self; 4] = [
@@ -32,11 +35,17 @@ impl Api {
             ("/messages", Self::Messages),
             ("/chat/completions", Self::ChatCompletions),
             ("/responses", Self::Responses),
+            (COMPACTION, Self::Responses),
             (":generateContent", Self::GenerateContent),
             (":streamGenerateContent", Self::GenerateContent),
         ]
         .into_iter()
         .find_map(|(end, api)| path.ends_with(end).then_some(api))
+    }
+
+    /// Whether a request to this path asks the provider to compact a conversation, and the model for no answer.
+    pub fn is_compaction(path: &str) -> bool {
+        path.trim_end_matches('/').ends_with(COMPACTION)
     }
 }
 
@@ -52,6 +61,8 @@ mod tests {
             ("/v1/messages/count_tokens", None),
             ("/openai/v1/chat/completions", Some(Api::ChatCompletions)),
             ("/v1/responses", Some(Api::Responses)),
+            ("/v1/responses/compact", Some(Api::Responses)),
+            ("/v1/responses/input_tokens", None),
             ("/v1/models", None),
             (
                 "/v1beta/models/gemini-2.5-pro:streamGenerateContent",

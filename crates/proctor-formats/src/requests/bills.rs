@@ -1,0 +1,54 @@
+//! Bills requests that are in no session of their own: each was paid.
+//!
+//! A request for a summary is on the bill of its compaction. An answer that was left out, one that was sent again and one
+//! beside the conversation are within the call before them.
+
+use super::seen::is_models;
+use super::thread::Thread;
+use crate::prelude::*;
+use proctor_sessions::InnerRequest;
+
+/// The bills of a call of a session of this model, as those of requests of this kind within another call.
+pub(super) fn bills_of(call: &Message, kind: &str, model: Option<&str>) -> Vec<InnerRequest> {
+    let details = &call.details;
+    let own = details.usage.map(|usage| InnerRequest {
+        kind: kind.into(),
+        model: details.model.clone().or_else(|| model.map(Arc::from)),
+        usage,
+    });
+    own.into_iter()
+        .chain(details.inner_requests.iter().cloned())
+        .collect()
+}
+
+impl Thread {
+    /// The bills of its calls and compactions, as those of requests of this kind within another call.
+    pub(super) fn bills(&self, kind: &str) -> Vec<InnerRequest> {
+        let own = self.session.parts();
+        let messages = own.messages.iter();
+        let calls = messages.flat_map(|message| bills_of(message, kind, own.model.as_deref()));
+        let compactions = own.compactions.iter().filter_map(|one| one.usage);
+        let compactions = compactions.map(|usage| InnerRequest {
+            kind: kind.into(),
+            model: own.model.as_deref().map(Arc::from),
+            usage,
+        });
+        calls.chain(compactions).collect()
+    }
+
+    /// Bills requests within the last call of so many messages.
+    pub(super) fn pay(&mut self, messages: usize, bills: Vec<InnerRequest>) {
+        let parts = self.session.parts_mut();
+        let mut before = parts.messages.iter_mut().take(messages).rev();
+        let Some(call) = before.find(|message| is_models(message)) else {
+            return;
+        };
+        let own = call.details.model.as_deref().or(parts.model.as_deref());
+        let bills = bills.into_iter().map(|bill| InnerRequest {
+            model: bill.model.filter(|model| Some(&**model) != own),
+            ..bill
+        });
+        let bills: Vec<InnerRequest> = bills.collect();
+        Arc::make_mut(call).details.inner_requests.extend(bills);
+    }
+}
