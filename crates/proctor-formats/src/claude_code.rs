@@ -38,6 +38,7 @@
 use std::collections::btree_map;
 
 use super::counted::time;
+use super::file::COPIED;
 use super::prelude::*;
 use super::usage_check;
 use attachments::{AttachmentUse, attached, rendered};
@@ -183,18 +184,18 @@ impl Recording {
         let parent = parent.or(record.logical_parent_uuid.as_ref()).cloned();
         if let Some(uuid) = &record.uuid {
             if self.parents.contains_key(uuid) {
-                return self.source.warn("a record stands in the file twice");
+                return self.source.warn(COPIED);
             }
             self.parents.insert(uuid.clone(), parent.clone());
         }
         let repeated = self.repeats(&record, &kind);
         if let Some(earlier) = &repeated {
-            self.source.warn("a record stands in the file twice");
+            self.source.warn(COPIED);
             // A record that follows the copy follows the original.
             if let (Some(uuid), Some(earlier)) = (&record.uuid, earlier) {
                 self.parents.insert(uuid.clone(), Some(earlier.clone()));
             }
-            if &*kind == "user" {
+            if &*kind != "assistant" {
                 return;
             }
         }
@@ -291,11 +292,11 @@ impl Recording {
 
     /// Whether a record was copied from an earlier one of the file, and from which.
     fn repeats(&mut self, record: &Record<'_>, kind: &str) -> Option<Text> {
-        let message = Object::read(record.message?)?;
-        let content = message.clone().take("content")?;
-        let of = match kind {
-            "assistant" => message.text("id")?,
-            "user" => record.timestamp?.get().into(),
+        let mut message = record.message.and_then(Object::read).unwrap_or_default();
+        let (of, content) = match kind {
+            "assistant" => (message.text("id")?, message.take("content")?),
+            "user" => (record.timestamp?.get().into(), message.take("content")?),
+            "system" => (record.timestamp?.get().into(), record.compact_metadata?),
             _ => return None,
         };
         let side = record.agent_id.as_deref().unwrap_or_default();
