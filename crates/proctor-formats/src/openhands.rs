@@ -27,8 +27,6 @@ mod view;
 /// The state beside the events of version 1.
 const STATE: &str = "base_state.json";
 
-const LAST_CUT: &str = "the last event was cut and is left out";
-
 const TOLD_BY_ACTION: &str = "a call is told by its action, not by the model's response";
 
 pub(super) const IMPORTER: Importer =
@@ -84,16 +82,14 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     let documents = paths.iter().map(|path| files.read(path));
     let documents = documents.collect::<Result<Vec<_>>>()?;
     let mut events: Vec<&RawValue> = Vec::new();
-    for (at, one) in documents.iter().enumerate() {
-        let values = match one.values(source) {
-            Err(ImportError::Empty(_) | ImportError::TornLine(..)) if at + 1 == paths.len() => {
-                reading.assembler.warn(LAST_CUT);
-                continue;
+    for one in &documents {
+        match one.values(source) {
+            Err(error) if error.is_cut() => source.warn(CUT),
+            values => {
+                for value in &values? {
+                    events.push(value.parse()?);
+                }
             }
-            values => values?,
-        };
-        for value in &values {
-            events.push(value.parse()?);
         }
     }
     reading.events(&events);

@@ -187,8 +187,7 @@ fn json_files(folder: &Folder) -> impl Iterator<Item = &str> {
     names.filter(|name| Path::new(name).extension().is_some_and(|one| one == "json"))
 }
 
-/// The value of one file. A product that is stopped while it writes leaves a file that is empty or
-/// cut; no other file needs it.
+/// The value of one file, unless it is cut: no other file needs it.
 fn one_value(path: &Path, files: &mut SessionFiles, source: &mut Source) -> Result<Text> {
     let read = files.read(path).and_then(|documents| {
         let value = documents.values(source)?.into_iter().next();
@@ -196,17 +195,11 @@ fn one_value(path: &Path, files: &mut SessionFiles, source: &mut Source) -> Resu
         Ok(value.map(|raw| JsonText::from(raw).as_str().into()))
     });
     match read {
-        Ok(text) => Ok(text),
-        Err(
-            ImportError::Empty { .. }
-            | ImportError::TornLine { .. }
-            | ImportError::Json(..)
-            | ImportError::Nesting { .. },
-        ) => {
-            source.warn("a file is empty or cut and is left out");
+        Err(error) if error.is_cut() => {
+            source.warn(CUT);
             Ok(None)
         }
-        Err(error) => Err(error),
+        read => read,
     }
 }
 
