@@ -363,7 +363,9 @@ impl Join {
 
 /// Whether a session may be the one of a request.
 fn is_own(thread: &Thread, request: &Request) -> bool {
-    !thread.is_named_otherwise(request) && thread.agent.is_like(&request.agent)
+    let agent = &request.agent;
+    let is_like = thread.agent.is_like(agent) && thread.agent.has_prompt_of(agent);
+    is_like && !thread.is_named_otherwise(request)
 }
 
 /// Drops requests that failed and were sent again: they are not sessions of their own.
