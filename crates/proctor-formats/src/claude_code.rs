@@ -23,7 +23,7 @@
 //! - Records that a resumed session copied have new names: they are recognised by their call or
 //!   their time, and by what they say.
 //! - Records of sub-agents (`isSidechain`) are conversations of their own, but for the request for a summary: its agent
-//!   is `acompact-…`, and the summary is in the main session.
+//!   is `acompact-…`, in newer versions in a file of its own, and the summary is in the main session, with its bill.
 //! - The stream of `claude -p --output-format stream-json` and of the Agent SDK holds the same
 //!   records without parents, mostly without times, and at first without names; the prompt of `-p`
 //!   is not among them. A sub-agent's records name the tool use that began it. Texts that the
@@ -53,6 +53,7 @@ mod branches;
 mod chain;
 mod records;
 mod roots;
+mod summaries;
 
 /// The text that the model reads instead of a cleared result.
 const CLEARED: &str = "[Old tool result content cleared]";
@@ -60,9 +61,6 @@ const CLEARED: &str = "[Old tool result content cleared]";
 /// The beginnings of user records that the product wrote, one a line: echoes of commands, their
 /// output, reminders.
 const INJECTED: &str = include_str!("claude_code/injected.txt");
-
-/// How the agent is named whose only work is a compaction's summary.
-const SUMMARISER: &str = "acompact-";
 
 /// How the user record begins that the product writes when the user stops the model.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -88,6 +86,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     add_counts(source, std::mem::take(&mut recording.source));
+    recording.read_summarisers(&file.path);
+    recording.bill_summaries();
     results_behind_uses(&mut recording.entries);
     roots::confirm(&mut recording.entries);
     branches::leave_abandoned(&mut recording.entries, &recording.parents, source);
@@ -162,6 +162,8 @@ struct Recording {
     calls: BTreeMap<Arc<str>, NamedCall>,
     /// The hash of each text with its call or its time, and the record that holds it.
     said: BTreeMap<ContentHash, Text>,
+    /// The bills of summaries, by the time of their answers.
+    summaries: BTreeMap<When, Usage>,
     /// The system prompts and tools, by the place of their record.
     given: BTreeMap<usize, PromptSnapshot>,
     /// The newest version that a record names.
@@ -173,8 +175,7 @@ struct Recording {
 
 impl Recording {
     fn read(&mut self, mut record: Record<'_>, raw: &RawValue) {
-        let agent = record.agent_id.as_deref();
-        if agent.is_some_and(|agent| agent.starts_with(SUMMARISER)) {
+        if self.sums_up(&record) {
             return self.source.skip("request for a summary");
         }
         self.version = record.version.take().or(self.version.take());
