@@ -109,9 +109,6 @@ pub enum ImportError {
     Session(PathBuf, #[source] SessionError),
 }
 
-/// How a file is counted of a session in many that is empty or cut, and costs itself.
-pub(super) const CUT: &str = "a file is empty or cut and is left out";
-
 impl ImportError {
     /// Whether the file is not a recording, or an empty one: found in a folder, it is passed over.
     pub fn is_no_recording(&self) -> bool {
@@ -130,14 +127,6 @@ impl ImportError {
                 | Self::Packed(_)
                 | Self::Database(_)
                 | Self::NoDatabase(_)
-        )
-    }
-
-    /// Whether a product that was stopped while it wrote may have left the file.
-    pub(super) fn is_cut(&self) -> bool {
-        matches!(
-            self,
-            Self::Empty(_) | Self::TornLine(..) | Self::Json(..) | Self::Nesting(..)
         )
     }
 

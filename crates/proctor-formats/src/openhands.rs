@@ -79,19 +79,14 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
         }
     }
     let paths = event_paths(folder.folder("events").as_ref().unwrap_or(folder));
-    let documents = paths.iter().map(|path| files.read(path));
-    let documents = documents.collect::<Result<Vec<_>>>()?;
-    let mut events: Vec<&RawValue> = Vec::new();
-    for one in &documents {
-        match one.values(source) {
-            Err(error) if error.is_cut() => source.warn(CUT),
-            values => {
-                for value in &values? {
-                    events.push(value.parse()?);
-                }
-            }
-        }
+    let mut texts = Vec::with_capacity(paths.len());
+    for path in &paths {
+        texts.extend(files.value(path, source)?);
     }
+    let events = texts
+        .iter()
+        .filter_map(|text| serde_json::from_str(text).ok());
+    let events: Vec<&RawValue> = events.collect();
     reading.events(&events);
     reading.ends();
     let id = files.session_id(folder);

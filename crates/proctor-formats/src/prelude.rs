@@ -10,7 +10,7 @@ pub(super) use super::conversations::{
     self, Conversation, LATE_SYSTEM, Shape, keep_unread, name, system_text, unknown_record,
 };
 pub(super) use super::counted::Counted as _;
-pub(super) use super::error::{CUT, Imported, Result};
+pub(super) use super::error::{Imported, Result};
 pub(super) use super::file::{Line, MAX_FILE, SourceFile, SourceText, session_id, session_name};
 pub(super) use super::head::{Head, is_shaped};
 pub(super) use super::lenient;
