@@ -291,8 +291,9 @@ pub(super) fn some(mut sessions: Vec<Session>, mut file: Source, path: &Path) ->
 /// Whether nothing in it is understood.
 fn is_unread(session: &Session) -> bool {
     let mut blocks = session.messages().iter().flat_map(|one| one.content());
-    let is_opaque = blocks.all(|block| matches!(block, ContentBlock::Opaque(_)));
-    is_opaque && session.calls().is_empty() && !session.source().unknown.is_empty()
+    !session.source().unknown.is_empty()
+        && session.calls().is_empty()
+        && blocks.all(|block| matches!(block, ContentBlock::Opaque(_)))
 }
 
 /// The sessions of a file, named by its id unless they have names of their own.

@@ -60,9 +60,9 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     if chat.is_agents {
         // Its folder is named after the session that asked it.
         let folder = file.path.parent().and_then(Path::file_name);
-        let main = folder.map(|name| session_name(&name.to_string_lossy()));
+        let main = &mut chat.assembler.source.main;
+        *main = folder.map(|name| session_name(&name.to_string_lossy()));
         chat.assembler.is_side = true;
-        chat.assembler.source.main = main;
     }
     chat.assembler.session(file.id.clone(), &file.path)
 }

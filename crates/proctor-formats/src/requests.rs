@@ -363,9 +363,8 @@ impl Join {
 
 /// Whether a session may be the one of a request.
 fn is_own(thread: &Thread, request: &Request) -> bool {
-    let agent = &request.agent;
-    let is_like = thread.agent.is_like(agent) && thread.agent.has_prompt_of(agent);
-    is_like && !thread.is_named_otherwise(request)
+    let (own, agent) = (&thread.agent, &request.agent);
+    !thread.is_named_otherwise(request) && own.is_like(agent) && own.has_prompt_of(agent)
 }
 
 /// Drops requests that failed and were sent again: they are not sessions of their own.

@@ -164,8 +164,9 @@ fn counter(value: &Value, places: &[impl AsRef<str>], source: &mut Source) -> Op
 
 /// A count, as it was or as tables and databases write it: a number with a fraction of zero, or digits.
 pub(super) fn count_in(value: &Value) -> Option<u64> {
-    let own = value.as_str().map(str::to_owned);
-    let written = own.unwrap_or_else(|| value.to_string());
+    let written = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
     written.strip_suffix(".0").unwrap_or(&written).parse().ok()
 }
 

@@ -18,10 +18,8 @@ impl Recording {
             return;
         };
         let names = folder.names().iter();
-        for name in names.filter(|name| name.starts_with(FILE_OF_SUMMARISER)) {
-            let Ok(file) = SourceFile::open(&folder.child(name), MAX_FILE) else {
-                continue;
-            };
+        let names = names.filter(|name| name.starts_with(FILE_OF_SUMMARISER));
+        for file in names.filter_map(|name| SourceFile::open(&folder.child(name), MAX_FILE).ok()) {
             let (text, mut unread) = (file.text(), Source::default());
             for raw in raw_records(&text, &mut unread).unwrap_or_default() {
                 if let Some(record) = lenient::record(raw, &mut unread) {

@@ -8,24 +8,21 @@ pub(crate) const COPIED: &str = "a record stands in the file twice";
 /// The records without their copies. Where the same was only said again, the time differs; of records that tell
 /// none, a file counts as a copy of itself if all of it is.
 pub(crate) fn once<'t>(mut records: Vec<&'t RawValue>, source: &mut Source) -> Vec<&'t RawValue> {
+    /// So few records may say the same by chance.
+    const FEW: usize = 3;
     let half = records.len() / 2;
-    let written: Vec<&str> = records.iter().map(|record| record.get()).collect();
-    let (first, second) = written.split_at(half);
-    // A few words may have been exchanged twice.
-    let may_be_copied = half > 3;
-    let follows_itself = may_be_copied && first == second;
-    let is_pairs = may_be_copied && written.chunks(2).all(|pair| pair == [pair[0]; 2]);
+    let mut written = records.iter().map(|record| record.get());
+    let first: Vec<&str> = written.by_ref().take(half).collect();
+    if half > FEW && written.eq(first) {
+        records.drain(half..).for_each(|_| source.warn(COPIED));
+    }
     let mut seen = BTreeSet::new();
-    let mut place = 0..;
     records.retain(|record| {
-        let at = place.next().unwrap_or_default();
-        let is_seen = !seen.insert(record.get());
-        let in_copy = follows_itself && at >= half || is_pairs && at % 2 == 1;
-        let is_copy = is_seen && (in_copy || tells_time(record));
-        if is_copy {
+        let stays = seen.insert(record.get()) || !tells_time(record);
+        if !stays {
             source.warn(COPIED);
         }
-        !is_copy
+        stays
     });
     records
 }

@@ -524,26 +524,28 @@ skipped: key `generationConfig`: 5
     assert_eq!(compaction.at, 8);
 }
 
+/// A question in the conversation `c`, and its answer.
+fn asked_under(system: &str, answer: &str) -> serde_json::Value {
+    let system = json!({"role": "system", "content": system});
+    let asked = json!({"role": "user", "content": "Which star is that?"});
+    let asked = [system, asked]
+        .into_iter()
+        .filter(|one| one["content"] != "");
+    json!({
+        "session_id": "c",
+        "messages": asked.collect::<Vec<_>>(),
+        "response": {
+            "choices": [{"message": {"role": "assistant", "content": answer}}],
+            "usage": {"prompt_tokens": 20, "completion_tokens": 5},
+        },
+    })
+}
+
 #[test]
 fn the_same_words_under_another_system_prompt_are_another_request() {
-    let call = |system: &str, answer: &str| {
-        let system = json!({"role": "system", "content": system});
-        let asked = json!({"role": "user", "content": "Which star is that?"});
-        let asked = [system, asked]
-            .into_iter()
-            .filter(|one| one["content"] != "");
-        json!({
-            "session_id": "c",
-            "messages": asked.collect::<Vec<_>>(),
-            "response": {
-                "choices": [{"message": {"role": "assistant", "content": answer}}],
-                "usage": {"prompt_tokens": 20, "completion_tokens": 5},
-            },
-        })
-    };
-    let title = call("Name the conversation in three words.", "A bright star");
+    let title = asked_under("Name the conversation in three words.", "A bright star");
     for system in ["", "You know all the stars of the north."] {
-        let own = call(system, "Vega.");
+        let own = asked_under(system, "Vega.");
         for log in [[&own, &title], [&title, &own]] {
             let log = log.map(|call| format!("{call}\n")).concat();
             let sessions = read("openai-chat", log.as_bytes()).expect("a good file");

@@ -466,18 +466,22 @@ fn a_sub_agent_in_a_file_of_its_own_names_the_main_session() {
     );
 }
 
+/// An answer of the agent that writes a summary.
+fn of_summariser(id: &str, second: u32, output: u64) -> String {
+    let time = format!("2026-03-01T09:00:{second:02}.000Z");
+    let of = r#""isSidechain":true,"agentId":"acompact-1b","sessionId":"s-1""#;
+    let bill = format!(r#"{{"input_tokens":7,"output_tokens":{output}}}"#);
+    let said = format!(r#"{{"id":"{id}","role":"assistant","content":"x","usage":{bill}}}"#);
+    format!(r#"{{"type":"assistant",{of},"timestamp":"{time}","message":{said}}}"#) + "\n"
+}
+
 #[test]
 fn a_summary_costs_what_its_agent_was_billed_in_the_file_or_beside_it() {
     let main = std::fs::read_to_string(super::fixture("claude-code/compaction.jsonl")).unwrap();
-    let answer = |id: &str, second: u32, output: u64| {
-        let time = format!("2026-03-01T09:00:{second:02}.000Z");
-        let of = r#""isSidechain":true,"agentId":"acompact-1b","sessionId":"s-1""#;
-        let bill = format!(r#"{{"input_tokens":7,"output_tokens":{output}}}"#);
-        let said = format!(r#"{{"id":"{id}","role":"assistant","content":"x","usage":{bill}}}"#);
-        format!(r#"{{"type":"assistant",{of},"timestamp":"{time}","message":{said}}}"#) + "\n"
-    };
     // It begins with the calls that it sums up, and may be asked again.
-    let agent = answer("msg_2", 5, 1) + &answer("sum-1", 5, 2) + &answer("sum-2", 6, 3);
+    let [copied, again, last] = [("msg_2", 5, 1), ("sum-1", 5, 2), ("sum-2", 6, 3)]
+        .map(|(id, second, output)| of_summariser(id, second, output));
+    let agent = copied + &again + &last;
     for [inside, beside] in [["", &agent], [&agent, ""]] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s-1.jsonl");

@@ -98,8 +98,8 @@ fn lines(payloads: &[&str]) -> String {
     for (at, payload) in payloads.iter().enumerate() {
         let (kind, payload) = payload.split_once(' ').expect("a type and a payload");
         let time = format!("2026-03-01T09:00:00.{at:03}Z");
-        lines += &format!(r#"{{"timestamp":"{time}","type":"{kind}","payload":{payload}}}"#);
-        lines.push('\n');
+        let line = format!(r#"{{"timestamp":"{time}","type":"{kind}","payload":{payload}}}"#);
+        lines += &(line + "\n");
     }
     lines
 }

@@ -111,7 +111,7 @@ fn a_compaction_that_failed_is_none() {
         if let Some(payload) = record.get_mut("systemPayload") {
             *payload = json!({"info": {"originalTokenCount": 1140, "compressionStatus": 2}});
         }
-        failed += &format!("{record}\n");
+        failed += &(record.to_string() + "\n");
     }
     let sessions = read("qwen-code", failed.as_bytes()).expect("a good file");
     assert!(sessions[0].compactions().is_empty());

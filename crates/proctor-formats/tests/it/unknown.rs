@@ -152,10 +152,11 @@ fn an_unknown_record_among_whole_conversations_is_none() {
             for at in 1..=lines.len() {
                 let more = [&lines[..at], &[record], &lines[at..]].concat();
                 let found = sessions(format, &more.join("\n"));
-                let said = |sessions: &[Session]| -> Vec<_> {
-                    sessions.iter().map(|one| one.messages().to_vec()).collect()
-                };
-                assert_eq!(said(&found), said(&own), "{format}: {record} in {at}");
+                let messages = found.iter().map(Session::messages);
+                assert!(
+                    messages.eq(own.iter().map(Session::messages)),
+                    "{format}: {record}"
+                );
                 assert_eq!(counted(&found).1, counted(&own).1 + 1, "{format}: {record}");
             }
         }
