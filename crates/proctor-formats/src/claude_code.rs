@@ -23,7 +23,7 @@
 //! - Records that a resumed session copied have new names: they are recognised by their call or
 //!   their time, and by what they say.
 //! - Records of sub-agents (`isSidechain`) are conversations of their own, but for the request for a summary: its agent
-//!   is `acompact-…`, and the summary is in the main session.
+//!   is `acompact-…`, in newer versions in a file of its own, and the summary is in the main session, with its bill.
 //! - The stream of `claude -p --output-format stream-json` and of the Agent SDK holds the same
 //!   records without parents, mostly without times, and at first without names; the prompt of `-p`
 //!   is not among them. A sub-agent's records name the tool use that began it. Texts that the
@@ -38,6 +38,7 @@
 use std::collections::btree_map;
 
 use super::counted::time;
+use super::file::COPIED;
 use super::prelude::*;
 use super::usage_check;
 use attachments::{AttachmentUse, attached, rendered};
@@ -52,6 +53,7 @@ mod branches;
 mod chain;
 mod records;
 mod roots;
+mod summaries;
 
 /// The text that the model reads instead of a cleared result.
 const CLEARED: &str = "[Old tool result content cleared]";
@@ -59,9 +61,6 @@ const CLEARED: &str = "[Old tool result content cleared]";
 /// The beginnings of user records that the product wrote, one a line: echoes of commands, their
 /// output, reminders.
 const INJECTED: &str = include_str!("claude_code/injected.txt");
-
-/// How the agent is named whose only work is a compaction's summary.
-const SUMMARISER: &str = "acompact-";
 
 /// How the user record begins that the product writes when the user stops the model.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -87,6 +86,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     add_counts(source, std::mem::take(&mut recording.source));
+    recording.read_summarisers(&file.path);
+    recording.bill_summaries();
     results_behind_uses(&mut recording.entries);
     roots::confirm(&mut recording.entries);
     branches::leave_abandoned(&mut recording.entries, &recording.parents, source);
@@ -161,6 +162,8 @@ struct Recording {
     calls: BTreeMap<Arc<str>, NamedCall>,
     /// The hash of each text with its call or its time, and the record that holds it.
     said: BTreeMap<ContentHash, Text>,
+    /// The bills of summaries, by the time of their answers.
+    summaries: BTreeMap<When, Usage>,
     /// The system prompts and tools, by the place of their record.
     given: BTreeMap<usize, PromptSnapshot>,
     /// The newest version that a record names.
@@ -172,8 +175,7 @@ struct Recording {
 
 impl Recording {
     fn read(&mut self, mut record: Record<'_>, raw: &RawValue) {
-        let agent = record.agent_id.as_deref();
-        if agent.is_some_and(|agent| agent.starts_with(SUMMARISER)) {
+        if self.sums_up(&record) {
             return self.source.skip("request for a summary");
         }
         self.version = record.version.take().or(self.version.take());
@@ -183,18 +185,18 @@ impl Recording {
         let parent = parent.or(record.logical_parent_uuid.as_ref()).cloned();
         if let Some(uuid) = &record.uuid {
             if self.parents.contains_key(uuid) {
-                return self.source.warn("a record stands in the file twice");
+                return self.source.warn(COPIED);
             }
             self.parents.insert(uuid.clone(), parent.clone());
         }
         let repeated = self.repeats(&record, &kind);
         if let Some(earlier) = &repeated {
-            self.source.warn("a record stands in the file twice");
+            self.source.warn(COPIED);
             // A record that follows the copy follows the original.
             if let (Some(uuid), Some(earlier)) = (&record.uuid, earlier) {
                 self.parents.insert(uuid.clone(), Some(earlier.clone()));
             }
-            if &*kind == "user" {
+            if &*kind != "assistant" {
                 return;
             }
         }
@@ -291,11 +293,11 @@ impl Recording {
 
     /// Whether a record was copied from an earlier one of the file, and from which.
     fn repeats(&mut self, record: &Record<'_>, kind: &str) -> Option<Text> {
-        let message = Object::read(record.message?)?;
-        let content = message.clone().take("content")?;
-        let of = match kind {
-            "assistant" => message.text("id")?,
-            "user" => record.timestamp?.get().into(),
+        let mut message = record.message.and_then(Object::read).unwrap_or_default();
+        let (of, content) = match kind {
+            "assistant" => (message.text("id")?, message.take("content")?),
+            "user" => (record.timestamp?.get().into(), message.take("content")?),
+            "system" => (record.timestamp?.get().into(), record.compact_metadata?),
             _ => return None,
         };
         let side = record.agent_id.as_deref().unwrap_or_default();

@@ -268,13 +268,32 @@ impl Assembler {
     }
 }
 
-/// The sessions, if there are any; the first one carries the facts of the file as a whole.
-pub(super) fn some(mut sessions: Vec<Session>, file: Source, path: &Path) -> Imported {
+/// The sessions, if there are any; the first one carries the facts of the file as a whole. A few records beside them
+/// that are not understood are no session.
+pub(super) fn some(mut sessions: Vec<Session>, mut file: Source, path: &Path) -> Imported {
+    let all = sessions
+        .iter()
+        .map(|one| one.messages().len())
+        .sum::<usize>();
+    let unread = sessions.iter().filter(|one| is_unread(one));
+    let unread = unread.map(|one| one.messages().len()).sum::<usize>();
+    if unread * 2 < all {
+        let others = sessions.extract_if(.., |one| is_unread(one));
+        others.for_each(|other| add_counts(&mut file, other.into_parts().source));
+    }
     let Some(first) = sessions.first_mut() else {
         return Err(ImportError::NoConversation(path.to_owned()));
     };
     add_counts(&mut first.parts_mut().source, file);
     Ok(sessions)
+}
+
+/// Whether nothing in it is understood.
+fn is_unread(session: &Session) -> bool {
+    let mut blocks = session.messages().iter().flat_map(|one| one.content());
+    !session.source().unknown.is_empty()
+        && session.calls().is_empty()
+        && blocks.all(|block| matches!(block, ContentBlock::Opaque(_)))
 }
 
 /// The sessions of a file, named by its id unless they have names of their own.

@@ -14,9 +14,11 @@ use serde_json::error::Category;
 
 use super::limited_read::limited;
 use left_out::LeftOut;
+pub(super) use once::{COPIED, once};
 use proctor_sessions::wire::json_bytes::{mend_surrogates, nesting};
 
 mod left_out;
+mod once;
 
 /// The largest file that is read, and the most that a folder or an archive may hold.
 pub(super) const MAX_FILE: u64 = 1 << 30;
@@ -198,14 +200,14 @@ impl SourceText {
         left_out.unless_most(count)
     }
 
-    /// The lines of a recording, each one JSON value.
+    /// The lines of a recording, each one JSON value, without copies.
     pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>> {
         let mut values = Vec::new();
         self.each_line(source, |line| {
             values.push(line.parse()?);
             Ok(())
         })?;
-        Ok(values)
+        Ok(once(values, source))
     }
 
     /// The objects among the lines of a recording, as they are read and as they are written.

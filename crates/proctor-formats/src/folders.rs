@@ -80,6 +80,28 @@ impl SessionFiles {
         Ok(file.text())
     }
 
+    /// The value of one file of many, unless it is empty or cut: a product that is stopped while it writes leaves such
+    /// a file, and no other needs it.
+    pub(super) fn value(&mut self, path: &Path, source: &mut Source) -> Result<Text> {
+        let read = self.read(path).and_then(|file| {
+            let value = file.values(source)?.into_iter().next();
+            let value: Option<&RawValue> = value.map(|value| value.parse()).transpose()?;
+            Ok(value.map(|raw| raw.get().into()))
+        });
+        match read {
+            Err(
+                ImportError::Empty(_)
+                | ImportError::TornLine(..)
+                | ImportError::Json(..)
+                | ImportError::Nesting(..),
+            ) => {
+                source.warn("a file is empty or cut and is left out");
+                Ok(None)
+            }
+            read => read,
+        }
+    }
+
     /// A name that the product gave, and 6 hex digits of all that was read for it: the id of the
     /// session. What is read then is another one's.
     pub(super) fn named(&mut self, name: &str) -> String {

@@ -9,6 +9,7 @@
 //! - One that is written again with results masked masks them from there on: the first form is
 //!   what was said.
 //! - A chat that was saved as a checkpoint holds contents of the API's; see `checkpoint`.
+//! - A sub-agent has a chat of its own.
 //! - A chat that is resumed sets its context up again, and then all messages: that changes nothing.
 //! - A chat that was compacted goes on with a snapshot of its state, which the product wrote; where
 //!   all messages are set anew and hold one, they are what the compaction left.
@@ -56,6 +57,13 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             Step::Unknown(kind, raw) => chat.assembler.hear_unknown("record", &kind, raw, None),
         }
     }
+    if chat.is_agents {
+        // Its folder is named after the session that asked it.
+        let folder = file.path.parent().and_then(Path::file_name);
+        let main = &mut chat.assembler.source.main;
+        *main = folder.map(|name| session_name(&name.to_string_lossy()));
+        chat.assembler.is_side = true;
+    }
     chat.assembler.session(file.id.clone(), &file.path)
 }
 
@@ -67,6 +75,7 @@ const KNOWN: &str = "user gemini model info warning error";
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
 struct Record<'a> {
     id: Text,
+    kind: Text,
     r#type: Text,
     timestamp: Text,
     content: Option<&'a RawValue>,
@@ -86,6 +95,8 @@ struct Chat<'a> {
     assembler: Assembler,
     steps: Vec<Step<'a>>,
     places: BTreeMap<Arc<str>, usize>,
+    /// Whether the chat is a sub-agent's.
+    is_agents: bool,
     /// The ids of messages that compactions left.
     left: BTreeSet<Arc<str>>,
     /// The id of the model's last message.
@@ -133,6 +144,7 @@ enum Step<'a> {
 impl<'a> Chat<'a> {
     /// Takes the records in; one that was written again takes the place of the first.
     fn collect(&mut self, mut record: Record<'a>, raw: &'a RawValue) {
+        self.is_agents |= record.kind.as_deref() == Some("subagent");
         if let Some(id) = &record.rewind_to {
             return self.rewind(id);
         }

@@ -111,14 +111,14 @@ fn exchange(mut call: Object<'_>, source: &mut Source) -> Exchange {
 
 fn billed(usage: &Value, source: &mut Source) -> Option<Usage> {
     let counters: &Map<String, Value> = usage.as_object()?;
-    let count = |key: &str| counters.get(key).and_then(Value::as_u64);
+    let count = |key: &str| counters.get(key).and_then(count_in);
     let [input, output] = ["input", "output"].map(|key| count(key).unwrap_or_default());
     if count("total").is_some() && count("total") == input.checked_add(output) {
         return unless_zero(usage_in(usage, CachedTokens::Within, source));
     }
     let mut billed = usage_in(usage, CachedTokens::Apart, source);
     for (key, detail) in counters {
-        let detail = Tokens(detail.as_u64().unwrap_or_default());
+        let detail = Tokens(count_in(detail).unwrap_or_default());
         match key.split_once('_') {
             // These are the input and the output themselves, or read already.
             Some((_, "tokens")) => {}

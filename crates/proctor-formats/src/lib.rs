@@ -260,7 +260,8 @@ impl Importer {
     }
 
     /// Reads all sessions of one file. `path` names the file in errors and gives the session ids
-    /// their stem; it is never opened. Beside it are looked for Codex's rollouts, where one goes on from another, and BEAM's questions.
+    /// their stem; it is never opened. Beside it are looked for Codex's rollouts, where one goes on from another, the
+    /// bills of Claude Code's summaries, and BEAM's questions.
     pub fn import(&self, path: &Path, input: &mut dyn Read) -> Result<Vec<Session>, ImportError> {
         self.import_with_truth(path, input).map(sessions)
     }

@@ -27,8 +27,6 @@ mod view;
 /// The state beside the events of version 1.
 const STATE: &str = "base_state.json";
 
-const LAST_CUT: &str = "the last event was cut and is left out";
-
 const TOLD_BY_ACTION: &str = "a call is told by its action, not by the model's response";
 
 pub(super) const IMPORTER: Importer =
@@ -81,21 +79,14 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
         }
     }
     let paths = event_paths(folder.folder("events").as_ref().unwrap_or(folder));
-    let documents = paths.iter().map(|path| files.read(path));
-    let documents = documents.collect::<Result<Vec<_>>>()?;
-    let mut events: Vec<&RawValue> = Vec::new();
-    for (at, one) in documents.iter().enumerate() {
-        let values = match one.values(source) {
-            Err(ImportError::Empty(_) | ImportError::TornLine(..)) if at + 1 == paths.len() => {
-                reading.assembler.warn(LAST_CUT);
-                continue;
-            }
-            values => values?,
-        };
-        for value in &values {
-            events.push(value.parse()?);
-        }
+    let mut texts = Vec::with_capacity(paths.len());
+    for path in &paths {
+        texts.extend(files.value(path, source)?);
     }
+    let events = texts
+        .iter()
+        .filter_map(|text| serde_json::from_str(text).ok());
+    let events: Vec<&RawValue> = events.collect();
     reading.events(&events);
     reading.ends();
     let id = files.session_id(folder);

@@ -21,7 +21,7 @@ pub(super) use super::product::{
     speaker_of, with_side_chains,
 };
 pub(super) use super::usage::{
-    CachedTokens, Iterations, billed, counters, unless_zero, usage, usage_in,
+    CachedTokens, Iterations, billed, count_in, counters, unless_zero, usage, usage_in,
 };
 pub(super) use super::{
     Detect, Folder, ImportError, Importer, Recording, SessionFiles, checked, compressed,

@@ -51,6 +51,9 @@ fn branch(records: &[(Object<'_>, &RawValue)]) -> BTreeSet<usize> {
     })
 }
 
+/// The status of a compaction that left a shorter context.
+const COMPRESSED: u64 = 1;
+
 /// A message of a context: who speaks, and the blocks.
 type Said = (Role, Blocks);
 
@@ -74,7 +77,7 @@ impl Chat {
         match (&*kind, message) {
             ("system", _) if subtype.as_deref() == Some("chat_compression") => {
                 self.compact(None);
-                self.compression = Some(self.compression(record.inner("systemPayload")));
+                self.compression = self.compression(record.inner("systemPayload"));
             }
             ("assistant", Some(message)) => self.model(record, message, time),
             ("user" | "tool_result" | "system", Some(message)) => {
@@ -127,8 +130,13 @@ impl Chat {
         self.assembler.assistant(None, part);
     }
 
-    fn compression(&mut self, mut payload: Object<'_>) -> Compression {
+    fn compression(&mut self, mut payload: Object<'_>) -> Option<Compression> {
         let mut info = payload.inner("info");
+        let status: Option<u64> = info.take_as("compressionStatus");
+        if status.is_some_and(|status| status != COMPRESSED) && !payload.has("compressedHistory") {
+            self.assembler.skip("compaction that failed");
+            return None;
+        }
         let pre_tokens = info.take_as("originalTokenCount").map(Tokens);
         let mut context: Vec<Said> = Vec::new();
         let unnamed = std::mem::take(&mut self.assembler.unnamed);
@@ -143,7 +151,7 @@ impl Chat {
             }
         }
         self.assembler.unnamed = unnamed;
-        (pre_tokens, context)
+        Some((pre_tokens, context))
     }
 
     /// Adds the compaction that waits, in front of the model's blocks that come next.

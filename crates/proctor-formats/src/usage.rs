@@ -155,11 +155,19 @@ pub(super) fn counters<const N: usize>(of: &Value, at: [&str; N], source: &mut S
 /// The first counter that is there, or `None` if there is none, or it is not a count.
 fn counter(value: &Value, places: &[impl AsRef<str>], source: &mut Source) -> Option<u64> {
     let mut found = places.iter().filter_map(|at| value.pointer(at.as_ref()));
-    let read = found.find(|found| !found.is_null())?.as_u64();
+    let read = count_in(found.find(|found| !found.is_null())?);
     if read.is_none() {
         source.warn("a usage counter is no count and was taken as zero");
     }
     read
+}
+
+/// A count, as it was or as tables and databases write it: a number with a fraction of zero, or digits.
+pub(super) fn count_in(value: &Value) -> Option<u64> {
+    let written = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    written.strip_suffix(".0").unwrap_or(&written).parse().ok()
 }
 
 /// A bill that counts the cached tokens apart.
@@ -190,6 +198,28 @@ mod tests {
             });
             let usage = usage_in(&usage, CachedTokens::Within, &mut Source::default());
             assert_eq!(usage, billed(uncached, 0, 100, 10), "{total}");
+        }
+    }
+
+    #[test]
+    fn counters_are_read_as_tables_and_databases_write_them() {
+        let check = |prompt: Value, output: Value, expected: Usage, warnings: usize| {
+            let usage = json!({"prompt_tokens": prompt, "output_tokens": output});
+            let mut source = Source::default();
+            let usage = usage_in(&usage, CachedTokens::Within, &mut source);
+            assert_eq!((usage, source.warnings.len()), (expected, warnings));
+        };
+        let whole = billed(9_007_199_254_740_993, 0, 0, 7);
+        check(json!(9_007_199_254_740_993_u64), json!(7.0), whole, 0);
+        check(json!("9007199254740993"), json!("7.0"), whole, 0);
+        for none in [
+            json!(-7.0),
+            json!(7.5),
+            json!("seven"),
+            json!(true),
+            json!([7]),
+        ] {
+            check(json!(3e2), none, billed(300, 0, 0, 0), 1);
         }
     }
 

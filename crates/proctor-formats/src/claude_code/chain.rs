@@ -126,6 +126,7 @@ impl Chain {
     fn boundary(&mut self, uuid: Option<&str>, metadata: CompactMetadata, known: &Parents) {
         let before = metadata.pre_tokens.and_then(|one| one.as_u64()).map(Tokens);
         let missing = CompactedTo::Missing;
+        self.assembler.summary_usage = metadata.usage;
         let index = self.assembler.compacts(metadata.trigger, before, missing);
         let preserved = metadata.preserved_messages.or(metadata.preserved_segment);
         let preserved = preserved.unwrap_or_default();

@@ -102,6 +102,9 @@ pub(super) struct CompactMetadata {
     pub(super) preserved_messages: Option<PreservedRecords>,
     #[serde(alias = "preserved_segment")]
     pub(super) preserved_segment: Option<PreservedRecords>,
+    /// The bill of the summary, which an agent wrote.
+    #[serde(skip)]
+    pub(super) usage: Option<Usage>,
 }
 
 /// The `microcompactMetadata` of a boundary: old results that were cleared.

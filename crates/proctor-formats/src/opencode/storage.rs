@@ -156,20 +156,20 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
     };
     let mut source = Source::default();
     let paths = tree.info(id);
-    let info = paths.map(|path| one_value(&path, files, &mut source));
+    let info = paths.map(|path| files.value(&path, &mut source));
     let info = info.transpose()?.flatten();
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
     let parent = info.as_ref().and_then(|info| info["parentID"].as_str());
     let mut messages = Vec::new();
     for name in json_files(&folder) {
-        let Some(info) = one_value(&folder.child(name), files, &mut source)? else {
+        let Some(info) = files.value(&folder.child(name), &mut source)? else {
             continue;
         };
         let id_of_message = name.trim_end_matches(".json");
         let mut parts = Vec::new();
         if let Some(folder) = tree.parts(id, id_of_message) {
             for name in json_files(&folder) {
-                parts.extend(one_value(&folder.child(name), files, &mut source)?);
+                parts.extend(files.value(&folder.child(name), &mut source)?);
             }
         }
         let id = id_of_message.into();
@@ -185,29 +185,6 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
 fn json_files(folder: &Folder) -> impl Iterator<Item = &str> {
     let names = folder.names().iter().map(String::as_str);
     names.filter(|name| Path::new(name).extension().is_some_and(|one| one == "json"))
-}
-
-/// The value of one file. A product that is stopped while it writes leaves a file that is empty or
-/// cut; no other file needs it.
-fn one_value(path: &Path, files: &mut SessionFiles, source: &mut Source) -> Result<Text> {
-    let read = files.read(path).and_then(|documents| {
-        let value = documents.values(source)?.into_iter().next();
-        let value: Option<&RawValue> = value.map(|value| value.parse()).transpose()?;
-        Ok(value.map(|raw| JsonText::from(raw).as_str().into()))
-    });
-    match read {
-        Ok(text) => Ok(text),
-        Err(
-            ImportError::Empty { .. }
-            | ImportError::TornLine { .. }
-            | ImportError::Json(..)
-            | ImportError::Nesting { .. },
-        ) => {
-            source.warn("a file is empty or cut and is left out");
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// The message in the layout of later versions, with its parts apart from it.

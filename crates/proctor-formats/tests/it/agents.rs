@@ -277,6 +277,18 @@ fn a_chat_of_gemini_keeps_its_calls_where_it_is_resumed_as_contents() {
 }
 
 #[test]
+fn a_chat_of_a_sub_agent_of_gemini_belongs_to_the_session_that_its_folder_names() {
+    let text = std::fs::read_to_string(super::fixture("gemini-cli/chat.jsonl")).expect("a fixture");
+    for (kind, main) in [("main", None), ("subagent", Some("some"))] {
+        let text = text.replacen(r#""kind":"main""#, &format!(r#""kind":"{kind}""#), 1);
+        let sessions = super::read("gemini-cli", text.as_bytes()).expect("a good file");
+        assert_eq!(sessions[0].source().main.as_deref(), main);
+        let mut messages = sessions[0].messages().iter();
+        assert!(messages.all(|said| said.has_tag(Tag::Sidechain) == main.is_some()));
+    }
+}
+
+#[test]
 fn a_chat_of_gemini_that_is_resumed_is_not_compacted_again() {
     let header = r#"{"sessionId":"s","projectHash":"h","startTime":"2026-01-01T00:00:00.000Z"}"#;
     let said = |id: &str, kind: &str, text: &str| {

@@ -3,6 +3,7 @@
 use proctor_formats::{self as import, ImportError};
 use proctor_sessions::units::{Timestamp, Tokens};
 use proctor_sessions::{CompactedTo, Session, Tag};
+use serde_json::json;
 
 use super::{catalogue, check_fixture as check, fixture, outline, read, round_trip};
 use crate::shared;
@@ -521,4 +522,37 @@ skipped: key `generationConfig`: 5
         panic!("{:?}", session.compactions())
     };
     assert_eq!(compaction.at, 8);
+}
+
+/// A question in the conversation `c`, and its answer.
+fn asked_under(system: &str, answer: &str) -> serde_json::Value {
+    let system = json!({"role": "system", "content": system});
+    let asked = json!({"role": "user", "content": "Which star is that?"});
+    let asked = [system, asked]
+        .into_iter()
+        .filter(|one| one["content"] != "");
+    json!({
+        "session_id": "c",
+        "messages": asked.collect::<Vec<_>>(),
+        "response": {
+            "choices": [{"message": {"role": "assistant", "content": answer}}],
+            "usage": {"prompt_tokens": 20, "completion_tokens": 5},
+        },
+    })
+}
+
+#[test]
+fn the_same_words_under_another_system_prompt_are_another_request() {
+    let title = asked_under("Name the conversation in three words.", "A bright star");
+    for system in ["", "You know all the stars of the north."] {
+        let own = asked_under(system, "Vega.");
+        for log in [[&own, &title], [&title, &own]] {
+            let log = log.map(|call| format!("{call}\n")).concat();
+            let sessions = read("openai-chat", log.as_bytes()).expect("a good file");
+            let bills = sessions.iter().flat_map(Session::messages);
+            let bills = bills.filter_map(|message| message.details.usage);
+            assert_eq!(bills.map(|usage| usage.output.0).sum::<u64>(), 10, "{log}");
+            assert_eq!(sessions.len(), 2, "{log}");
+        }
+    }
 }

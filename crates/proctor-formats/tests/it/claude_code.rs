@@ -466,6 +466,37 @@ fn a_sub_agent_in_a_file_of_its_own_names_the_main_session() {
     );
 }
 
+/// An answer of the agent that writes a summary.
+fn of_summariser(id: &str, second: u32, output: u64) -> String {
+    let time = format!("2026-03-01T09:00:{second:02}.000Z");
+    let of = r#""isSidechain":true,"agentId":"acompact-1b","sessionId":"s-1""#;
+    let bill = format!(r#"{{"input_tokens":7,"output_tokens":{output}}}"#);
+    let said = format!(r#"{{"id":"{id}","role":"assistant","content":"x","usage":{bill}}}"#);
+    format!(r#"{{"type":"assistant",{of},"timestamp":"{time}","message":{said}}}"#) + "\n"
+}
+
+#[test]
+fn a_summary_costs_what_its_agent_was_billed_in_the_file_or_beside_it() {
+    let main = std::fs::read_to_string(super::fixture("claude-code/compaction.jsonl")).unwrap();
+    // It begins with the calls that it sums up, and may be asked again.
+    let [copied, again, last] = [("msg_2", 5, 1), ("sum-1", 5, 2), ("sum-2", 6, 3)]
+        .map(|(id, second, output)| of_summariser(id, second, output));
+    let agent = copied + &again + &last;
+    for [inside, beside] in [["", &agent], [&agent, ""]] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s-1.jsonl");
+        let agents = folder.path().join("s-1/subagents");
+        std::fs::create_dir_all(&agents).unwrap();
+        std::fs::write(&path, main.clone() + inside).unwrap();
+        std::fs::write(agents.join("agent-acompact-1b.jsonl"), beside).unwrap();
+        let sessions = import::load(&path).unwrap();
+        let bills = sessions[0].compactions().iter().map(|one| one.usage);
+        let outputs = bills.map(|bill| bill.map(|bill| bill.output.0));
+        assert_eq!(outputs.collect::<Vec<_>>(), [Some(3), None], "{inside}");
+        assert_eq!(sessions.len(), 1);
+    }
+}
+
 #[test]
 fn a_run_of_a_stream_is_a_session_unless_it_goes_on_with_the_one_before() {
     let run = |session: &str, prompt: u64| {

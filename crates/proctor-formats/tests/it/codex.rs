@@ -94,12 +94,14 @@ fn what_another_agent_wrote_is_text_of_the_product() {
 }
 
 fn lines(payloads: &[&str]) -> String {
-    let line = |payload: &&str| {
+    let mut lines = String::new();
+    for (at, payload) in payloads.iter().enumerate() {
         let (kind, payload) = payload.split_once(' ').expect("a type and a payload");
-        format!(r#"{{"timestamp":"2026-03-01T09:00:00.000Z","type":"{kind}","payload":{payload}}}"#)
-    };
-    let lines: Vec<String> = payloads.iter().map(line).collect();
-    lines.join("\n") + "\n"
+        let time = format!("2026-03-01T09:00:00.{at:03}Z");
+        let line = format!(r#"{{"timestamp":"{time}","type":"{kind}","payload":{payload}}}"#);
+        lines += &(line + "\n");
+    }
+    lines
 }
 
 #[track_caller]

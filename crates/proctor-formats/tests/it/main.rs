@@ -26,6 +26,7 @@ mod chats;
 mod claude_code;
 mod codex;
 mod confusion;
+mod copies;
 #[cfg(feature = "sqlite")]
 mod databases;
 mod dialects;

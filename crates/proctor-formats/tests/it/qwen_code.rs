@@ -3,7 +3,7 @@
 use proctor_formats as import;
 use proctor_sessions::Recorded;
 use proctor_sessions::units::Tokens;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::outline::{calls_before_compactions, unpacked};
 use super::{fixture, outline, read, round_trip};
@@ -100,4 +100,20 @@ fn shared_chat_of_qwen_code_has_the_calls_and_compactions_of_its_requests() {
     }
     assert!(session.source().unknown.is_empty());
     round_trip(session);
+}
+
+#[test]
+fn a_compaction_that_failed_is_none() {
+    let text = std::fs::read_to_string(fixture("qwen-code/chat.jsonl")).expect("a fixture");
+    let mut failed = String::new();
+    for line in text.lines() {
+        let mut record: Value = serde_json::from_str(line).expect("an object");
+        if let Some(payload) = record.get_mut("systemPayload") {
+            *payload = json!({"info": {"originalTokenCount": 1140, "compressionStatus": 2}});
+        }
+        failed += &(record.to_string() + "\n");
+    }
+    let sessions = read("qwen-code", failed.as_bytes()).expect("a good file");
+    assert!(sessions[0].compactions().is_empty());
+    assert_eq!(sessions[0].source().skipped["compaction that failed"], 2);
 }

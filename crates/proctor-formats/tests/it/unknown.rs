@@ -138,3 +138,27 @@ fn an_unknown_message_of_the_apis_is_kept() {
         });
     }
 }
+
+#[test]
+fn an_unknown_record_among_whole_conversations_is_none() {
+    for (format, file) in [
+        ("openai-responses", "openai-responses/chain.jsonl"),
+        ("openhands", "openhands/output.jsonl"),
+    ] {
+        let text = std::fs::read_to_string(fixture(file)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let own = sessions(format, &text);
+        for record in RECORDS {
+            for at in 1..=lines.len() {
+                let more = [&lines[..at], &[record], &lines[at..]].concat();
+                let found = sessions(format, &more.join("\n"));
+                let messages = found.iter().map(Session::messages);
+                assert!(
+                    messages.eq(own.iter().map(Session::messages)),
+                    "{format}: {record}"
+                );
+                assert_eq!(counted(&found).1, counted(&own).1 + 1, "{format}: {record}");
+            }
+        }
+    }
+}
