@@ -277,7 +277,8 @@ impl Part {
         let is_excepted_else = own.has(Class::Except) != sentence.has(Class::Except);
         let is_same = missing.is_empty()
             && polarity == Polarity::Same
-            && !(is_loose || is_excepted_else || is_another || sentence.reorders(own));
+            && !(is_loose || is_excepted_else || is_another || sentence.reorders(own))
+            && !(sentence.adds(Class::Doubt, own) || sentence.is_narrowed(own, &self.content));
         if topical && forceful && enough && is_same {
             return Match::Kept;
         }
@@ -389,7 +390,13 @@ impl Sentence {
                 _ => None,
             }
         });
-        taken.max().unwrap_or(Match::Stated)
+        let is_narrowed = self.goes_on(end) || self.is_narrowed(rule, &content);
+        let otherwise = if is_narrowed {
+            Match::Unsure
+        } else {
+            Match::Stated
+        };
+        taken.max().unwrap_or(otherwise)
     }
 
     /// Whether a cue of this class that nothing denies is there, and not in the rule.
