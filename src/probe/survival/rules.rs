@@ -198,7 +198,7 @@ impl Part {
             key.clone_from(&content);
         }
         let anchors = sentence.anchors.iter();
-        let begins = anchors.filter_map(|anchor| words_of(&anchor.text).into_iter().next());
+        let begins = anchors.filter_map(|anchor| words_of(&anchor.written).into_iter().next());
         Self {
             begins: begins.collect(),
             sentence,
@@ -225,7 +225,7 @@ impl Part {
     /// Whether the words of one of its anchors are there in a row.
     fn is_named_in(&self, words: &[String]) -> bool {
         let mut anchors = self.sentence.anchors.iter();
-        anchors.any(|anchor| holds(words, &words_of(&anchor.text)))
+        anchors.any(|anchor| holds(words, &words_of(&anchor.written)))
     }
 
     /// Whether two thirds of what it is about are among these words.
@@ -278,7 +278,8 @@ impl Part {
         let is_same = missing.is_empty()
             && polarity == Polarity::Same
             && !(is_loose || is_excepted_else || is_another || sentence.reorders(own))
-            && !(sentence.adds(Class::Doubt, own) || sentence.is_narrowed(own, &self.content));
+            && !(sentence.adds(Class::Doubt, own) || sentence.is_narrowed(own, &self.content))
+            && !(own.bound().is_none() && !own.anchors.is_empty() && sentence.bound().is_some());
         if topical && forceful && enough && is_same {
             return Match::Kept;
         }

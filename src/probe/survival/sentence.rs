@@ -73,17 +73,14 @@ impl Sentence {
 
     /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
     pub(super) fn content(&self, anchors: &[Anchor]) -> Vec<String> {
-        let exact: BTreeSet<String> = anchors
-            .iter()
-            .flat_map(|anchor| words_of(&anchor.text))
-            .collect();
+        let exact = exact_words(anchors.iter());
         let mut content: Vec<String> = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
             if !self.is_cue(at)
                 && !self.is_of_cue(word)
                 && !has_digit(word)
                 && !exact.contains(word)
-                && !LISTS.has(&[Class::Stop, Class::Numbers], word)
+                && !LISTS.has(&[Class::Stop, Class::Numbers, Class::Powers], word)
                 && !anchors.iter().any(|anchor| anchor.counts(word))
                 && !content.contains(word)
             {
@@ -99,8 +96,24 @@ impl Sentence {
         let mut begins = self.new_cues(Class::Narrow, rule);
         let mut conditions = self.new_cues(Class::Restrict, rule);
         (self.is_question && !rule.is_question)
+            || (!rule.has(Class::Forbid) && self.widens(rule))
             || begins.any(|cue| cue.at == Some(0) && self.is_before(0, content))
             || conditions.any(|cue| cue.at.is_none_or(|at| self.bears_on(at, content)))
+    }
+
+    /// Whether it has something else beside what is exact in a rule: `German or English`.
+    fn widens(&self, rule: &Self) -> bool {
+        let exact = exact_words(rule.anchors.iter());
+        let others = exact_words(self.others(rule));
+        self.words.windows(3).any(|words| {
+            let [one, between, other] = [0, 1, 2].map(|at| &words[at]);
+            let is_either = LISTS.has(&[Class::Either], between);
+            let is_and = LISTS.has(&[Class::And], between);
+            let is_other = others.contains(one) || others.contains(other);
+            exact.contains(one) != exact.contains(other)
+                && (is_either || (is_and && is_other))
+                && !holds(&rule.words, words)
+        })
     }
 
     /// Whether the clause of the word at this place has words of this content, or a comma parts it from one that has.
@@ -220,7 +233,9 @@ impl Sentence {
         let mut missing = rule.anchors.iter().filter(|own| !self.names(own));
         let is_other =
             missing.any(|own| self.anchors.iter().any(|other| own.is_in_other_unit(other)));
-        (!is_cut && !is_other).then_some(at)
+        let mut signed = self.anchors.iter().filter(|own| own.bound.is_some());
+        let is_signed = signed.any(|own| !rule.anchors.contains(own));
+        (!is_cut && !is_other && !is_signed).then_some(at)
     }
 
     /// Whether an id goes on from the word before this one.
@@ -228,6 +243,12 @@ impl Sentence {
         let token = self.tokens.get(at).copied().flatten();
         at > 0 && token.is_some() && token == self.tokens[at - 1]
     }
+}
+
+fn exact_words<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> BTreeSet<String> {
+    anchors
+        .flat_map(|anchor| words_of(&anchor.written))
+        .collect()
 }
 
 /// The first sign in a text that parts words: marks of emphasis and what joins words do not.
