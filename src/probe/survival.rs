@@ -53,7 +53,7 @@ use order::ItemState;
 pub(crate) use quantity::is_same_quantity;
 use quantity::{Quantity, quantities};
 use rules::Rule;
-pub(crate) use rules::{Marks, is_order, marks};
+pub(crate) use rules::{Marks, heads_rules, is_order, marks};
 use sentence::is_alike;
 pub use words::content_word_recall;
 

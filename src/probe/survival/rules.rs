@@ -94,6 +94,17 @@ pub(crate) fn is_order(sentence: &str) -> bool {
     first.is_some_and(|at| at <= 1 && read.words[..at].iter().all(is_front))
 }
 
+/// Whether a heading says that what is listed below it are rules.
+pub(crate) fn heads_rules(heading: &str) -> bool {
+    let words = words_of(heading);
+    let mut words = words.iter();
+    words.any(|word| LISTS.has(&[Class::RuleHeading], word))
+        || LISTS.ends(
+            Class::RuleHeading,
+            heading.trim_end_matches([':', '：', '*']),
+        )
+}
+
 /// A sentence of a rule.
 #[derive(Debug)]
 struct Part {
